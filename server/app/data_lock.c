@@ -1,15 +1,20 @@
 /* data_lock.c -- the lock file of a data directory. */
 #include "data_lock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAX_TRIES 100 /* the holder may end between the two calls, and another begin */
+/* Between the two calls of a try, the holder may end and another process may take the lock. */
+#define MAX_TRIES 100
 
-/* *ret_pid: 0 when the file is locked for this process, else the process that has it, -1 when that has no number in our
- * container. False: neither is known, see errno. */
+/*
+ * Try to lock the file. *ret_pid: 0 if this process has the lock now, otherwise the process that
+ * has it, or -1 if that process is outside our container. Returns false, with errno, if neither can
+ * be determined.
+ */
 static bool try_lock(int fd, pid_t *ret_pid)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
@@ -21,6 +26,8 @@ static bool try_lock(int fd, pid_t *ret_pid)
         if (errno != EAGAIN && errno != EACCES) {
             return false;
         }
+
+        /* The lock is taken: by which process? It may be free again by now. */
         if (fcntl(fd, F_GETLK, &lock) != 0) {
             return false;
         }
@@ -29,12 +36,16 @@ static bool try_lock(int fd, pid_t *ret_pid)
             return true;
         }
     }
+
     errno = EAGAIN;
+
     return false;
 }
 
 enum hearth_status hearth_data_lock_take(const char *dir, int *ret_fd, struct hearth_err *err)
 {
+    assert(dir != NULL && ret_fd != NULL);
+
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/lock", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -57,10 +68,11 @@ enum hearth_status hearth_data_lock_take(const char *dir, int *ret_fd, struct he
                                  dir, (long)pid)
                    : HEARTH_FAIL(
                          err, HEARTH_FAILED_PRECONDITION,
-                         "data directory \"%s\" is in use by a hearthd of another container; "
+                         "data directory \"%s\" is in use by a hearthd in another container; "
                          "stop it, or choose another directory with --data-dir",
                          dir);
     }
+
     *ret_fd = fd;
     return HEARTH_OK;
 }

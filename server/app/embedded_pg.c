@@ -1,4 +1,7 @@
-/* embedded_pg.c -- initdb, postgresql settings, and a child process that is watched. */
+/*
+ * embedded_pg.c -- runs initdb, writes PostgreSQL's settings, and starts, watches and stops its
+ * process.
+ */
 #include "hearth/app/embedded_pg.h"
 
 #include "hearth/base/buf.h"
@@ -8,6 +11,7 @@
 
 #include "data_lock.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,17 +29,17 @@
 #include <unistd.h>
 
 #define INSTALLED      "/usr/lib/postgresql"
-#define FIRST_PAUSE_NS (HEARTH_NS_PER_SEC / 2) /* before a dead server is started again; doubles */
+#define FIRST_PAUSE_NS (HEARTH_NS_PER_SEC / 2) /* before a restart; doubles */
 
 struct hearth_embedded_pg {
     struct hearth_arena arena;
     const char *data_dir, *pg_dir, *run_dir, *log_path, *url;
     const char *bin_dir;
-    uid_t uid; /* of the cluster; 0: hearthd's own user */
+    uid_t uid; /* owner of the cluster; 0: hearthd's own user */
     gid_t gid;
-    int lock_fd;       /* holds the data directory for this process */
+    int lock_fd;       /* holds the lock of the data directory; -1: none */
     pid_t pid;         /* 0: not running */
-    pid_t waiting_for; /* another PostgreSQL on the cluster, as logged last; 0: none */
+    pid_t waiting_for; /* another PostgreSQL on the cluster, already logged; 0: none */
     int64_t started_mono_ns, restart_at_mono_ns, pause_ns;
 };
 
@@ -49,15 +53,17 @@ static enum hearth_status make_dir(const struct hearth_embedded_pg *pg, const ch
                            "cannot create directory \"%s\": %s (choose another with --data-dir)",
                            path, strerrordesc_np(errno));
     }
+
     if (for_cluster && pg->uid != 0 && chown(path, pg->uid, pg->gid) != 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "cannot give directory \"%s\" to the database's user: %s", path,
                            strerrordesc_np(errno));
     }
+
     return HEARTH_OK;
 }
 
-/* Create the parents of a path and itself. */
+/* Create a directory and its parents. */
 static enum hearth_status make_dirs(const struct hearth_embedded_pg *pg, const char *path,
                                     struct hearth_err *err)
 {
@@ -66,6 +72,7 @@ static enum hearth_status make_dirs(const struct hearth_embedded_pg *pg, const c
     if (n == 0 || n >= sizeof part) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "data-dir is empty or too long");
     }
+
     for (size_t i = 1; i <= n; i++) {
         if (path[i] == '/' || path[i] == '\0') {
             memcpy(part, path, i);
@@ -73,33 +80,36 @@ static enum hearth_status make_dirs(const struct hearth_embedded_pg *pg, const c
             HEARTH_TRY(make_dir(pg, part, 0755, false, err));
         }
     }
+
     return HEARTH_OK;
 }
 
 /* The first line of a file, or an empty text. */
-static struct hearth_str read_line(const char *path, char *room, size_t n_room)
+static struct hearth_str read_first_line(const char *path, char *room, size_t n_room)
 {
     FILE *file = fopen(path, "re");
     char *line = file == NULL ? NULL : fgets(room, (int)n_room, file);
     if (file != NULL) {
         (void)fclose(file);
     }
+
     return hearth_str_trim(hearth_str_c(line == NULL ? "" : line));
 }
 
-/* "15" in PG_VERSION, or 0. */
-static long cluster_version(const char *pg_dir)
+/* The major version in PG_VERSION, such as 15; 0 if there is no cluster. */
+static long read_cluster_version(const char *pg_dir)
 {
     char path[4096], room[16];
     int64_t version;
     (void)snprintf(path, sizeof path, "%s/PG_VERSION", pg_dir);
-    return hearth_str_to_i64(read_line(path, room, sizeof room), &version) ? (long)version : 0;
+    return hearth_str_to_i64(read_first_line(path, room, sizeof room), &version) ? (long)version
+                                                                                 : 0;
 }
 
-/* The newest /usr/lib/postgresql/N/bin, or that of the cluster's own version. */
+/* Choose the newest /usr/lib/postgresql/N/bin or, if there is a cluster, the one of its version. */
 static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
-    long wanted = cluster_version(pg->pg_dir), best = 0;
+    long wanted = read_cluster_version(pg->pg_dir), best = 0;
     DIR *dir = opendir(INSTALLED);
     for (struct dirent *e = dir == NULL ? NULL : readdir(dir); e != NULL; e = readdir(dir)) {
         int64_t version;
@@ -110,22 +120,27 @@ static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hea
             best = (long)version;
         }
     }
+
     if (dir != NULL) {
         (void)closedir(dir);
     }
+
     if (best == 0 && wanted != 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "the cluster in \"%s\" was made by PostgreSQL %ld, which is not "
-                           "installed below " INSTALLED
+                           "the cluster in \"%s\" was created by PostgreSQL %ld, which is not "
+                           "installed in " INSTALLED
                            " (install it, or upgrade the cluster with pg_upgrade)",
                            pg->pg_dir, wanted);
     }
+
     if (best == 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "no PostgreSQL server found below " INSTALLED
+                           "no PostgreSQL server found in " INSTALLED
                            ": install one (Debian: postgresql-15), or use --database-url");
     }
+
     pg->bin_dir = hearth_arena_printf(&pg->arena, INSTALLED "/%ld/bin", best);
+
     return pg->bin_dir == NULL ? HEARTH_FAIL_ARENA(err, &pg->arena) : HEARTH_OK;
 }
 
@@ -135,22 +150,26 @@ static enum hearth_status find_user(struct hearth_embedded_pg *pg, const char *u
     if (geteuid() != 0) {
         return HEARTH_OK;
     }
+
     char room[4096];
     struct passwd entry, *found = NULL;
     if (getpwnam_r(user, &entry, room, sizeof room, &found) != 0 || found == NULL ||
         entry.pw_uid == 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "PostgreSQL does not run as root and there is no other user \"%s\" "
+                           "PostgreSQL cannot run as root, and there is no other user \"%s\" "
                            "(--postgres-user)",
                            user);
     }
+
     pg->uid = entry.pw_uid;
     pg->gid = entry.pw_gid;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status set_up(struct hearth_embedded_pg *pg, const char *data_dir,
-                                 const char *bin_dir, const char *user, struct hearth_err *err)
+static enum hearth_status set_up_cluster(struct hearth_embedded_pg *pg, const char *data_dir,
+                                         const char *bin_dir, const char *user,
+                                         struct hearth_err *err)
 {
     HEARTH_TRY(find_user(pg, user, err));
     HEARTH_TRY(make_dirs(pg, data_dir, err));
@@ -159,6 +178,7 @@ static enum hearth_status set_up(struct hearth_embedded_pg *pg, const char *data
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot resolve data-dir \"%s\"",
                            data_dir);
     }
+
     pg->data_dir = hearth_arena_printf(&pg->arena, "%s", absolute);
     pg->pg_dir = hearth_arena_printf(&pg->arena, "%s/postgres", absolute);
     pg->run_dir = hearth_arena_printf(&pg->arena, "%s/run", absolute);
@@ -169,14 +189,15 @@ static enum hearth_status set_up(struct hearth_embedded_pg *pg, const char *data
     free(absolute);
     if (too_long) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "data-dir \"%s\" is too long for a unix socket (85 bytes at most)",
+                           "data-dir \"%s\" is too long for a unix socket: at most 85 bytes",
                            data_dir);
     }
+
     if (pg->arena.refused) {
         return HEARTH_FAIL_ARENA(err, &pg->arena);
     }
 
-    /* Before anything in the directory is made or changed. */
+    /* Lock the directory before anything in it is created or changed. */
     HEARTH_TRY(hearth_data_lock_take(pg->data_dir, &pg->lock_fd, err));
     HEARTH_TRY(make_dir(pg, pg->run_dir, 0700, true, err));
     HEARTH_TRY(make_dir(pg, pg->pg_dir, 0700, true, err));
@@ -184,10 +205,11 @@ static enum hearth_status set_up(struct hearth_embedded_pg *pg, const char *data
         pg->bin_dir = bin_dir;
         return HEARTH_OK;
     }
+
     return find_bin_dir(pg, err);
 }
 
-static void release(struct hearth_embedded_pg *pg)
+static void release_cluster(struct hearth_embedded_pg *pg)
 {
     if (pg->lock_fd >= 0) {
         (void)close(pg->lock_fd);
@@ -202,15 +224,17 @@ enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_
 {
     struct hearth_embedded_pg *pg = hearth_mem_zalloc(sizeof *pg);
     if (pg == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the embedded database's state");
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the embedded database's state");
     }
+
     hearth_arena_init(&pg->arena, 0);
     pg->lock_fd = -1;
-    enum hearth_status status = set_up(pg, data_dir, bin_dir, user, err);
+    enum hearth_status status = set_up_cluster(pg, data_dir, bin_dir, user, err);
     if (status != HEARTH_OK) {
-        release(pg);
+        release_cluster(pg);
         return status;
     }
+
     *ret_pg = pg;
     return HEARTH_OK;
 }
@@ -222,32 +246,41 @@ const char *hearth_embedded_pg_url(const struct hearth_embedded_pg *pg)
 
 /* ---- processes ---- */
 
-/* Fork and run argv as the cluster's user, output to the log file. The child dies with this thread.
+/*
+ * Fork and run argv as the cluster's user, with its output in the log file. The child ends with
+ * this thread.
  */
-static enum hearth_status spawn(const struct hearth_embedded_pg *pg, char *const *argv,
-                                pid_t *ret_pid, struct hearth_err *err)
+static enum hearth_status spawn_process(const struct hearth_embedded_pg *pg, char *const *argv,
+                                        pid_t *ret_pid, struct hearth_err *err)
 {
+    assert(argv[0] != NULL);
+
     int log = open(pg->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot open \"%s\": %s", pg->log_path,
                            strerrordesc_np(errno));
     }
+
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        /* Only async-signal-safe calls from here on: other threads may hold locks. */
+        /* Only async-signal-safe calls in the child: other threads may have held locks. */
         sigset_t none;
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)dup2(log, STDOUT_FILENO);
         (void)dup2(log, STDERR_FILENO);
-        (void)setsid(); /* Ctrl-C on the terminal is for hearthd, which then stops the cluster in
-                           order */
+
+        /*
+         * A session of its own: Ctrl-C goes to hearthd only, which then stops the cluster in order.
+         */
+        (void)setsid();
         if (pg->uid != 0 &&
             (setgroups(0, NULL) != 0 || setgid(pg->gid) != 0 || setuid(pg->uid) != 0)) {
             _exit(126);
         }
-        /* After setuid, which clears it. The parent may be gone already. */
+
+        /* After setuid, which would clear it. The parent may have ended already. */
         if (prctl(PR_SET_PDEATHSIG, SIGINT) != 0 || getppid() != parent) {
             _exit(125);
         }
@@ -258,12 +291,15 @@ static enum hearth_status spawn(const struct hearth_embedded_pg *pg, char *const
         (void)execve(argv[0], argv, env);
         _exit(127);
     }
+
+    /* The parent. */
     int saved = errno;
     (void)close(log);
     if (pid < 0) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot fork for PostgreSQL: %s",
                            strerrordesc_np(saved));
     }
+
     *ret_pid = pid;
     return HEARTH_OK;
 }
@@ -278,44 +314,49 @@ static enum hearth_status run_initdb(struct hearth_embedded_pg *pg, struct heart
     if (program == NULL || dir == NULL) {
         return HEARTH_FAIL_ARENA(err, &pg->arena);
     }
+
     HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "creating a cluster", "dir", pg->pg_dir, NULL);
     pid_t pid;
-    HEARTH_TRY(spawn(pg, argv, &pid, err));
+    HEARTH_TRY(spawn_process(pg, argv, &pid, err));
     int state;
     while (waitpid(pid, &state, 0) < 0) {
         if (errno != EINTR) {
             return HEARTH_FAIL(err, HEARTH_INTERNAL, "waitpid: %s", strerrordesc_np(errno));
         }
     }
+
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "initdb failed; its output is in \"%s\"", pg->log_path);
     }
+
     return HEARTH_OK;
 }
 
 /* ---- settings ---- */
 
-/* Megabytes of memory that this process may use: of the machine, or of its control group. */
-static unsigned long memory_mb(void)
+/* Megabytes of memory that this process may use: those of the machine or of its control group. */
+static unsigned long find_memory_mb(void)
 {
     struct sysinfo info;
     unsigned long long bytes = 8ULL << 30, limit;
     if (sysinfo(&info) == 0) {
         bytes = (unsigned long long)info.totalram * info.mem_unit;
     }
+
     FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
     if (file != NULL) {
-        if (fscanf(file, "%llu", &limit) == 1 && limit < bytes) { /* else "max" */
+        if (fscanf(file, "%llu", &limit) == 1 && limit < bytes) { /* otherwise the text is "max" */
             bytes = limit;
         }
         (void)fclose(file);
     }
+
     return (unsigned long)(bytes >> 20);
 }
 
-/* Megabytes that are free where the cluster lies. */
-static unsigned long free_disk_mb(const struct hearth_embedded_pg *pg)
+/* Free megabytes on the disk of the cluster. */
+static unsigned long find_free_disk_mb(const struct hearth_embedded_pg *pg)
 {
     struct statvfs disk;
     return statvfs(pg->pg_dir, &disk) == 0
@@ -323,24 +364,26 @@ static unsigned long free_disk_mb(const struct hearth_embedded_pg *pg)
                : ULONG_MAX;
 }
 
-static unsigned long clamp(unsigned long value, unsigned long low, unsigned long high)
+static unsigned long clamp_value(unsigned long value, unsigned long low, unsigned long high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
-/* docs/how-to/embedded-postgresql.md has the reason for each. */
-static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf *out)
+/* docs/how-to/embedded-postgresql.md explains each setting. */
+static void write_settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf *out)
 {
-    unsigned long mb = memory_mb();
-    long version = cluster_version(pg->pg_dir);
+    unsigned long mb = find_memory_mb();
+    long version = read_cluster_version(pg->pg_dir);
+
     hearth_buf_printf(
         out,
-        "# Written by hearthd at every start. Your own settings: local.conf beside this file.\n"
+        "# Written by hearthd at every start. Put your own settings into local.conf in this "
+        "directory.\n"
         "listen_addresses = ''\n"
         "unix_socket_directories = '%s'\n"
         "unix_socket_permissions = 0700\n"
         "max_connections = 100\n"
-        "# Memory: the cluster shares its machine with hearthd and others.\n"
+        "# Memory: the cluster shares the machine with hearthd and other programs.\n"
         "shared_buffers = %luMB\neffective_cache_size = %luMB\n"
         "work_mem = %luMB\nmaintenance_work_mem = %luMB\nhuge_pages = try\n"
         "# Acknowledged means committed.\n"
@@ -348,7 +391,8 @@ static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf
         "# Rows are written once and in order: large, rare checkpoints, compressed full pages.\n"
         "max_wal_size = %luMB\nmin_wal_size = 256MB\ncheckpoint_timeout = 15min\n"
         "checkpoint_completion_target = 0.9\nwal_compression = %s\n"
-        "# Short statements: compilation costs more than it gives. Cold reads are scattered.\n"
+        "# Statements are short: compilation takes longer than it saves. Cold reads are "
+        "scattered.\n"
         "jit = off\neffective_io_concurrency = 64\nmaintenance_io_concurrency = 64\n"
         "random_page_cost = 1.1\n%s"
         "# Index-only scans of the newest day need its visibility map.\n"
@@ -357,9 +401,10 @@ static void settings_text(const struct hearth_embedded_pg *pg, struct hearth_buf
         "logging_collector = off\nlog_line_prefix = '%%m [%%p] '\nlog_min_messages = warning\n"
         "log_checkpoints = off\n"
         "include_if_exists = 'local.conf'\n",
-        pg->run_dir, clamp(mb / 8, 128, 4096), clamp(mb / 2, 256, ULONG_MAX),
-        clamp(mb / 512, 4, 32), clamp(mb / 32, 64, 512), clamp(free_disk_mb(pg) / 10, 512, 4096),
-        version >= 15 ? "lz4" : "on", version >= 14 ? "default_toast_compression = lz4\n" : "");
+        pg->run_dir, clamp_value(mb / 8, 128, 4096), clamp_value(mb / 2, 256, ULONG_MAX),
+        clamp_value(mb / 512, 4, 32), clamp_value(mb / 32, 64, 512),
+        clamp_value(find_free_disk_mb(pg) / 10, 512, 4096), version >= 15 ? "lz4" : "on",
+        version >= 14 ? "default_toast_compression = lz4\n" : "");
 }
 
 static enum hearth_status write_file(const struct hearth_embedded_pg *pg, const char *path,
@@ -369,21 +414,24 @@ static enum hearth_status write_file(const struct hearth_embedded_pg *pg, const 
     bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n &&
               (pg->uid == 0 || fchown(fd, pg->uid, pg->gid) == 0);
     int saved = errno;
+
     if (fd >= 0 && close(fd) != 0) {
         ok = false;
     }
+
     return ok ? HEARTH_OK
               : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot write \"%s\": %s", path,
                             strerrordesc_np(saved));
 }
 
-/* hearth.conf, and its include in postgresql.conf of a new cluster. */
+/* Write hearth.conf and, in a new cluster, include it in postgresql.conf. */
 static enum hearth_status write_settings(struct hearth_embedded_pg *pg, bool new_cluster,
                                          struct hearth_err *err)
 {
     struct hearth_buf text;
+
     hearth_buf_init(&text, 0);
-    settings_text(pg, &text);
+    write_settings_text(pg, &text);
     const char *path = hearth_arena_printf(&pg->arena, "%s/hearth.conf", pg->pg_dir);
     enum hearth_status status = HEARTH_OK;
     if (path == NULL || hearth_buf_failed(&text)) {
@@ -391,10 +439,12 @@ static enum hearth_status write_settings(struct hearth_embedded_pg *pg, bool new
     } else {
         status = write_file(pg, path, hearth_buf_view(&text), err);
     }
+
     hearth_buf_release(&text);
     if (status != HEARTH_OK || !new_cluster) {
         return status;
     }
+
     path = hearth_arena_printf(&pg->arena, "%s/postgresql.conf", pg->pg_dir);
     FILE *file = path == NULL ? NULL : fopen(path, "ae");
     if (file == NULL || fputs("\ninclude 'hearth.conf'\n", file) < 0) {
@@ -403,20 +453,23 @@ static enum hearth_status write_settings(struct hearth_embedded_pg *pg, bool new
     if (file != NULL && fclose(file) != 0 && status == HEARTH_OK) {
         status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot append to postgresql.conf");
     }
+
     return status;
 }
 
-/* ---- life ---- */
+/* ---- start, watch, stop ---- */
 
-/* Whether `-D DIR` is among the arguments of a process, which anyone may read. */
-static bool works_in(int64_t pid, const char *dir)
+/* True if `dir` is among the arguments of a process, as in `postgres -D DIR`. */
+static bool has_argument(int64_t pid, const char *dir)
 {
     char path[64], text[4096];
+
     (void)snprintf(path, sizeof path, "/proc/%lld/cmdline", (long long)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return false;
     }
+
     size_t n = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[n] = '\0';
@@ -424,35 +477,44 @@ static bool works_in(int64_t pid, const char *dir)
     for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1) {
         found = strcmp(text + at, dir) == 0;
     }
+
     return found;
 }
 
-/* The PostgreSQL that runs on the cluster already, or 0: the one of a hearthd that was killed, until it has ended, or
- * one that somebody started by hand. Its lock file may be stale and the number in it another process's. */
-static pid_t running_postgres(const struct hearth_embedded_pg *pg)
+/*
+ * The PostgreSQL that already runs on the cluster, or 0: that of a killed hearthd, until it has
+ * ended, or one that was started by hand. The lock file may be stale and contain the number of an
+ * unrelated process.
+ */
+static pid_t find_running_postgres(const struct hearth_embedded_pg *pg)
 {
     char path[4096], room[32];
     int64_t pid;
+
     (void)snprintf(path, sizeof path, "%s/postmaster.pid", pg->pg_dir);
-    return hearth_str_to_i64(read_line(path, room, sizeof room), &pid) && works_in(pid, pg->pg_dir)
+
+    return hearth_str_to_i64(read_first_line(path, room, sizeof room), &pid) &&
+                   has_argument(pid, pg->pg_dir)
                ? (pid_t)pid
                : 0;
 }
 
 static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
-    /* Two on one cluster are impossible: wait until the other one has ended. */
-    pid_t other = running_postgres(pg);
+    /* Only one server can run on a cluster: wait until the other one has ended. */
+    pid_t other = find_running_postgres(pg);
     if (other != 0 && other != pg->waiting_for) {
         HEARTH_LOG(HEARTH_LOG_WARN, "postgres",
-                   "another PostgreSQL still runs on the cluster; starting when it has ended",
+                   "another PostgreSQL still runs on the cluster; waiting until it has ended",
                    "pid", hearth_log_i64(other), "dir", pg->pg_dir, NULL);
     }
+
     pg->waiting_for = other;
     if (other != 0) {
         return HEARTH_OK;
     }
 
+    assert(pg->pid == 0);
     char *program = hearth_arena_printf(&pg->arena, "%s/postgres", pg->bin_dir);
     char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
     char at[] = "-D";
@@ -460,32 +522,40 @@ static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hea
     if (program == NULL || dir == NULL) {
         return HEARTH_FAIL_ARENA(err, &pg->arena);
     }
-    HEARTH_TRY(spawn(pg, argv, &pg->pid, err));
+
+    HEARTH_TRY(spawn_process(pg, argv, &pg->pid, err));
     pg->started_mono_ns = hearth_clock_mono_ns();
     HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "started", "pid", hearth_log_i64(pg->pid), "dir",
                pg->pg_dir, "log", pg->log_path, NULL);
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
-    bool new_cluster = cluster_version(pg->pg_dir) == 0;
+    assert(pg->lock_fd >= 0 && pg->pid == 0);
+
+    bool new_cluster = read_cluster_version(pg->pg_dir) == 0;
     if (new_cluster) {
         HEARTH_TRY(run_initdb(pg, err));
     }
+
     HEARTH_TRY(write_settings(pg, new_cluster, err));
     pg->pause_ns = FIRST_PAUSE_NS;
+
     return start_server(pg, err);
 }
 
 void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
 {
     int state;
+
     if (pg->pid != 0 && hearth_clock_mono_ns() - pg->started_mono_ns > 60 * HEARTH_NS_PER_SEC) {
-        pg->pause_ns = FIRST_PAUSE_NS; /* it ran well: the next end is a new story */
+        pg->pause_ns = FIRST_PAUSE_NS; /* it ran well: a later end is unrelated to earlier ones */
     }
+
     if (pg->pid != 0 && waitpid(pg->pid, &state, WNOHANG) == pg->pid) {
-        HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; starting it again",
+        HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; restarting it",
                    "pid", hearth_log_i64(pg->pid), "log", pg->log_path, NULL);
         pg->pid = 0;
         pg->restart_at_mono_ns = hearth_clock_mono_ns() + pg->pause_ns;
@@ -493,6 +563,7 @@ void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
             pg->pause_ns *= 2;
         }
     }
+
     if (pg->pid == 0 && hearth_clock_mono_ns() >= pg->restart_at_mono_ns) {
         struct hearth_err err = HEARTH_ERR_INIT;
         if (start_server(pg, &err) != HEARTH_OK) {
@@ -507,6 +578,7 @@ void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mon
     if (pg == NULL) {
         return;
     }
+
     if (pg->pid != 0) {
         (void)kill(pg->pid, SIGINT); /* fast shutdown: ends connections, writes a checkpoint */
         int state;
@@ -515,7 +587,7 @@ void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mon
             if (!killed && hearth_clock_mono_ns() >= deadline_mono_ns) {
                 HEARTH_LOG(
                     HEARTH_LOG_WARN, "postgres",
-                    "no clean shutdown within the deadline; it will recover at the next start",
+                    "PostgreSQL did not shut down in time; it will recover at the next start",
                     "pid", hearth_log_i64(pg->pid), NULL);
                 (void)kill(pg->pid, SIGQUIT);
                 killed = true;
@@ -523,5 +595,6 @@ void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mon
             (void)usleep(10000);
         }
     }
-    release(pg);
+
+    release_cluster(pg);
 }

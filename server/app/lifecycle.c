@@ -1,13 +1,14 @@
 /*
- * lifecycle.c -- start in the order store, engine, front, embedded database; run until a signal;
- * stop in reverse.
+ * lifecycle.c -- starts store, engine, front and embedded database, in this order; runs until a
+ * signal; stops in reverse.
  *
- * The front listens before the database is there: /ready says what it waits for. Signals are
- * blocked in every thread and taken here, so that nothing is ever interrupted half-way; but for SIGPROF, see self_profile.h.
+ * The front listens before the database is available: /ready says what it waits for. Signals are
+ * blocked in every thread and handled here, so that no work is interrupted; the exception is
+ * SIGPROF, see self_profile.h.
  *
- * SIGHUP means two things. The terminal that hearthd was started in has closed: hearthd stops in order, as other
- * programs would end. Or somebody sent it to a server: the configuration is read again. nohup's wish to ignore the
- * signal is kept.
+ * SIGHUP has two meanings. If the terminal that hearthd was started in has closed, hearthd stops in
+ * order, as other programs end. Otherwise an administrator sent it, and the configuration is read
+ * again. If SIGHUP is ignored at the start (nohup), it stays ignored.
  */
 #include "lifecycle.h"
 
@@ -28,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_LEVELS "log-level is not one of debug, info, warn and error"
+#define LOG_LEVELS "log-level must be debug, info, warn or error"
 
 enum exit_code {
     EXIT_CLEAN = 0,
@@ -38,9 +39,9 @@ enum exit_code {
 
 struct server {
     struct hearth_config config;
-    int argc; /* what the configuration was loaded from */
+    int argc; /* sources of the configuration, for a reload */
     char *const *argv, *const *environment;
-    bool has_terminal; /* at the start */
+    bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_store *store;
@@ -52,8 +53,10 @@ struct server {
     struct hearth_front *front;
 };
 
-/* "127.0.0.1:80", "localhost:80", "[::1]:80": what only this machine can reach. Other names may
- * resolve to anything, also those that begin with 127. */
+/*
+ * True for addresses that only this machine can reach: "127.0.0.1:80", "localhost:80", "[::1]:80".
+ * Other names may resolve to any address, even if they begin with "127.".
+ */
 static bool is_loopback(const char *address)
 {
     struct hearth_str a = hearth_str_c(address);
@@ -62,8 +65,10 @@ static bool is_loopback(const char *address)
     if (n < sizeof host) {
         memcpy(host, a.p, n);
     }
+
     struct in_addr ip4;
     bool is_ip4 = inet_pton(AF_INET, host, &ip4) == 1;
+
     return (is_ip4 && hearth_str_starts(a, HEARTH_STR("127."))) ||
            hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
            hearth_str_starts(a, HEARTH_STR("localhost:"));
@@ -74,13 +79,13 @@ static enum hearth_status check_addresses(const struct hearth_config *config,
 {
     for (size_t i = 0; config->listen[i] != NULL; i++) {
         if (!config->insecure_no_auth && !is_loopback(config->listen[i])) {
-            return HEARTH_FAIL(
-                err, HEARTH_INVALID_ARGUMENT,
-                "listen: %s can be reached from other machines and there is no "
-                "authentication yet; put a proxy in front, or say --insecure-no-auth",
-                config->listen[i]);
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "listen: %s can be reached from other machines, and there is no "
+                               "authentication yet; use a proxy, or set --insecure-no-auth",
+                               config->listen[i]);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -90,16 +95,21 @@ static bool is_ready(void *context, char reason[256])
     return hearth_store_ready(server->store, reason);
 }
 
-static enum hearth_status start(struct server *server, struct hearth_err *err)
+static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
+
     HEARTH_TRY(check_addresses(config, err));
+
+    /* The directory of the embedded database; its server is started last. */
     if (config->database_url[0] == '\0') {
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
                                           config->postgres_user, &server->pg, err));
         config->store.url = hearth_embedded_pg_url(server->pg);
         config->store.data_dir = config->data_dir;
     }
+
+    /* The store and the budgets that engine and front share. */
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
     hearth_budget_init(&server->query_memory, "queries-memory-bytes",
                        (size_t)config->queries_memory_bytes);
@@ -107,6 +117,8 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
                        (size_t)config->push_memory_bytes);
     config->front.query_memory = &server->query_memory;
     config->front.push_memory = &server->push_memory;
+
+    /* The engine: pushes, queries and its background threads. */
     struct hearth_ingest_options ingest = {.limits = config->limits,
                                            .service_labels = config->service_labels,
                                            .budget = &server->push_memory};
@@ -117,6 +129,8 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
+
+    /* The front, which listens from here on. */
     config->front.version = HEARTH_VERSION;
     config->front.write_config = hearth_config_write_part;
     config->front.hooks_context = config;
@@ -127,16 +141,21 @@ static enum hearth_status start(struct server *server, struct hearth_err *err)
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
                    hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
     }
+
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
 }
 
-static void stop(struct server *server)
+static void stop_parts(struct server *server)
 {
     int64_t deadline = hearth_clock_mono_ns() + server->config.shutdown_timeout_ns;
+
     hearth_front_stop(server->front, deadline);
     hearth_task_leftovers_stop(server->leftovers);
-    /* Commits are quick once nobody asks any more: they get a moment even when requests used the
-     * time up. */
+
+    /*
+     * Commits are quick when there are no requests: allow two seconds even if requests have used up
+     * the time.
+     */
     int64_t moment = hearth_clock_mono_ns() + 2 * HEARTH_NS_PER_SEC;
     hearth_store_close(server->store, deadline > moment ? deadline : moment);
     hearth_ingest_free(server->ingest);
@@ -153,7 +172,7 @@ static void publish_memory(struct server *server)
     hearth_metric_set(HEARTH_M_PUSH_MEMORY, (int64_t)atomic_load(&server->push_memory.used_bytes));
 }
 
-/* Whether the process has a terminal that could close. */
+/* True if the process has a terminal, which could close. */
 static bool has_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -163,13 +182,17 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/* Only log-level takes effect in a running server; the log names the other options that have changed. */
-static void reload(struct server *server)
+/*
+ * Read the configuration again. Only log-level takes effect; the log names the other options that
+ * have changed.
+ */
+static void reload_config(struct server *server)
 {
     struct hearth_config fresh;
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_log_level level = HEARTH_LOG_INFO;
     struct hearth_buf changes;
+
     hearth_buf_init(&changes, 0);
     enum hearth_status status =
         hearth_config_load(&fresh, server->argc, server->argv, server->environment, &err);
@@ -178,8 +201,9 @@ static void reload(struct server *server)
     }
 
     if (status != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "app", "configuration not reloaded; nothing has changed",
-                   "error", err.msg, NULL);
+        HEARTH_LOG(HEARTH_LOG_WARN, "app",
+                   "configuration not reloaded; the old one stays in effect", "error", err.msg,
+                   NULL);
     } else {
         hearth_log_set_level(level);
         hearth_config_changes(&server->config, &fresh, "log-level", &changes);
@@ -187,12 +211,15 @@ static void reload(struct server *server)
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "configuration reloaded", "log_level", fresh.log_level,
                    "needs_restart", hearth_buf_failed(&changes) ? "" : changes.p, NULL);
     }
+
     hearth_buf_release(&changes);
     hearth_config_release(&fresh);
 }
 
-/* Until SIGTERM, SIGINT or the end of the terminal (SIGHUP); returns the signal's number. */
-static int run(struct server *server, const sigset_t *signals)
+/*
+ * Run until SIGTERM, SIGINT or the end of the terminal (SIGHUP); returns the number of the signal.
+ */
+static int run_until_signal(struct server *server, const sigset_t *signals)
 {
     for (;;) {
         struct timespec second = {.tv_nsec = 500000000};
@@ -201,46 +228,52 @@ static int run(struct server *server, const sigset_t *signals)
             (number == SIGHUP && server->has_terminal && !has_terminal())) {
             return number;
         }
+
         if (number == SIGHUP) {
-            reload(server);
+            reload_config(server);
         }
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
         }
+
         publish_memory(server);
     }
 }
 
-static int serve(struct server *server, const sigset_t *signals)
+static int run_server(struct server *server, const sigset_t *signals)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     int code = EXIT_CLEAN;
-    if (start(server, &err) != HEARTH_OK) {
+    if (start_parts(server, &err) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_ERROR, "app", "cannot start", "error", err.msg, NULL);
         code = err.status == HEARTH_INVALID_ARGUMENT ? EXIT_OPTIONS : EXIT_FAILED;
     } else {
-        int number = run(server, signals);
+        int number = run_until_signal(server, signals);
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
                    number == SIGTERM  ? "SIGTERM"
                    : number == SIGHUP ? "SIGHUP: the terminal was closed"
                                       : "SIGINT",
                    NULL);
         hearth_front_drain(server->front, "shutting down");
-        /* A second signal means now: the database recovers what a clean stop would have tidied. */
+
+        /* A second signal ends the process at once: the database recovers at its next start. */
         (void)signal(SIGTERM, SIG_DFL);
         (void)signal(SIGINT, SIG_DFL);
         (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL);
     }
-    stop(server);
+
+    stop_parts(server);
     if (code == EXIT_CLEAN) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopped", NULL);
     }
+
     return code;
 }
 
-static int print(const struct hearth_config *config)
+static int print_request(const struct hearth_config *config)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     if (config->want_help) {
         hearth_config_help(&out);
@@ -249,12 +282,14 @@ static int print(const struct hearth_config *config)
     } else {
         hearth_config_print(config, &out);
     }
+
     bool ok = !hearth_buf_failed(&out) && fwrite(out.p, 1, out.n, stdout) == out.n;
     hearth_buf_release(&out);
+
     return ok ? EXIT_CLEAN : EXIT_FAILED;
 }
 
-/* As nohup starts its command. */
+/* True if SIGHUP is ignored, as nohup does for its command. */
 static bool ignores_hangup(void)
 {
     struct sigaction action;
@@ -272,7 +307,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)fprintf(stderr, "hearthd: %s\n", err.msg);
         code = EXIT_OPTIONS;
     } else if (server.config.want_help || server.config.want_version || server.config.want_print) {
-        code = print(&server.config);
+        code = print_request(&server.config);
     } else if (!hearth_log_parse_level(server.config.log_level, &level)) {
         (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
@@ -286,12 +321,15 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         if (!ignores_hangup()) {
             (void)sigaddset(&signals, SIGHUP);
         }
+
         server.has_terminal = has_terminal();
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
         hearth_metrics_start(HEARTH_VERSION);
-        code = serve(&server, &signals);
+        code = run_server(&server, &signals);
     }
+
     hearth_config_release(&server.config);
+
     return code;
 }

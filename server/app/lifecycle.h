@@ -1,7 +1,8 @@
 /*
- * lifecycle.h -- hearthd from its arguments to its exit code (private to app; main.c calls it).
+ * lifecycle.h -- runs hearthd: from its arguments to its exit code (private to app; hearthd.c calls
+ * it).
  *
- * Exit codes: 0 a clean stop; 1 it could not start or had to give up; 2 wrong options.
+ * Exit codes: 0 for a clean stop, 1 if it cannot start or continue, 2 for invalid options.
  */
 #ifndef HEARTH_APP_LIFECYCLE_H
 #define HEARTH_APP_LIFECYCLE_H
