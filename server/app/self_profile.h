@@ -1,12 +1,12 @@
 /*
- * self_profile.h -- the CPU profile of this process: where all its threads spend their time.
+ * self_profile.h -- takes a CPU profile of this process, with all its threads.
  *
- * For as long as one is taken, each thread has a timer of its own CPU time, which interrupts it a hundred times per second
- * of it (SIGPROF). The handler walks the stack by the unwind tables that every library has (libgcc's unwinder; glibc
- * finds the tables without a lock), into memory that was taken before. Between profiles there are no timers and no
- * threads; nothing is measured.
+ * While a profile is taken, each thread has a timer on its CPU time that interrupts it by SIGPROF a
+ * hundred times per second of CPU time. The handler walks the stack by the unwind tables that every
+ * library has (libgcc's unwinder; glibc finds the tables without a lock) and writes to memory that
+ * was allocated before. Between profiles there are no timers and no extra threads.
  *
- * Threads: safe; one at a time.
+ * Threads: safe; one profile at a time.
  */
 #ifndef HEARTH_APP_SELF_PROFILE_H
 #define HEARTH_APP_SELF_PROFILE_H
@@ -15,11 +15,11 @@
 #include "hearth/base/cancel.h"
 
 /*
- * Takes duration_ns of the caller's time, then appends gzipped pprof: samples/count and cpu/nanoseconds, with functions,
- * mappings and build ids.
+ * Blocks for duration_ns (above 0), then appends gzipped pprof: samples/count and cpu/nanoseconds,
+ * with functions, mappings and build ids.
  *
- * Returns OK; RESOURCE_EXHAUSTED when one is being taken; CANCELLED or DEADLINE_EXCEEDED, within 0.1 s; UNAVAILABLE when
- * the system refuses timers; NO_MEMORY.
+ * Returns OK; RESOURCE_EXHAUSTED if another profile is being taken; CANCELLED or DEADLINE_EXCEEDED,
+ * within 0.1 s; UNAVAILABLE if the system refuses timers; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_self_profile(int64_t duration_ns, struct hearth_cancel *cancel,
