@@ -260,7 +260,6 @@ static enum hearth_status inflate_member(struct inflate_run *run, bool gzip, siz
     size_t wish = guess_size(run, gzip);
 
     for (;;) {
-        assert(run->in_pos <= run->in.n && run->out->n <= run->end_limit);
         size_t room = run->end_limit - run->out->n;
         size_t n_out = wish < room ? wish : room;
         char *to = hearth_buf_reserve(run->out, n_out);
@@ -423,7 +422,6 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
 {
     static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
 
-    assert((size_t)format < HEARTH_ARRAY_LEN(names));
     assert(format == HEARTH_COMPRESSION_NONE || inflater != NULL);
     size_t start = out->n;
     struct inflate_run run = {

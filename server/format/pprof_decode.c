@@ -56,7 +56,6 @@ static enum hearth_status note_offset(struct pprof_scan *s, struct pprof_offsets
         of->cap = cap;
     }
 
-    assert(of->n < of->cap && at >= s->base && at <= s->base + s->n_bytes);
     of->at[of->n++] = (uint32_t)(at - s->base);
 
     return HEARTH_OK;

@@ -203,8 +203,6 @@ static void begin_kind(struct pprof_scan *s, enum pprof_kind kind)
 /* A message with n_bytes of payload has been read. */
 static inline void count_bytes_read(struct pprof_scan *s, size_t n_bytes)
 {
-    assert(n_bytes <= s->n_bytes_left);
-
     s->n_bytes_left -= n_bytes;
     s->n_bytes_done += n_bytes;
 }

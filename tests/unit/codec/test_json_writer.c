@@ -1,6 +1,8 @@
 /* test_json_writer.c -- commas, escapes, and numbers that read back. */
 #include "hearth/codec/json_writer.h"
 
+#include "rounds.h"
+
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -149,7 +151,7 @@ static void doubles_read_back_as_they_were(void **state)
 {
     (void)state;
     uint64_t bits = 88172645463325252u;
-    for (unsigned i = 0; i < 100000; i++) {
+    for (int i = 0; i < test_rounds(100000); i++) {
         bits ^= bits << 13;
         bits ^= bits >> 7;
         bits ^= bits << 17;

@@ -19,6 +19,7 @@
 #include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "json_checks.h"
+#include "rounds.h"
 
 #define FILL_DEPTH 6u
 #define LONG_BYTES 40000u /* of a text that is written in parts */
@@ -196,7 +197,7 @@ static void pieces_of_any_size_make_the_text_of_every_message(void **state)
     (void)state;
     static const size_t sizes[] = {1, 2, 7, 63, 1000, 65536, SIZE_MAX - 100000};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_types); i++) {
-        for (unsigned k = 0; k < 8; k++) {
+        for (int k = 0; k < test_rounds(8); k++) {
             hearth_arena_reset(&g_arena);
             const ProtobufCMessage *message = any_message(g_types[i], 1);
             const char *want = write_json(message);
@@ -242,7 +243,7 @@ static void a_long_text_is_never_cut_within_a_character(void **state)
             assert_text(text);
         }
     }
-    for (unsigned k = 0; k < 50; k++) { /* whatever bytes */
+    for (int k = 0; k < test_rounds(50); k++) { /* random bytes */
         for (size_t i = 0; i < LONG_BYTES; i++) {
             text[i] = (char)(1 + any(255));
         }

@@ -9,6 +9,7 @@
 #include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "json_checks.h"
+#include "rounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -388,7 +389,7 @@ static void floats_read_back_as_they_were(void **state)
     uint32_t bits = 2463534242u;
     struct all_types message;
     protobuf_c_message_init(ALL, &message);
-    for (unsigned i = 0; i < 20000; i++) {
+    for (int i = 0; i < test_rounds(20000); i++) {
         bits ^= bits << 13;
         bits ^= bits >> 17;
         bits ^= bits << 5;
