@@ -1,4 +1,4 @@
-/* test_arena.c -- alignment, limits, reset; and the allocator below. */
+/* test_arena.c -- alignment, limits and reset of arenas; the allocator of mem.h. */
 #include "hearth/base/arena.h"
 #include "hearth/base/mem.h"
 
@@ -79,7 +79,7 @@ static void refuses_sizes_that_overflow(void **state)
     hearth_arena_release(&arena);
 }
 
-static void zeroes_what_it_says(void **state)
+static void zeroes_zalloc_and_calloc(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -122,7 +122,7 @@ static void reset_reuses_memory(void **state)
         hearth_arena_reset(&arena);
         assert_int_equal(arena.used_bytes, 0);
     }
-    hearth_mem_fail_after(1); /* the kept chunk serves without the system */
+    hearth_mem_fail_after(1); /* the kept chunk needs no new memory */
     void *p = hearth_arena_alloc(&arena, 1000);
     hearth_mem_fail_after(0);
     assert_non_null(p);
@@ -203,7 +203,7 @@ int main(void)
         cmocka_unit_test(empty_blocks_are_blocks),
         cmocka_unit_test(refuses_beyond_the_limit_and_stays_usable),
         cmocka_unit_test(refuses_sizes_that_overflow),
-        cmocka_unit_test(zeroes_what_it_says),
+        cmocka_unit_test(zeroes_zalloc_and_calloc),
         cmocka_unit_test(copies_text),
         cmocka_unit_test(reset_reuses_memory),
         cmocka_unit_test(a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing),

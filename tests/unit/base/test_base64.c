@@ -1,4 +1,4 @@
-/* test_base64.c -- RFC 4648 vectors, both alphabets, and what is refused. */
+/* test_base64.c -- RFC 4648 vectors, both alphabets, and refused input. */
 #include "hearth/base/base64.h"
 
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void every_byte_comes_back(void **state)
     }
 }
 
-static void takes_both_alphabets_padded_or_not(void **state)
+static void decodes_both_alphabets_padded_or_not(void **state)
 {
     (void)state;
     struct hearth_str want = HEARTH_STR("\xfb\xff\xbf\xfe");
@@ -75,7 +75,7 @@ static void takes_both_alphabets_padded_or_not(void **state)
     assert_true(decodes_to("+/+//g", want));
 }
 
-static void refuses_what_is_not_base64(void **state)
+static void refuses_invalid_base64(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -90,7 +90,7 @@ static void refuses_what_is_not_base64(void **state)
     assert_true(refuses(HEARTH_STR("AA\xffh")));
 }
 
-static void stays_within_limits(void **state)
+static void respects_its_limits(void **state)
 {
     (void)state;
     struct hearth_buf out;
@@ -116,9 +116,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encodes_the_vectors_of_the_rfc),
         cmocka_unit_test(every_byte_comes_back),
-        cmocka_unit_test(takes_both_alphabets_padded_or_not),
-        cmocka_unit_test(refuses_what_is_not_base64),
-        cmocka_unit_test(stays_within_limits),
+        cmocka_unit_test(decodes_both_alphabets_padded_or_not),
+        cmocka_unit_test(refuses_invalid_base64),
+        cmocka_unit_test(respects_its_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

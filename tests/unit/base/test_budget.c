@@ -1,4 +1,4 @@
-/* test_budget.c -- shared bytes: limits, parts, arenas and buffers that have a budget. */
+/* test_budget.c -- limits, parts, and arenas and buffers with a budget. */
 #include "hearth/base/arena.h"
 #include "hearth/base/budget.h"
 #include "hearth/base/buf.h"
@@ -17,7 +17,7 @@ static size_t used(struct hearth_budget *budget)
     return atomic_load(&budget->used_bytes);
 }
 
-static void what_does_not_fit_is_refused_and_nothing_is_counted(void **state)
+static void a_refused_take_changes_nothing(void **state)
 {
     (void)state;
     struct hearth_budget all;
@@ -35,7 +35,7 @@ static void what_does_not_fit_is_refused_and_nothing_is_counted(void **state)
     assert_true(hearth_budget_take(&endless, SIZE_MAX / 2));
 }
 
-static void a_part_asks_for_what_is_beyond_its_free_bytes(void **state)
+static void a_part_charges_its_parent_beyond_the_free_bytes(void **state)
 {
     (void)state;
     struct hearth_budget all, a, b;
@@ -55,7 +55,7 @@ static void a_part_asks_for_what_is_beyond_its_free_bytes(void **state)
     assert_int_equal(HEARTH_FAIL_BUDGET(&err, &b), HEARTH_NO_MEMORY);
     assert_non_null(strstr(err.msg, "all-bytes (100)"));
     assert_int_equal(used(&b), 0);
-    assert_true(hearth_budget_take(&b, 10)); /* its own are always there */
+    assert_true(hearth_budget_take(&b, 10)); /* its free bytes are always available */
 
     hearth_budget_give(&a, 75);
     assert_int_equal(used(&all), 0);
@@ -66,7 +66,7 @@ static void a_part_asks_for_what_is_beyond_its_free_bytes(void **state)
     assert_int_equal(used(&all), 0);
 }
 
-static void an_arena_takes_its_chunks_and_gives_them_back(void **state)
+static void an_arena_charges_its_chunks_and_gives_them_back(void **state)
 {
     (void)state;
     struct hearth_budget all;
@@ -82,7 +82,7 @@ static void an_arena_takes_its_chunks_and_gives_them_back(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(HEARTH_FAIL_ARENA(&err, &arena), HEARTH_NO_MEMORY);
     assert_non_null(strstr(err.msg, "all-bytes"));
-    assert_non_null(hearth_arena_alloc(&arena, 16)); /* it is usable still */
+    assert_non_null(hearth_arena_alloc(&arena, 16)); /* it is still usable */
     hearth_arena_reset(&arena);
     assert_true(used(&all) > 0 && used(&all) < 20000);
 
@@ -96,7 +96,7 @@ static void an_arena_takes_its_chunks_and_gives_them_back(void **state)
     assert_ptr_equal(arena.budget, &all);
 }
 
-static void a_limit_of_the_arena_itself_is_named_as_such(void **state)
+static void the_limit_of_the_arena_itself_is_named_in_the_error(void **state)
 {
     (void)state;
     struct hearth_budget all;
@@ -112,7 +112,7 @@ static void a_limit_of_the_arena_itself_is_named_as_such(void **state)
     hearth_arena_release(&arena);
 }
 
-static void a_buffer_takes_what_it_grows_by_and_leaves_what_is_taken_counted(void **state)
+static void a_buffer_charges_its_growth_and_taken_bytes_stay_charged(void **state)
 {
     (void)state;
     struct hearth_budget all, part;
@@ -158,7 +158,7 @@ static void *run_taker(void *arg)
     return (void *)n_refused;
 }
 
-static void threads_never_have_more_than_there_is(void **state)
+static void threads_together_never_exceed_the_limit(void **state)
 {
     (void)state;
     struct hearth_budget all;
@@ -175,8 +175,11 @@ static void threads_never_have_more_than_there_is(void **state)
     assert_int_equal(used(&all), 0);
 }
 
-/* With what is held, it tells what can never fit from what others left no room for. */
-static void says_what_it_refused_once(void **state)
+/*
+ * The size distinguishes a request that can never fit from one for which others left too little
+ * room.
+ */
+static void reports_the_size_of_a_refusal_once(void **state)
 {
     (void)state;
     struct hearth_budget budget;
@@ -207,13 +210,13 @@ static void says_what_it_refused_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_is_refused_and_nothing_is_counted),
-        cmocka_unit_test(a_part_asks_for_what_is_beyond_its_free_bytes),
-        cmocka_unit_test(an_arena_takes_its_chunks_and_gives_them_back),
-        cmocka_unit_test(says_what_it_refused_once),
-        cmocka_unit_test(a_limit_of_the_arena_itself_is_named_as_such),
-        cmocka_unit_test(a_buffer_takes_what_it_grows_by_and_leaves_what_is_taken_counted),
-        cmocka_unit_test(threads_never_have_more_than_there_is),
+        cmocka_unit_test(a_refused_take_changes_nothing),
+        cmocka_unit_test(a_part_charges_its_parent_beyond_the_free_bytes),
+        cmocka_unit_test(an_arena_charges_its_chunks_and_gives_them_back),
+        cmocka_unit_test(reports_the_size_of_a_refusal_once),
+        cmocka_unit_test(the_limit_of_the_arena_itself_is_named_in_the_error),
+        cmocka_unit_test(a_buffer_charges_its_growth_and_taken_bytes_stay_charged),
+        cmocka_unit_test(threads_together_never_exceed_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void grows_to_any_size(void **state)
     hearth_buf_release(&buf);
 }
 
-/* Each append that fits exactly is taken, and one byte more is refused, at every limit. */
+/* At every limit, an append that fits exactly is accepted, and one byte more is refused. */
 static void keeps_its_limit_to_the_byte(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void a_refused_allocation_leaves_the_contents(void **state)
     hearth_buf_release(&buf);
 }
 
-static void take_gives_the_bytes_away(void **state)
+static void take_gives_the_bytes_to_the_caller(void **state)
 {
     (void)state;
     struct hearth_buf buf;
@@ -142,7 +142,7 @@ int main(void)
         cmocka_unit_test(the_error_sticks_until_reset),
         cmocka_unit_test(refuses_sizes_that_overflow),
         cmocka_unit_test(a_refused_allocation_leaves_the_contents),
-        cmocka_unit_test(take_gives_the_bytes_away),
+        cmocka_unit_test(take_gives_the_bytes_to_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@
 
 #include <cmocka.h>
 
-/* Fingerprints are stored: these values may never change (XXH3 of the empty input, seed 0, and
- * others). */
-static void stored_hashes_stay_what_they_are(void **state)
+/* Fingerprints are stored: these values must never change (XXH3, seed 0). */
+static void stored_hashes_never_change(void **state)
 {
     (void)state;
     assert_true(hearth_hash64("", 0, 0) == UINT64_C(0x2D06800538D394C2));
@@ -149,7 +148,7 @@ static void the_growth_of_a_map_is_charged_to_the_budget_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_hashes_stay_what_they_are),
+        cmocka_unit_test(stored_hashes_never_change),
         cmocka_unit_test(seeds_and_bytes_change_the_hash),
         cmocka_unit_test(the_process_seed_is_chosen_once),
         cmocka_unit_test(finds_every_interned_key),

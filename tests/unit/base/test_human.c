@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void values_have_three_digits_in_the_largest_unit_that_leaves_one(void **state)
+static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
 {
     static const struct {
         double value;
@@ -37,7 +37,7 @@ static void assert_text(struct hearth_buf *out, const char *want)
     hearth_buf_init(out, 0);
 }
 
-static void a_bar_ends_in_eighths_and_stays_in_its_width(void **state)
+static void a_bar_is_exact_to_an_eighth_and_fits_its_width(void **state)
 {
     struct hearth_buf out;
     (void)state;
@@ -51,7 +51,7 @@ static void a_bar_ends_in_eighths_and_stays_in_its_width(void **state)
     hearth_buf_release(&out);
 }
 
-static void a_text_is_cut_and_padded_by_characters_and_gives_terminals_no_orders(void **state)
+static void a_text_is_truncated_and_padded_by_characters_without_control_characters(void **state)
 {
     struct hearth_buf out;
     (void)state;
@@ -68,9 +68,9 @@ static void a_text_is_cut_and_padded_by_characters_and_gives_terminals_no_orders
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_have_three_digits_in_the_largest_unit_that_leaves_one),
-        cmocka_unit_test(a_bar_ends_in_eighths_and_stays_in_its_width),
-        cmocka_unit_test(a_text_is_cut_and_padded_by_characters_and_gives_terminals_no_orders),
+        cmocka_unit_test(values_have_three_digits_in_the_largest_fitting_unit),
+        cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
+        cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

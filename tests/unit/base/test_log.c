@@ -1,4 +1,4 @@
-/* test_log.c -- lines as they reach standard error. */
+/* test_log.c -- lines as written to standard error. */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/str.h"
@@ -103,7 +103,9 @@ static void replaces_broken_utf8(void **state)
     assert_string_equal(captured(), PREFIX "m k=\"caf\xc3\xa9 ???\"\n");
 }
 
-/* However long the value is: at most 4 KB, the quote closed, the cut marked, what follows left out.
+/*
+ * For a value of any length: at most 4 KB, the quote is closed, the truncation marked, later pairs
+ * omitted.
  */
 static void cuts_long_values_and_says_so(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Metrics live as long as the process: each test has its own, and looks at differences. */
+/* Metrics live as long as the process: each test uses its own, and compares differences. */
 static bool text_has(const char *line)
 {
     struct hearth_buf out;
@@ -44,7 +44,7 @@ static void every_metric_is_described(void **state)
     hearth_buf_release(&out);
 }
 
-static void counters_add_and_never_fall(void **state)
+static void counters_add_and_never_decrease(void **state)
 {
     (void)state;
     hearth_metric_add(HEARTH_M_BATCHES, 2);
@@ -100,7 +100,7 @@ static void label_values_are_escaped(void **state)
     assert_true(text_has("hearth_request_errors_total{code=\"a\\\"b\\\\c\\nd\"} 1"));
 }
 
-static void only_two_hundred_values_get_lines(void **state)
+static void only_two_hundred_label_values_get_lines(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -117,7 +117,7 @@ static void only_two_hundred_values_get_lines(void **state)
     assert_int_equal(hearth_metric_value(HEARTH_M_DISCARDED), 1001);
 }
 
-static void unfit_values_count_as_other(void **state)
+static void invalid_label_values_count_as_other(void **state)
 {
     (void)state;
     char value[300];
@@ -192,7 +192,7 @@ static void histograms_cumulate_buckets(void **state)
 {
     (void)state;
     struct hearth_str none = {NULL, 0};
-    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, -5); /* a clock that stepped back */
+    hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, -5); /* a clock that was set back */
     hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, 500000);
     hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, 500001);
     hearth_metric_observe_ns(HEARTH_M_COMMIT_SECONDS, none, INT64_C(60000000000));
@@ -255,13 +255,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_metric_is_described),
-        cmocka_unit_test(counters_add_and_never_fall),
+        cmocka_unit_test(counters_add_and_never_decrease),
         cmocka_unit_test(gauges_are_set_and_moved),
         cmocka_unit_test(label_values_have_lines_of_their_own),
         cmocka_unit_test(two_labels_count_as_a_pair),
         cmocka_unit_test(label_values_are_escaped),
-        cmocka_unit_test(only_two_hundred_values_get_lines),
-        cmocka_unit_test(unfit_values_count_as_other),
+        cmocka_unit_test(only_two_hundred_label_values_get_lines),
+        cmocka_unit_test(invalid_label_values_count_as_other),
         cmocka_unit_test(times_are_written_in_seconds),
         cmocka_unit_test(declared_values_have_a_line_before_their_first_event),
         cmocka_unit_test(the_process_is_measured_by_the_kernel),

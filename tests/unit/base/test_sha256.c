@@ -1,4 +1,4 @@
-/* test_sha256.c -- the published examples of FIPS 180-4, and every way of cutting a message. */
+/* test_sha256.c -- the published examples of FIPS 180-4, and messages in pieces. */
 #include "hearth/base/sha256.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static void expect(struct hearth_str message, size_t times, const char *hex)
     assert_string_equal(got, hex);
 }
 
-static void the_published_examples_come_out(void **state)
+static void the_published_examples_are_reproduced(void **state)
 {
     (void)state;
     expect(HEARTH_STR(""), 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -36,7 +36,7 @@ static void the_published_examples_come_out(void **state)
            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-static void it_does_not_matter_how_a_message_is_cut(void **state)
+static void a_message_may_be_divided_anywhere(void **state)
 {
     (void)state;
     char message[200];
@@ -63,8 +63,8 @@ static void it_does_not_matter_how_a_message_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_published_examples_come_out),
-        cmocka_unit_test(it_does_not_matter_how_a_message_is_cut),
+        cmocka_unit_test(the_published_examples_are_reproduced),
+        cmocka_unit_test(a_message_may_be_divided_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_status.c -- the mapping of outcomes and the making of messages. */
+/* test_status.c -- codes of statuses, and error messages. */
 #include "hearth/base/status.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void fail_fills_the_error_and_is_its_status(void **state)
     assert_int_equal(HEARTH_FAIL(NULL, HEARTH_INTERNAL, "nobody listens"), HEARTH_INTERNAL);
 }
 
-static void messages_never_carry_control_bytes_or_broken_utf8(void **state)
+static void messages_never_contain_control_bytes_or_invalid_utf8(void **state)
 {
     (void)state;
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -66,7 +66,7 @@ static void messages_never_carry_control_bytes_or_broken_utf8(void **state)
     assert_string_equal(err.msg, "x??y");
 }
 
-static void a_cut_message_ends_at_a_whole_character(void **state)
+static void a_truncated_message_ends_after_a_whole_character(void **state)
 {
     (void)state;
     char text[2 * sizeof(struct hearth_err)];
@@ -120,8 +120,8 @@ int main(void)
         cmocka_unit_test(numbers_outside_the_table_are_unknown),
         cmocka_unit_test(grpc_codes_map_back),
         cmocka_unit_test(fail_fills_the_error_and_is_its_status),
-        cmocka_unit_test(messages_never_carry_control_bytes_or_broken_utf8),
-        cmocka_unit_test(a_cut_message_ends_at_a_whole_character),
+        cmocka_unit_test(messages_never_contain_control_bytes_or_invalid_utf8),
+        cmocka_unit_test(a_truncated_message_ends_after_a_whole_character),
         cmocka_unit_test(prefix_goes_in_front),
         cmocka_unit_test(a_long_prefix_cuts_the_message_not_memory),
     };

@@ -38,7 +38,7 @@ static void compares_whole_and_in_part(void **state)
     assert_false(hearth_str_ends(HEARTH_STR("c"), HEARTH_STR("bc")));
 }
 
-static void compares_secrets_whole(void **state)
+static void compares_whole_secrets(void **state)
 {
     (void)state;
     struct hearth_str secret = HEARTH_STR("s3cret");
@@ -114,7 +114,7 @@ static void refuses_malformed_utf8(void **state)
     }
 }
 
-static void refuses_a_nul_wherever_it_stands(void **state)
+static void refuses_a_nul_at_every_place(void **state)
 {
     (void)state;
     for (size_t at = 0; at < 24; at++) {
@@ -175,7 +175,7 @@ static void parses_finite_decimals_only(void **state)
     assert_false(hearth_str_to_double(hearth_str_n(longest, 64), &d));
 }
 
-static void parses_hex_of_up_to_64_bits(void **state)
+static void parses_hexadecimal_numbers_of_up_to_64_bits(void **state)
 {
     (void)state;
     uint64_t u;
@@ -187,7 +187,7 @@ static void parses_hex_of_up_to_64_bits(void **state)
     assert_false(hearth_str_hex_to_u64(HEARTH_STR("00000000000000001"), &u));
 }
 
-static void mends_what_is_no_text(void **state)
+static void repairs_invalid_text(void **state)
 {
     (void)state;
     static const struct {
@@ -217,15 +217,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders_by_bytes_then_length),
         cmocka_unit_test(compares_whole_and_in_part),
-        cmocka_unit_test(compares_secrets_whole),
+        cmocka_unit_test(compares_whole_secrets),
         cmocka_unit_test(finds_and_trims),
         cmocka_unit_test(accepts_well_formed_utf8),
         cmocka_unit_test(refuses_malformed_utf8),
-        cmocka_unit_test(mends_what_is_no_text),
-        cmocka_unit_test(refuses_a_nul_wherever_it_stands),
+        cmocka_unit_test(repairs_invalid_text),
+        cmocka_unit_test(refuses_a_nul_at_every_place),
         cmocka_unit_test(parses_whole_integers_only),
         cmocka_unit_test(parses_finite_decimals_only),
-        cmocka_unit_test(parses_hex_of_up_to_64_bits),
+        cmocka_unit_test(parses_hexadecimal_numbers_of_up_to_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_workers.c -- the pool runs what it took, and says no instead of waiting. */
+/* test_workers.c -- the pool runs all accepted jobs, and refuses a job instead of blocking. */
 #include "hearth/base/mem.h"
 #include "hearth/base/workers.h"
 
@@ -96,7 +96,7 @@ static void threads_run_at_the_same_time(void **state)
         gates[i] = (struct hearth_job){.run = wait_at_gate};
         assert_true(hearth_workers_submit(workers, &gates[i]));
     }
-    for (unsigned i = 0; i < 4; i++) { /* ends only when four of them are inside */
+    for (unsigned i = 0; i < 4; i++) { /* ends only when four jobs run at once */
         (void)sem_wait(&g_started);
     }
     for (unsigned i = 0; i < 4; i++) {

@@ -1,4 +1,4 @@
-/* test_compress.c -- caps, members, frames, and streams that are cut or damaged. */
+/* test_compress.c -- limits, members, frames, and truncated or damaged streams. */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
@@ -30,7 +30,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Text like a profile's: repeats, with variation. */
+/* Text like that of a profile: repetitive, with variations. */
 static struct hearth_buf sample_text(size_t n)
 {
     struct hearth_buf text;
@@ -80,7 +80,7 @@ static enum hearth_status try_inflate(enum hearth_compression format, struct hea
     return status;
 }
 
-static void detects_by_magic(void **state)
+static void detects_compression_by_magic_bytes(void **state)
 {
     (void)state;
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x1f\x8b\x08")),
@@ -96,7 +96,7 @@ static void detects_by_magic(void **state)
 static const enum hearth_compression g_formats[] = {HEARTH_COMPRESSION_GZIP,
                                                     HEARTH_COMPRESSION_ZSTD};
 
-static void round_trips_at_many_sizes_with_the_exact_cap(void **state)
+static void round_trips_at_many_sizes_with_the_exact_limit(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 511, 512, 513, 100000, 1000003};
@@ -124,7 +124,7 @@ static void round_trips_at_many_sizes_with_the_exact_cap(void **state)
     }
 }
 
-static void plain_bodies_are_copied_under_the_cap(void **state)
+static void plain_bodies_are_copied_up_to_the_limit(void **state)
 {
     (void)state;
     struct hearth_buf out;
@@ -137,7 +137,7 @@ static void plain_bodies_are_copied_under_the_cap(void **state)
     hearth_buf_release(&out);
 }
 
-static void the_limit_of_the_buffer_is_a_cap_too(void **state)
+static void the_limit_of_the_buffer_applies_too(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(5000);
@@ -159,8 +159,11 @@ static void the_limit_of_the_buffer_is_a_cap_too(void **state)
     hearth_buf_release(&text);
 }
 
-/* Zeros in 64 members of 16 MiB each, or one zstd stream of 1 GiB: 1 GiB out, capped at 8 MiB. */
-static void a_bomb_stops_at_the_cap_with_little_memory(void **state)
+/*
+ * Zeros in 64 members of 16 MiB each, or one zstd stream of 1 GiB: 1 GiB of output, limited to 8
+ * MiB.
+ */
+static void a_bomb_stops_at_the_limit_and_uses_little_memory(void **state)
 {
     (void)state;
     char *zeros = hearth_mem_zalloc(16 * MIB);
@@ -189,7 +192,7 @@ static void a_bomb_stops_at_the_cap_with_little_memory(void **state)
     hearth_mem_free(zeros);
 }
 
-static void a_lying_trailer_costs_nothing(void **state)
+static void a_false_size_in_the_trailer_needs_no_extra_memory(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(2000);
@@ -202,14 +205,15 @@ static void a_lying_trailer_costs_nothing(void **state)
         HEARTH_INVALID_ARGUMENT);
     assert_true(out.cap < MIB * 2);
     hearth_buf_release(&out);
-    memset(packed.p + packed.n - 4, 0, 4); /* too small a claim: the guess grows, the check fails */
+    /* the declared size is too small: the guess grows, the check fails */
+    memset(packed.p + packed.n - 4, 0, 4);
     assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), MIB),
                      HEARTH_INVALID_ARGUMENT);
     hearth_buf_release(&packed);
     hearth_buf_release(&text);
 }
 
-/* The last trailer speaks of the last member only. */
+/* The last trailer has the size of the last member only. */
 static void concatenated_members_and_frames_are_one_body(void **state)
 {
     (void)state;
@@ -237,7 +241,7 @@ static void concatenated_members_and_frames_are_one_body(void **state)
     hearth_buf_release(&text);
 }
 
-static void every_cut_is_refused(void **state)
+static void every_truncation_is_refused(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(3000);
@@ -273,7 +277,7 @@ static void every_flipped_bit_is_noticed_or_harmless(void **state)
             enum hearth_status status =
                 inflate_into(&out, g_formats[f], hearth_buf_view(&packed), MIB);
             packed.p[bit / 8] = (char)(packed.p[bit / 8] ^ (1 << bit % 8));
-            if (status == HEARTH_OK) { /* time stamp, system: bits that mean nothing here */
+            if (status == HEARTH_OK) { /* time stamp and system: bits that are ignored */
                 assert_true(hearth_str_eq(hearth_buf_view(&out), hearth_buf_view(&text)));
             }
             n_refused += status != HEARTH_OK;
@@ -332,7 +336,7 @@ static void inflates_zlib_streams(void **state)
         HEARTH_INVALID_ARGUMENT);
     assert_non_null(strstr(g_err.msg, "bytes after the end of the stream"));
     hearth_buf_release(&out);
-    /* The same with the flag that asks for a preset dictionary. */
+    /* The same with the flag for a preset dictionary. */
     assert_int_equal(
         try_inflate(HEARTH_COMPRESSION_ZLIB, HEARTH_STR("\x78\xbb\1\2\3\4\xcb\x48"), 99),
         HEARTH_INVALID_ARGUMENT);
@@ -342,8 +346,10 @@ static void inflates_zlib_streams(void **state)
 static void refuses_a_zstd_window_beyond_32_mib(void **state)
 {
     (void)state;
-    /* Frame header without content size; window descriptor 0x80: 2^26 bytes. Then an empty last
-     * block. */
+    /*
+     * Frame header without content size; window descriptor 0x80: 2^26 bytes. Then an empty last
+     * block.
+     */
     assert_int_equal(try_inflate(HEARTH_COMPRESSION_ZSTD,
                                  HEARTH_STR("\x28\xb5\x2f\xfd\x00\x80\x01\x00\x00"), MIB),
                      HEARTH_RESOURCE_EXHAUSTED);
@@ -369,7 +375,7 @@ static void skippable_zstd_frames_are_skipped(void **state)
     hearth_buf_release(&packed);
 }
 
-static void a_broken_stream_does_not_hurt_the_next(void **state)
+static void a_damaged_stream_does_not_affect_the_next_one(void **state)
 {
     (void)state;
     for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
@@ -420,7 +426,8 @@ static void reports_refused_memory_at_every_step(void **state)
         hearth_inflater_free(inflater);
         assert_int_equal(out.n, 0);
         hearth_buf_release(&out);
-        if (status == HEARTH_INVALID_ARGUMENT) { /* cut, as it is: all allocations succeeded */
+        /* the stream is truncated: all allocations have succeeded */
+        if (status == HEARTH_INVALID_ARGUMENT) {
             break;
         }
         assert_int_equal(status, HEARTH_NO_MEMORY);
@@ -461,7 +468,7 @@ static void a_stream_of_pieces_is_one_member(void **state)
     hearth_buf_release(&text);
 }
 
-static void a_stream_of_nothing_is_an_empty_member(void **state)
+static void a_stream_without_input_is_an_empty_member(void **state)
 {
     (void)state;
     struct hearth_buf packed, again;
@@ -479,7 +486,7 @@ static void a_stream_of_nothing_is_an_empty_member(void **state)
     hearth_buf_release(&packed);
 }
 
-static void a_stream_fails_where_its_buffer_does(void **state)
+static void a_stream_fails_if_its_buffer_does(void **state)
 {
     (void)state;
     struct hearth_buf text = sample_text(3 * MIB), packed;
@@ -494,7 +501,7 @@ static void a_stream_fails_where_its_buffer_does(void **state)
     hearth_buf_release(&text);
 }
 
-static void sizes_are_announced_where_formats_do(void **state)
+static void sizes_are_known_if_the_format_declares_them(void **state)
 {
     (void)state;
     struct hearth_str text = HEARTH_STR("some text, some text, some text");
@@ -515,26 +522,26 @@ static void sizes_are_announced_where_formats_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(detects_by_magic),
-        cmocka_unit_test(round_trips_at_many_sizes_with_the_exact_cap),
-        cmocka_unit_test(plain_bodies_are_copied_under_the_cap),
-        cmocka_unit_test(the_limit_of_the_buffer_is_a_cap_too),
-        cmocka_unit_test(a_bomb_stops_at_the_cap_with_little_memory),
-        cmocka_unit_test(a_lying_trailer_costs_nothing),
+        cmocka_unit_test(detects_compression_by_magic_bytes),
+        cmocka_unit_test(round_trips_at_many_sizes_with_the_exact_limit),
+        cmocka_unit_test(plain_bodies_are_copied_up_to_the_limit),
+        cmocka_unit_test(the_limit_of_the_buffer_applies_too),
+        cmocka_unit_test(a_bomb_stops_at_the_limit_and_uses_little_memory),
+        cmocka_unit_test(a_false_size_in_the_trailer_needs_no_extra_memory),
         cmocka_unit_test(concatenated_members_and_frames_are_one_body),
-        cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_flipped_bit_is_noticed_or_harmless),
         cmocka_unit_test(says_what_is_wrong_and_where),
         cmocka_unit_test(inflates_zlib_streams),
         cmocka_unit_test(refuses_a_zstd_window_beyond_32_mib),
         cmocka_unit_test(skippable_zstd_frames_are_skipped),
-        cmocka_unit_test(a_broken_stream_does_not_hurt_the_next),
+        cmocka_unit_test(a_damaged_stream_does_not_affect_the_next_one),
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
         cmocka_unit_test(reports_refused_memory_at_every_step),
         cmocka_unit_test(a_stream_of_pieces_is_one_member),
-        cmocka_unit_test(sizes_are_announced_where_formats_do),
-        cmocka_unit_test(a_stream_of_nothing_is_an_empty_member),
-        cmocka_unit_test(a_stream_fails_where_its_buffer_does),
+        cmocka_unit_test(sizes_are_known_if_the_format_declares_them),
+        cmocka_unit_test(a_stream_without_input_is_an_empty_member),
+        cmocka_unit_test(a_stream_fails_if_its_buffer_does),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -42,7 +42,7 @@ static void assert_cell(size_t i, const char *row, const char *column, const cha
     assert_true(hearth_str_eq_c(g_cells[i].text, text));
 }
 
-static void gives_the_texts_of_every_row(void **state)
+static void returns_the_strings_of_every_row(void **state)
 {
     (void)state;
     assert_int_equal(read_text("{\"a\":{\"x\":\"1\",\"n\":5,\"y\":\"\\u00e9\"},\"b\":{},\"c\":null,"
@@ -56,7 +56,7 @@ static void gives_the_texts_of_every_row(void **state)
     assert_int_equal(g_n, 0);
 }
 
-static void refuses_what_is_no_object_of_objects(void **state)
+static void refuses_anything_but_an_object_of_objects(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -110,8 +110,8 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(gives_the_texts_of_every_row, start, stop),
-        cmocka_unit_test_setup_teardown(refuses_what_is_no_object_of_objects, start, stop),
+        cmocka_unit_test_setup_teardown(returns_the_strings_of_every_row, start, stop),
+        cmocka_unit_test_setup_teardown(refuses_anything_but_an_object_of_objects, start, stop),
         cmocka_unit_test_setup_teardown(refuses_more_than_its_limit, start, stop),
         cmocka_unit_test_setup_teardown(every_refused_allocation_is_reported_and_nothing_leaks,
                                         start, stop),

@@ -1,4 +1,4 @@
-/* test_json_writer.c -- commas, escapes, and numbers that read back. */
+/* test_json_writer.c -- commas, escapes, and numbers that are read back unchanged. */
 #include "hearth/codec/json_writer.h"
 
 #include "rounds.h"
@@ -147,7 +147,7 @@ static void writes_the_shortest_double(void **state)
     assert_string_equal(double_text(-(double)INFINITY), "\"-Infinity\"");
 }
 
-static void doubles_read_back_as_they_were(void **state)
+static void doubles_are_read_back_unchanged(void **state)
 {
     (void)state;
     uint64_t bits = 88172645463325252u;
@@ -193,7 +193,7 @@ int main(void)
         JSON_TEST(escapes_text),
         JSON_TEST(replaces_broken_utf8),
         JSON_TEST(writes_the_shortest_double),
-        JSON_TEST(doubles_read_back_as_they_were),
+        JSON_TEST(doubles_are_read_back_unchanged),
         JSON_TEST(the_error_of_the_buffer_sticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* test_pack.c -- packed bytes come back as they were, as a frame where that saves much, and damage is named. */
+/*
+ * test_pack.c -- packed bytes are unpacked unchanged, frames are used if they save enough, damage
+ * is reported.
+ */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
@@ -30,7 +33,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Of 8 bits: noise; of 2: half of it can be saved. */
+/* Random values: 8 bits are noise, 2 bits can be halved. */
 static struct hearth_buf noise(size_t n, unsigned bits)
 {
     struct hearth_buf out;
@@ -43,7 +46,7 @@ static struct hearth_buf noise(size_t n, unsigned bits)
     return out;
 }
 
-static void what_is_packed_comes_back_at_every_size(void **state)
+static void packed_bytes_are_unpacked_at_every_size(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 15, 16, 17, 63, 64, 255, 256, 1000, 70000, 300000};
@@ -76,7 +79,7 @@ static void what_is_packed_comes_back_at_every_size(void **state)
     }
 }
 
-static void what_saves_too_little_stays_plain_and_the_rest_is_a_frame(void **state)
+static void bytes_stay_plain_if_a_frame_saves_too_little(void **state)
 {
     (void)state;
     struct hearth_buf plain = noise(1000, 8), dense = noise(1000, 2), out, scratch;
@@ -104,7 +107,7 @@ static void what_saves_too_little_stays_plain_and_the_rest_is_a_frame(void **sta
     hearth_buf_release(&scratch);
 }
 
-static void a_frame_that_claims_too_much_is_refused_before_memory_is_asked_for(void **state)
+static void a_frame_that_declares_too_much_is_refused_without_allocation(void **state)
 {
     (void)state;
     /* Magic, one segment with a content size of 8 bytes: 2^40; then an empty last block. */
@@ -118,7 +121,7 @@ static void a_frame_that_claims_too_much_is_refused_before_memory_is_asked_for(v
     hearth_buf_release(&scratch);
 }
 
-static void damage_is_named_wherever_it_is(void **state)
+static void damage_is_reported_at_every_place(void **state)
 {
     (void)state;
     struct hearth_buf in = noise(3000, 3), out, scratch;
@@ -161,10 +164,10 @@ static void refused_memory_leaves_the_buffer_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_packed_comes_back_at_every_size),
-        cmocka_unit_test(what_saves_too_little_stays_plain_and_the_rest_is_a_frame),
-        cmocka_unit_test(a_frame_that_claims_too_much_is_refused_before_memory_is_asked_for),
-        cmocka_unit_test(damage_is_named_wherever_it_is),
+        cmocka_unit_test(packed_bytes_are_unpacked_at_every_size),
+        cmocka_unit_test(bytes_stay_plain_if_a_frame_saves_too_little),
+        cmocka_unit_test(a_frame_that_declares_too_much_is_refused_without_allocation),
+        cmocka_unit_test(damage_is_reported_at_every_place),
         cmocka_unit_test(refused_memory_leaves_the_buffer_as_it_was),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -1,4 +1,4 @@
-/* test_pb.c -- the wire form: what is unpacked, and what is refused before protobuf-c sees it. */
+/* test_pb.c -- unpacking of the wire form, and input that is refused before protobuf-c reads it. */
 #include "hearth/base/mem.h"
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
@@ -140,7 +140,8 @@ static void refuses_malformed_bytes_and_says_where(void **state)
     refuses(pair, HEARTH_STR("\x00\1"), "field number");
     refuses(pair, HEARTH_STR("\x80"), "field number");
     refuses(pair, HEARTH_STR("\xff\xff\xff\xff\x1f\1"), "field number");
-    refuses(pair, HEARTH_STR("\xf8\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\2"), "a varint is truncated");
+    refuses(pair, HEARTH_STR("\xf8\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\2"),
+            "a varint is truncated");
     refuses(pair, HEARTH_STR("\xfb\1\xfc\1"), "groups are not supported");
     refuses(pair, HEARTH_STR("\xfe\1"), "groups are not supported");
     refuses(pair, HEARTH_STR("\xf9\1\1\2\3"), "ends after");
@@ -148,11 +149,11 @@ static void refuses_malformed_bytes_and_says_where(void **state)
     refuses(&all_types_descriptor, HEARTH_STR("\x82\2\7zzzzzzz"), "many_double: packed values end");
 }
 
-static void mends_texts_of_opentelemetry(void **state)
+static void repairs_texts_of_opentelemetry(void **state)
 {
     (void)state;
     const ProtobufCMessageDescriptor *span = &opentelemetry__proto__trace__v1__span__descriptor;
-    /* name, trace state, an attribute's key and value, and an id, which is no text */
+    /* name, trace state, key and value of an attribute, and an id, which is not text */
     Opentelemetry__Proto__Trace__V1__Span *found = unpack(
         span, HEARTH_STR("\x2a\3a\0b\x1a\2ok\x4a\x0a\x0a\2\xff\x6b\x12\4\x0a\2\xc3z\x12\2\xff\0"));
     assert_string_equal(found->name, "a?b");
@@ -262,7 +263,7 @@ int main(void)
         PB_TEST(keeps_unknown_fields),
         PB_TEST(refuses_malformed_bytes_and_says_where),
         PB_TEST(refuses_text_that_is_not_utf8_or_holds_a_nul),
-        PB_TEST(mends_texts_of_opentelemetry),
+        PB_TEST(repairs_texts_of_opentelemetry),
         PB_TEST(nesting_ends_at_the_limit),
         PB_TEST(the_limit_of_the_arena_bounds_the_message),
         PB_TEST(packing_respects_the_limit_of_the_buffer),

@@ -190,7 +190,8 @@ static void ids_of_opentelemetry_are_hexadecimal_or_base64(void **state)
             "links[0].traceId: expected an id in hexadecimal digits");
     refuses(SPAN, "{\"spanId\":7}", "spanId: expected an id in hexadecimal digits");
     becomes(SPAN, "{\"attributes\":[{\"value\":{\"bytesValue\":\"00ff\"}}]}",
-            "{\"attributes\":[{\"value\":{\"bytesValue\":\"00ff\"}}]}"); /* base64, as others are */
+            /* base64, as for other bytes */
+            "{\"attributes\":[{\"value\":{\"bytesValue\":\"00ff\"}}]}");
 }
 
 static void null_means_absent_except_in_lists(void **state)
@@ -262,7 +263,7 @@ static void memory_limits_hold_for_text_and_message(void **state)
     hearth_arena_init(&small, 64 << 20);
     assert_int_equal(hearth_pb_from_json(REQUEST, hearth_buf_view(&json), &small, &message, &g_err),
                      HEARTH_OK);
-    assert_true(small.used_bytes < 10000); /* what is ignored takes no place in the arena */
+    assert_true(small.used_bytes < 10000); /* ignored fields use no memory of the arena */
     hearth_arena_release(&small);
     hearth_buf_release(&json);
 }

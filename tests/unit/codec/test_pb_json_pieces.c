@@ -1,6 +1,6 @@
 /*
- * test_pb_json_pieces.c -- JSON that is made piece by piece is the JSON that is made at once, whatever
- * the message and the size of the pieces.
+ * test_pb_json_pieces.c -- JSON written piece by piece equals JSON written at once, for any message
+ * and any size of the pieces.
  */
 #include "hearth/base/base64.h"
 #include "hearth/base/mem.h"
@@ -22,7 +22,7 @@
 #include "rounds.h"
 
 #define FILL_DEPTH 6u
-#define LONG_BYTES 40000u /* of a text that is written in parts */
+#define LONG_BYTES 40000u /* length of a text that is written in parts */
 
 static const ProtobufCMessageDescriptor *const g_types[] = {
     ALL,
@@ -125,7 +125,7 @@ static void fill_value(const ProtobufCFieldDescriptor *field, void *to, unsigned
 
 static void fill_repeated(const ProtobufCFieldDescriptor *field, char *message, unsigned depth)
 {
-    static const size_t room = sizeof(ProtobufCBinaryData); /* of the largest value */
+    static const size_t room = sizeof(ProtobufCBinaryData); /* size of the largest value */
     bool is_integers = field->type == PROTOBUF_C_TYPE_INT64 || field->type == PROTOBUF_C_TYPE_INT32;
     size_t n = depth > FILL_DEPTH ? 0 : is_integers ? any(700) : any(4);
     char *values = hearth_arena_calloc(&g_arena, n + 1, room);
@@ -192,7 +192,7 @@ static void assert_pieces(const ProtobufCMessage *message, size_t n, struct hear
     hearth_buf_release(&all);
 }
 
-static void pieces_of_any_size_make_the_text_of_every_message(void **state)
+static void pieces_of_any_size_make_the_whole_text_of_every_message(void **state)
 {
     (void)state;
     static const size_t sizes[] = {1, 2, 7, 63, 1000, 65536, SIZE_MAX - 100000};
@@ -208,7 +208,7 @@ static void pieces_of_any_size_make_the_text_of_every_message(void **state)
     }
 }
 
-/* The text by the writer that knows no parts. */
+/* Compare with the streaming writer, which writes no parts. */
 static void assert_text(const char *text)
 {
     struct all_types message;
@@ -226,14 +226,14 @@ static void assert_text(const char *text)
     hearth_buf_release(&want);
 }
 
-static void a_long_text_is_never_cut_within_a_character(void **state)
+static void a_long_text_is_never_divided_inside_a_character(void **state)
 {
     (void)state;
     static const char *const characters[] = {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x94\xa5", "\x80",
                                              "\xf0\x9f"};
     static char text[LONG_BYTES + 16];
     for (size_t k = 0; k < HEARTH_ARRAY_LEN(characters); k++) {
-        for (size_t shift = 0; shift < 5; shift++) { /* where the parts end in it */
+        for (size_t shift = 0; shift < 5; shift++) { /* moves the ends of the parts */
             memset(text, 'x', shift);
             size_t at = shift, n = strlen(characters[k]);
             for (; at + n < LONG_BYTES; at += n) {
@@ -273,12 +273,12 @@ static void long_bytes_are_one_base64(void **state)
     }
 }
 
-static void what_is_given_up_holds_nothing(void **state)
+static void an_abandoned_text_leaves_no_memory(void **state)
 {
     (void)state;
     struct all_types *message =
         read_json(ALL, "{\"byName\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"},\"oneInt32\":1}");
-    for (size_t n = 1; n < 40; n++) { /* the sanitizers' builds find what is left */
+    for (size_t n = 1; n < 40; n++) { /* the sanitizer builds find leaks */
         struct hearth_buf out;
         hearth_buf_init(&out, 0);
         struct hearth_pb_json *json = hearth_pb_json_new(&message->base, &g_arena);
@@ -288,7 +288,7 @@ static void what_is_given_up_holds_nothing(void **state)
     }
 }
 
-static void a_buffer_that_is_full_ends_it(void **state)
+static void a_full_buffer_ends_the_text(void **state)
 {
     (void)state;
     struct all_types *message = read_json(ALL, "{\"manyString\":[\"aaaa\",\"bbbb\",\"cccc\"]}");
@@ -304,11 +304,11 @@ static void a_buffer_that_is_full_ends_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JSON_TEST(pieces_of_any_size_make_the_text_of_every_message),
-        JSON_TEST(a_long_text_is_never_cut_within_a_character),
+        JSON_TEST(pieces_of_any_size_make_the_whole_text_of_every_message),
+        JSON_TEST(a_long_text_is_never_divided_inside_a_character),
         JSON_TEST(long_bytes_are_one_base64),
-        JSON_TEST(what_is_given_up_holds_nothing),
-        JSON_TEST(a_buffer_that_is_full_ends_it),
+        JSON_TEST(an_abandoned_text_leaves_no_memory),
+        JSON_TEST(a_full_buffer_ends_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
-/* test_pb_json_types.c -- every type both ways: scalars, maps, times, nesting, and our API's
- * messages. */
+/*
+ * test_pb_json_types.c -- every type both ways: scalars, maps, times, nesting, and our API's
+ * messages.
+ */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/codec/pb.h"
@@ -46,8 +48,7 @@ static void nesting_bombs_are_refused_before_they_are_parsed(void **state)
             "invalid JSON at line 1"); /* not counted */
 }
 
-/* The wire counts a map entry as a message, and so does JSON: what one takes, the other can carry.
- */
+/* Wire form and JSON count a map entry as a message: both accept the same nesting. */
 static void messages_nest_as_deep_as_on_the_wire(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void maps_are_objects(void **state)
     refuses(ALL, "{\"byFlag\":{\"1\":\"\"}}", "expected \"true\" or \"false\"");
     refuses(ALL, "{\"byName\":{\"a\":null}}", "byName.a: expected an integer");
     refuses(ALL, "{\"byName\":[]}", "byName: expected an object");
-    /* "01" and "1" are one key: the last one counts. */
+    /* "01" and "1" are one key: the last value is used. */
     becomes(ALL, "{\"byNumber\":{\"1\":{\"oneInt32\":1},\"01\":{\"oneInt32\":2}}}",
             "{\"byNumber\":{\"1\":{\"oneInt32\":2}}}");
 }
@@ -210,7 +211,7 @@ static void durations_are_seconds(void **state)
     refuses(ALL, "{\"took\":1}", "took: expected a duration");
 }
 
-static void times_that_no_text_can_say_fail(void **state)
+static void times_outside_the_textual_range_fail(void **state)
 {
     (void)state;
     struct time_message time;
@@ -383,7 +384,7 @@ static void a_large_flame_graph_is_written_without_a_tree(void **state)
     hearth_buf_release(&out);
 }
 
-static void floats_read_back_as_they_were(void **state)
+static void floats_are_read_back_unchanged(void **state)
 {
     (void)state;
     uint32_t bits = 2463534242u;
@@ -415,11 +416,11 @@ int main(void)
         JSON_TEST(times_are_rfc_3339),
         JSON_TEST(every_day_of_four_centuries_round_trips),
         JSON_TEST(durations_are_seconds),
-        JSON_TEST(times_that_no_text_can_say_fail),
+        JSON_TEST(times_outside_the_textual_range_fail),
         JSON_TEST(every_scalar_survives_both_forms),
         JSON_TEST(the_messages_of_the_api_survive_both_forms),
         JSON_TEST(a_large_flame_graph_is_written_without_a_tree),
-        JSON_TEST(floats_read_back_as_they_were),
+        JSON_TEST(floats_are_read_back_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
