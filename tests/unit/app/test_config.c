@@ -1,4 +1,4 @@
-/* test_config.c -- options: where they come from, what they may be, how they are printed. */
+/* test_config.c -- sources, values and printing of options. */
 #include "hearth/app/config.h"
 
 #include "config_options.h"
@@ -17,12 +17,12 @@
 #define SECOND INT64_C(1000000000)
 #define MAX    16
 
-/* One load: what the process is given, and what came of it. */
+/* One load: the arguments and environment of a process, and the result. */
 struct load {
     char *argv[MAX], *environ[MAX];
     int argc;
     size_t n_environ;
-    char path[32]; /* of a configuration file; "": none yet */
+    char path[32]; /* configuration file; "": none */
     struct hearth_config config;
     struct hearth_err err;
     bool loaded;
@@ -74,7 +74,7 @@ static void env(struct load *l, const char *text)
     l->environ[l->n_environ++] = strdup(text);
 }
 
-/* A file with that text, given as --config. */
+/* Make a file with this text, and pass it as --config. */
 static void file(struct load *l, const char *text, size_t n)
 {
     char option[64];
@@ -305,8 +305,9 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
         {"--listen=,", "listen: at least one address is needed"},
         {"--log-format=xml", "log-format must be logfmt or json"},
         {"--grpc-memory-quota=255m", "grpc-memory-quota must be at least 256m"},
-        {"--readers=1", "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
-                        "least 2"},
+        {"--readers=1",
+         "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
+         "least 2"},
         {"--nonsense=1", "unknown option \"--nonsense\"; try --help"},
         {"--max-sample=1", "unknown option \"--max-sample\"; try --help"},
         {"--", "unknown option \"--\"; try --help"},
@@ -424,8 +425,8 @@ static void the_data_directory_has_a_default_only_without_a_database(void **stat
 #define PASSWORDS \
     "s3cr3t", "s3/cr3t", "s3@cr3t", "s3:cr3t", "s3?a=cr3t", "s3?cr3t", "s3%40cr3t", "s3'cr3t"
 
-/* Every way a password gets into a URL or a key=value text, and what is shown of it. */
-static void a_masked_url_never_holds_the_password(void **state)
+/* All places of a password in a URL or a key=value text, and the masked forms. */
+static void a_masked_url_never_contains_the_password(void **state)
 {
     static const char *const passwords[] = {PASSWORDS};
     static const struct {
@@ -482,7 +483,7 @@ static void quoted_passwords_are_masked_to_their_closing_quote(void **state)
     hearth_arena_release(&arena);
 }
 
-static void texts_without_a_password_stay_as_they_are(void **state)
+static void texts_without_a_password_are_unchanged(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -542,7 +543,7 @@ static void no_message_and_no_print_shows_the_password(void **state)
 
 /* ---- printing ---- */
 
-/* Without the comments that say where a value came from. */
+/* Without the comments that name the source of a value. */
 static char *without_origins(const char *text)
 {
     char *out = calloc(1, strlen(text) + 1);
@@ -642,7 +643,7 @@ static void every_option_is_named_once_and_explained(void **state)
         }
         n_flags++;
         assert_true(strlen(o->help) >= 10);
-        assert_true(strlen(o->flag) < 64); /* config.c makes flags of variables in so many bytes */
+        assert_true(strlen(o->flag) < 64); /* config.c has so many bytes for a flag */
         assert_int_equal(strspn(o->flag, "abcdefghijklmnopqrstuvwxyz0123456789-."),
                          strlen(o->flag));
         for (size_t k = 0; k < i; k++) {
@@ -655,7 +656,7 @@ static void every_option_is_named_once_and_explained(void **state)
     assert_true(n_flags > 40);
 }
 
-/* Two tables hold the defaults of limits: options.def for people, limits.def for the engine. */
+/* Two tables have the defaults of limits: options.def for users, limits.def for the engine. */
 static void the_defaults_of_limits_agree_with_the_engine(void **state)
 {
     struct load *l = *state;
@@ -701,9 +702,9 @@ static void the_profile_of_pyroscope_begins_with_its_defaults(void **state)
     assert_int_equal(limits->reject_older_than_ns, 3600 * SECOND);
     assert_int_equal(limits->max_query_lookback_ns, 7 * 24 * 3600 * SECOND);
     assert_int_equal(l->config.front.max_request_bytes, 256 << 20);
-    assert_int_equal(limits->max_samples, 20000); /* what is set counts */
+    assert_int_equal(limits->max_samples, 20000); /* a value that is set overrides the profile */
     assert_int_equal(limits->max_query_range_ns, 2 * 24 * 3600 * SECOND);
-    assert_int_equal(limits->max_points, 11000000); /* no limit of Pyroscope */
+    assert_int_equal(limits->max_points, 11000000); /* Pyroscope has no such limit */
 }
 
 static void the_profile_may_come_from_the_environment_or_a_file(void **state)
@@ -747,7 +748,7 @@ static void the_profile_names_options_with_values_that_they_take(void **state)
     }
 }
 
-/* Every kind of value, and a secret that prints the same. */
+/* Every kind of value, and a secret that is printed the same. */
 static void differing_options_are_named_in_the_order_of_the_table(void **state)
 {
     static const char *const pairs[][2] = {
@@ -811,9 +812,9 @@ int main(void)
         load_test(a_key_that_comes_twice_is_refused_with_both_lines),
         load_test(files_beyond_a_mebibyte_are_refused),
         load_test(the_data_directory_has_a_default_only_without_a_database),
-        cmocka_unit_test(a_masked_url_never_holds_the_password),
+        cmocka_unit_test(a_masked_url_never_contains_the_password),
         cmocka_unit_test(quoted_passwords_are_masked_to_their_closing_quote),
-        cmocka_unit_test(texts_without_a_password_stay_as_they_are),
+        cmocka_unit_test(texts_without_a_password_are_unchanged),
         load_test(no_message_and_no_print_shows_the_password),
         load_test(what_is_printed_reads_back_to_the_same),
         load_test(defaults_read_back_to_the_same),

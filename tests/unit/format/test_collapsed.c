@@ -1,4 +1,6 @@
-/* test_collapsed.c -- collapsed stacks in and out, by hand and over real files. */
+/*
+ * test_collapsed.c -- reading and writing of collapsed stacks, from texts of tests and real files.
+ */
 #include "hearth/base/mem.h"
 #include "hearth/format/collapsed.h"
 #include "hearth/format/profile_builder.h"
@@ -79,7 +81,7 @@ static void reads_stacks_root_first_and_sums_equal_ones(void **state)
     hearth_arena_release(&d.arena);
 }
 
-static void takes_the_number_after_the_last_space(void **state)
+static void the_value_is_the_number_after_the_last_space(void **state)
 {
     (void)state;
     assert_text("a b;operator new(int, int) 7\n", 0, "a b;operator new(int, int) 7\n");
@@ -94,7 +96,7 @@ static void rounds_fractions_to_the_nearest(void **state)
                 "a 2\nb 1\nc 1\nd 2\ne 9007199254740993\n");
 }
 
-static void counts_what_it_does_not_understand(void **state)
+static void counts_lines_that_it_does_not_understand(void **state)
 {
     (void)state;
     assert_text("\na;b 1\nno number\na;c 1\na;b -3\na;d 1\na 99999999999999999999\na;e 1\n5\n"
@@ -111,14 +113,14 @@ static void comments_are_ignored_and_not_counted(void **state)
     assert_text("#<Class:0x01>#call;b 1\n", 0, "#<Class:0x01>#call;b 1\n");
 }
 
-static void a_line_without_a_frame_counts_as_no_stack(void **state)
+static void a_line_without_a_frame_is_the_frame_no_stack(void **state)
 {
     (void)state;
     assert_text("a;b 1\n 5\n;; 4\na;c 1\n[no stack] 2\n", 0, "a;b 1\n[no stack] 11\na;c 1\n");
     assert_text("; 4\n", 0, "[no stack] 4\n");
 }
 
-static void drops_empty_frames_and_names_blank_ones(void **state)
+static void ignores_empty_frames_and_names_blank_ones(void **state)
 {
     (void)state;
     assert_text(";a;; b ;c; 2\na;b;c 1\n", 0, "a;b;c 3\n");
@@ -137,8 +139,8 @@ static void reads_windows_line_ends_and_byte_order_marks(void **state)
                 0, "a 1\na;b 1\n");
     static const char utf16[] = "\xff\xfe"
                                 "a\0;\0\xe4\0;\0\x3d\xd8\x25\xdd \0001\0\r\0\n\0" /* a;ä;🔥 1 */
-                                "\x3d\xd8 \0002\0" /* a lone surrogate */
-                                "x";               /* half a unit */
+                                "\x3d\xd8 \0002\0" /* an unpaired surrogate */
+                                "x";               /* half a code unit */
     assert_rewritten(hearth_str_n(utf16, sizeof utf16 - 1), 0,
                      "a;\xc3\xa4;\xf0\x9f\x94\xa5 1\n\xef\xbf\xbd 2\n");
     static const char big_endian[] = "\xfe\xff"
@@ -147,7 +149,7 @@ static void reads_windows_line_ends_and_byte_order_marks(void **state)
                      "a;\xc3\xa4;\xf0\x9f\x94\xa5 1\n");
 }
 
-static void mends_text_that_is_not_utf8(void **state)
+static void repairs_text_that_is_not_utf8(void **state)
 {
     (void)state;
     assert_rewritten(hearth_str_n("a\xff;b\0c 1\n", 9), 0,
@@ -178,7 +180,7 @@ static void assert_refused(const char *text, const char *message)
     hearth_arena_release(&d.arena);
 }
 
-static void refuses_text_of_which_it_would_skip_more_than_it_reads(void **state)
+static void refuses_text_with_more_skipped_lines_than_understood_ones(void **state)
 {
     (void)state;
     assert_refused("# Hearth\n\nIt stores profiles of running programs, in version 1\nand more.\n",
@@ -187,7 +189,7 @@ static void refuses_text_of_which_it_would_skip_more_than_it_reads(void **state)
     assert_refused("a;b 1\nx\ny\n", "2 of 3 lines are not of the form \"frame;frame value\"; the "
                                     "first is line 2, \"x\"");
     assert_text("a;b 1\nx\n", 1, "a;b 1\n");
-    /* Lines of several words or with a sign of settings are stacks among stacks only. */
+    /* Lines of several words, or that look like settings, are stacks only among other stacks. */
     const char *doubtful[] = {
         "INFO request took 35", "INFO: a;b 35",      "replicas: 3",   "rate = 5", "1, 2, 3",
         "WARN x; y 3",          "Compiler Thread 7", "[ERROR] a;b 3", " 12"};
@@ -251,7 +253,7 @@ static void refuses_stacks_that_begin_like_structured_text(void **state)
 }
 
 /* As async-profiler, py-spy, rbspy, FlameGraph, PHP and Objective-C name roots. */
-static void frames_of_real_tools_are_no_structured_text(void **state)
+static void frames_of_real_tools_are_not_structured_text(void **state)
 {
     (void)state;
     const char *stacks[] = {"{main};f",
@@ -292,7 +294,7 @@ static void refuses_sums_beyond_64_bits(void **state)
     hearth_arena_release(&d.arena);
 }
 
-static void writes_inlined_lines_as_frames_and_addresses_where_no_name_is(void **state)
+static void writes_inlined_lines_as_frames_and_addresses_without_a_name(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -329,7 +331,7 @@ static void writes_inlined_lines_as_frames_and_addresses_where_no_name_is(void *
     hearth_arena_release(&arena);
 }
 
-/* The text reads as one frame each, in this order. */
+/* The text is read as stacks of one frame each, in this order. */
 static void assert_text_of(const char *text, const char *const *roots, size_t n)
 {
     struct decoded d;
@@ -374,7 +376,7 @@ static void assert_survives(const char *const *roots, size_t n, const char *want
     hearth_arena_release(&arena);
 }
 
-static void what_looks_like_other_text_is_written_so_that_it_reads_back(void **state)
+static void stacks_that_look_like_other_text_are_written_so_that_they_are_read_back(void **state)
 {
     (void)state;
     const char *odd[] = {"# a", "{\"a", "main", "2026-11-23 x"};
@@ -385,7 +387,7 @@ static void what_looks_like_other_text_is_written_so_that_it_reads_back(void **s
     assert_survives(many, 3, ";GC Thread 1\n;VM Thread 1\nmain 1\n");
 }
 
-static void leaves_out_stacks_with_value_0(void **state)
+static void omits_stacks_with_value_0(void **state)
 {
     (void)state;
     assert_text("a;b 0\na 1\n", 0, "a 1\n");
@@ -416,7 +418,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 
 /* ---- real files ---- */
 
-/* 0: the file is not there. */
+/* 0: the file does not exist. */
 static size_t read_shared(const char *name, char *bytes, size_t cap)
 {
     char path[512];
@@ -431,7 +433,10 @@ static size_t read_shared(const char *name, char *bytes, size_t cap)
     return n;
 }
 
-/* Totals, distinct stacks and lines without a value, comments aside, as an independent reader found them. */
+/*
+ * Totals, distinct stacks and lines without a value, comments aside, as an independent reader found
+ * them.
+ */
 static void reads_real_files_with_their_totals(void **state)
 {
     (void)state;
@@ -503,22 +508,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_stacks_root_first_and_sums_equal_ones),
-        cmocka_unit_test(takes_the_number_after_the_last_space),
+        cmocka_unit_test(the_value_is_the_number_after_the_last_space),
         cmocka_unit_test(rounds_fractions_to_the_nearest),
-        cmocka_unit_test(counts_what_it_does_not_understand),
+        cmocka_unit_test(counts_lines_that_it_does_not_understand),
         cmocka_unit_test(comments_are_ignored_and_not_counted),
-        cmocka_unit_test(a_line_without_a_frame_counts_as_no_stack),
-        cmocka_unit_test(drops_empty_frames_and_names_blank_ones),
+        cmocka_unit_test(a_line_without_a_frame_is_the_frame_no_stack),
+        cmocka_unit_test(ignores_empty_frames_and_names_blank_ones),
         cmocka_unit_test(reads_windows_line_ends_and_byte_order_marks),
-        cmocka_unit_test(mends_text_that_is_not_utf8),
+        cmocka_unit_test(repairs_text_that_is_not_utf8),
         cmocka_unit_test(refuses_text_without_any_stack),
-        cmocka_unit_test(refuses_text_of_which_it_would_skip_more_than_it_reads),
+        cmocka_unit_test(refuses_text_with_more_skipped_lines_than_understood_ones),
         cmocka_unit_test(refuses_stacks_that_begin_like_structured_text),
-        cmocka_unit_test(frames_of_real_tools_are_no_structured_text),
+        cmocka_unit_test(frames_of_real_tools_are_not_structured_text),
         cmocka_unit_test(refuses_sums_beyond_64_bits),
-        cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_where_no_name_is),
-        cmocka_unit_test(what_looks_like_other_text_is_written_so_that_it_reads_back),
-        cmocka_unit_test(leaves_out_stacks_with_value_0),
+        cmocka_unit_test(writes_inlined_lines_as_frames_and_addresses_without_a_name),
+        cmocka_unit_test(stacks_that_look_like_other_text_are_written_so_that_they_are_read_back),
+        cmocka_unit_test(omits_stacks_with_value_0),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(reads_lines_without_values_as_one_sample_each),
         cmocka_unit_test(reads_real_files_with_their_totals),

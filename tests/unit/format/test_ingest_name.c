@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* "app" or "app|key=value|..." for a name that is read, else the message. */
+/* "app" or "app|key=value|..." for a valid name, otherwise the error message. */
 static void assert_name(const char *text, const char *want)
 {
     struct hearth_arena arena;
@@ -45,13 +45,13 @@ static void braces_and_labels_are_optional(void **state)
     assert_name("app{a=b,}", "app|a=b");
 }
 
-static void blanks_around_each_part_are_not_part_of_it(void **state)
+static void blanks_around_each_part_are_ignored(void **state)
 {
     (void)state;
     assert_name(" app { a = b , c=\td e\n} ", "app|a=b|c=d e");
 }
 
-static void one_pair_of_double_quotes_around_a_value_is_taken_off(void **state)
+static void one_pair_of_double_quotes_around_a_value_is_removed(void **state)
 {
     (void)state;
     assert_name("app{a=\"b\",c=\" d \"}", "app|a=b|c= d ");
@@ -70,19 +70,19 @@ static void a_value_is_anything_up_to_a_comma_or_brace(void **state)
     assert_name("app{a=}", "app|a=");
 }
 
-static void the_last_value_of_a_key_counts(void **state)
+static void the_last_value_of_a_key_is_used(void **state)
 {
     (void)state;
     assert_name("app{a=1,b=2,a=3}", "app|a=3|b=2");
 }
 
-static void text_behind_the_brace_is_ignored(void **state)
+static void text_after_the_brace_is_ignored(void **state)
 {
     (void)state;
     assert_name("app{a=1},b=2} and more", "app|a=1");
 }
 
-static void what_pyroscope_takes_is_taken(void **state)
+static void accepts_names_that_pyroscope_accepts(void **state)
 {
     (void)state;
     assert_name("app{", "app");
@@ -96,7 +96,7 @@ static void what_pyroscope_takes_is_taken(void **state)
     assert_name("app{__name__=c}", "app|__name__=c");
 }
 
-static void what_breaks_a_rule_is_named(void **state)
+static void broken_rules_are_named(void **state)
 {
     (void)state;
     assert_name("", "bad name, the application name before \"{\" is empty");
@@ -135,13 +135,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(braces_and_labels_are_optional),
-        cmocka_unit_test(blanks_around_each_part_are_not_part_of_it),
-        cmocka_unit_test(one_pair_of_double_quotes_around_a_value_is_taken_off),
+        cmocka_unit_test(blanks_around_each_part_are_ignored),
+        cmocka_unit_test(one_pair_of_double_quotes_around_a_value_is_removed),
         cmocka_unit_test(a_value_is_anything_up_to_a_comma_or_brace),
-        cmocka_unit_test(the_last_value_of_a_key_counts),
-        cmocka_unit_test(text_behind_the_brace_is_ignored),
-        cmocka_unit_test(what_pyroscope_takes_is_taken),
-        cmocka_unit_test(what_breaks_a_rule_is_named),
+        cmocka_unit_test(the_last_value_of_a_key_is_used),
+        cmocka_unit_test(text_after_the_brace_is_ignored),
+        cmocka_unit_test(accepts_names_that_pyroscope_accepts),
+        cmocka_unit_test(broken_rules_are_named),
         cmocka_unit_test(a_name_has_at_most_256_labels),
     };
     return cmocka_run_group_tests_name("ingest_name", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_ingest_types.c -- formats, names and mendings of uploads, table by table. */
+/* test_ingest_types.c -- formats, names and corrections of uploads, table by table. */
 #include "hearth/format/collapsed.h"
 #include "hearth/format/ingest_types.h"
 
@@ -12,7 +12,7 @@
 
 #define S(text) hearth_str_c(text)
 
-/* A profile whose strings, types, functions and stacks are written down by a test. */
+/* A profile whose strings, types, functions and stacks are set by a test. */
 static struct hearth_str g_strings[16];
 static struct hearth_value_type g_types[4];
 static struct hearth_function g_functions[4];
@@ -62,7 +62,7 @@ static void the_format_is_chosen_by_parameter_then_content_type(void **state)
     }
 }
 
-static void bytes_tell_their_format(void **state)
+static void the_format_is_recognised_by_the_bytes(void **state)
 {
     (void)state;
     static const struct {
@@ -110,7 +110,7 @@ static void the_suffix_of_an_application_is_its_type(void **state)
     type = hearth_ingest_type_of(S("a.goroutines"), 100, &service);
     assert_string_equal(type->name, "goroutine");
     assert_string_equal(type->type, "goroutines");
-    /* Every suffix that messages name is one. */
+    /* Every suffix that is named in messages exists. */
     struct hearth_str all = S(hearth_ingest_type_suffixes());
     for (size_t from = 0; from < all.n;) {
         char app[64];
@@ -172,7 +172,7 @@ static struct hearth_profile with_functions(void)
         .strings = g_strings, .n_strings = 4, .functions = g_functions, .n_functions = 4};
 }
 
-static void scripting_agents_get_the_file_in_front_of_the_name(void **state)
+static void scripting_agents_get_the_file_before_the_name(void **state)
 {
     (void)state;
     static const struct {
@@ -269,7 +269,7 @@ static void samples_without_a_rate_are_counts(void **state)
     }
 }
 
-static void texts_are_held_to_the_limits_of_pprof(void **state)
+static void the_limits_of_pprof_apply_to_text_formats(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -308,15 +308,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_format_is_chosen_by_parameter_then_content_type),
-        cmocka_unit_test(bytes_tell_their_format),
+        cmocka_unit_test(the_format_is_recognised_by_the_bytes),
         cmocka_unit_test(the_suffix_of_an_application_is_its_type),
         cmocka_unit_test(the_name_of_a_pprof_comes_from_its_sample_types),
         cmocka_unit_test(display_names_rename_sample_types_first),
-        cmocka_unit_test(scripting_agents_get_the_file_in_front_of_the_name),
+        cmocka_unit_test(scripting_agents_get_the_file_before_the_name),
         cmocka_unit_test(dashes_of_dotnet_types_become_underscores),
         cmocka_unit_test(only_counts_are_multiplied_by_the_time_between_samples),
         cmocka_unit_test(samples_without_a_rate_are_counts),
-        cmocka_unit_test(texts_are_held_to_the_limits_of_pprof),
+        cmocka_unit_test(the_limits_of_pprof_apply_to_text_formats),
     };
     return cmocka_run_group_tests_name("ingest_types", tests, NULL, NULL);
 }

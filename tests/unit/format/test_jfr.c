@@ -1,4 +1,4 @@
-/* test_jfr.c -- which bytes are a JFR recording. */
+/* test_jfr.c -- recognition of JFR recordings. */
 #include "hearth/format/jfr.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* A chunk of version `major` that has n bytes and says that it has `size`. */
+/* A chunk of version `major` with n bytes that declares `size` bytes. */
 static size_t put_chunk(char *to, size_t n, unsigned char major, uint64_t size)
 {
     memset(to, 0, n);
@@ -30,7 +30,7 @@ static void expect(const char *bytes, size_t n, const char *part)
     }
 }
 
-static void takes_chunks_that_follow_each_other_to_the_end(void **state)
+static void accepts_consecutive_chunks_up_to_the_end(void **state)
 {
     (void)state;
     char bytes[300];
@@ -42,7 +42,7 @@ static void takes_chunks_that_follow_each_other_to_the_end(void **state)
     expect(bytes, n + 3, "3 bytes at byte 168 are not a chunk");
 }
 
-static void refuses_what_is_no_recording_and_says_where(void **state)
+static void refuses_anything_but_a_recording_and_says_where(void **state)
 {
     (void)state;
     char bytes[68];
@@ -63,8 +63,8 @@ static void refuses_what_is_no_recording_and_says_where(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_chunks_that_follow_each_other_to_the_end),
-        cmocka_unit_test(refuses_what_is_no_recording_and_says_where),
+        cmocka_unit_test(accepts_consecutive_chunks_up_to_the_end),
+        cmocka_unit_test(refuses_anything_but_a_recording_and_says_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

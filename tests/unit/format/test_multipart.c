@@ -1,4 +1,4 @@
-/* test_multipart.c -- forms and their files: shapes that clients send, and broken ones. */
+/* test_multipart.c -- forms and their files, as sent by clients, and malformed ones. */
 #include "hearth/format/multipart.h"
 
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void assert_file(const char *name, const char *filename, struct hearth_st
     assert_true(hearth_str_eq(file->body, body));
 }
 
-static void gives_files_and_skips_plain_fields(void **state)
+static void returns_files_and_skips_plain_fields(void **state)
 {
     (void)state;
     struct hearth_str body = HEARTH_STR("preamble\r\n--xYz\r\n" FILE_HEAD(
@@ -44,7 +44,7 @@ static void gives_files_and_skips_plain_fields(void **state)
     assert_null(hearth_multipart_find(&g_form, "plain"));
 }
 
-static void reads_lines_that_end_with_lf_and_parameters_in_any_shape(void **state)
+static void reads_lines_that_end_with_lf_and_parameters_in_any_form(void **state)
 {
     (void)state;
     struct hearth_str body =
@@ -58,7 +58,7 @@ static void reads_lines_that_end_with_lf_and_parameters_in_any_shape(void **stat
     assert_file("a;\\\"b", "; name=c", HEARTH_STR("x"));
 }
 
-static void of_files_with_one_name_the_first_is_found(void **state)
+static void the_first_of_several_files_with_one_name_is_found(void **state)
 {
     (void)state;
     struct hearth_str body = HEARTH_STR(
@@ -97,7 +97,7 @@ static void refuses_bad_boundaries(void **state)
     assert_refused(type, body, "RFC 2046");
 }
 
-static void refuses_cut_and_shapeless_forms(void **state)
+static void refuses_truncated_and_malformed_forms(void **state)
 {
     (void)state;
     assert_refused(TYPE, HEARTH_STR(""), "is truncated");
@@ -113,7 +113,7 @@ static void refuses_cut_and_shapeless_forms(void **state)
     assert_refused(TYPE, HEARTH_STR("--xYz\r\nA: b\r\n--xYz--"), "headers do not end");
 }
 
-static void bounds_parts_and_headers(void **state)
+static void limits_parts_and_headers(void **state)
 {
     (void)state;
     static char body[HEARTH_MULTIPART_MAX_HEADER_BYTES * 2 + 65 * 128];
@@ -138,13 +138,13 @@ static void bounds_parts_and_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_files_and_skips_plain_fields),
-        cmocka_unit_test(reads_lines_that_end_with_lf_and_parameters_in_any_shape),
-        cmocka_unit_test(of_files_with_one_name_the_first_is_found),
+        cmocka_unit_test(returns_files_and_skips_plain_fields),
+        cmocka_unit_test(reads_lines_that_end_with_lf_and_parameters_in_any_form),
+        cmocka_unit_test(the_first_of_several_files_with_one_name_is_found),
         cmocka_unit_test(a_form_without_parts_is_empty),
         cmocka_unit_test(refuses_bad_boundaries),
-        cmocka_unit_test(refuses_cut_and_shapeless_forms),
-        cmocka_unit_test(bounds_parts_and_headers),
+        cmocka_unit_test(refuses_truncated_and_malformed_forms),
+        cmocka_unit_test(limits_parts_and_headers),
     };
     return cmocka_run_group_tests_name("multipart", tests, NULL, NULL);
 }

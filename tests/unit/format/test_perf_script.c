@@ -82,7 +82,7 @@ static void assert_decodes_to(const char *text, const char *collapsed)
     hearth_arena_release(&d.arena);
 }
 
-/* The whole file, or {NULL, 0}. The buffer is the next call's. */
+/* The whole file, or {NULL, 0}; valid until the next call. */
 static struct hearth_str read_file(const char *dir, const char *name)
 {
     static char bytes[1 << 21];
@@ -198,7 +198,7 @@ static void a_record_ends_at_a_blank_line_a_header_or_the_end(void **state)
                       "a;f 1\nb;g 1\nc 1\nd;h 1\n");
 }
 
-static void command_names_may_hold_spaces_digits_and_brackets(void **state)
+static void command_names_may_contain_spaces_digits_and_brackets(void **state)
 {
     (void)state;
     assert_decodes_to(
@@ -227,7 +227,7 @@ static void headers_without_time_cpu_or_period_are_read(void **state)
     hearth_arena_release(&d.arena);
 }
 
-static void symbols_and_file_names_may_hold_spaces_and_brackets(void **state)
+static void symbols_and_file_names_may_contain_spaces_and_brackets(void **state)
 {
     (void)state;
     struct decoded d;
@@ -387,9 +387,9 @@ static void events_of_one_base_keep_their_modifiers(void **state)
     hearth_arena_release(&d.arena);
 }
 
-/* ---- what is not a record ---- */
+/* ---- lines that are not records ---- */
 
-static void counts_lines_that_fit_nothing(void **state)
+static void counts_lines_of_no_known_form(void **state)
 {
     (void)state;
     struct decoded d;
@@ -406,7 +406,7 @@ static void counts_lines_that_fit_nothing(void **state)
     hearth_arena_release(&d.arena);
 }
 
-static void refuses_text_of_which_it_would_skip_more_than_it_reads(void **state)
+static void refuses_text_with_more_skipped_lines_than_understood_ones(void **state)
 {
     (void)state;
     static const struct {
@@ -596,9 +596,9 @@ int main(void)
         cmocka_unit_test(reads_records_without_call_graphs_and_several_events),
         cmocka_unit_test(reads_process_ids_and_nanoseconds),
         cmocka_unit_test(a_record_ends_at_a_blank_line_a_header_or_the_end),
-        cmocka_unit_test(command_names_may_hold_spaces_digits_and_brackets),
+        cmocka_unit_test(command_names_may_contain_spaces_digits_and_brackets),
         cmocka_unit_test(headers_without_time_cpu_or_period_are_read),
-        cmocka_unit_test(symbols_and_file_names_may_hold_spaces_and_brackets),
+        cmocka_unit_test(symbols_and_file_names_may_contain_spaces_and_brackets),
         cmocka_unit_test(unknown_symbols_keep_address_and_file),
         cmocka_unit_test(inlined_frames_are_lines_of_one_location),
         cmocka_unit_test(very_many_inlined_frames_are_all_kept),
@@ -606,8 +606,8 @@ int main(void)
         cmocka_unit_test(one_event_without_period_gives_the_number_of_samples_only),
         cmocka_unit_test(one_other_event_counts_samples_and_periods),
         cmocka_unit_test(events_of_one_base_keep_their_modifiers),
-        cmocka_unit_test(counts_lines_that_fit_nothing),
-        cmocka_unit_test(refuses_text_of_which_it_would_skip_more_than_it_reads),
+        cmocka_unit_test(counts_lines_of_no_known_form),
+        cmocka_unit_test(refuses_text_with_more_skipped_lines_than_understood_ones),
         cmocka_unit_test(refuses_text_without_a_record),
         cmocka_unit_test(refuses_a_new_event_in_every_record),
         cmocka_unit_test(refuses_sums_beyond_64_bits),

@@ -22,7 +22,7 @@ static const struct hearth_pprof_limits NO_LIMITS;
 
 struct decoded {
     struct hearth_arena arena;
-    uint8_t *bytes; /* exactly as long as the input, so that ASan sees a read past its end */
+    uint8_t *bytes; /* as long as the input, so that ASan detects a read past its end */
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
     struct hearth_err err;
@@ -86,7 +86,7 @@ static void assert_string(const struct decoded *d, uint32_t i, const char *want)
 
 /* ---- golden files ---- */
 
-/* The bytes of a golden input; false for files that are not one. */
+/* The bytes of a golden input; false for other files. */
 static bool golden_input(const char *name, struct hearth_buf *in)
 {
     char path[512];
@@ -164,7 +164,10 @@ static void decodes_the_golden_files(void **state)
     for_each_golden(check_golden);
 }
 
-/* A cut-off profile is refused or, cut between two fields, is another profile; never a crash. */
+/*
+ * A truncated profile is refused or, if it ends between two fields, is another profile; never a
+ * crash.
+ */
 static void check_truncations(const char *name, struct hearth_str in)
 {
     size_t n_refused = 0;
@@ -250,7 +253,7 @@ static void reports_every_refused_allocation(void **state)
     for_each_golden(check_memory_refusals);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused input ---- */
 
 #define TYPE   "1{ 1:1 2:1 } "
 #define TEXT   " 6'' 6'x' "
@@ -303,7 +306,7 @@ static void refuses_damaged_wire_forms(void **state)
     }
 }
 
-static void refuses_what_breaks_a_rule_of_the_format(void **state)
+static void refuses_input_that_breaks_a_rule_of_the_format(void **state)
 {
     (void)state;
     static const struct {
@@ -360,7 +363,7 @@ static void refuses_what_breaks_a_rule_of_the_format(void **state)
     }
 }
 
-static void names_what_is_not_a_profile(void **state)
+static void names_the_format_of_input_that_is_not_a_profile(void **state)
 {
     (void)state;
 #define NOT(input, is)                                              \
@@ -457,8 +460,8 @@ static void cuts_long_strings_at_a_character_and_keeps_the_tail(void **state)
     release(&d);
 }
 
-/* In the middle of the input and at its very end, where nothing may be read behind the string. */
-static void finds_an_odd_byte_at_every_place_of_a_string(void **state)
+/* In the middle of the input and at its end, where nothing after the string may be read. */
+static void finds_an_invalid_byte_at_every_place_of_a_string(void **state)
 {
     (void)state;
     static const unsigned char odd[] = {0x00, 0x01, 0x7f, 0x80, 0xc3, 0xff};
@@ -488,8 +491,8 @@ static void finds_an_odd_byte_at_every_place_of_a_string(void **state)
     }
 }
 
-/* Counts that promise more than the bytes can hold must not be believed. */
-static void hostile_counts_buy_no_memory(void **state)
+/* Counts that are larger than the bytes can contain must not be trusted. */
+static void hostile_counts_allocate_no_memory(void **state)
 {
     (void)state;
     struct hearth_buf in;
@@ -506,14 +509,14 @@ static void hostile_counts_buy_no_memory(void **state)
     hearth_buf_release(&in);
 }
 
-static void grows_through_stacks_lines_and_labels_that_nothing_foretold(void **state)
+static void grows_for_more_stacks_lines_and_labels_than_extrapolated(void **state)
 {
     (void)state;
     struct hearth_buf in;
     hearth_buf_init(&in, 0);
     wire_text(TYPE TEXT "5{ 1:1 }", &in);
     uint32_t n_lines = 0, n_locs = 0, n_labels = 0;
-    for (uint32_t i = 0; i < 300; i++) { /* poor ones first, ever richer ones later */
+    for (uint32_t i = 0; i < 300; i++) { /* small messages first, larger and larger ones later */
         struct hearth_buf line;
         hearth_buf_init(&line, 0);
         hearth_buf_printf(&line, "4{ 1:%u ", i + 1);
@@ -559,14 +562,14 @@ int main(void)
         cmocka_unit_test(survives_every_changed_byte),
         cmocka_unit_test(reports_every_refused_allocation),
         cmocka_unit_test(refuses_damaged_wire_forms),
-        cmocka_unit_test(refuses_what_breaks_a_rule_of_the_format),
-        cmocka_unit_test(names_what_is_not_a_profile),
+        cmocka_unit_test(refuses_input_that_breaks_a_rule_of_the_format),
+        cmocka_unit_test(names_the_format_of_input_that_is_not_a_profile),
         cmocka_unit_test(refuses_at_a_limit_with_actual_and_limit),
         cmocka_unit_test(cuts_deep_stacks_at_the_leaf_end),
         cmocka_unit_test(cuts_long_strings_at_a_character_and_keeps_the_tail),
-        cmocka_unit_test(finds_an_odd_byte_at_every_place_of_a_string),
-        cmocka_unit_test(hostile_counts_buy_no_memory),
-        cmocka_unit_test(grows_through_stacks_lines_and_labels_that_nothing_foretold),
+        cmocka_unit_test(finds_an_invalid_byte_at_every_place_of_a_string),
+        cmocka_unit_test(hostile_counts_allocate_no_memory),
+        cmocka_unit_test(grows_for_more_stacks_lines_and_labels_than_extrapolated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

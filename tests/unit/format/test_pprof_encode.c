@@ -1,5 +1,7 @@
-/* test_pprof_encode.c -- the pprof writer: what it writes, and that readers take it for the same
- * profile. */
+/*
+ * test_pprof_encode.c -- the pprof writer: what it writes, and that readers take it for the same
+ * profile.
+ */
 #include "hearth/format/pprof.h"
 #include "hearth/pb/google/v1/profile.pb-c.h"
 
@@ -78,7 +80,7 @@ static void packs_numbers_renumbers_ids_and_leaves_zeros_out(void **state)
                    "6'' 6'x' 6'y' 9:7 10:8 12:5 13[1 2] 14:2 15:1 11{ 1:2 2:1 }");
 }
 
-/* Messages of 127, 128, 16383 and 16384 bytes: where the length needs one more byte. */
+/* Messages of 127, 128, 16383 and 16384 bytes: there the length needs one more byte. */
 static void writes_lengths_of_every_size(void **state)
 {
     (void)state;
@@ -111,7 +113,7 @@ static void writes_lengths_of_every_size(void **state)
     }
 }
 
-static void writes_indices_of_nothing_as_id_0(void **state)
+static void writes_missing_indices_as_id_0(void **state)
 {
     (void)state;
     uint32_t stack_first[] = {0, 2}, stack_locs[] = {0, HEARTH_NO_INDEX}, label_first[] = {0, 0};
@@ -187,7 +189,8 @@ static void check_round_trip(const char *path)
     if (!hearth_str_eq(hearth_buf_view(&before), hearth_buf_view(&after))) {
         fail_msg("%s changed by encoding", path);
     }
-    /* a reader that is not ours, and that checks nothing but the wire form */
+
+    /* An independent reader, which only checks the wire form. */
     Google__V1__Profile *other = google__v1__profile__unpack(NULL, out.n, (const uint8_t *)out.p);
     assert_non_null(other);
     assert_int_equal(other->n_sample, first.profile.n_samples);
@@ -257,7 +260,7 @@ static const char *find_go(void)
     return NULL;
 }
 
-/* What `go tool pprof -raw` prints about a file; empty when it refuses. */
+/* The output of `go tool pprof -raw` for a file; empty if it refuses the file. */
 static void go_raw(const char *go, const char *path, struct hearth_buf *out)
 {
     char command[1024];
@@ -271,7 +274,7 @@ static void go_raw(const char *go, const char *path, struct hearth_buf *out)
     assert_int_equal(pclose(pipe), 0);
 }
 
-static void go_reads_what_we_write_as_the_original(void **state)
+static void go_reads_our_output_like_the_original(void **state)
 {
     (void)state;
     const char *go = find_go();
@@ -316,11 +319,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packs_numbers_renumbers_ids_and_leaves_zeros_out),
         cmocka_unit_test(writes_lengths_of_every_size),
-        cmocka_unit_test(writes_indices_of_nothing_as_id_0),
+        cmocka_unit_test(writes_missing_indices_as_id_0),
         cmocka_unit_test(stops_at_the_limit_of_the_buffer),
         cmocka_unit_test(golden_profiles_survive_the_round_trip),
         cmocka_unit_test(real_profiles_survive_the_round_trip),
-        cmocka_unit_test(go_reads_what_we_write_as_the_original),
+        cmocka_unit_test(go_reads_our_output_like_the_original),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

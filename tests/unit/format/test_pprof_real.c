@@ -54,7 +54,7 @@ static void release(struct decoded *d)
 
 /* ---- the manifest ---- */
 
-/* The number behind `"key": ` in a line of facts, from `from` on. */
+/* The number after `"key": ` in a line of facts, searched from `from`. */
 static int64_t fact(const char *from, const char *key)
 {
     char quoted[64];
@@ -108,7 +108,7 @@ static void check_values(const char *path, const char *facts, const struct heart
         }
         totals = strstr(totals, "\": ") + 3;
         nonzero = strstr(nonzero, "\": ") + 3;
-        if (type == 0) { /* that was behind the key itself */
+        if (type == 0) { /* the one after the key itself */
             totals = strstr(totals, "\": ") + 3;
             nonzero = strstr(nonzero, "\": ") + 3;
         }
@@ -149,7 +149,8 @@ static void check_facts(const char *path, const char *facts, const struct hearth
     check_values(path, facts, p);
 }
 
-/* Calls `check` for every pprof file of the manifest that has a profile in it; the number of them.
+/*
+ * Calls `check` for every pprof file of the manifest that has a profile in it; the number of them.
  */
 static int for_each_real(void (*check)(const char *path, const char *facts))
 {
@@ -343,7 +344,7 @@ static void agrees_with_protobuf_c_on_the_golden_profiles(void **state)
     compare_with_protobuf_c(HEARTH_TEST_DIR "/golden/pprof/go-heap.pb.gz");
 }
 
-/* ---- what is not a profile ---- */
+/* ---- files that are not profiles ---- */
 
 static void refuses_real_files_that_are_damaged_or_older_than_profile_proto(void **state)
 {
@@ -371,7 +372,7 @@ static void refuses_real_files_that_are_damaged_or_older_than_profile_proto(void
         }
         release(&d);
     }
-    /* the bytes that the fuzz corpus file stands for */
+    /* The bytes that the file of the fuzz corpus describes. */
     d = (struct decoded){.err = HEARTH_ERR_INIT};
     hearth_arena_init(&d.arena, 0);
     struct hearth_str fuzzed = HEARTH_STR("\x12\n\xed\xef"

@@ -151,7 +151,7 @@ static void a_sum_beyond_64_bits_changes_nothing(void **state)
     fixture_release(&f);
 }
 
-static void texts_are_mended_and_shared(void **state)
+static void texts_are_repaired_and_shared(void **state)
 {
     (void)state;
     struct fixture f;
@@ -227,7 +227,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
     assert_true(nth > 20);
 }
 
-static void holds_the_byte_limit_of_its_arena(void **state)
+static void respects_the_byte_limit_of_its_arena(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -245,9 +245,9 @@ int main(void)
         cmocka_unit_test(equal_content_gets_equal_indices),
         cmocka_unit_test(equal_stacks_sum_their_values),
         cmocka_unit_test(a_sum_beyond_64_bits_changes_nothing),
-        cmocka_unit_test(texts_are_mended_and_shared),
+        cmocka_unit_test(texts_are_repaired_and_shared),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
-        cmocka_unit_test(holds_the_byte_limit_of_its_arena),
+        cmocka_unit_test(respects_the_byte_limit_of_its_arena),
     };
     return cmocka_run_group_tests_name("profile_builder", tests, NULL, NULL);
 }

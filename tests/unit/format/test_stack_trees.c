@@ -1,4 +1,4 @@
-/* test_stack_trees.c -- trie and tree: written by hand, cut anywhere, nested too deep. */
+/* test_stack_trees.c -- trie and tree: made by tests, truncated anywhere, nested too deep. */
 #include "hearth/base/mem.h"
 #include "hearth/format/collapsed.h"
 #include "hearth/format/stack_trees.h"
@@ -14,7 +14,7 @@ typedef enum hearth_status decode_fn(struct hearth_str bytes, struct hearth_str 
                                      struct hearth_str unit, struct hearth_arena *arena,
                                      struct hearth_profile *ret_profile, struct hearth_err *err);
 
-/* As collapsed text, or the message. */
+/* The result as collapsed text, or the error message. */
 static void assert_decoded(decode_fn *decode, struct hearth_str bytes, const char *want)
 {
     struct hearth_arena arena;
@@ -47,7 +47,7 @@ static void node(struct hearth_buf *out, const char *text, uint64_t value, uint6
     hearth_buf_varint(out, n_children);
 }
 
-static void a_trie_spells_stacks_in_pieces_that_are_cut_anywhere(void **state)
+static void a_trie_may_divide_stacks_anywhere(void **state)
 {
     (void)state;
     struct hearth_buf b;
@@ -82,7 +82,7 @@ static void a_tree_has_a_frame_in_each_node(void **state)
     hearth_buf_release(&b);
 }
 
-static void every_cut_is_refused(void **state)
+static void every_truncation_is_refused(void **state)
 {
     (void)state;
     decode_fn *const decoders[] = {hearth_trie_decode, hearth_tree_decode};
@@ -97,7 +97,7 @@ static void every_cut_is_refused(void **state)
             struct hearth_arena arena;
             struct hearth_profile profile;
             struct hearth_err err = HEARTH_ERR_INIT;
-            char *copy = test_malloc(n + 1); /* so that a read behind the end is seen */
+            char *copy = test_malloc(n + 1); /* so that ASan detects a read past the end */
             memcpy(copy, b.p, n < b.n ? n : b.n);
             copy[n > 0 ? n - 1 : 0] = n > b.n ? 0 : copy[n > 0 ? n - 1 : 0];
             hearth_arena_init(&arena, 0);
@@ -111,7 +111,7 @@ static void every_cut_is_refused(void **state)
     hearth_buf_release(&b);
 }
 
-static void refuses_what_is_out_of_bounds(void **state)
+static void refuses_values_out_of_range(void **state)
 {
     (void)state;
     struct hearth_buf b;
@@ -136,7 +136,7 @@ static void refuses_what_is_out_of_bounds(void **state)
     hearth_buf_release(&b);
 }
 
-static void a_trie_that_spells_out_too_much_is_refused(void **state)
+static void a_trie_whose_stacks_have_too_much_text_is_refused(void **state)
 {
     (void)state;
     struct hearth_buf b;
@@ -184,11 +184,11 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trie_spells_stacks_in_pieces_that_are_cut_anywhere),
+        cmocka_unit_test(a_trie_may_divide_stacks_anywhere),
         cmocka_unit_test(a_tree_has_a_frame_in_each_node),
-        cmocka_unit_test(every_cut_is_refused),
-        cmocka_unit_test(refuses_what_is_out_of_bounds),
-        cmocka_unit_test(a_trie_that_spells_out_too_much_is_refused),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(refuses_values_out_of_range),
+        cmocka_unit_test(a_trie_whose_stacks_have_too_much_text_is_refused),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
     };
     return cmocka_run_group_tests_name("stack_trees", tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void assert_read(struct hearth_str text, bool is_perf_script, int64_t sum
     hearth_arena_release(&d.arena);
 }
 
-static void the_first_line_that_tells_decides(void **state)
+static void the_first_line_of_only_one_format_decides(void **state)
 {
     (void)state;
     assert_read(HEARTH_STR("main;f 3\nmain 4\n"), false, 7);
@@ -75,7 +75,7 @@ static void assert_refused(const char *text, const char *part)
     hearth_arena_release(&d.arena);
 }
 
-static void text_that_is_no_profile_is_refused(void **state)
+static void text_that_is_not_a_profile_is_refused(void **state)
 {
     (void)state;
     assert_refused("INFO request took 35\n", "line 1, \"INFO request took 35\"");
@@ -113,7 +113,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 
 /* ---- real files ---- */
 
-/* The totals that independent readers found; of perf, its samples. */
+/* Totals found by independent readers; for perf, the number of samples. */
 static void reads_real_files_with_their_totals(void **state)
 {
     (void)state;
@@ -159,8 +159,8 @@ static void reads_real_files_with_their_totals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_that_tells_decides),
-        cmocka_unit_test(text_that_is_no_profile_is_refused),
+        cmocka_unit_test(the_first_line_of_only_one_format_decides),
+        cmocka_unit_test(text_that_is_not_a_profile_is_refused),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(reads_real_files_with_their_totals),
     };
