@@ -1,11 +1,12 @@
 /*
- * label_index_answer.c -- what the selected series look like: labels, names, values.
+ * label_index_answer.c -- results about the selected series: labels, names, values, hours.
  *
- * Answers are first collected as ordinals of texts and pairs; text is compared only to put the
- * distinct ones in order.
+ * Results are first collected as ordinals of texts and pairs; texts are compared only to sort the
+ * distinct ones.
  */
 #include "label_index_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int compare_texts(const void *a, const void *b)
@@ -16,9 +17,9 @@ static int compare_texts(const void *a, const void *b)
     return hearth_str_cmp(left, right);
 }
 
-/* Copy the texts to the arena, sort them. */
-static enum hearth_status finish_texts(struct hearth_str *texts, size_t n,
-                                       struct hearth_arena *arena, struct hearth_err *err)
+/* Copy the texts to the arena and sort them. */
+static enum hearth_status sort_texts(struct hearth_str *texts, size_t n, struct hearth_arena *arena,
+                                     struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         texts[i] = hearth_arena_str(arena, texts[i]);
@@ -34,10 +35,10 @@ static enum hearth_status finish_texts(struct hearth_str *texts, size_t n,
 
 /* ---- labels ---- */
 
-static enum hearth_status labels_of(const struct hearth_label_index *index,
-                                    const struct index_series *series, size_t column,
-                                    struct hearth_arena *arena, struct hearth_labels *ret_labels,
-                                    struct hearth_err *err)
+static enum hearth_status make_labels(const struct hearth_label_index *index,
+                                      const struct index_series *series, size_t column,
+                                      struct hearth_arena *arena, struct hearth_labels *ret_labels,
+                                      struct hearth_err *err)
 {
     const struct index_group *group = &index->groups[series->group];
     const struct index_schema *schema = &index->schemas[group->schema];
@@ -49,6 +50,7 @@ static enum hearth_status labels_of(const struct hearth_label_index *index,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Own labels, then derived ones. */
     for (size_t i = 0; i < schema->n_names; i++) {
         labels.v[labels.n++] = (struct hearth_label){index->names[schema->names[i]].text,
                                                      hearth_index_pair_value(index, pairs[i])};
@@ -74,6 +76,8 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
                                              struct hearth_labels *ret_labels,
                                              struct hearth_err *err)
 {
+    assert(index != NULL && hit != NULL && arena != NULL && ret_labels != NULL);
+
     uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
     const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
 
@@ -83,7 +87,7 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
                            (int)hit->series_id, hit->column);
     }
 
-    return labels_of(index, series, hit->column, arena, ret_labels, err);
+    return make_labels(index, series, hit->column, arena, ret_labels, err);
 }
 
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
@@ -91,6 +95,8 @@ enum hearth_status hearth_label_index_columns(const struct hearth_label_index *i
                                               struct hearth_series_hit **ret_hits, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert(arena != NULL && ret_hits != NULL && ret_n != NULL);
+
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
 
     *ret_hits = NULL;
@@ -133,7 +139,7 @@ struct hearth_str hearth_label_index_type(const struct hearth_label_index *index
 
 struct names_answer {
     const struct index_query *query;
-    uint8_t *seen; /* per name */
+    uint8_t *seen; /* [n_names] */
     bool derived[N_DERIVED];
 };
 
@@ -170,6 +176,8 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
                                             struct hearth_str **ret_names, size_t *ret_n,
                                             struct hearth_err *err)
 {
+    assert(arena != NULL && ret_names != NULL && ret_n != NULL);
+
     struct index_query query;
 
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
@@ -181,6 +189,8 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
     }
 
     HEARTH_TRY(hearth_index_walk(&query, want_any, see_names, &answer, arena, err));
+
+    /* Collect the texts of the names that were seen. */
     size_t n = 0;
     for (size_t i = 0; i < index->n_names; i++) {
         if (answer.seen[i]) {
@@ -194,7 +204,7 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
         }
     }
 
-    HEARTH_TRY(finish_texts(names, n, arena, err));
+    HEARTH_TRY(sort_texts(names, n, arena, err));
     *ret_names = names;
     *ret_n = n;
 
@@ -236,6 +246,8 @@ uint32_t hearth_index_value_of(const struct hearth_label_index *index,
 struct hearth_str hearth_index_value_text(const struct hearth_label_index *index,
                                           const struct index_wanted *wanted, uint32_t value)
 {
+    assert(value > 0 && value < wanted->n_values);
+
     if (wanted->derived != N_DERIVED) {
         return index->texts[value];
     }
@@ -253,7 +265,7 @@ bool hearth_index_varies(const struct hearth_label_index *index, const struct in
 struct values_answer {
     const struct index_query *query;
     struct index_wanted wanted;
-    uint8_t *seen; /* per value */
+    uint8_t *seen; /* [n_values] */
 };
 
 static enum want want_values(void *context, uint32_t group)
@@ -283,9 +295,9 @@ static void see_values(void *context, uint32_t ordinal)
 }
 
 /*
- * The other way round: for each value of the name the first of its series that matches. No series
- * has two values, so this looks at each series at most once, and where most match, at one per
- * value.
+ * The reverse search: for each value of the name, find the first of its series that matches. No
+ * series has two values, so this reads each series at most once; if most series match, it reads one
+ * per value.
  */
 static void search_values(struct index_query *query, struct values_answer *answer)
 {
@@ -308,6 +320,8 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
                                              struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(arena != NULL && ret_values != NULL && ret_n != NULL);
+
     struct index_query query;
 
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
@@ -318,6 +332,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* If most series may match, search by value; otherwise by series. */
     bool broad = query.candidates == NULL && query.n_bound > index->n_series / 2;
     if (broad && answer.wanted.name != ORD_NONE) {
         search_values(&query, &answer);
@@ -325,6 +340,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
         HEARTH_TRY(hearth_index_walk(&query, want_values, see_values, &answer, arena, err));
     }
 
+    /* Collect the texts of the values that were seen. */
     for (size_t i = 1; i < n_values; i++) {
         n += answer.seen[i];
     }
@@ -341,7 +357,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
         }
     }
 
-    HEARTH_TRY(finish_texts(values, n, arena, err));
+    HEARTH_TRY(sort_texts(values, n, arena, err));
     *ret_values = values;
     *ret_n = n;
 
@@ -353,6 +369,8 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
 bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64_t from_hour,
                                    int64_t *ret_hour)
 {
+    assert(index != NULL && ret_hour != NULL);
+
     bool found = false;
 
     for (size_t i = 0; i < index->n_groups; i++) {
@@ -370,6 +388,8 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64
 bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_t to_hour,
                                   int64_t *ret_hour)
 {
+    assert(index != NULL && ret_hour != NULL);
+
     bool found = false;
 
     for (size_t i = 0; i < index->n_groups; i++) {

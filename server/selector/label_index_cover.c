@@ -1,11 +1,12 @@
 /*
- * label_index_cover.c -- whether a selection takes all series of a service and shape; which of its series
- * differ in their shapes alone.
+ * label_index_cover.c -- which services and shapes a selection covers completely, and which of its
+ * series differ only in their shapes.
  */
 #include "hearth/base/clock.h"
 
 #include "label_index_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int compare_hits(const void *a, const void *b)
@@ -25,13 +26,15 @@ static int compare_hits(const void *a, const void *b)
     return (left.column > right.column) - (left.column < right.column);
 }
 
-/* A column of a service and shape, and how many of its series were selected and are active. */
+/*
+ * A column of a service and shape: how many of its series were selected, and how many are active.
+ */
 struct claim {
-    struct hearth_series_hit hit; /* series_id = -shape_id; first: compare_hits applies */
+    struct hearth_series_hit hit; /* series_id = -shape_id; first member: compare_hits applies */
     size_t n_selected, n_active;
 };
 
-/* One claim for each (service, shape, column) among the hits, in order. */
+/* Make one claim per (service, shape, column) of the hits, sorted. */
 static enum hearth_status make_claims(const struct hearth_series_hit *hits, size_t n_hits,
                                       struct hearth_arena *arena, struct claim **ret_claims,
                                       size_t *ret_n, struct hearth_err *err)
@@ -42,11 +45,14 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n = 0, of_service = 0; /* first claim of the service at hand */
+    size_t n = 0, of_service = 0; /* first claim of the current service */
     for (size_t i = 0; i < n_hits; i++) {
         struct hearth_series_hit hit = hits[i];
         hit.series_id = -hit.shape_id;
         of_service = i > 0 && hits[i - 1].service_id == hit.service_id ? of_service : n;
+
+        /* Find the claim, or add it. */
+
         size_t c = of_service; /* a service has few shapes */
         while (c < n && compare_hits(&claims[c].hit, &hit) != 0) {
             c++;
@@ -67,7 +73,9 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
     return HEARTH_OK;
 }
 
-/* Add a group's active series to the claims of its service and shape, until they have too many. */
+/*
+ * Add a group's active series to the claims of its service and shape, unless these have too many.
+ */
 static void count_group(const struct hearth_label_index *index, const struct index_group *group,
                         int64_t from_hour, int64_t to_hour, struct claim *claims, size_t n)
 {
@@ -75,6 +83,7 @@ static void count_group(const struct hearth_label_index *index, const struct ind
                                       .series_id = -index->shapes[group->shape].id};
     size_t low = 0, high = n;
 
+    /* Find these claims: [low, end). */
     while (low < high) {
         size_t mid = (low + high) / 2;
         if (compare_hits(&claims[mid].hit, &first) < 0) {
@@ -96,6 +105,7 @@ static void count_group(const struct hearth_label_index *index, const struct ind
         return;
     }
 
+    /* Count until there are more active series than selected ones. */
     size_t n_active = claims[low].n_active;
     const uint32_t *series = ord_list_at(&group->series);
     for (uint32_t i = 0; i < group->series.n && n_active <= most; i++) {
@@ -114,9 +124,13 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
                                               struct hearth_series_hit **ret_covered, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert((hits != NULL || n_hits == 0) && arena != NULL);
+    assert(ret_covered != NULL && ret_n != NULL);
+
     struct claim *claims;
     size_t n_claims, n = 0;
 
+    /* Compare the hits with the active series of all groups. */
     HEARTH_TRY(make_claims(hits, n_hits, arena, &claims, &n_claims, err));
     int64_t from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR);
     int64_t to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR);
@@ -124,6 +138,7 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
         count_group(index, &index->groups[g], from_hour, to_hour, claims, n_claims);
     }
 
+    /* Complete claims are covered. */
     struct hearth_series_hit *covered = hearth_arena_array(arena, n_claims, sizeof *covered);
     if (covered == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -146,6 +161,8 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
                                                   size_t n_hits, struct hearth_arena *arena,
                                                   uint32_t **ret_first, struct hearth_err *err)
 {
+    assert((hits != NULL || n_hits == 0) && arena != NULL && ret_first != NULL);
+
     uint32_t *first = hearth_arena_array(arena, n_hits, sizeof first[0]);
 
     if (first == NULL) {
@@ -155,7 +172,7 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
     struct hearth_idmap by_labels;
     hearth_idmap_init(&by_labels);
     enum hearth_status status = HEARTH_OK;
-    uint64_t place = 0; /* among the hits of one series */
+    uint64_t place = 0; /* position among the hits of one series */
     for (size_t i = 0; i < n_hits && status == HEARTH_OK; i++) {
         uint32_t ordinal = id_table_get(&index->series_ids, hits[i].series_id);
         HEARTH_ASSERT(ordinal != ORD_NONE);
@@ -163,10 +180,14 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
         size_t n_pairs = index->schemas[index->groups[series->group].schema].n_names;
         place = i > 0 && hits[i].series_id == hits[i - 1].series_id ? place + 1 : 0;
 
-        /* Equal pairs are equal labels: a service and a place have them in one series of each shape. */
+        /*
+         * Equal pairs are equal labels: a service and a position have them in one series of each
+         * shape.
+         */
         uint64_t seed = hearth_hash_mix(index->seed, (uint64_t)hits[i].service_id << 32 | place);
         struct hearth_hash128 key = hearth_hash128(hearth_index_series_pairs(index, series),
                                                    n_pairs * sizeof(uint32_t), seed);
+
         bool inserted;
         first[i] = hearth_idmap_intern(&by_labels, key, (uint32_t)i, &inserted);
         if (first[i] == HEARTH_IDMAP_NONE) {

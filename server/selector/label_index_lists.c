@@ -2,17 +2,21 @@
  * label_index_lists.c -- the small containers of the label index: id tables, ordinal lists,
  * activity.
  *
- * Every growth is a separate _reserve, so that the fill functions can secure all the memory that
- * they need before they change anything.
+ * Every growth is a separate _reserve, so that the fill functions can allocate all memory before
+ * they change anything.
  */
 #include "hearth/base/mem.h"
 
 #include "label_index_internal.h"
 
+#include <assert.h>
+
 #define PAGE_IDS 4096u
 
 bool id_table_reserve(struct id_table *table, int32_t id)
 {
+    assert(id >= 0);
+
     size_t page = (uint32_t)id / PAGE_IDS;
     size_t cap = table->cap;
 
@@ -20,6 +24,7 @@ bool id_table_reserve(struct id_table *table, int32_t id)
         return false;
     }
 
+    /* Pages up to this one, then the page itself. */
     table->n_bytes += (table->cap - cap) * sizeof *table->pages;
     for (; table->n_pages <= page; table->n_pages++) {
         table->pages[table->n_pages] = NULL;
@@ -35,6 +40,9 @@ bool id_table_reserve(struct id_table *table, int32_t id)
 
 void id_table_set(struct id_table *table, int32_t id, uint32_t ordinal)
 {
+    assert((uint32_t)id / PAGE_IDS < table->n_pages &&
+           table->pages[(uint32_t)id / PAGE_IDS] != NULL);
+
     table->pages[(uint32_t)id / PAGE_IDS][(uint32_t)id % PAGE_IDS] = ordinal + 1;
 }
 
@@ -87,6 +95,8 @@ bool ord_list_reserve(struct ord_list *list, size_t *n_bytes)
 
 void ord_list_push(struct ord_list *list, uint32_t ordinal)
 {
+    assert(list->n < (list->cap == 0 ? HEARTH_ARRAY_LEN(list->u.few) : list->cap));
+
     uint32_t *at = list->cap == 0 ? list->u.few : list->u.many;
     at[list->n++] = ordinal;
 }
@@ -98,13 +108,13 @@ void ord_list_release(struct ord_list *list)
     }
 }
 
-static struct day_hours *days_of(struct activity *activity)
+static struct day_hours *get_days(struct activity *activity)
 {
     return activity->cap == 0 ? &activity->u.one : activity->u.many;
 }
 
-/* The first day that is not before `day`. New days mostly come at the end. */
-static uint32_t first_day(const struct day_hours *days, uint32_t n, int64_t day)
+/* The index of the first day at or after `day`. New days are usually appended. */
+static uint32_t find_day(const struct day_hours *days, uint32_t n, int64_t day)
 {
     uint32_t low = 0, high = n;
 
@@ -127,9 +137,9 @@ static uint32_t first_day(const struct day_hours *days, uint32_t n, int64_t day)
 bool activity_reserve(struct activity *activity, int32_t day, size_t *n_bytes)
 {
     uint32_t have = activity->cap == 0 ? 1 : activity->cap;
-    uint32_t at = first_day(days_of(activity), activity->n, day);
+    uint32_t at = find_day(get_days(activity), activity->n, day);
 
-    if (activity->n < have || (at < activity->n && days_of(activity)[at].day == day)) {
+    if (activity->n < have || (at < activity->n && get_days(activity)[at].day == day)) {
         return true;
     }
 
@@ -157,13 +167,17 @@ bool activity_reserve(struct activity *activity, int32_t day, size_t *n_bytes)
 
 void activity_add(struct activity *activity, int32_t day, uint32_t hours)
 {
-    struct day_hours *days = days_of(activity);
-    uint32_t at = first_day(days, activity->n, day);
+    assert(hours != 0 && hours < 1u << 24);
+
+    struct day_hours *days = get_days(activity);
+    uint32_t at = find_day(days, activity->n, day);
 
     if (at < activity->n && days[at].day == day) {
         days[at].hours |= hours;
         return;
     }
+
+    assert(activity->n < (activity->cap == 0 ? 1 : activity->cap));
 
     memmove(days + at + 1, days + at, (activity->n - at) * sizeof *days);
     days[at] = (struct day_hours){day, hours};
@@ -175,7 +189,7 @@ bool activity_meets(const struct activity *activity, int64_t from_hour, int64_t 
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t from_day = floor_div(from_hour, 24), to_day = floor_div(to_hour, 24);
 
-    for (uint32_t i = first_day(days, activity->n, from_day);
+    for (uint32_t i = find_day(days, activity->n, from_day);
          i < activity->n && days[i].day <= to_day; i++) {
         uint32_t hours = days[i].hours;
         if (days[i].day == from_day) {
@@ -197,7 +211,7 @@ bool activity_first(const struct activity *activity, int64_t from_hour, int64_t 
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t from_day = floor_div(from_hour, 24);
 
-    for (uint32_t i = first_day(days, activity->n, from_day); i < activity->n; i++) {
+    for (uint32_t i = find_day(days, activity->n, from_day); i < activity->n; i++) {
         uint32_t hours = days[i].hours;
         if (days[i].day == from_day) {
             hours &= UINT32_MAX << (from_hour - from_day * 24);
@@ -216,7 +230,7 @@ bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *re
     const struct day_hours *days = activity->cap == 0 ? &activity->u.one : activity->u.many;
     int64_t to_day = floor_div(to_hour, 24);
 
-    for (uint32_t i = first_day(days, activity->n, to_day + 1); i-- > 0;) {
+    for (uint32_t i = find_day(days, activity->n, to_day + 1); i-- > 0;) {
         uint32_t hours = days[i].hours;
         if (days[i].day == to_day) {
             hours &= (2u << (to_hour - to_day * 24)) - 1;
@@ -232,10 +246,13 @@ bool activity_last(const struct activity *activity, int64_t to_hour, int64_t *re
 
 void activity_trim(struct activity *activity, int32_t hour)
 {
-    struct day_hours *days = days_of(activity);
-    int64_t day = floor_div(hour, 24);
-    uint32_t first = first_day(days, activity->n, day);
+    assert(activity != NULL);
 
+    struct day_hours *days = get_days(activity);
+    int64_t day = floor_div(hour, 24);
+    uint32_t first = find_day(days, activity->n, day);
+
+    /* Clear the earlier hours of the day itself, then remove the days before. */
     if (first < activity->n && days[first].day == day) {
         days[first].hours &= UINT32_MAX << (hour - day * 24);
         first += days[first].hours == 0 ? 1 : 0;

@@ -55,9 +55,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_pair(struct hearth_l
                                                                  struct hearth_str name,
                                                                  struct hearth_str value);
 /*
- * type_ids are the profile type ids in column order. All types of a profile share the name of the
- * first type: a column `process_cpu:cpu:...` after a first type named `wall` is listed as
- * `wall:cpu:...`, and either id selects it.
+ * type_ids are the profile type ids in column order. All types of a profile have one name, so a
+ * column `process_cpu:cpu:...` in a shape with a type named `wall` is listed as `wall:cpu:...`, and
+ * is selected by either id.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index,
                                                                   int32_t shape_id,
