@@ -1,20 +1,24 @@
 /*
- * label_index_fill.c -- what the label index holds: adding, forgetting, measuring.
+ * label_index_fill.c -- the content of the label index: adding, trimming, measuring.
  *
- * Each add first secures all memory and only then changes the index, so that a refusal leaves it as
- * it was (spare room and an unused group or schema aside).
+ * Each add first allocates all memory and only then changes the index. So a refusal leaves the
+ * index as it was, except for spare room and an unused group or schema.
  */
 #include "hearth/base/mem.h"
 
 #include "label_index_internal.h"
 
-/* Beyond any limit on labels of a series; what the database says is still checked. */
+#include <assert.h>
+
+/* More than any limit on the labels of a series; content of the database is checked, too. */
 #define MAX_PAIRS 1024u
 
 #define CPU_NAME  "process_cpu"
 #define WALL_NAME "wall"
 
-/* Left free by an index with a limit: a page of each id table; the hours of a series, of a group. */
+/*
+ * Reserve of an index with a limit: a page of each id table; the hours of a series and its group.
+ */
 #define PAGES_BYTES ((size_t)96 << 10)
 #define HOURS_BYTES ((size_t)16 << 10)
 
@@ -43,36 +47,36 @@ enum derived hearth_index_derived_of(struct hearth_str name)
     return N_DERIVED;
 }
 
-static struct hearth_hash128 text_key(const struct hearth_label_index *index,
-                                      struct hearth_str text)
+static struct hearth_hash128 hash_text(const struct hearth_label_index *index,
+                                       struct hearth_str text)
 {
     return hearth_hash128(text.n == 0 ? "" : text.p, text.n, index->seed);
 }
 
-static struct hearth_hash128 pair_key(const struct hearth_label_index *index, uint32_t name,
-                                      struct hearth_str value)
+static struct hearth_hash128 hash_pair(const struct hearth_label_index *index, uint32_t name,
+                                       struct hearth_str value)
 {
     return hearth_hash128(value.n == 0 ? "" : value.p, value.n, hearth_hash_mix(index->seed, name));
 }
 
-static struct hearth_hash128 ords_key(const struct hearth_label_index *index, const uint32_t *ords,
-                                      size_t n)
+static struct hearth_hash128 hash_ordinals(const struct hearth_label_index *index,
+                                           const uint32_t *ords, size_t n)
 {
     return hearth_hash128(ords, n * sizeof *ords, index->seed);
 }
 
 uint32_t hearth_index_find_name(const struct hearth_label_index *index, struct hearth_str name)
 {
-    return hearth_idmap_find(&index->name_map, text_key(index, name));
+    return hearth_idmap_find(&index->name_map, hash_text(index, name));
 }
 
 uint32_t hearth_index_find_pair(const struct hearth_label_index *index, uint32_t name,
                                 struct hearth_str value)
 {
-    return hearth_idmap_find(&index->pair_map, pair_key(index, name, value));
+    return hearth_idmap_find(&index->pair_map, hash_pair(index, name, value));
 }
 
-/* The ordinal of a text; a new one is copied. */
+/* Find or add the ordinal of a text; a new text is copied. */
 static enum hearth_status intern_text(struct hearth_label_index *index, struct hearth_str text,
                                       uint32_t *ret_ordinal)
 {
@@ -81,7 +85,7 @@ static enum hearth_status intern_text(struct hearth_label_index *index, struct h
         return HEARTH_OK;
     }
 
-    struct hearth_hash128 key = text_key(index, text);
+    struct hearth_hash128 key = hash_text(index, text);
     *ret_ordinal = hearth_idmap_find(&index->text_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
@@ -201,17 +205,21 @@ bool hearth_label_index_is_cut(const struct hearth_label_index *index)
     return index->is_cut;
 }
 
-/* What an array that is full grows by, at most. */
+/* The most that a full array grows by. */
 #define NEXT_GROWTH(index, name) \
     ((index)->n_##name == (index)->cap_##name ? (index)->cap_##name * sizeof *(index)->name : 0)
 
-/* Is there no room for a row with that many bytes of its own? Then the index is cut from here on. */
-static bool leaves_out(struct hearth_label_index *index, size_t more)
+/*
+ * True if a row with `more` bytes of its own may not fit: it is omitted, and the index is cut from
+ * now on.
+ */
+static bool omit_row(struct hearth_label_index *index, size_t more)
 {
     if (index->max_bytes == 0) {
         return false;
     }
 
+    /* Everything that may grow with the row. */
     more += NEXT_GROWTH(index, services) + NEXT_GROWTH(index, shapes) +
             NEXT_GROWTH(index, columns) + NEXT_GROWTH(index, pairs) + NEXT_GROWTH(index, groups) +
             NEXT_GROWTH(index, series) + NEXT_GROWTH(index, pair_pool) + NEXT_GROWTH(index, texts);
@@ -225,8 +233,8 @@ static bool leaves_out(struct hearth_label_index *index, size_t more)
     return is_full;
 }
 
-/* A row that refers to what is not there: left out with it, or a fault of the database. */
-static enum hearth_status missing(const struct hearth_label_index *index)
+/* The status for a reference to a missing row: it was omitted, or the database is damaged. */
+static enum hearth_status check_missing(const struct hearth_label_index *index)
 {
     return index->is_cut ? HEARTH_OK : HEARTH_CORRUPT;
 }
@@ -234,11 +242,13 @@ static enum hearth_status missing(const struct hearth_label_index *index)
 enum hearth_status hearth_label_index_add_service(struct hearth_label_index *index,
                                                   int32_t service_id, struct hearth_str name)
 {
+    assert(index != NULL);
+
     if (service_id <= 0) {
         return HEARTH_CORRUPT;
     }
 
-    if (id_table_get(&index->service_ids, service_id) != ORD_NONE || leaves_out(index, name.n)) {
+    if (id_table_get(&index->service_ids, service_id) != ORD_NONE || omit_row(index, name.n)) {
         return HEARTH_OK;
     }
 
@@ -254,6 +264,7 @@ enum hearth_status hearth_label_index_add_service(struct hearth_label_index *ind
     return HEARTH_OK;
 }
 
+/* Find or add the ordinal of a label name. */
 static enum hearth_status intern_name(struct hearth_label_index *index, struct hearth_str name,
                                       uint32_t *ret_ordinal)
 {
@@ -266,7 +277,7 @@ static enum hearth_status intern_name(struct hearth_label_index *index, struct h
     bool inserted;
     HEARTH_TRY(intern_text(index, name, &text));
     if (!GROW(index, names, 1) || (*ret_ordinal = hearth_idmap_intern(
-                                       &index->name_map, text_key(index, name),
+                                       &index->name_map, hash_text(index, name),
                                        (uint32_t)index->n_names, &inserted)) == HEARTH_IDMAP_NONE) {
         return HEARTH_NO_MEMORY;
     }
@@ -280,22 +291,25 @@ static enum hearth_status intern_name(struct hearth_label_index *index, struct h
 enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index, int32_t pair_id,
                                                struct hearth_str name, struct hearth_str value)
 {
+    assert(index != NULL);
+
     if (pair_id <= 0 || name.n == 0 || value.n == 0 || value.n > UINT32_MAX) {
         return HEARTH_CORRUPT;
     }
 
-    if (id_table_get(&index->pair_ids, pair_id) != ORD_NONE ||
-        leaves_out(index, name.n + value.n)) {
+    if (id_table_get(&index->pair_ids, pair_id) != ORD_NONE || omit_row(index, name.n + value.n)) {
         return HEARTH_OK;
     }
 
+    /* The name. */
     uint32_t name_ord;
     HEARTH_TRY(intern_name(index, name, &name_ord));
     if (!id_table_reserve(&index->pair_ids, pair_id)) {
         return HEARTH_NO_MEMORY;
     }
 
-    struct hearth_hash128 key = pair_key(index, name_ord, value);
+    /* The pair; several ids may stand for the same. */
+    struct hearth_hash128 key = hash_pair(index, name_ord, value);
     uint32_t ordinal = hearth_idmap_find(&index->pair_map, key);
     if (ordinal == HEARTH_IDMAP_NONE) {
         struct index_name *owner = &index->names[name_ord];
@@ -307,6 +321,7 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
                                            &inserted)) == HEARTH_IDMAP_NONE) {
             return HEARTH_NO_MEMORY;
         }
+
         index->pairs[index->n_pairs++] = (struct index_pair){.value = copy.p,
                                                              .value_n = (uint32_t)copy.n,
                                                              .name = name_ord,
@@ -319,8 +334,8 @@ enum hearth_status hearth_label_index_add_pair(struct hearth_label_index *index,
     return HEARTH_OK;
 }
 
-/* A malformed id has only empty parts. */
-static struct hearth_profile_type parts_of(struct hearth_str type_id)
+/* The parts of a profile type id; all empty if it is malformed. */
+static struct hearth_profile_type parse_type(struct hearth_str type_id)
 {
     struct hearth_profile_type type = {0};
     if (hearth_profile_type_parse(type_id, &type, NULL) != HEARTH_OK) {
@@ -329,12 +344,14 @@ static struct hearth_profile_type parts_of(struct hearth_str type_id)
     return type;
 }
 
-/* The derived labels of one column. A malformed id keeps its column: it is only its own profile
- * type. */
+/*
+ * Set the derived labels of a column. The column of a malformed id has only one of them, its
+ * profile type.
+ */
 static enum hearth_status derive_column(struct hearth_label_index *index, struct hearth_str type_id,
                                         struct index_column *ret_column)
 {
-    struct hearth_profile_type type = parts_of(type_id);
+    struct hearth_profile_type type = parse_type(type_id);
     const struct hearth_str parts[N_COLUMN_DERIVED] = {
         [DERIVED_NAME] = type.name,
         [DERIVED_PROFILE_TYPE] = type_id,
@@ -353,14 +370,14 @@ static enum hearth_status derive_column(struct hearth_label_index *index, struct
     return HEARTH_OK;
 }
 
-/* The types of a profile begin with one name, so CPU time beside `wall` is of a wall profile. */
-static bool is_cpu_of_wall(struct hearth_str type_id, const struct hearth_str *type_ids, size_t n)
+/* All types of a profile have one name, so a CPU column of a shape with `wall` is a wall type. */
+static bool is_wall_cpu(struct hearth_str type_id, const struct hearth_str *type_ids, size_t n)
 {
-    struct hearth_profile_type type = parts_of(type_id);
+    struct hearth_profile_type type = parse_type(type_id);
     bool is_cpu = hearth_str_eq_c(type.name, CPU_NAME) && hearth_str_eq_c(type.sample_type, "cpu");
 
     for (size_t i = 0; is_cpu && i < n; i++) {
-        if (hearth_str_eq_c(parts_of(type_ids[i]).name, WALL_NAME)) {
+        if (hearth_str_eq_c(parse_type(type_ids[i]).name, WALL_NAME)) {
             return true;
         }
     }
@@ -368,10 +385,10 @@ static bool is_cpu_of_wall(struct hearth_str type_id, const struct hearth_str *t
     return false;
 }
 
-/* CPU time of a wall profile that is stored as process_cpu:cpu:... is wall:cpu:..., and has both ids. */
-static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
-                                             struct hearth_str type_id,
-                                             struct index_column *ret_column)
+/* Set the derived labels of such a column: it is listed as wall:cpu:..., and found by both ids. */
+static enum hearth_status derive_wall_cpu(struct hearth_label_index *index,
+                                          struct hearth_str type_id,
+                                          struct index_column *ret_column)
 {
     struct hearth_buf id;
 
@@ -395,6 +412,8 @@ static enum hearth_status derive_cpu_of_wall(struct hearth_label_index *index,
 enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index, int32_t shape_id,
                                                 const struct hearth_str *type_ids, size_t n_types)
 {
+    assert(index != NULL && (type_ids != NULL || n_types == 0));
+
     if (shape_id <= 0 || n_types == 0 || n_types > UINT16_MAX) {
         return HEARTH_CORRUPT;
     }
@@ -403,12 +422,13 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
         return HEARTH_OK;
     }
 
+    /* Does it fit? */
     size_t n_bytes = 0;
     for (size_t i = 0; i < n_types; i++) {
         n_bytes += 2 * type_ids[i].n; /* the id, and its parts */
     }
 
-    if (leaves_out(index, n_bytes)) {
+    if (omit_row(index, n_bytes)) {
         return HEARTH_OK;
     }
 
@@ -417,13 +437,15 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
         return HEARTH_NO_MEMORY;
     }
 
+    /* Derive the labels of its columns, after the published ones. */
     for (size_t i = 0; i < n_types; i++) {
         struct index_column *column = &index->columns[index->n_columns + i];
-        HEARTH_TRY(is_cpu_of_wall(type_ids[i], type_ids, n_types)
-                       ? derive_cpu_of_wall(index, type_ids[i], column)
+        HEARTH_TRY(is_wall_cpu(type_ids[i], type_ids, n_types)
+                       ? derive_wall_cpu(index, type_ids[i], column)
                        : derive_column(index, type_ids[i], column));
     }
 
+    /* Publish. */
     id_table_set(&index->shape_ids, shape_id, (uint32_t)index->n_shapes);
     index->shapes[index->n_shapes++] = (struct index_shape){
         .id = shape_id, .first_column = (uint32_t)index->n_columns, .n_columns = (uint16_t)n_types};
@@ -435,7 +457,7 @@ enum hearth_status hearth_label_index_add_shape(struct hearth_label_index *index
 static enum hearth_status intern_schema(struct hearth_label_index *index, const uint32_t *names,
                                         size_t n, uint32_t *ret_ordinal)
 {
-    struct hearth_hash128 key = ords_key(index, names, n);
+    struct hearth_hash128 key = hash_ordinals(index, names, n);
 
     *ret_ordinal = hearth_idmap_find(&index->schema_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
@@ -463,7 +485,7 @@ static enum hearth_status intern_group(struct hearth_label_index *index, uint32_
                                        uint32_t shape, uint32_t schema, uint32_t *ret_ordinal)
 {
     const uint32_t parts[] = {service, shape, schema};
-    struct hearth_hash128 key = ords_key(index, parts, 3);
+    struct hearth_hash128 key = hash_ordinals(index, parts, 3);
 
     *ret_ordinal = hearth_idmap_find(&index->group_map, key);
     if (*ret_ordinal != HEARTH_IDMAP_NONE) {
@@ -486,7 +508,7 @@ static enum hearth_status intern_group(struct hearth_label_index *index, uint32_
     return HEARTH_OK;
 }
 
-/* Look the pairs up and sort them by name into `pairs`, their names into `names`. */
+/* Look up the pairs, and sort them by name into `pairs`, their names into `names`. */
 static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
                                         const int32_t *pair_ids, size_t n_pairs, uint32_t *pairs,
                                         uint32_t *names, size_t *ret_n)
@@ -502,6 +524,8 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
         if (index->names[name].is_derived) {
             continue;
         }
+
+        /* Insert them in order. */
         size_t at = n++;
         for (; at > 0 && names[at - 1] >= name; at--) {
             if (names[at - 1] == name) {
@@ -510,6 +534,7 @@ static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
             names[at] = names[at - 1];
             pairs[at] = pairs[at - 1];
         }
+
         names[at] = name;
         pairs[at] = pair;
     }
@@ -524,6 +549,8 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
                                                  int32_t shape_id, const int32_t *pair_ids,
                                                  size_t n_pairs)
 {
+    assert(index != NULL && (pair_ids != NULL || n_pairs == 0));
+
     uint32_t service = id_table_get(&index->service_ids, service_id);
     uint32_t shape = id_table_get(&index->shape_ids, shape_id);
 
@@ -532,11 +559,11 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
     }
 
     if (service == ORD_NONE || shape == ORD_NONE) {
-        return missing(index);
+        return check_missing(index);
     }
 
     if (id_table_get(&index->series_ids, series_id) != ORD_NONE ||
-        leaves_out(index, n_pairs * sizeof(uint32_t))) {
+        omit_row(index, n_pairs * sizeof(uint32_t))) {
         return HEARTH_OK;
     }
 
@@ -545,16 +572,18 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
         return HEARTH_NO_MEMORY;
     }
 
-    /* The names are only needed until the schema is known; they borrow the room behind the pairs.
+    /*
+     * The pairs go to their place; the names, needed only for the schema, to the room after them.
      */
     uint32_t *pairs = index->pair_pool + index->n_pair_pool, *names = pairs + n_pairs;
     uint32_t schema, group;
     size_t n;
     enum hearth_status status = resolve_pairs(index, pair_ids, n_pairs, pairs, names, &n);
     if (status != HEARTH_OK) {
-        return status == HEARTH_NOT_FOUND ? missing(index) : status;
+        return status == HEARTH_NOT_FOUND ? check_missing(index) : status;
     }
 
+    /* The group, and room in all lists. */
     HEARTH_TRY(intern_schema(index, names, n, &schema));
     HEARTH_TRY(intern_group(index, service, shape, schema, &group));
     if (!ord_list_reserve(&index->groups[group].series, &index->list_bytes)) {
@@ -567,6 +596,7 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
         }
     }
 
+    /* Nothing can fail from here on. */
     uint32_t ordinal = (uint32_t)index->n_series;
     ord_list_push(&index->groups[group].series, ordinal);
     for (size_t i = 0; i < n; i++) {
@@ -600,6 +630,7 @@ enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index, 
         return HEARTH_OK;
     }
 
+    /* Make room in the series and in its group, then add to both. */
     struct activity *own = &index->series[ordinal].activity;
     struct activity *common = &index->groups[index->series[ordinal].group].activity;
     if (!activity_reserve(own, day, &index->list_bytes) ||
@@ -621,8 +652,8 @@ enum hearth_status hearth_label_index_add_hour(struct hearth_label_index *index,
                                       1u << (unsigned)(hour - day * 24));
 }
 
-/* Drop ordinals that are gone and renumber the rest; the id table already tells the new ones. */
-static void renumber(const struct hearth_label_index *index, struct ord_list *list)
+/* Remove ordinals of deleted series and renumber the rest: the id table has the new numbers. */
+static void renumber_list(const struct hearth_label_index *index, struct ord_list *list)
 {
     uint32_t *ords = list->cap == 0 ? list->u.few : list->u.many;
     uint32_t kept = 0;
@@ -637,15 +668,15 @@ static void renumber(const struct hearth_label_index *index, struct ord_list *li
     list->n = kept;
 }
 
-/* Remove the series that the id table no longer knows. Needs no memory, so that it cannot fail. */
-static void compact(struct hearth_label_index *index)
+/* Delete the series that the id table lacks. Needs no memory, so it cannot fail. */
+static void compact_series(struct hearth_label_index *index)
 {
     for (size_t i = 0; i < index->n_pairs; i++) {
-        renumber(index, &index->pairs[i].postings);
+        renumber_list(index, &index->pairs[i].postings);
     }
 
     for (size_t i = 0; i < index->n_groups; i++) {
-        renumber(index, &index->groups[i].series);
+        renumber_list(index, &index->groups[i].series);
     }
 
     size_t n_series = 0, n_pool = 0;
@@ -656,6 +687,7 @@ static void compact(struct hearth_label_index *index)
             activity_release(&series->activity);
             continue;
         }
+
         size_t n = index->schemas[index->groups[series->group].schema].n_names;
         memmove(index->pair_pool + n_pool, index->pair_pool + series->first_pair,
                 n * sizeof(uint32_t));
@@ -670,11 +702,15 @@ static void compact(struct hearth_label_index *index)
 
 void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour)
 {
+    assert(index != NULL);
+
+    /* Assign new numbers to the series that stay. */
     uint32_t next = 0;
 
     for (size_t i = 0; i < index->n_series; i++) {
         struct index_series *series = &index->series[i];
-        /* A series that was just added has no hour yet; it has lost nothing. */
+
+        /* A series without any hour was just added; it has lost nothing. */
         bool had = series->activity.n > 0;
         activity_trim(&series->activity, hour);
         bool gone = had && series->activity.n == 0;
@@ -686,6 +722,6 @@ void hearth_label_index_trim(struct hearth_label_index *index, int32_t hour)
     }
 
     if (next < index->n_series) {
-        compact(index);
+        compact_series(index);
     }
 }

@@ -40,7 +40,9 @@ static bool column_matches(const struct hearth_label_index *index,
         return true;
     }
 
-    /* A column that is stored under another type is also found by that: it is not excluded by it. */
+    /*
+     * A column that is stored under another type is also found by that: it is not excluded by it.
+     */
     bool is_positive = matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_RE;
 
     return derived == DERIVED_PROFILE_TYPE && is_positive && column->stored_type != 0 &&
