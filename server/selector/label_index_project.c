@@ -1,30 +1,32 @@
 /*
  * label_index_project.c -- distinct projections of the selected series.
  *
- * A projection is a row of value ordinals, one for each name that is asked for, in the order of the
- * names. Rows are made distinct by their hash; then the ordinals of each name are replaced by their
- * rank among the texts in use, so that rows are put in order without touching text.
+ * A projection is a row of value ordinals, one per requested name, in the order of the names. Rows
+ * are made distinct by their hash. Then the ordinals of each name are replaced by their rank among
+ * the used texts, so that rows are sorted without comparing texts.
  */
 #include "hearth/base/mem.h"
 
 #include "label_index_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* Series times names up to which all labels are a projection on all names (64 MB for one column).
+/*
+ * All labels are projected on all names up to this product of series and names (64 MB per column).
  */
 #define MAX_CELLS (16u * 1024 * 1024)
 
-struct projection {
+    struct projection {
     const struct index_query *query;
     const struct index_wanted *wanted; /* sorted by text, distinct */
     size_t n_wanted;
     bool per_column; /* some name depends on the column */
-    uint32_t *rows;  /* n_rows of n_wanted */
+    uint32_t *rows;  /* [n_rows][n_wanted] */
     size_t n_rows, cap_rows;
-    size_t max_rows; /* what the request's memory limit allows; rows are outside of its arena */
-    struct hearth_idmap seen; /* of rows */
-    bool refused;
+    size_t max_rows;          /* by the request's memory limit; rows are not in its arena */
+    struct hearth_idmap seen; /* hashes of rows */
+    bool refused;             /* memory was refused, or there are more than max_rows */
 };
 
 static enum want want_rows(void *context, uint32_t group)
@@ -43,6 +45,8 @@ static enum want want_rows(void *context, uint32_t group)
 
 static void add_row(struct projection *p, const struct index_series *series, size_t column)
 {
+    assert(p->n_wanted > 0);
+
     const struct hearth_label_index *index = p->query->index;
 
     if (p->refused || p->n_rows >= p->max_rows ||
@@ -56,6 +60,7 @@ static void add_row(struct projection *p, const struct index_series *series, siz
         row[i] = hearth_index_value_of(index, &p->wanted[i], series, column);
     }
 
+    /* Keep it only if it is new. */
     bool inserted = false;
     struct hearth_hash128 key = hearth_hash128(row, p->n_wanted * sizeof *row, index->seed);
     p->refused =
@@ -80,7 +85,7 @@ static void see_rows(void *context, uint32_t ordinal)
     }
 }
 
-/* Does any series of the tenant that is active in the range have one of the names? */
+/* True if any series of the tenant that is active in the range has one of the names. */
 static bool any_name_exists(const struct projection *p)
 {
     const struct hearth_label_index *index = p->query->index;
@@ -91,6 +96,7 @@ static bool any_name_exists(const struct projection *p)
         if (!activity_meets(&group->activity, p->query->from_hour, p->query->to_hour)) {
             continue;
         }
+
         for (size_t i = 0; i < p->n_wanted; i++) {
             if (hearth_index_varies(index, &p->wanted[i], group)) {
                 return true;
@@ -119,7 +125,7 @@ static int compare_ranked(const void *a, const void *b)
     return hearth_str_cmp(left.text, right.text);
 }
 
-/* Replace column i of the rows by ranks (from 1); give the texts by rank - 1, copied. */
+/* Replace column i of the rows by ranks (from 1); *ret_texts has the texts, copied, by rank - 1. */
 static enum hearth_status rank_column(struct projection *p, size_t i, struct hearth_arena *arena,
                                       struct hearth_str **ret_texts, struct hearth_err *err)
 {
@@ -129,6 +135,7 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
     struct hearth_str *texts = NULL;
     size_t n = 0;
 
+    /* Mark and count the used values. */
     if (rank_of != NULL) {
         for (size_t r = 0; r < p->n_rows; r++) {
             uint32_t value = p->rows[r * p->n_wanted + i];
@@ -143,6 +150,7 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Sort their texts. */
     n = 0;
     for (uint32_t value = 1; value < wanted->n_values; value++) {
         if (rank_of[value] != 0) {
@@ -152,6 +160,8 @@ static enum hearth_status rank_column(struct projection *p, size_t i, struct hea
     }
 
     qsort(used, n, sizeof *used, compare_ranked);
+
+    /* Ranks replace values. */
     for (size_t k = 0; k < n; k++) {
         rank_of[used[k].value] = (uint32_t)k + 1;
         texts[k] = hearth_arena_str(arena, used[k].text);
@@ -180,9 +190,9 @@ static bool is_empty_from(const uint32_t *row, size_t from, size_t n)
 }
 
 /*
- * The order of the label sets that two rows stand for. At the first difference, a row without the
- * label goes on with a greater name and so comes later, unless it ends there: then it is a prefix
- * and comes first.
+ * The order of the label sets of two rows. At the first difference, a row without the label
+ * continues with a greater name, so it comes later; unless it ends there: it is then a prefix and
+ * comes first.
  */
 static int compare_rows(const void *a, const void *b, void *n_wanted)
 {
@@ -208,7 +218,7 @@ static int compare_rows(const void *a, const void *b, void *n_wanted)
     return 0;
 }
 
-/* Rows of ranks to label sets. */
+/* Turn rows of ranks into label sets. */
 static enum hearth_status make_sets(struct projection *p, struct hearth_arena *arena,
                                     struct hearth_labels **ret_sets, size_t *ret_n,
                                     struct hearth_err *err)
@@ -222,10 +232,12 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Ranks, by which rows can be sorted. */
     for (size_t i = 0; i < p->n_wanted; i++) {
         HEARTH_TRY(rank_column(p, i, arena, &texts[i], err));
     }
 
+    /* Choose the rows: an empty one only if some series has one of the names. */
     for (size_t r = 0; r < p->n_rows; r++) {
         const uint32_t *row = p->rows + r * p->n_wanted;
         if (!is_empty_from(row, 0, p->n_wanted) || any_name_exists(p)) {
@@ -236,6 +248,7 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
         }
     }
 
+    /* Sort them, and look their texts up. */
     qsort_r(order, n_sets, sizeof *order, compare_rows, &p->n_wanted);
     struct hearth_label *labels = hearth_arena_array(arena, n_labels, sizeof *labels);
     if (labels == NULL) {
@@ -250,6 +263,7 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
                 labels[sets[s].n++] = (struct hearth_label){p->wanted[i].text, texts[i][rank - 1]};
             }
         }
+
         labels += sets[s].n;
     }
 
@@ -267,7 +281,7 @@ static int compare_wanted(const void *a, const void *b)
     return hearth_str_cmp(left.text, right.text);
 }
 
-/* The names, copied, sorted and distinct. */
+/* Copy and sort the names, and remove duplicates. */
 static enum hearth_status prepare_wanted(struct projection *p, const struct hearth_str *names,
                                          size_t n_names, struct hearth_arena *arena,
                                          struct hearth_err *err)
@@ -328,8 +342,7 @@ static enum hearth_status project_on_names(struct index_query *query,
     return status;
 }
 
-/* ---- all labels: every series is its own projection, unless two differ in what no label shows
- * ---- */
+/* ---- all labels: every series is a projection, unless it equals another one ---- */
 
 static int compare_sets(const void *a, const void *b)
 {
@@ -373,6 +386,7 @@ static enum hearth_status project_on_all(const struct hearth_label_index *index,
         HEARTH_TRY(hearth_label_index_labels(index, &hits[i], arena, &sets[i], err));
     }
 
+    /* Sort, and copy the distinct ones. */
     qsort(sets, n_hits, sizeof *sets, compare_sets);
     for (size_t i = 0; i < n_hits; i++) {
         if (n == 0 || hearth_labels_cmp(&sets[n - 1], &sets[i]) != 0) {
@@ -395,6 +409,9 @@ enum hearth_status hearth_label_index_project(const struct hearth_label_index *i
                                               struct hearth_labels **ret_sets, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert((names != NULL || n_names == 0) && arena != NULL);
+    assert(ret_sets != NULL && ret_n != NULL);
+
     struct index_query query;
     struct hearth_str *all = NULL;
 
@@ -403,6 +420,7 @@ enum hearth_status hearth_label_index_project(const struct hearth_label_index *i
         return project_on_names(&query, names, n_names, arena, ret_sets, ret_n, err);
     }
 
+    /* All labels: the names that the series have. */
     HEARTH_TRY(
         hearth_label_index_names(index, selector, from_ns, to_ns, arena, &all, &n_names, err));
     if (n_names == 0 || query.n_bound > MAX_CELLS / n_names) {

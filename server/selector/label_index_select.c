@@ -1,19 +1,21 @@
 /*
- * label_index_select.c -- which series a selector takes.
+ * label_index_select.c -- which series match a selector.
  *
  * A selector is prepared once (hearth_index_query_init): matchers on derived labels are decided for
- * every service and column, there are few; matchers on own labels become tests on pairs. Then one
- * of two walks:
+ * every service and column, because these are few; matchers on own labels become tests on pairs.
+ * Then there are two walks:
  *
- * - candidates: where an equality has few postings, only those series are looked at;
- * - groups: otherwise; a group falls or passes as a whole where its schema decides all tests, and
- * only what is left open is asked of its series, each distinct value being matched once.
+ * - candidates: if an equality has few postings, only those series are read;
+ * - groups: otherwise. A group is accepted or rejected as a whole if its schema decides all tests.
+ *   Only the tests left open are applied to its series; each distinct value is matched once.
  */
 #include "hearth/base/clock.h"
 
 #include "label_index_internal.h"
 
-/* The groups' shortcuts are worth more than a posting that is not clearly smaller. */
+#include <assert.h>
+
+/* Postings must be this much fewer than the series in groups, because groups have shortcuts. */
 #define CANDIDATE_ADVANTAGE 4u
 
 int hearth_index_schema_find(const struct index_schema *schema, uint32_t name)
@@ -40,16 +42,14 @@ static bool column_matches(const struct hearth_label_index *index,
         return true;
     }
 
-    /*
-     * A column that is stored under another type is also found by that: it is not excluded by it.
-     */
+    /* A column that is stored under another type is also found by that, but not excluded by it. */
     bool is_positive = matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_RE;
 
     return derived == DERIVED_PROFILE_TYPE && is_positive && column->stored_type != 0 &&
            hearth_matcher_matches(matcher, index->texts[column->stored_type]);
 }
 
-/* A matcher on a derived label: rule out services or columns. */
+/* Apply a matcher on a derived label: exclude services or columns. */
 static void decide_derived(struct index_query *query, const struct hearth_matcher *matcher,
                            enum derived derived)
 {
@@ -70,7 +70,7 @@ static void decide_derived(struct index_query *query, const struct hearth_matche
     }
 }
 
-/* A matcher on a label of the series' own: a test, unless it says the same for every series. */
+/* Prepare a matcher on an own label: a test, unless it has the same result for every series. */
 static enum hearth_status decide_own(struct index_query *query,
                                      const struct hearth_matcher *matcher,
                                      struct hearth_arena *arena, struct hearth_err *err)
@@ -83,11 +83,13 @@ static enum hearth_status decide_own(struct index_query *query,
                               .negated = matcher->op == HEARTH_MATCH_NE ||
                                          matcher->op == HEARTH_MATCH_NRE};
 
+    /* No series has the label. */
     if (test.name == ORD_NONE) {
         query->nothing = query->nothing || !matcher->matches_empty;
         return HEARTH_OK;
     }
 
+    /* An equality is a test on a pair, everything else on a value. */
     if (test.is_equality) {
         test.only_pair = hearth_index_find_pair(index, test.name, matcher->literals[0]);
         query->nothing = query->nothing ||
@@ -104,8 +106,7 @@ static enum hearth_status decide_own(struct index_query *query,
     return HEARTH_OK;
 }
 
-/* Series that carry one of the values which the test asks for; SIZE_MAX when that is not a short
- * list. */
+/* Number of series with one of the test's literal values; SIZE_MAX if it does not list values. */
 static size_t count_candidates(const struct index_query *query, const struct label_test *test)
 {
     const struct hearth_matcher *matcher = test->matcher;
@@ -132,6 +133,7 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
     const struct label_test *best = NULL;
     size_t n_best = SIZE_MAX, n_in_groups = 0;
 
+    /* Compare the series in accepted groups with the best postings. */
     for (size_t i = 0; i < index->n_groups; i++) {
         const struct index_group *group = &index->groups[i];
         bool ok = query->service_ok[group->service] && query->shape_ok[group->shape];
@@ -151,6 +153,7 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
         return HEARTH_OK;
     }
 
+    /* Collect the candidates of all its literals. */
     query->candidates = hearth_arena_array(arena, n_best, sizeof *query->candidates);
     if (query->candidates == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -177,6 +180,8 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
                                            int64_t to_ns, struct hearth_arena *arena,
                                            struct hearth_err *err)
 {
+    assert(index != NULL && selector != NULL && arena != NULL);
+
     *query = (struct index_query){.index = index,
                                   .from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR),
                                   .to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR),
@@ -193,6 +198,7 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Apply all matchers. */
     memset(query->service_ok, 1, index->n_services);
     memset(query->column_ok, 1, index->n_columns);
     for (size_t i = 0; i < selector->n; i++) {
@@ -204,6 +210,7 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
         }
     }
 
+    /* A shape is accepted if any of its columns is. */
     for (size_t i = 0; i < index->n_shapes; i++) {
         for (size_t c = 0; c < index->shapes[i].n_columns; c++) {
             query->shape_ok[i] |= query->column_ok[index->shapes[i].first_column + c];
@@ -213,7 +220,7 @@ enum hearth_status hearth_index_query_init(struct index_query *query,
     return choose_candidates(query, arena, err);
 }
 
-/* Does a series with this pair of the test's name pass? */
+/* True if a series with this pair of the test's name passes the test. */
 static bool pair_passes(const struct hearth_label_index *index, struct label_test *test,
                         uint32_t pair)
 {
@@ -232,9 +239,9 @@ static bool pair_passes(const struct hearth_label_index *index, struct label_tes
 
 enum group_state {
     GROUP_UNKNOWN,
-    GROUP_NO,   /* none of its series */
-    GROUP_YES,  /* every series that is active in the range */
-    GROUP_OPEN, /* its series must be asked */
+    GROUP_NO,   /* none of its series matches */
+    GROUP_YES,  /* every series that is active in the range matches */
+    GROUP_OPEN, /* depends on the series */
 };
 
 static enum group_state judge_group(struct index_query *query, const struct index_group *group)
@@ -259,8 +266,10 @@ static enum group_state judge_group(struct index_query *query, const struct inde
     return state;
 }
 
-/* The state of a group, once per query; the positions of its tests, whenever another group was at
- * hand. */
+/*
+ * The state of a group, decided once per query. The positions of the tests are found again whenever
+ * the group changes.
+ */
 static enum group_state decide_group(struct index_query *query, uint32_t g)
 {
     uint8_t *state = &query->states[g];
@@ -301,7 +310,10 @@ static void walk_groups(struct index_query *query, index_want_fn *want, index_vi
         enum group_state state = decide_group(query, g);
         enum want wanted = state == GROUP_NO ? WANT_NONE : want(context, g);
         const uint32_t *series = ord_list_at(&group->series);
+
+        /* Any series may stand for the group. */
         if (wanted == WANT_ANY && state == GROUP_YES) {
+            assert(group->series.n > 0);
             visit(context, series[0]);
             continue;
         }
@@ -314,7 +326,7 @@ static void walk_groups(struct index_query *query, index_want_fn *want, index_vi
     }
 }
 
-/* wants: per group what is wanted of it, plus one; 0: not asked yet. */
+/* wants: per group the caller's enum want plus one; 0: unknown. */
 static void walk_candidates(struct index_query *query, index_want_fn *want, index_visit_fn *visit,
                             void *context, uint8_t *wants)
 {
@@ -324,6 +336,7 @@ static void walk_candidates(struct index_query *query, index_want_fn *want, inde
         if (*wanted == 0) {
             *wanted = (uint8_t)(1 + want(context, series->group));
         }
+
         if (*wanted != 1 + WANT_NONE && hearth_index_passes(query, series)) {
             visit(context, query->candidates[i]);
             *wanted = *wanted == 1 + WANT_ANY ? 1 + WANT_NONE : *wanted;
@@ -335,6 +348,8 @@ enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *w
                                      index_visit_fn *visit, void *context,
                                      struct hearth_arena *arena, struct hearth_err *err)
 {
+    assert(query != NULL && want != NULL && visit != NULL);
+
     if (query->candidates == NULL) {
         walk_groups(query, want, visit, context);
         return HEARTH_OK;
@@ -350,7 +365,7 @@ enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *w
     return HEARTH_OK;
 }
 
-/* Ascending, by bytes from the least significant; `other` is as long and serves as room. */
+/* Radix sort, ascending, from the least significant byte; `other` is scratch of the same length. */
 static void sort_keys(uint64_t *keys, uint64_t *other, size_t n)
 {
     for (unsigned shift = 0; n > 1 && shift < 64; shift += 8) {
@@ -359,8 +374,9 @@ static void sort_keys(uint64_t *keys, uint64_t *other, size_t n)
             starts[(keys[i] >> shift & 0xFF) + 1]++;
         }
         if (starts[(keys[0] >> shift & 0xFF) + 1] == n) {
-            continue; /* all have the same byte here */
+            continue; /* all keys have the same byte here */
         }
+
         for (size_t i = 1; i < 257; i++) {
             starts[i] += starts[i - 1];
         }
@@ -412,6 +428,8 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
                                              struct hearth_series_hit **ret_hits, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(ret_hits != NULL && ret_n != NULL);
+
     struct index_query query;
 
     HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
@@ -421,13 +439,16 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Collect the keys of matching series. */
     HEARTH_TRY(hearth_index_walk(&query, want_all, collect_key, &selection, arena, err));
+
     struct hearth_series_hit *hits = hearth_arena_array(arena, selection.n_hits, sizeof *hits);
     uint64_t *room = hearth_arena_array(arena, selection.n, sizeof *room);
     if (hits == NULL || room == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Sort them, and make a hit of each matching column. */
     sort_keys(selection.keys, room, selection.n);
     size_t n = 0;
     for (size_t i = 0; i < selection.n; i++) {
