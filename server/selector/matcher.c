@@ -1,9 +1,9 @@
 /*
  * matcher.c -- compile one matcher and test values against it.
  *
- * Most patterns that people and dashboards write are literals, lists of literals or a literal with
- * ".*" at an end (regex_classify.c); those become comparisons. What remains goes to RE2 with a
- * bound on its length and memory.
+ * Most patterns of people and dashboards are literals, lists of literals, or a literal with ".*" at
+ * an end (regex_classify.c); these become comparisons. All others use RE2, with limits on length
+ * and memory.
  */
 #include "hearth/selector/matcher.h"
 
@@ -12,11 +12,14 @@
 #include "regex_re2.h"
 #include "selector_internal.h"
 
-/* Patterns that need the engine: of one selector, and bytes of one. */
+#include <assert.h>
+
+/* Limits of patterns that need the engine: number per selector, bytes of each. */
 #define MAX_ENGINES      64u
 #define MAX_ENGINE_BYTES (16u * 1024u)
 
-static bool in_sorted(const struct hearth_str *v, size_t n, struct hearth_str value)
+/* Binary search. */
+static bool find_literal(const struct hearth_str *v, size_t n, struct hearth_str value)
 {
     size_t low = 0, high = n;
 
@@ -37,8 +40,9 @@ static bool in_sorted(const struct hearth_str *v, size_t n, struct hearth_str va
 }
 
 /*
- * RE2 matches UTF-8 only, while '.' is to match any byte of a value that is not UTF-8: such a byte
- * counts as U+FFFD. Stored values are UTF-8, so this copy is rare.
+ * Match a value that is not UTF-8. RE2 matches UTF-8 only, but '.' must match any byte, so each
+ * malformed byte counts as U+FFFD. Stored values are UTF-8, so this copy is rare. False if memory
+ * was refused.
  */
 static bool regex_matches_repaired(const struct hearth_regex *regex, struct hearth_str value)
 {
@@ -79,7 +83,7 @@ static bool matches_pattern(const struct hearth_matcher *matcher, struct hearth_
     case HEARTH_MATCH_KIND_LITERAL:
         return hearth_str_eq(value, literals[0]);
     case HEARTH_MATCH_KIND_ALTERNATION:
-        return in_sorted(literals, matcher->n_literals, value);
+        return find_literal(literals, matcher->n_literals, value);
     case HEARTH_MATCH_KIND_PREFIX:
         return hearth_str_starts(value, literals[0]);
     case HEARTH_MATCH_KIND_SUFFIX:
@@ -104,6 +108,9 @@ static bool matches_pattern(const struct hearth_matcher *matcher, struct hearth_
 
 bool hearth_matcher_matches(const struct hearth_matcher *matcher, struct hearth_str value)
 {
+    assert(matcher != NULL);
+    assert(matcher->kind != HEARTH_MATCH_KIND_REGEX || matcher->regex != NULL);
+
     bool negated = matcher->op == HEARTH_MATCH_NE || matcher->op == HEARTH_MATCH_NRE;
     return matches_pattern(matcher, value) != negated;
 }
@@ -136,6 +143,8 @@ static enum hearth_status compile_engine(struct hearth_matcher *matcher, size_t 
 enum hearth_status hearth_matcher_compile(struct hearth_matcher *matcher, size_t n_engines,
                                           struct hearth_arena *arena, struct hearth_err *err)
 {
+    assert(matcher != NULL && arena != NULL);
+
     matcher->regex = NULL;
     if (matcher->op == HEARTH_MATCH_EQ || matcher->op == HEARTH_MATCH_NE) {
         matcher->kind = HEARTH_MATCH_KIND_LITERAL;

@@ -1,5 +1,5 @@
 /*
- * pattern.c -- RE2 without anchors. What is plain text needs no engine.
+ * pattern.c -- RE2 without anchors; plain text is searched without the engine.
  */
 #include "hearth/selector/pattern.h"
 
@@ -7,14 +7,17 @@
 
 #include "regex_re2.h"
 
+#include <assert.h>
+
 #define MAX_PATTERN_BYTES (16u * 1024u)
 
+/* The literal's text follows the struct. */
 struct hearth_pattern {
-    struct hearth_regex *regex; /* NULL: the text itself is looked for */
-    struct hearth_str literal;  /* behind the struct */
+    struct hearth_regex *regex; /* NULL: search for the literal */
+    struct hearth_str literal;
 };
 
-static bool is_literal(struct hearth_str text)
+static bool is_plain_text(struct hearth_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (strchr("\\^$.[]|()?*+{}", text.p[i]) != NULL) {
@@ -27,6 +30,8 @@ static bool is_literal(struct hearth_str text)
 enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
                                       struct hearth_pattern **ret_pattern, struct hearth_err *err)
 {
+    assert(field != NULL && ret_pattern != NULL);
+
     *ret_pattern = NULL;
     if (text.n > MAX_PATTERN_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -39,11 +44,12 @@ enum hearth_status hearth_pattern_new(struct hearth_str text, const char *field,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a regular expression");
     }
 
+    /* Copy the text, and compile it unless it is plain. */
     char *copy = (char *)(pattern + 1);
     memcpy(copy, text.n == 0 ? "" : text.p, text.n);
     copy[text.n] = '\0';
     *pattern = (struct hearth_pattern){.literal = hearth_str_n(copy, text.n)};
-    if (!is_literal(text)) {
+    if (!is_plain_text(text)) {
         char why[256];
         pattern->regex = hearth_regex_new(copy, text.n, why, sizeof why);
         if (pattern->regex == NULL) {
@@ -70,6 +76,8 @@ void hearth_pattern_free(struct hearth_pattern *pattern)
 
 bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_str text)
 {
+    assert(pattern != NULL);
+
     if (pattern->regex != NULL) {
         return hearth_regex_occurs(pattern->regex, text.p, text.n);
     }
@@ -81,6 +89,8 @@ bool hearth_pattern_occurs(const struct hearth_pattern *pattern, struct hearth_s
 bool hearth_pattern_find(const struct hearth_pattern *pattern, struct hearth_str text, size_t from,
                          size_t *ret_from, size_t *ret_to)
 {
+    assert(pattern != NULL && from <= text.n);
+
     if (pattern->regex != NULL) {
         return hearth_regex_find(pattern->regex, text.p, text.n, from, ret_from, ret_to);
     }

@@ -1,44 +1,45 @@
 /*
- * regex_classify.c -- recognise the patterns that need no regex engine.
+ * regex_classify.c -- recognises the patterns that need no regex engine.
  *
  *     pattern     = alternatives | [ "^" ] [ ".*" ] literal [ ".*" ] [ "$" ] | ".*" | ".+"
  *     alternatives= alternative { "|" alternative }
  *     alternative = [ "^" ] { piece } [ "$" ]              anchors at the outermost level only
  *     piece       = character | "\" punctuation | "(" [ "?:" ] alternatives ")"
  *
- * Alternatives are multiplied out: a(b|c) is the list ab, ac. Anything else, every quantifier
- * included, is left to RE2, which also does all the complaining: what this file accepts is valid
- * RE2 and means the same there.
+ * Alternatives are multiplied out: a(b|c) is the list ab, ac. All other patterns, including every
+ * quantifier, are left to RE2, which also reports all errors: a pattern accepted here is valid in
+ * RE2 and has the same meaning there.
  */
 #include "selector_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define MAX_DEPTH    16u
 #define MAX_LITERALS 32768u
-#define MAX_PRODUCT  1024u              /* of (a|b)(c|d): short text, long list */
-#define MAX_WORK     (2u * 1024 * 1024) /* bytes taken from the arena for one pattern */
+#define MAX_PRODUCT  1024u /* results of (a|b)(c|d): a short text can make a long list */
+#define MAX_WORK     (2u * 1024 * 1024) /* bytes from the arena for one pattern */
 
 struct scanner {
     const char *p, *end;
     struct hearth_arena *arena;
     size_t work_bytes;
-    bool refused; /* no memory */
+    bool refused; /* memory was refused */
 };
 
 /* A growing list of texts; the first one needs no memory. */
-struct set {
+struct text_set {
     struct hearth_str first, *v;
     size_t n, cap;
 };
 
-static const struct hearth_str *set_texts(const struct set *set)
+static const struct hearth_str *set_texts(const struct text_set *set)
 {
     return set->v == NULL ? &set->first : set->v;
 }
 
-/* NULL when the pattern costs more than it is worth, or memory was refused. */
-static void *take(struct scanner *s, size_t n_bytes)
+/* Allocate. NULL if the pattern exceeds MAX_WORK, or if memory was refused. */
+static void *alloc_work(struct scanner *s, size_t n_bytes)
 {
     if (n_bytes > MAX_WORK - s->work_bytes) {
         return NULL;
@@ -49,7 +50,7 @@ static void *take(struct scanner *s, size_t n_bytes)
     return p;
 }
 
-static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
+static bool set_add(struct scanner *s, struct text_set *set, struct hearth_str text)
 {
     if (set->n == 0) {
         set->first = text;
@@ -63,7 +64,7 @@ static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
 
     if (set->n >= set->cap) {
         size_t cap = set->cap == 0 ? 4 : set->cap * 2;
-        struct hearth_str *v = take(s, cap * sizeof *v);
+        struct hearth_str *v = alloc_work(s, cap * sizeof *v);
         if (v == NULL) {
             return false;
         }
@@ -77,15 +78,15 @@ static bool set_add(struct scanner *s, struct set *set, struct hearth_str text)
     return true;
 }
 
-static bool join(struct scanner *s, struct hearth_str a, struct hearth_str b,
-                 struct hearth_str *ret_text)
+static bool join_texts(struct scanner *s, struct hearth_str a, struct hearth_str b,
+                       struct hearth_str *ret_text)
 {
     if (a.n == 0 || b.n == 0) {
         *ret_text = a.n == 0 ? b : a;
         return true;
     }
 
-    char *joined = take(s, a.n + b.n);
+    char *joined = alloc_work(s, a.n + b.n);
     if (joined == NULL) {
         return false;
     }
@@ -97,10 +98,10 @@ static bool join(struct scanner *s, struct hearth_str a, struct hearth_str b,
     return true;
 }
 
-/* Every text of `left` followed by every text of `right`, into `left`. */
-static bool set_multiply(struct scanner *s, struct set *left, const struct set *right)
+/* Replace `left` by every text of `left` followed by every text of `right`. */
+static bool set_multiply(struct scanner *s, struct text_set *left, const struct text_set *right)
 {
-    struct set product = {0};
+    struct text_set product = {0};
 
     if (left->n > 1 && right->n > 1 && left->n * right->n > MAX_PRODUCT) {
         return false;
@@ -109,7 +110,7 @@ static bool set_multiply(struct scanner *s, struct set *left, const struct set *
     for (size_t i = 0; i < left->n; i++) {
         for (size_t j = 0; j < right->n; j++) {
             struct hearth_str text;
-            if (!join(s, set_texts(left)[i], set_texts(right)[j], &text) ||
+            if (!join_texts(s, set_texts(left)[i], set_texts(right)[j], &text) ||
                 !set_add(s, &product, text)) {
                 return false;
             }
@@ -131,10 +132,10 @@ static bool is_quantifier(const struct scanner *s)
     return s->p < s->end && strchr("*+?{", *s->p) != NULL;
 }
 
-/* A run of plain and escaped characters, at least one. */
+/* Scan a run of plain and escaped characters, at least one. */
 static bool scan_literal(struct scanner *s, struct hearth_str *ret_text)
 {
-    char *text = NULL; /* made at the first escape; until then the pattern's own bytes serve */
+    char *text = NULL; /* made at the first escape; until then the pattern's bytes are used */
     const char *from = s->p;
     size_t n = 0;
 
@@ -145,18 +146,21 @@ static bool scan_literal(struct scanner *s, struct hearth_str *ret_text)
                 !(is_special(s->p[1]) || strchr("-/:,;=@#%&!\"'<>~` ", s->p[1]))) {
                 return false;
             }
+
             if (text == NULL) {
-                text = take(s, (size_t)(s->end - from));
+                text = alloc_work(s, (size_t)(s->end - from));
                 if (text == NULL) {
                     return false;
                 }
                 memcpy(text, from, n);
             }
+
             c = s->p[1];
             s->p++;
         } else if (is_special(c)) {
             break;
         }
+
         if (text != NULL) {
             text[n] = c;
         }
@@ -169,12 +173,12 @@ static bool scan_literal(struct scanner *s, struct hearth_str *ret_text)
     return n > 0 && !is_quantifier(s);
 }
 
-static bool scan_alternatives(struct scanner *s, unsigned depth, struct set *ret_set);
+static bool scan_alternatives(struct scanner *s, unsigned depth, struct text_set *ret_set);
 
-/* One alternative; stops at '|', ')' or the end. */
-static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_set)
+/* Scan one alternative, up to '|', ')' or the end. */
+static bool scan_alternative(struct scanner *s, unsigned depth, struct text_set *ret_set)
 {
-    struct set set = {0};
+    struct text_set set = {0};
 
     if (!set_add(s, &set, HEARTH_STR(""))) {
         return false;
@@ -188,7 +192,8 @@ static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_
     }
 
     while (s->p < s->end && *s->p != '|' && *s->p != ')') {
-        struct set piece = {0};
+        /* '$' ends the alternative; a group or a literal is the next piece. */
+        struct text_set piece = {0};
         if (*s->p == '$') {
             s->p++;
             if (depth != 0 || (s->p < s->end && *s->p != '|')) {
@@ -196,6 +201,7 @@ static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_
             }
             break;
         }
+
         if (*s->p == '(') {
             s->p++;
             if (s->end - s->p >= 2 && s->p[0] == '?' && s->p[1] == ':') {
@@ -214,6 +220,7 @@ static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_
                 return false;
             }
         }
+
         if (!set_multiply(s, &set, &piece)) {
             return false;
         }
@@ -224,16 +231,16 @@ static bool scan_alternative(struct scanner *s, unsigned depth, struct set *ret_
     return true;
 }
 
-static bool scan_alternatives(struct scanner *s, unsigned depth, struct set *ret_set)
+static bool scan_alternatives(struct scanner *s, unsigned depth, struct text_set *ret_set)
 {
-    struct set all = {0};
+    struct text_set all = {0};
 
     if (depth > MAX_DEPTH) {
         return false;
     }
 
     for (;;) {
-        struct set one;
+        struct text_set one;
         if (!scan_alternative(s, depth, &one)) {
             return false;
         }
@@ -250,7 +257,7 @@ static bool scan_alternatives(struct scanner *s, unsigned depth, struct set *ret
     }
 }
 
-static bool skip(struct scanner *s, const char *what)
+static bool skip_text(struct scanner *s, const char *what)
 {
     size_t n = strlen(what);
     if ((size_t)(s->end - s->p) < n || memcmp(s->p, what, n) != 0) {
@@ -260,25 +267,25 @@ static bool skip(struct scanner *s, const char *what)
     return true;
 }
 
-/* [^][.*]literal[.*][$], .* and .+ */
+/* Scan [^][.*]literal[.*][$], .* and .+ */
 static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
                          struct hearth_str *ret_text)
 {
     *ret_text = HEARTH_STR("");
-    (void)skip(s, "^");
-    if (skip(s, ".+")) {
-        (void)skip(s, "$");
+    (void)skip_text(s, "^");
+    if (skip_text(s, ".+")) {
+        (void)skip_text(s, "$");
         *ret_kind = HEARTH_MATCH_KIND_NOT_EMPTY;
         return s->p == s->end;
     }
 
-    bool before = skip(s, ".*");
+    bool before = skip_text(s, ".*");
     if (is_quantifier(s)) {
         return false;
     }
 
     if (before && (s->p == s->end || *s->p == '$')) {
-        (void)skip(s, "$");
+        (void)skip_text(s, "$");
         *ret_kind = HEARTH_MATCH_KIND_ANY;
         return s->p == s->end;
     }
@@ -287,8 +294,8 @@ static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
         return false;
     }
 
-    bool after = skip(s, ".*");
-    (void)skip(s, "$");
+    bool after = skip_text(s, ".*");
+    (void)skip_text(s, "$");
     *ret_kind = !before ? HEARTH_MATCH_KIND_PREFIX
                 : after ? HEARTH_MATCH_KIND_CONTAINS
                         : HEARTH_MATCH_KIND_SUFFIX;
@@ -296,7 +303,7 @@ static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
     return s->p == s->end && (before || after);
 }
 
-static int compare_texts(const void *a, const void *b)
+static int compare_literals(const void *a, const void *b)
 {
     struct hearth_str left, right;
     memcpy(&left, a, sizeof left);
@@ -304,11 +311,11 @@ static int compare_texts(const void *a, const void *b)
     return hearth_str_cmp(left, right);
 }
 
-/* Give the texts of `set` sorted and distinct, in the arena. */
-static bool finish(struct scanner *s, const struct set *set, struct hearth_str **ret_v,
-                   size_t *ret_n)
+/* Sort the texts of `set` and remove duplicates; the result is in the arena. */
+static bool finish_set(struct scanner *s, const struct text_set *set, struct hearth_str **ret_v,
+                       size_t *ret_n)
 {
-    struct hearth_str *v = set->v != NULL ? set->v : take(s, sizeof *v);
+    struct hearth_str *v = set->v != NULL ? set->v : alloc_work(s, sizeof *v);
 
     if (v == NULL) {
         return false;
@@ -318,7 +325,7 @@ static bool finish(struct scanner *s, const struct set *set, struct hearth_str *
         v[0] = set->first;
     }
 
-    qsort(v, set->n, sizeof *v, compare_texts);
+    qsort(v, set->n, sizeof *v, compare_literals);
     size_t kept = 0;
     for (size_t i = 0; i < set->n; i++) {
         if (kept == 0 || !hearth_str_eq(v[kept - 1], v[i])) {
@@ -336,21 +343,24 @@ enum hearth_status hearth_regex_classify(struct hearth_str pattern, struct heart
                                          enum hearth_match_kind *ret_kind,
                                          struct hearth_str **ret_literals, size_t *ret_n)
 {
+    assert(arena != NULL && ret_kind != NULL && ret_literals != NULL && ret_n != NULL);
+
     const char *from = pattern.n == 0 ? "" : pattern.p;
     struct scanner s = {.p = from, .end = from + pattern.n, .arena = arena};
-    struct set set = {0};
+    struct text_set set = {0};
     enum hearth_match_kind kind = HEARTH_MATCH_KIND_ALTERNATION;
     bool known = scan_alternatives(&s, 0, &set) && s.p == s.end;
 
+    /* Not a list of literals: try the other forms. */
     if (!known && !s.refused) {
         struct hearth_str text = HEARTH_STR("");
         s.p = from;
         s.work_bytes = 0;
         known = scan_affixed(&s, &kind, &text);
-        set = (struct set){.first = text, .n = 1};
+        set = (struct text_set){.first = text, .n = 1};
     }
 
-    if (known && finish(&s, &set, ret_literals, ret_n)) {
+    if (known && finish_set(&s, &set, ret_literals, ret_n)) {
         bool one = kind == HEARTH_MATCH_KIND_ALTERNATION && *ret_n == 1;
         *ret_kind = one ? HEARTH_MATCH_KIND_LITERAL : kind;
         return HEARTH_OK;

@@ -1,10 +1,11 @@
 /*
- * regex_re2.cc -- RE2 behind a C face; the only C++ file.
+ * regex_re2.cc -- a C interface to RE2; the only C++ file.
  *
- * The pattern is compiled as it stands, with the options that ^(?s:...)$ would set: wrapping it in
- * text would let "a)(b" escape from the group and would put our wrapper into RE2's messages.
+ * The pattern is compiled as it is, with the options that ^(?s:...)$ would set. A text wrapper
+ * would let "a)(b" escape from the group, and would appear in RE2's messages.
  *
- * Compiled without exceptions: where the library throws (memory only), the process ends.
+ * Compiled without exceptions: if the library throws (only when memory is refused), the process
+ * ends.
  */
 #include "regex_re2.h"
 
@@ -14,10 +15,10 @@
 
 namespace
 {
-/* Program and match caches of one regex; a selector may hold 64 of them. */
+/* Limit of program and match caches of one regex; a selector may have 64 of them. */
 constexpr int64_t max_mem_bytes = 1 << 20;
 
-/* RE2 before 2023 knows named groups only as (?P<n>...) and has no look-around at all. */
+/* RE2 before 2023 accepts named groups only as (?P<n>...); it has no look-around in any version. */
 const char *hint_for(const RE2 &re)
 {
     const std::string &what = re.error_arg();
@@ -42,8 +43,8 @@ struct hearth_regex {
     }
 };
 
-extern "C" struct hearth_regex *
-hearth_regex_new(const char *pattern, size_t n_bytes, char *ret_msg, size_t msg_bytes)
+extern "C" struct hearth_regex *hearth_regex_new(const char *pattern, size_t n_bytes, char *ret_msg,
+                                                 size_t msg_bytes)
 {
     RE2::Options options;
     options.set_log_errors(false);
@@ -69,26 +70,22 @@ extern "C" void hearth_regex_free(struct hearth_regex *regex)
     delete regex;
 }
 
-extern "C" bool
-hearth_regex_matches(const struct hearth_regex *regex, const char *value, size_t n_bytes)
+extern "C" bool hearth_regex_matches(const struct hearth_regex *regex, const char *value,
+                                     size_t n_bytes)
 {
     re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes);
     return regex->re2.Match(text, 0, n_bytes, RE2::ANCHOR_BOTH, nullptr, 0);
 }
 
-extern "C" bool
-hearth_regex_occurs(const struct hearth_regex *regex, const char *value, size_t n_bytes)
+extern "C" bool hearth_regex_occurs(const struct hearth_regex *regex, const char *value,
+                                    size_t n_bytes)
 {
     re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes);
     return regex->re2.Match(text, 0, n_bytes, RE2::UNANCHORED, nullptr, 0);
 }
 
-extern "C" bool hearth_regex_find(const struct hearth_regex *regex,
-                                  const char *value,
-                                  size_t n_bytes,
-                                  size_t from,
-                                  size_t *ret_from,
-                                  size_t *ret_to)
+extern "C" bool hearth_regex_find(const struct hearth_regex *regex, const char *value,
+                                  size_t n_bytes, size_t from, size_t *ret_from, size_t *ret_to)
 {
     re2::StringPiece text(n_bytes == 0 ? "" : value, n_bytes), found;
     if (!regex->re2.Match(text, from, n_bytes, RE2::UNANCHORED, &found, 1)) {

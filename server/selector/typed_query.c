@@ -1,9 +1,11 @@
-/* typed_query.c -- the profile type out of a selector, and the selector without it. */
+/* typed_query.c -- separates the profile type from the rest of a selector. */
 #include "hearth/selector/typed_query.h"
 
 #include "hearth/model/labels.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/selector/selector.h"
+
+#include <assert.h>
 
 static bool names_type(const struct hearth_matcher *matcher)
 {
@@ -14,7 +16,10 @@ static bool names_type(const struct hearth_matcher *matcher)
            hearth_profile_type_parse(matcher->value, &type, NULL) == HEARTH_OK;
 }
 
-/* Take the type's matchers out of the list. Compiled patterns stay where they are: none is an equality. */
+/*
+ * Remove the matchers on the type from the list. Equalities have no compiled pattern, so nothing
+ * leaks.
+ */
 static enum hearth_status take_type(struct hearth_selector *selector, struct hearth_str *ret_type,
                                     struct hearth_err *err)
 {
@@ -44,6 +49,8 @@ static enum hearth_status take_type(struct hearth_selector *selector, struct hea
 enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct hearth_arena *arena,
                                             struct hearth_typed_query *ret, struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL);
+
     struct hearth_selector selector;
     struct hearth_buf rest;
     struct hearth_typed_query query = {0};
@@ -55,6 +62,7 @@ enum hearth_status hearth_typed_query_parse(struct hearth_str text, struct heart
         status = take_type(&selector, &query.profile_type, err);
     }
 
+    /* Format the rest. */
     if (status == HEARTH_OK) {
         hearth_selector_format(&selector, &rest);
         query.selector = hearth_arena_str(arena, hearth_buf_view(&rest));
