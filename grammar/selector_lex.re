@@ -1,10 +1,9 @@
 /*
  * selector_lex.re -- tokens of the selector language.
  *
- * The buffer is counted: a NUL stands behind it as the sentinel that `re2c:eof` asks for, and the
- * text itself holds no NUL and only well-formed UTF-8 (selector.c has checked). A character that
- * starts no token becomes TOK_OTHER, so that the parser complains about it in the same words as
- * about a misplaced token.
+ * The buffer is counted. A NUL follows it as the sentinel that `re2c:eof` requires; the text itself
+ * contains no NUL and only well-formed UTF-8 (selector.c has checked it). A character that starts
+ * no token becomes TOK_OTHER, so that the parser reports it in the same words as a misplaced token.
  */
 #include "selector_internal.h"
 #include "selector_parse.h"

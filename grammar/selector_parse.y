@@ -1,8 +1,8 @@
 /*
- * selector_parse.y -- the selector language: rules, and the loop that feeds them.
+ * selector_parse.y -- the selector language: its rules, and the loop that runs the parser.
  *
- * The parser lives on the stack of hearth_selector_run and allocates nothing; each action is one
- * call into server/selector/selector.c. The EBNF and the catalogue of errors are in README.md.
+ * The parser is on the stack of hearth_selector_run and allocates nothing; each action is one call
+ * to server/selector/selector.c. README.md has the EBNF and all error messages.
  */
 %name hearth_selector_yy
 %token_prefix TOK_
@@ -16,19 +16,22 @@
 
 #include "selector_internal.h"
 
-/* Lemon's trace code does not pass our warnings; its asserts about its own tables go with it. */
+/*
+ * Lemon's trace code fails with our warnings, so it is disabled, and with it Lemon's own asserts.
+ */
 #ifndef NDEBUG
 #define NDEBUG
 #endif
 #include <assert.h>
 
-static void report(struct hearth_selector_ctx *ctx, int major, struct hearth_selector_token found);
+static void report_syntax(struct hearth_selector_ctx *ctx, int major,
+                          struct hearth_selector_token found);
 }
 
-/* Never part of a rule: the lexer drops blanks, and OTHER is an error wherever it stands. */
+/* In no rule: the lexer drops blanks, and OTHER is an error everywhere. */
 %token BLANK OTHER.
 
-%syntax_error { report(ctx, yymajor, yyminor); }
+%syntax_error { report_syntax(ctx, yymajor, yyminor); }
 %stack_overflow { HEARTH_BUG("the grammar is flat: no text can fill the stack"); }
 
 selector ::= metric.
@@ -61,22 +64,26 @@ op(O) ::= NRE. { O = HEARTH_MATCH_NRE; }
 
 %code {
 /*
- * Would the parser, in the states before the bad token, have taken `major`? Runs the tables on a
- * copy of the states: by the time of the error, default reductions have already narrowed what can
- * follow.
+ * True if the parser would have accepted `major` instead of the bad token. Runs the tables on a
+ * copy of the states before that token, because default reductions have already excluded some of
+ * the tokens that could follow.
  */
-static bool accepts(const struct hearth_selector_ctx *ctx, int major)
+static bool accepts_token(const struct hearth_selector_ctx *ctx, int major)
 {
     YYACTIONTYPE states[HEARTH_SELECTOR_STACK];
     size_t n = ctx->n_states;
+
     for (size_t i = 0; i < n; i++) {
         states[i] = (YYACTIONTYPE)ctx->states[i];
     }
+
+    /* Reduce until the token is shifted or refused. */
     for (;;) {
         YYACTIONTYPE action = yy_find_shift_action((YYCODETYPE)major, states[n - 1]);
         if (action < YY_MIN_REDUCE) {
             return action <= YY_MAX_SHIFTREDUCE || action == YY_ACCEPT_ACTION;
         }
+
         size_t rule = (size_t)(action - YY_MIN_REDUCE);
         n -= (size_t)-yyRuleInfoNRhs[rule];
         states[n] = yy_find_reduce_action(states[n - 1], yyRuleInfoLhs[rule]);
@@ -84,7 +91,9 @@ static bool accepts(const struct hearth_selector_ctx *ctx, int major)
     }
 }
 
-/* In the order in which they are offered; a kind that another one stands for is left out. */
+/*
+ * The order in which they are listed. A token is omitted if another one that includes it is listed.
+ */
 static const struct {
     int major, unless;
     const char *name;
@@ -100,26 +109,35 @@ static const struct {
     {0, -1, "the end"},
 };
 
-/* "unexpected A, expected B, C or D" from the parser's own tables. */
-static void report(struct hearth_selector_ctx *ctx, int major, struct hearth_selector_token found)
+/* Report "unexpected A, expected B, C or D", read from the parser's own tables. */
+static void report_syntax(struct hearth_selector_ctx *ctx, int major,
+                          struct hearth_selector_token found)
 {
     const char *names[HEARTH_ARRAY_LEN(g_expected)];
     size_t n = 0;
+
+    /* Collect the expected tokens. */
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_expected); i++) {
         int unless = g_expected[i].unless;
-        if (accepts(ctx, g_expected[i].major) && (unless <= 0 || !accepts(ctx, unless))) {
+        if (accepts_token(ctx, g_expected[i].major) &&
+            (unless <= 0 || !accepts_token(ctx, unless))) {
             names[n++] = g_expected[i].name;
         }
     }
+
     char expected[160];
     size_t at = 0;
+
+    /* Join them. */
     for (size_t i = 0; i < n && at < sizeof expected; i++) {
         const char *glue = i == 0 ? "" : i + 1 == n ? " or " : ", ";
         at += (size_t)snprintf(expected + at, sizeof expected - at, "%s%s", glue, names[i]);
     }
+
+    /* Report the error, at the end or at a token. */
     if (major == 0 && ctx->n_states == 1) {
         hearth_selector_fail(
-            ctx, found.p, "the selector is empty, expected %s ({} takes everything)", expected);
+            ctx, found.p, "the selector is empty, expected %s ({} matches everything)", expected);
     } else if (major == 0) {
         hearth_selector_fail(ctx, found.p, "unexpected end, expected %s", expected);
     } else {
@@ -143,6 +161,7 @@ void hearth_selector_run(struct hearth_selector_ctx *ctx)
 {
     yyParser parser;
     hearth_selector_yyInit(&parser, ctx);
+
     int major;
     do {
         struct hearth_selector_token token;
@@ -152,12 +171,15 @@ void hearth_selector_run(struct hearth_selector_ctx *ctx)
                 ctx, token.p, "the string that starts with %c has no end", token.p[0]);
             break;
         }
+
+        /* Keep the states before the token, for messages. */
         ctx->n_states = 0;
         for (const yyStackEntry *entry = parser.yystack; entry <= parser.yytos; entry++) {
             ctx->states[ctx->n_states++] = entry->stateno;
         }
         hearth_selector_yy(&parser, major, token);
     } while (major != 0 && ctx->status == HEARTH_OK);
+
     hearth_selector_yyFinalize(&parser);
 }
 }

@@ -1,8 +1,8 @@
 /*
  * time_lex.re -- tokens of points in time and of durations (timeexpr.h).
  *
- * A calendar time is one token of fixed columns; timeexpr.c reads the numbers out of it. The
- * buffer is counted, with a NUL behind it as the sentinel.
+ * A calendar time is one token with fixed columns; timeexpr.c reads the numbers from it. The buffer
+ * is counted, and a NUL follows it as the sentinel.
  */
 #include "time_internal.h"
 

@@ -17,7 +17,7 @@
  */
 #define MAX_CELLS (16u * 1024 * 1024)
 
-    struct projection {
+struct projection {
     const struct index_query *query;
     const struct index_wanted *wanted; /* sorted by text, distinct */
     size_t n_wanted;

@@ -1,8 +1,8 @@
 /*
- * selector.c -- parse a selector and compile its matchers: the entry points and the parser's
+ * selector.c -- parses a selector and compiles its matchers: the entry points and the parser's
  * actions.
  *
- * The text is copied into the arena with a NUL behind it (the lexer's sentinel), so that names and
+ * The text is copied into the arena, followed by a NUL (the lexer's sentinel), so that names and
  * strings without escapes can point into the copy.
  */
 #include "hearth/selector/selector.h"
@@ -12,13 +12,17 @@
 #include "regex_re2.h"
 #include "selector_internal.h"
 
+#include <assert.h>
+
 void hearth_selector_init(struct hearth_selector *selector)
 {
+    assert(selector != NULL);
+
     *selector = (struct hearth_selector){0};
 }
 
-/* Drop the matchers from `keep` on. */
-static void cut(struct hearth_selector *selector, size_t keep)
+/* Remove the matchers from index `keep` on. */
+static void drop_matchers(struct hearth_selector *selector, size_t keep)
 {
     while (selector->n > keep) {
         hearth_regex_free(selector->matchers[--selector->n].regex);
@@ -27,15 +31,19 @@ static void cut(struct hearth_selector *selector, size_t keep)
 
 void hearth_selector_release(struct hearth_selector *selector)
 {
-    cut(selector, 0);
+    assert(selector != NULL);
+
+    drop_matchers(selector, 0);
     hearth_selector_init(selector);
 }
 
-/* Name and value are checked and live long enough. */
-static enum hearth_status append(struct hearth_selector *selector, struct hearth_str name,
-                                 enum hearth_match_op op, struct hearth_str value,
-                                 struct hearth_arena *arena, struct hearth_err *err)
+/* Compile and append a matcher. Name and value are valid UTF-8 and live as long as the selector. */
+static enum hearth_status append_matcher(struct hearth_selector *selector, struct hearth_str name,
+                                         enum hearth_match_op op, struct hearth_str value,
+                                         struct hearth_arena *arena, struct hearth_err *err)
 {
+    assert(selector->n <= selector->cap);
+
     if (selector->n >= HEARTH_SELECTOR_MAX_MATCHERS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "more than %u matchers in one selector",
                            HEARTH_SELECTOR_MAX_MATCHERS);
@@ -54,6 +62,7 @@ static enum hearth_status append(struct hearth_selector *selector, struct hearth
         selector->cap = cap;
     }
 
+    /* The engine's limit counts the patterns that are compiled already. */
     size_t n_engines = 0;
     for (size_t i = 0; i < selector->n; i++) {
         n_engines += selector->matchers[i].regex != NULL;
@@ -71,6 +80,8 @@ enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct 
                                        enum hearth_match_op op, struct hearth_str value,
                                        struct hearth_arena *arena, struct hearth_err *err)
 {
+    assert(selector != NULL && arena != NULL);
+
     if (name.n == 0 || !hearth_str_utf8_valid(name)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label name is empty or not UTF-8 text");
     }
@@ -87,11 +98,13 @@ enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct 
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    return append(selector, own_name, op, own_value, arena, err);
+    return append_matcher(selector, own_name, op, own_value, arena, err);
 }
 
 void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const char *fmt, ...)
 {
+    assert(at >= (const char *)ctx->lexer.start && at <= (const char *)ctx->lexer.limit);
+
     if (ctx->status != HEARTH_OK) {
         return;
     }
@@ -106,12 +119,12 @@ void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const
         HEARTH_FAIL(ctx->err, HEARTH_INVALID_ARGUMENT, "%s, at offset %zu", text, ctx->offset);
 }
 
-/* Append for the parser: an error of the matcher is placed at `at`. */
-static void append_at(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str name,
-                      enum hearth_match_op op, struct hearth_str value)
+/* Append a matcher for the parser; an error of the matcher is reported at `at`. */
+static void append_parsed(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str name,
+                          enum hearth_match_op op, struct hearth_str value)
 {
     struct hearth_err why = HEARTH_ERR_INIT;
-    enum hearth_status status = append(ctx->selector, name, op, value, ctx->arena, &why);
+    enum hearth_status status = append_matcher(ctx->selector, name, op, value, ctx->arena, &why);
     if (status == HEARTH_INVALID_ARGUMENT) {
         hearth_selector_fail(ctx, at, "%s", why.msg);
     } else if (status != HEARTH_OK) {
@@ -119,8 +132,9 @@ static void append_at(struct hearth_selector_ctx *ctx, const char *at, struct he
     }
 }
 
-/* A name in the list sets the metric name: allowed once, counting the one before the list. */
-static bool metric_is_free(struct hearth_selector_ctx *ctx, const char *at, struct hearth_str value)
+/* True if the metric name before the list, if any, leaves room for another one; else an error. */
+static bool check_metric_free(struct hearth_selector_ctx *ctx, const char *at,
+                              struct hearth_str value)
 {
     if (ctx->metric.p == NULL) {
         return true;
@@ -134,13 +148,14 @@ static bool metric_is_free(struct hearth_selector_ctx *ctx, const char *at, stru
 void hearth_selector_on_metric(struct hearth_selector_ctx *ctx, struct hearth_selector_token name)
 {
     ctx->metric = hearth_str_n(name.p, name.n);
-    append_at(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, ctx->metric);
+    append_parsed(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, ctx->metric);
 }
 
 static bool unquote_name(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
                          struct hearth_str *ret_name)
 {
     *ret_name = hearth_str_n(token.p, token.n);
+
     char c = token.p[0];
     if ((c == '"' || c == '\'' || c == '`') && !hearth_selector_unquote(ctx, token, ret_name)) {
         return false;
@@ -159,8 +174,8 @@ void hearth_selector_on_quoted_metric(struct hearth_selector_ctx *ctx,
 {
     struct hearth_str text;
     if (ctx->status == HEARTH_OK && unquote_name(ctx, name, &text) &&
-        metric_is_free(ctx, name.p, text)) {
-        append_at(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, text);
+        check_metric_free(ctx, name.p, text)) {
+        append_parsed(ctx, name.p, HEARTH_STR(HEARTH_LABEL_NAME), HEARTH_MATCH_EQ, text);
     }
 }
 
@@ -174,13 +189,14 @@ void hearth_selector_on_matcher(struct hearth_selector_ctx *ctx, struct hearth_s
         return;
     }
 
-    if (!hearth_str_eq(label, HEARTH_STR(HEARTH_LABEL_NAME)) || metric_is_free(ctx, name.p, text)) {
+    if (!hearth_str_eq(label, HEARTH_STR(HEARTH_LABEL_NAME)) ||
+        check_metric_free(ctx, name.p, text)) {
         bool is_regex = op == HEARTH_MATCH_RE || op == HEARTH_MATCH_NRE;
-        append_at(ctx, is_regex ? value.p : name.p, label, op, text);
+        append_parsed(ctx, is_regex ? value.p : name.p, label, op, text);
     }
 }
 
-/* Refuse what the lexer must not see, at the offending byte. */
+/* Refuse bytes that the lexer must not see; the error is at the first of them. */
 static bool check_bytes(struct hearth_selector_ctx *ctx)
 {
     const char *p = (const char *)ctx->lexer.start, *end = (const char *)ctx->lexer.limit;
@@ -209,24 +225,28 @@ enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struc
                                          struct hearth_arena *arena, size_t *ret_offset,
                                          struct hearth_err *err)
 {
+    assert(selector != NULL && arena != NULL);
+
     struct hearth_selector_ctx ctx = {.selector = selector, .arena = arena, .err = err};
     size_t n_before = selector->n;
 
-    /* One byte over the limit is enough to see that it is over. */
+    /* One byte over the limit suffices to notice it. */
     size_t n = text.n > HEARTH_SELECTOR_MAX_BYTES ? HEARTH_SELECTOR_MAX_BYTES + 1 : text.n;
     const char *copy = hearth_arena_strndup(arena, text.p, n);
     if (copy == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Parse. */
     ctx.lexer.start = ctx.lexer.cursor = (const unsigned char *)copy;
     ctx.lexer.limit = ctx.lexer.start + n;
     if (check_bytes(&ctx)) {
         hearth_selector_run(&ctx);
     }
 
+    /* After an error the selector is as before. */
     if (ctx.status != HEARTH_OK) {
-        cut(selector, n_before);
+        drop_matchers(selector, n_before);
         if (ret_offset != NULL) {
             *ret_offset = ctx.offset;
         }

@@ -1,9 +1,11 @@
 /*
- * selector_text.c -- the selector's strings: escapes undone, text quoted again, the caret.
+ * selector_text.c -- strings of the selector language: unquoting, quoting, and the caret.
  */
 #include "hearth/model/labels.h"
 
 #include "selector_internal.h"
+
+#include <assert.h>
 
 size_t hearth_selector_utf8_len(const char *p, size_t n)
 {
@@ -15,8 +17,10 @@ size_t hearth_selector_utf8_len(const char *p, size_t n)
     return n >= len && hearth_str_utf8_valid(hearth_str_n(p, len)) ? len : 0;
 }
 
-static size_t utf8_encode(uint32_t c, char out[4])
+static size_t encode_utf8(uint32_t c, char out[4])
 {
+    assert(c <= 0x10FFFF);
+
     if (c < 0x80) {
         out[0] = (char)c;
         return 1;
@@ -34,7 +38,7 @@ static size_t utf8_encode(uint32_t c, char out[4])
     return len;
 }
 
-static int digit_of(char c)
+static int parse_digit(char c)
 {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -45,7 +49,7 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-/* \x41 \101 \u20ac \U0001f600: the digits begin at `digits`, the escape at `from`. */
+/* Decode \x41 \101 \u20ac \U0001f600; the digits begin at `digits`, the escape at `from`. */
 static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, const char *digits,
                             const char *end, const char **ret_next, char *out, size_t *n)
 {
@@ -53,17 +57,19 @@ static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, c
     size_t want = from[1] == 'x' ? 2 : from[1] == 'u' ? 4 : from[1] == 'U' ? 8 : 3;
     uint32_t value = 0;
 
+    /* A fixed number of digits. */
     for (size_t i = 0; i < want; i++) {
-        if (digits + i == end || digit_of(digits[i]) >= base) {
+        if (digits + i == end || parse_digit(digits[i]) >= base) {
             hearth_selector_fail(ctx, from, "an escape that begins with \\%c needs %zu %s digits",
                                  from[1], want, base == 16 ? "hexadecimal" : "octal");
             return false;
         }
-        value = value * (uint32_t)base + (uint32_t)digit_of(digits[i]);
+        value = value * (uint32_t)base + (uint32_t)parse_digit(digits[i]);
     }
 
+    /* A byte, which may be part of a character, or a whole character. */
     *ret_next = digits + want;
-    if (from[1] != 'u' && from[1] != 'U') { /* a byte, perhaps a part of a character */
+    if (from[1] != 'u' && from[1] != 'U') {
         if (value > 0xFF) {
             hearth_selector_fail(ctx, from, "octal escape is above \\377");
             return false;
@@ -77,18 +83,18 @@ static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, c
         return false;
     }
 
-    *n += utf8_encode(value, out + *n);
+    *n += encode_utf8(value, out + *n);
 
     return true;
 }
 
-/* One escape at `from` (a backslash). */
-static bool unescape(struct hearth_selector_ctx *ctx, char quote, const char *from, const char *end,
-                     const char **ret_next, char *out, size_t *n)
+/* Decode one escape at `from` (a backslash). */
+static bool unescape_char(struct hearth_selector_ctx *ctx, char quote, const char *from,
+                          const char *end, const char **ret_next, char *out, size_t *n)
 {
     static const char names[] = "abfnrtv\\";
     static const char bytes[] = "\a\b\f\n\r\t\v\\";
-    char c = from[1]; /* the lexer guarantees one more character before the closing quote */
+    char c = from[1]; /* the lexer guarantees a character between backslash and closing quote */
     const char *name = strchr(names, c);
 
     *ret_next = from + 2;
@@ -114,6 +120,9 @@ static bool unescape(struct hearth_selector_ctx *ctx, char quote, const char *fr
 bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_selector_token token,
                              struct hearth_str *ret_text)
 {
+    assert(token.n >= 2);
+    assert(token.p[0] == token.p[token.n - 1]);
+
     char quote = token.p[0];
     const char *p = token.p + 1, *end = token.p + token.n - 1;
 
@@ -122,7 +131,7 @@ bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_sele
         return true;
     }
 
-    char *out = hearth_arena_alloc(ctx->arena, token.n); /* no escape is shorter than its text */
+    char *out = hearth_arena_alloc(ctx->arena, token.n); /* decoded text is never longer */
     if (out == NULL) {
         ctx->status = HEARTH_FAIL_ARENA(ctx->err, ctx->arena);
         return false;
@@ -132,7 +141,7 @@ bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_sele
     while (p < end) {
         if (*p != '\\') {
             out[n++] = *p++;
-        } else if (!unescape(ctx, quote, p, end, &p, out, &n)) {
+        } else if (!unescape_char(ctx, quote, p, end, &p, out, &n)) {
             return false;
         }
     }
@@ -172,6 +181,8 @@ static void append_quoted(struct hearth_buf *out, struct hearth_str text)
 
 void hearth_selector_format(const struct hearth_selector *selector, struct hearth_buf *out)
 {
+    assert(selector != NULL && out != NULL);
+
     static const char *const ops[] = {[HEARTH_MATCH_EQ] = "=",
                                       [HEARTH_MATCH_NE] = "!=",
                                       [HEARTH_MATCH_RE] = "=~",
@@ -193,10 +204,14 @@ void hearth_selector_format(const struct hearth_selector *selector, struct heart
     hearth_buf_byte(out, '}');
 }
 
-/* The caret counts characters, not bytes: a terminal shows one column for each (wide ones are not
- * looked up). */
+/*
+ * The caret counts characters, not bytes, because a terminal shows one column per character. (Wide
+ * characters are not considered.)
+ */
 void hearth_selector_caret(struct hearth_str text, size_t offset, struct hearth_buf *out)
 {
+    assert(out != NULL);
+
     size_t columns = 0;
 
     for (size_t i = 0; i < text.n;) {
@@ -214,6 +229,7 @@ void hearth_selector_caret(struct hearth_str text, size_t offset, struct hearth_
         columns += i <= offset ? 1 : 0;
     }
 
+    /* The caret's line. */
     hearth_buf_byte(out, '\n');
     for (size_t i = 0; i < columns; i++) {
         hearth_buf_byte(out, ' ');

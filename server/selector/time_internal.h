@@ -1,10 +1,11 @@
 /*
- * time_internal.h -- what the generated scanner grammar/time_lex.re shares with timeexpr.c.
+ * time_internal.h -- declarations that timeexpr.c shares with the generated scanner
+ * grammar/time_lex.re.
  *
- * Private to the query layer.
+ * Private to the selector layer.
  */
-#ifndef HEARTH_QUERY_TIME_INTERNAL_H
-#define HEARTH_QUERY_TIME_INTERNAL_H
+#ifndef HEARTH_SELECTOR_TIME_INTERNAL_H
+#define HEARTH_SELECTOR_TIME_INTERNAL_H
 
 #include "hearth/selector/timeexpr.h"
 
@@ -17,7 +18,7 @@ enum hearth_time_token {
     HEARTH_TIME_CALENDAR, /* YYYY-MM[-DD[Thh[:mm[:ss[.fraction]]][zone]]] */
     HEARTH_TIME_DIGITS,
     HEARTH_TIME_DECIMAL,
-    HEARTH_TIME_PART_NS, /* number and unit; in this order the units grow */
+    HEARTH_TIME_PART_NS, /* number and unit; units ascend in this order */
     HEARTH_TIME_PART_US,
     HEARTH_TIME_PART_MS,
     HEARTH_TIME_PART_S,
@@ -29,7 +30,7 @@ enum hearth_time_token {
     HEARTH_TIME_PART_Y,
 };
 
-/* *limit is a NUL that is not part of the text; the token is [from, cursor). */
+/* *limit is a NUL that is not part of the text; the current token is [from, cursor). */
 struct hearth_time_lexer {
     const unsigned char *from, *cursor, *marker, *limit;
 };

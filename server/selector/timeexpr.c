@@ -1,8 +1,8 @@
 /*
- * timeexpr.c -- points in time and durations from text, in nanoseconds that fit 64 bits.
+ * timeexpr.c -- parses points in time and durations to nanoseconds of 64 bits.
  *
  *     time     = "now" [ ("+" | "-") duration ] | calendar | digits | decimal
- *     duration = part { part }                     units strictly from large to small
+ *     duration = part { part }                     units from large to small, each at most once
  */
 #include "hearth/selector/timeexpr.h"
 
@@ -10,6 +10,7 @@
 
 #include "time_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define MAX_TEXT_BYTES 95u
@@ -28,13 +29,13 @@ static const int64_t g_unit_ns[] = {
     [HEARTH_TIME_PART_Y] = 365 * HEARTH_NS_PER_DAY,
 };
 
-/* The text with the sentinel behind it. */
-struct source {
+/* A copy of the text, followed by the lexer's sentinel. */
+struct time_source {
     char copy[MAX_TEXT_BYTES + 1];
     struct hearth_time_lexer lexer;
 };
 
-static bool open_source(struct source *source, struct hearth_str text)
+static bool open_source(struct time_source *source, struct hearth_str text)
 {
     if (text.n > MAX_TEXT_BYTES) {
         return false;
@@ -51,13 +52,13 @@ static bool open_source(struct source *source, struct hearth_str text)
     return true;
 }
 
-static struct hearth_str token_text(const struct hearth_time_lexer *lexer)
+static struct hearth_str get_token_text(const struct hearth_time_lexer *lexer)
 {
     return hearth_str_n((const char *)lexer->from, (size_t)(lexer->cursor - lexer->from));
 }
 
-/* The digits that a token begins with; false when they do not fit. */
-static bool leading_number(struct hearth_str token, int64_t *ret)
+/* Parse the digits at the start of a token; false if the number is too large. */
+static bool parse_leading_number(struct hearth_str token, int64_t *ret)
 {
     size_t n = 0;
     while (n < token.n && token.p[n] >= '0' && token.p[n] <= '9') {
@@ -66,7 +67,7 @@ static bool leading_number(struct hearth_str token, int64_t *ret)
     return hearth_str_to_i64(hearth_str_n(token.p, n), ret);
 }
 
-/* Parts up to the end; `what` is how messages call the whole text. */
+/* Parse parts up to the end of the text. `what` is the name of the text in messages. */
 static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const char *what,
                                       struct hearth_str text, int64_t *ret_ns,
                                       struct hearth_err *err)
@@ -88,13 +89,14 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
                                "bad %s \"%.*s\", units go from large to small, each once", what,
                                SHOWN(text));
         }
-        if (!leading_number(token_text(lexer), &number) ||
+        if (!parse_leading_number(get_token_text(lexer), &number) ||
             __builtin_mul_overflow(number, g_unit_ns[token], &number) ||
             __builtin_add_overflow(total, number, &total)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "bad %s \"%.*s\", a duration is at most 292 years", what,
                                SHOWN(text));
         }
+
         before = (int)token;
         token = hearth_time_lex(lexer);
     } while (token != HEARTH_TIME_END);
@@ -103,13 +105,13 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
     return HEARTH_OK;
 }
 
-static int64_t two_digits(const char *p)
+static int64_t parse_two_digits(const char *p)
 {
     return (p[0] - '0') * 10 + (p[1] - '0');
 }
 
-/* Days since 1970-01-01 in the Gregorian calendar, by counting years from a 1st of March. */
-static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
+/* Days from 1970-01-01 in the Gregorian calendar; years are counted from 1 March. */
+static int64_t count_days(int64_t year, int64_t month, int64_t day)
 {
     year -= month <= 2;
     int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -119,11 +121,12 @@ static int64_t days_from_civil(int64_t year, int64_t month, int64_t day)
            719468;
 }
 
-struct fields {
+struct time_fields {
     int64_t year, month, day, hour, minute, second, fraction_ns, zone_minutes;
 };
 
-static const char *check_fields(const struct fields *f)
+/* The reason why the fields are no valid time; NULL if they are. */
+static const char *check_fields(const struct time_fields *f)
 {
     static const unsigned char month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
@@ -137,27 +140,28 @@ static const char *check_fields(const struct fields *f)
         return "the month has no such day";
     }
 
-    if (f->hour > 23 || f->minute > 59 ||
-        f->second > 60) { /* :60 is a leap second: the next second */
+    /* Second 60 is a leap second; it counts as the following second. */
+    if (f->hour > 23 || f->minute > 59 || f->second > 60) {
         return "the time of day is not in 00:00:00 to 23:59:60";
     }
 
     return NULL;
 }
 
-static bool fields_to_ns(const struct fields *f, int64_t *ret_ns)
+static bool convert_fields(const struct time_fields *f, int64_t *ret_ns)
 {
-    int64_t seconds = days_from_civil(f->year, f->month, f->day) * 86400 + f->hour * 3600 +
+    int64_t seconds = count_days(f->year, f->month, f->day) * 86400 + f->hour * 3600 +
                       (f->minute - f->zone_minutes) * 60 + f->second;
-    __extension__ typedef __int128
-        wide; /* the first second of the range is only in it with its fraction */
+
+    /* Wide, because the first second of the range fits only together with its fraction. */
+    __extension__ typedef __int128 wide;
     wide ns = (wide)seconds * HEARTH_NS_PER_SEC + f->fraction_ns;
     *ret_ns = (int64_t)ns;
     return ns >= INT64_MIN && ns <= INT64_MAX;
 }
 
-/* Nanoseconds of the digits behind a point; those beyond the ninth are dropped. */
-static int64_t fraction_ns(const char *p, const char *end)
+/* Nanoseconds of the digits after a point; digits after the ninth are ignored. */
+static int64_t parse_fraction(const char *p, const char *end)
 {
     int64_t value = 0, unit = HEARTH_NS_PER_SEC;
     for (; p < end && *p >= '0' && *p <= '9'; p++) {
@@ -167,41 +171,48 @@ static int64_t fraction_ns(const char *p, const char *end)
     return value;
 }
 
-static const char *parse_calendar(struct hearth_str token, struct fields *f)
+/*
+ * Read a calendar token, whose form the lexer has checked. Returns the reason of an error, or NULL.
+ */
+static const char *parse_calendar(struct hearth_str token, struct time_fields *f)
 {
     const char *p = token.p, *end = token.p + token.n;
 
-    *f = (struct fields){
-        .year = two_digits(p) * 100 + two_digits(p + 2), .month = two_digits(p + 5), .day = 1};
+    *f = (struct time_fields){.year = parse_two_digits(p) * 100 + parse_two_digits(p + 2),
+                              .month = parse_two_digits(p + 5),
+                              .day = 1};
+
+    /* Everything after the month is optional, from left to right. */
     p += 7;
     if (p < end) {
-        f->day = two_digits(p + 1);
+        f->day = parse_two_digits(p + 1);
         p += 3;
     }
 
     if (p < end) {
-        f->hour = two_digits(p + 1);
+        f->hour = parse_two_digits(p + 1);
         p += 3;
     }
 
     if (p < end && *p == ':') {
-        f->minute = two_digits(p + 1);
+        f->minute = parse_two_digits(p + 1);
         p += 3;
     }
 
     if (p < end && *p == ':') {
-        f->second = two_digits(p + 1);
+        f->second = parse_two_digits(p + 1);
         p += 3;
     }
 
     if (p < end && *p == '.') {
-        f->fraction_ns = fraction_ns(p + 1, end);
+        f->fraction_ns = parse_fraction(p + 1, end);
         for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
         }
     }
 
+    /* The zone. */
     if (p < end && (*p == '+' || *p == '-')) {
-        int64_t hours = two_digits(p + 1), minutes = two_digits(p + 4);
+        int64_t hours = parse_two_digits(p + 1), minutes = parse_two_digits(p + 4);
         if (hours > 23 || minutes > 59) {
             return "the zone is not in -23:59 to +23:59";
         }
@@ -219,11 +230,11 @@ static const char *parse_digits(struct hearth_str token, int64_t *ret_ns)
 
     if (token.n == 8) {
         const char *p = token.p;
-        struct fields f = {.year = two_digits(p) * 100 + two_digits(p + 2),
-                           .month = two_digits(p + 4),
-                           .day = two_digits(p + 6)};
+        struct time_fields f = {.year = parse_two_digits(p) * 100 + parse_two_digits(p + 2),
+                                .month = parse_two_digits(p + 4),
+                                .day = parse_two_digits(p + 6)};
         const char *wrong = check_fields(&f);
-        return wrong != NULL ? wrong : fields_to_ns(&f, ret_ns) ? NULL : g_out_of_range;
+        return wrong != NULL ? wrong : convert_fields(&f, ret_ns) ? NULL : g_out_of_range;
     }
 
     int64_t unit = token.n == 13   ? HEARTH_NS_PER_MS
@@ -237,16 +248,18 @@ static const char *parse_digits(struct hearth_str token, int64_t *ret_ns)
 
 static const char *parse_decimal(struct hearth_str token, int64_t *ret_ns)
 {
+    assert(hearth_str_find(token, '.', 0) < token.n);
+
     int64_t value;
     size_t point = hearth_str_find(token, '.', 0);
-    bool fits =
-        leading_number(token, &value) &&
-        !__builtin_mul_overflow(value, HEARTH_NS_PER_SEC, &value) &&
-        !__builtin_add_overflow(value, fraction_ns(token.p + point + 1, token.p + token.n), ret_ns);
+    bool fits = parse_leading_number(token, &value) &&
+                !__builtin_mul_overflow(value, HEARTH_NS_PER_SEC, &value) &&
+                !__builtin_add_overflow(
+                    value, parse_fraction(token.p + point + 1, token.p + token.n), ret_ns);
     return fits ? NULL : g_out_of_range;
 }
 
-/* now, or now and a duration. */
+/* Parse the rest of "now", which may be followed by a signed duration. */
 static enum hearth_status parse_now(struct hearth_time_lexer *lexer, struct hearth_str text,
                                     int64_t now_ns, int64_t *ret_ns, struct hearth_err *err)
 {
@@ -257,7 +270,8 @@ static enum hearth_status parse_now(struct hearth_time_lexer *lexer, struct hear
         HEARTH_TRY(parse_parts(lexer, "time", text, &shift, err));
     } else if (sign != HEARTH_TIME_END) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "bad time \"%.*s\", after now comes + or - and a duration", SHOWN(text));
+                           "bad time \"%.*s\", expected + or - and a duration after now",
+                           SHOWN(text));
     }
 
     if (__builtin_add_overflow(now_ns, sign == HEARTH_TIME_MINUS ? -shift : shift, &ns)) {
@@ -273,12 +287,15 @@ static enum hearth_status parse_now(struct hearth_time_lexer *lexer, struct hear
 enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int64_t *ret_ns,
                                      struct hearth_err *err)
 {
-    struct source source;
+    assert(ret_ns != NULL);
+
+    struct time_source source;
     const char *wrong = NULL;
     int64_t ns = 0;
-    struct fields fields;
+    struct time_fields fields;
     enum hearth_time_token first = HEARTH_TIME_OTHER;
 
+    /* The first token decides the form. */
     text = hearth_str_trim(text);
     if (open_source(&source, text)) {
         first = hearth_time_lex(&source.lexer);
@@ -292,14 +309,14 @@ enum hearth_status hearth_time_parse(struct hearth_str text, int64_t now_ns, int
         first != HEARTH_TIME_DECIMAL) {
         wrong = "expected now, now-1h30m, a date like 2026-11-20T08:00:00Z or a Unix time";
     } else if (source.lexer.cursor != source.lexer.limit) {
-        wrong = "there is more behind the time";
+        wrong = "unexpected text after the time";
     } else if (first == HEARTH_TIME_CALENDAR) {
-        wrong = parse_calendar(token_text(&source.lexer), &fields);
-        wrong = wrong != NULL ? wrong : fields_to_ns(&fields, &ns) ? NULL : g_out_of_range;
+        wrong = parse_calendar(get_token_text(&source.lexer), &fields);
+        wrong = wrong != NULL ? wrong : convert_fields(&fields, &ns) ? NULL : g_out_of_range;
     } else if (first == HEARTH_TIME_DIGITS) {
-        wrong = parse_digits(token_text(&source.lexer), &ns);
+        wrong = parse_digits(get_token_text(&source.lexer), &ns);
     } else {
-        wrong = parse_decimal(token_text(&source.lexer), &ns);
+        wrong = parse_decimal(get_token_text(&source.lexer), &ns);
     }
 
     if (wrong != NULL) {
@@ -326,7 +343,9 @@ int64_t hearth_attime_parse(struct hearth_str text, int64_t now_ns, bool *ret_un
 enum hearth_status hearth_duration_parse(struct hearth_str text, int64_t *ret_ns,
                                          struct hearth_err *err)
 {
-    struct source source;
+    assert(ret_ns != NULL);
+
+    struct time_source source;
     int64_t ns;
 
     text = hearth_str_trim(text);
@@ -360,6 +379,8 @@ void hearth_duration_format(int64_t ns, char out[48])
         {1000, "us"},
         {1, "ns"},
     };
+
+    /* Each unit at most once, from large to small. */
     uint64_t rest = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     size_t at = (size_t)snprintf(out, 48, "%s", ns < 0 ? "-" : ns == 0 ? "0s" : "");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(units); i++) {
