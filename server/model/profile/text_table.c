@@ -93,9 +93,12 @@ uint64_t hearth_below_get(struct hearth_text_reader *reader, uint64_t max)
 size_t hearth_count_get(struct hearth_text_reader *reader, size_t min_bytes)
 {
     assert(min_bytes > 0);
-    assert(reader->at <= reader->end);
 
-    return (size_t)hearth_below_get(reader, (size_t)(reader->end - reader->at) / min_bytes);
+    uint64_t n = hearth_number_get(reader);
+    assert(reader->at <= reader->end);
+    reader->failed = reader->failed || n > (size_t)(reader->end - reader->at) / min_bytes;
+
+    return reader->failed ? 0 : (size_t)n;
 }
 
 struct hearth_str hearth_text_get(struct hearth_text_reader *reader)
