@@ -89,7 +89,7 @@ struct hearth_attr_column {
 };
 
 struct hearth_attr_wish {
-    uint32_t attrs;  /* requested attributes: bits 1 << enum hearth_attr; not TIMESTAMP */
+    uint32_t attrs;  /* requested attributes: bits 1 << enum hearth_attr; TIMESTAMP is ignored */
     uint32_t column; /* the value column to return */
     bool stacks;     /* whether stack_ids are requested */
 };

@@ -258,7 +258,6 @@ enum hearth_status hearth_sample_attrs_columns(struct hearth_str bytes,
                                                struct hearth_err *err)
 {
     assert(wish != NULL && arena != NULL && ret != NULL);
-    assert((wish->attrs >> HEARTH_ATTR_TIMESTAMP) == 0);
 
     *ret = (struct hearth_attr_columns){0};
     if (bytes.n == 0) {
