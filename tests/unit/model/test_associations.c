@@ -1,4 +1,6 @@
-/* test_associations.c -- associations come back from their bytes, few bytes each; damaged bytes are refused. */
+/*
+ * test_associations.c -- associations are restored from few bytes each; damaged bytes are refused.
+ */
 #include "hearth/base/clock.h"
 #include "hearth/model/span_index.h"
 
@@ -32,7 +34,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* n of a day, of 100 services with 50 series each, each profile with many spans. */
+/* n associations of a day: 100 services with 50 series each; each profile has many spans. */
 static struct hearth_association *draw(uint64_t *rng, size_t n)
 {
     struct hearth_association *all = synth_array(&g_arena, n, sizeof *all);
@@ -65,7 +67,7 @@ static void assert_same(const struct hearth_association *got, const struct heart
     }
 }
 
-static void keys_are_spread_whatever_the_ids_look_like(void **state)
+static void keys_are_spread_evenly_for_any_ids(void **state)
 {
     (void)state;
     size_t count[16] = {0};
@@ -79,10 +81,10 @@ static void keys_are_spread_whatever_the_ids_look_like(void **state)
     assert_int_equal(hearth_span_bucket(UINT64_MAX, 24), 0xFFFFFF);
     struct hearth_trace_id trace = {7, 9};
     assert_int_equal(hearth_trace_id_key(trace), hearth_span_key(9));
-    assert_int_equal(hearth_span_key(1), 0xB456BCFC34C2CB2C); /* stored: for ever */
+    assert_int_equal(hearth_span_key(1), 0xB456BCFC34C2CB2C); /* stored, so it must never change */
 }
 
-static void fresh_ones_come_back_whole(void **state)
+static void fresh_associations_are_restored_completely(void **state)
 {
     (void)state;
     uint64_t rng = 1;
@@ -139,7 +141,7 @@ static void assert_packed_comes_back(size_t n, unsigned bits, size_t most_bytes)
     hearth_buf_release(&out);
 }
 
-static void packed_ones_come_back_with_the_known_bits_of_their_keys(void **state)
+static void packed_associations_are_restored_with_the_known_bits_of_their_keys(void **state)
 {
     (void)state;
     assert_packed_comes_back(1, 0, 32);
@@ -149,8 +151,10 @@ static void packed_ones_come_back_with_the_known_bits_of_their_keys(void **state
     assert_packed_comes_back(100000, 10, 16);
 }
 
-/* Also before the epoch, where a day's end lies nearer to it than its begin; keys with all bits and with none. */
-static void both_ends_of_a_day_come_back(void **state)
+/*
+ * Also before the epoch, where the end of a day is nearer to it; keys with all bits and with none.
+ */
+static void both_ends_of_a_day_are_restored(void **state)
 {
     (void)state;
     const int32_t days[] = {-106750, -1, 0, DAY, 106750};
@@ -204,13 +208,14 @@ static void round_times_take_fewer_bytes(void **state)
     hearth_buf_release(&round);
 }
 
-static void what_is_there_twice_becomes_one_of_both(void **state)
+static void duplicates_are_merged_with_the_kinds_of_both(void **state)
 {
     (void)state;
     uint64_t rng = 9;
     for (size_t n = 2; n <= 40000; n *= 20) {
         struct hearth_association *all = draw(&rng, 2 * n);
-        for (size_t i = 0; i < n; i++) { /* few keys, so that many differ by the rest alone */
+        for (size_t i = 0; i < n;
+             i++) { /* few keys, so that many differ only by the other members */
             all[i].key = hearth_span_key(synth_below(&rng, 50));
             all[i].of = HEARTH_OF_SPAN;
             all[n + i] = all[i];
@@ -241,7 +246,7 @@ static void ids_of_samples_are_collected_once(void **state)
         {.attrs = {.span_id = 2, .local_root_span_id = 1, .trace_id_lo = 7}},
         {.attrs = {.span_id = 1}},
         {.attrs = {.thread_id = 9}},
-        {.attrs = {.trace_id_hi = 3}}, /* is found by that */
+        {.attrs = {.trace_id_hi = 3}}, /* its key */
     };
     struct hearth_association *got;
     size_t n;
@@ -274,7 +279,7 @@ static void ids_of_samples_are_collected_once(void **state)
     hearth_arena_release(&none);
 }
 
-static void cut_off_bytes_are_corrupt(void **state)
+static void truncated_bytes_are_corrupt(void **state)
 {
     (void)state;
     uint64_t rng = 11;
@@ -311,14 +316,14 @@ static void cut_off_bytes_are_corrupt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_spread_whatever_the_ids_look_like),
-        cmocka_unit_test(fresh_ones_come_back_whole),
-        cmocka_unit_test(packed_ones_come_back_with_the_known_bits_of_their_keys),
-        cmocka_unit_test(both_ends_of_a_day_come_back),
+        cmocka_unit_test(keys_are_spread_evenly_for_any_ids),
+        cmocka_unit_test(fresh_associations_are_restored_completely),
+        cmocka_unit_test(packed_associations_are_restored_with_the_known_bits_of_their_keys),
+        cmocka_unit_test(both_ends_of_a_day_are_restored),
         cmocka_unit_test(round_times_take_fewer_bytes),
-        cmocka_unit_test(what_is_there_twice_becomes_one_of_both),
+        cmocka_unit_test(duplicates_are_merged_with_the_kinds_of_both),
         cmocka_unit_test(ids_of_samples_are_collected_once),
-        cmocka_unit_test(cut_off_bytes_are_corrupt),
+        cmocka_unit_test(truncated_bytes_are_corrupt),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

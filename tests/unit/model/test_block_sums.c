@@ -1,4 +1,4 @@
-/* test_block_sums.c -- sums of profiles and of blocks are what adding by hand gives. */
+/* test_block_sums.c -- sums of profiles and of blocks equal a naive sum. */
 #include "hearth/base/mem.h"
 #include "hearth/model/block.h"
 
@@ -66,7 +66,7 @@ static struct hearth_columns draw_profile(uint64_t *rng, uint32_t n_types, int64
     return encode(arena, ids, values, n, n_types);
 }
 
-/* What a reader gets out of the encoded sums is what the model has. */
+/* The encoded sums, decoded, equal the model. */
 static void assert_sums(const struct hearth_block_sums *sums, const struct naive *naive,
                         uint32_t n_types)
 {
@@ -155,7 +155,7 @@ static void sums_of_sums_and_of_blocks_are_sums_of_their_profiles(void **state)
                 struct hearth_columns c = draw_profile(&rng, n_types, period, &arena, &naive);
                 assert_int_equal(add(&part, &c), HEARTH_OK);
                 if (synth_below(&rng, 3) == 0) {
-                    hearth_block_sums_list(&part); /* does not hold for what comes after it */
+                    hearth_block_sums_list(&part); /* the list is invalid after the next add */
                 }
             }
             struct hearth_columns block;
@@ -205,7 +205,7 @@ static void a_constant_multiple_is_not_summed_until_the_factor_changes(void **st
     hearth_arena_release(&arena);
 }
 
-static void a_sum_beyond_64_bits_is_refused_wherever_it_happens(void **state)
+static void a_sum_beyond_64_bits_is_refused_in_every_column_and_step(void **state)
 {
     (void)state;
     const int64_t most = INT64_MAX / 10;
@@ -219,25 +219,25 @@ static void a_sum_beyond_64_bits_is_refused_wherever_it_happens(void **state)
     assert_int_equal(hearth_block_sums_init(&more, 2, 0, &g_err), HEARTH_OK);
 
     assert_int_equal(add(&sums, &scaled), HEARTH_OK);
-    assert_int_equal(add(&sums, &scaled), HEARTH_OUT_OF_RANGE); /* of the totals */
+    assert_int_equal(add(&sums, &scaled), HEARTH_OUT_OF_RANGE); /* overflow of the totals */
 
-    hearth_block_sums_reset(&sums); /* of a product, found when it is encoded */
+    hearth_block_sums_reset(&sums); /* overflow of a product, found by encoding */
     scaled.totals = no_totals;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(add(&sums, &scaled), HEARTH_OK);
     }
     struct hearth_columns c;
     assert_int_equal(hearth_block_sums_encode(&sums, &arena, &c, &g_err), HEARTH_OUT_OF_RANGE);
-    assert_int_equal(add(&sums, &own), HEARTH_OUT_OF_RANGE); /* or made out */
+    assert_int_equal(add(&sums, &own), HEARTH_OUT_OF_RANGE); /* or by making sums of it */
 
-    hearth_block_sums_reset(&sums); /* of sums */
+    hearth_block_sums_reset(&sums); /* overflow of sums */
     scaled.totals = honest;
     assert_int_equal(add(&sums, &own), HEARTH_OK);
     assert_int_equal(add(&more, &scaled), HEARTH_OK);
     more.totals[1] = 0;
     assert_int_equal(hearth_block_sums_add_sums(&sums, &more, &g_err), HEARTH_OUT_OF_RANGE);
 
-    hearth_block_sums_reset(&sums); /* and after that all is well again */
+    hearth_block_sums_reset(&sums); /* afterwards the sums are usable again */
     assert_int_equal(add(&sums, &small), HEARTH_OK);
     assert_int_equal(hearth_block_sums_encode(&sums, &arena, &c, &g_err), HEARTH_OK);
     assert_int_equal(c.totals[1], 10);
@@ -293,7 +293,7 @@ static void memory_stays_within_its_limit(void **state)
     assert_int_equal(add(&sums, &low), HEARTH_OK);
     assert_true(sums.n_bytes <= sums.limit_bytes);
     hearth_block_sums_list(&sums);
-    assert_false(sums.is_listed); /* no room for a list, which is no failure */
+    assert_false(sums.is_listed); /* no room for a list: not an error */
     assert_true(sums.n_bytes <= sums.limit_bytes);
     assert_int_equal(add(&sums, &high), HEARTH_RESOURCE_EXHAUSTED);
     hearth_block_sums_reset(&sums);
@@ -317,7 +317,7 @@ static void memory_stays_within_its_limit(void **state)
     hearth_arena_release(&arena);
 }
 
-static void nothing_added_is_an_empty_block(void **state)
+static void sums_of_nothing_are_an_empty_block(void **state)
 {
     (void)state;
     static struct naive naive;
@@ -344,10 +344,10 @@ int main(void)
         cmocka_unit_test(sums_of_random_profiles_are_those_of_a_table),
         cmocka_unit_test(sums_of_sums_and_of_blocks_are_sums_of_their_profiles),
         cmocka_unit_test(a_constant_multiple_is_not_summed_until_the_factor_changes),
-        cmocka_unit_test(a_sum_beyond_64_bits_is_refused_wherever_it_happens),
+        cmocka_unit_test(a_sum_beyond_64_bits_is_refused_in_every_column_and_step),
         cmocka_unit_test(damaged_columns_are_refused),
         cmocka_unit_test(memory_stays_within_its_limit),
-        cmocka_unit_test(nothing_added_is_an_empty_block),
+        cmocka_unit_test(sums_of_nothing_are_an_empty_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

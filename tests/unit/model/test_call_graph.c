@@ -1,4 +1,6 @@
-/* test_call_graph.c -- functions and calls of small trees by hand, and of random ones stack by stack. */
+/*
+ * test_call_graph.c -- graphs of small trees by hand, and of random ones against a list of stacks.
+ */
 #include "hearth/base/mem.h"
 #include "hearth/model/call_graph.h"
 
@@ -72,7 +74,7 @@ static void recursion_counts_once_per_stack(void **state)
     fixture_release(&f);
 }
 
-/* b and c are the smallest: what they stood between is joined, unless there is a direct call, too. */
+/* b and c are the smallest: calls through them are indirect, unless there is also a direct call. */
 static void calls_through_hidden_functions_are_indirect(void **state)
 {
     (void)state;
@@ -89,7 +91,7 @@ static void calls_through_hidden_functions_are_indirect(void **state)
     fixture_release(&f);
 }
 
-static void what_hides_above_everything_leaves_no_edge(void **state)
+static void hidden_functions_above_all_others_make_no_edge(void **state)
 {
     (void)state;
     struct fixture f;
@@ -100,7 +102,7 @@ static void what_hides_above_everything_leaves_no_edge(void **state)
     fixture_release(&f);
 }
 
-static void small_calls_are_left_out_and_counted(void **state)
+static void small_calls_are_omitted_and_counted(void **state)
 {
     (void)state;
     struct fixture f;
@@ -119,7 +121,7 @@ static void small_calls_are_left_out_and_counted(void **state)
     fixture_release(&f);
 }
 
-static void no_stacks_are_no_graph(void **state)
+static void a_tree_without_stacks_has_an_empty_graph(void **state)
 {
     (void)state;
     struct fixture f;
@@ -182,7 +184,7 @@ static struct hearth_str name_of(int i)
     return hearth_str_n(&letters[i], 1);
 }
 
-/* Of one stack: which of the shown functions calls which next, directly or not. */
+/* The calls between shown functions in one stack, direct or indirect. */
 static void look_at(const struct listed *stack, const bool *shown, int calls[N_NAMES][N_NAMES])
 {
     int above = -1;
@@ -278,9 +280,9 @@ int main(void)
         cmocka_unit_test(calls_are_summed_over_all_places),
         cmocka_unit_test(recursion_counts_once_per_stack),
         cmocka_unit_test(calls_through_hidden_functions_are_indirect),
-        cmocka_unit_test(what_hides_above_everything_leaves_no_edge),
-        cmocka_unit_test(small_calls_are_left_out_and_counted),
-        cmocka_unit_test(no_stacks_are_no_graph),
+        cmocka_unit_test(hidden_functions_above_all_others_make_no_edge),
+        cmocka_unit_test(small_calls_are_omitted_and_counted),
+        cmocka_unit_test(a_tree_without_stacks_has_an_empty_graph),
         cmocka_unit_test(refused_memory_is_reported),
         cmocka_unit_test(random_trees_agree_with_a_list_of_stacks),
     };

@@ -1,4 +1,4 @@
-/* test_columns.c -- sample columns: what is merged is what was encoded, and damage is reported. */
+/* test_columns.c -- sample columns: merging restores the encoded values, and damage is reported. */
 #include "hearth/model/columns.h"
 
 #include "rounds.h"
@@ -167,7 +167,7 @@ static void keeps_the_largest_value_and_refuses_a_larger_sum(void **state)
     hearth_arena_release(&arena);
 }
 
-static void every_sum_that_overflows_is_found_wherever_it_stands(void **state)
+static void every_overflowing_sum_is_found_at_any_position(void **state)
 {
     (void)state;
     enum {
@@ -235,7 +235,7 @@ static void an_empty_profile_has_empty_columns(void **state)
     hearth_arena_release(&arena);
 }
 
-/* A heap copy of exactly the right size, so that a sanitizer sees a read behind the end. */
+/* A heap copy of exactly the right size, so that a sanitizer sees a read after the end. */
 static struct hearth_str exact_copy(struct hearth_str s)
 {
     char *p = malloc(s.n == 0 ? 1 : s.n);
@@ -258,7 +258,7 @@ static enum hearth_status merge_copies(struct hearth_str ids, struct hearth_str 
     return status;
 }
 
-static void cut_columns_are_corrupt(void **state)
+static void truncated_columns_are_corrupt(void **state)
 {
     (void)state;
     enum {
@@ -299,7 +299,7 @@ static void cut_columns_are_corrupt(void **state)
     hearth_arena_release(&arena);
 }
 
-static void forms_that_make_no_sense_are_corrupt(void **state)
+static void impossible_forms_are_corrupt(void **state)
 {
     (void)state;
     int64_t acc[64] = {0};
@@ -307,7 +307,7 @@ static void forms_that_make_no_sense_are_corrupt(void **state)
     const struct hearth_str bad[] = {
         HEARTH_STR(""),                                                 /* no form */
         HEARTH_STR("\x02\x05"),                                         /* an unknown one */
-        HEARTH_STR("\x00\x05\x05"),                                     /* a value too many */
+        HEARTH_STR("\x00\x05\x05"),                                     /* one value too many */
         HEARTH_STR("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),     /* beyond int64 */
         HEARTH_STR("\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* beyond 64 bits */
         HEARTH_STR("\x01\x05"),                                         /* a multiple of itself */
@@ -328,7 +328,9 @@ static void forms_that_make_no_sense_are_corrupt(void **state)
         merge_copies(ids, HEARTH_STR("\x01\x05"), HEARTH_STR("\x01\x05"), false, acc, 64),
         HEARTH_CORRUPT);
     for (size_t i = 0; i < 64; i++) {
-        assert_int_equal(acc[i], i == 1 ? 5 : 0); /* from the good prefix of the value too many */
+        assert_int_equal(
+            acc[i],
+            i == 1 ? 5 : 0); /* from the intact start of the column with one value too many */
     }
     uint32_t bound;
     assert_false(hearth_columns_id_bound(HEARTH_STR("\x80"), &bound));
@@ -336,7 +338,7 @@ static void forms_that_make_no_sense_are_corrupt(void **state)
     assert_false(hearth_columns_id_bound(HEARTH_STR("\x80\x80\x80\x80\x10"), &bound)); /* 2^32 */
     assert_true(hearth_columns_id_bound(HEARTH_STR("\xff\xff\xff\xff\x0f"), &bound));
     assert_int_equal(bound, UINT32_MAX);
-    /* A bound that is not that of the last sample. */
+    /* The bound differs from the last sample's id. */
     assert_int_equal(merge_copies(HEARTH_STR("\x03\x02"), one, one, true, acc, 64), HEARTH_CORRUPT);
     assert_int_equal(merge_copies(HEARTH_STR("\x01\x02"), one, one, true, acc, 64), HEARTH_CORRUPT);
 }
@@ -363,11 +365,11 @@ int main(void)
         cmocka_unit_test(has_the_documented_layout),
         cmocka_unit_test(merging_equals_summing_directly),
         cmocka_unit_test(keeps_the_largest_value_and_refuses_a_larger_sum),
-        cmocka_unit_test(every_sum_that_overflows_is_found_wherever_it_stands),
+        cmocka_unit_test(every_overflowing_sum_is_found_at_any_position),
         cmocka_unit_test(finds_factors_only_where_they_hold_for_every_sample),
         cmocka_unit_test(an_empty_profile_has_empty_columns),
-        cmocka_unit_test(cut_columns_are_corrupt),
-        cmocka_unit_test(forms_that_make_no_sense_are_corrupt),
+        cmocka_unit_test(truncated_columns_are_corrupt),
+        cmocka_unit_test(impossible_forms_are_corrupt),
         cmocka_unit_test(refused_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_dict.c -- dictionaries: what a reader knows after the chunks is what the writer was given.
+/* test_dict.c -- dictionaries: a reader of the chunks has every stack that the writer resolved.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/varint.h"
@@ -98,7 +98,7 @@ static void assert_same_line(const struct hearth_dict *dict, const struct hearth
     assert_true(f->start_line == g->start_line);
 }
 
-/* Stack `id` of the dictionary is that of sample s, down to every line. */
+/* Stack `id` of the dictionary equals that of sample s, down to every line. */
 static void assert_same_stack(const struct hearth_dict *dict, uint32_t id,
                               const struct hearth_profile *p, uint32_t s)
 {
@@ -341,7 +341,7 @@ static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
     assert_names(dict, 4, "0x4f0 [libc.so.6];main");
     assert_int_equal(parent_of(dict, dict->stack_node[4]),
                      parent_of(dict, parent_of(dict, parent_of(dict, dict->stack_node[0]))));
-    /* 4 function names of which `main` once, and the made-up names once each. */
+    /* 4 function names, `main` only once, and each name made of an address once. */
     assert_int_equal(hearth_name_tree_node(dict->tree, dict->stack_node[4]).name,
                      hearth_name_tree_node(dict->tree, dict->stack_node[0]).name);
     hearth_dict_writer_free(writer);
@@ -349,7 +349,7 @@ static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
     hearth_arena_release(&arena);
 }
 
-static void made_up_names_do_not_disturb_the_ids_of_later_chunks(void **state)
+static void names_made_of_addresses_do_not_disturb_the_ids_of_later_chunks(void **state)
 {
     (void)state;
     struct small small;
@@ -439,13 +439,13 @@ static void a_stack_is_identified_by_its_locations_lines_and_mappings(void **sta
         s.stack_locs[0] = 1;
         s.stack_locs[1] = 2;
     });
-    /* Not part of it: addresses and ranges of symbolised code, other stacks. */
+    /* Addresses and ranges of symbolised code and other stacks do not affect the key. */
     CHANGE(false, s.locations[1].address = 1);
     CHANGE(false, s.mappings[1].start = 99);
     CHANGE(false, s.mappings[1].limit = 99);
     CHANGE(false, s.mappings[2].start = 99);
     CHANGE(false, s.locations[3].address = 99);
-    /* Nor the numbering: the same text under another index. */
+    /* Neither does the numbering: the same text has another index. */
     CHANGE(false, {
         s.strings[OTHER] = HEARTH_STR("main");
         s.functions[0].name = OTHER;
@@ -531,7 +531,7 @@ static void order_and_depth_make_different_keys(void **state)
         assert_false(keys.skip[s]);
     }
     hearth_idmap_release(&seen);
-    /* A dangling location is seen wherever it stands. */
+    /* A dangling location is noticed at every position. */
     small.profile.n_samples = 1;
     for (uint32_t depth = 1; depth < 140; depth++) {
         first[1] = depth;
@@ -545,7 +545,7 @@ static void order_and_depth_make_different_keys(void **state)
     hearth_arena_release(&arena);
 }
 
-static void equal_stacks_share_an_id_and_dangling_ones_have_none(void **state)
+static void equal_stacks_share_an_id_and_dangling_stacks_get_no_id(void **state)
 {
     (void)state;
     struct small small;
@@ -555,7 +555,7 @@ static void equal_stacks_share_an_id_and_dangling_ones_have_none(void **state)
     small.stack_first[5] = 12;
     small.stack_first[6] = 15;
     small.profile.n_samples = 6;
-    small.stack_locs[8] = 6; /* sample 3: the same again */
+    small.stack_locs[8] = 6; /* sample 3: the same stack */
     small.stack_locs[9] = 2;
     small.stack_locs[10] = 6; /* sample 4: dangling */
     small.stack_locs[11] = HEARTH_NO_INDEX;
@@ -572,7 +572,7 @@ static void equal_stacks_share_an_id_and_dangling_ones_have_none(void **state)
     hearth_arena_release(&arena);
 }
 
-static void a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part(void **state)
+static void a_rolled_back_cut_is_repeated_and_a_commit_removes_only_its_entries(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -597,7 +597,7 @@ static void a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part(void
     assert_true(hearth_str_eq(hearth_buf_view(&lost), hearth_buf_view(&sent)));
     uint32_t *ids_second = resolve(writer, &second, &arena); /* while the transaction runs */
     hearth_dict_writer_commit(writer, upto);
-    hearth_dict_writer_commit(writer, upto); /* again: nothing more */
+    hearth_dict_writer_commit(writer, upto); /* a second time: no effect */
     assert_int_equal(hearth_dict_writer_committed(writer).n_stacks, upto.n_stacks);
     assert_true(hearth_dict_writer_pending(writer));
     hearth_dict_writer_cut(writer, &rest, &later);
@@ -624,7 +624,7 @@ static void a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part(void
 
 /* With every allocation refused in turn, the writer goes on and ends up with whole, readable
  * entries. */
-static void refused_memory_leaves_the_writer_whole(void **state)
+static void refused_memory_leaves_the_writer_intact(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -654,7 +654,7 @@ static void refused_memory_leaves_the_writer_whole(void **state)
                 assert_int_equal(status, HEARTH_NO_MEMORY);
                 refused = true;
                 n_refused++;
-                ship(writer, dict); /* what is there is whole */
+                ship(writer, dict); /* all entries are complete */
                 assert_int_equal(
                     hearth_dict_writer_resolve(writer, &profiles[i], &keys[i], ids[i], &err),
                     HEARTH_OK);
@@ -771,7 +771,7 @@ static void a_symbol_that_is_not_utf8_is_refused(void **state)
     hearth_arena_release(&arena);
 }
 
-/* Every state of a dictionary that a chunk may change. */
+/* Everything in a dictionary that a chunk may change. */
 static void assert_unchanged(const struct hearth_dict *dict, const struct hearth_dict *before)
 {
     assert_int_equal(dict->n_strings, before->n_strings);
@@ -916,7 +916,7 @@ static void indices_beyond_their_table_are_corrupt(void **state)
     }
 }
 
-/* A few bytes may name many frames: a location of many lines, many times over. */
+/* A few bytes can refer to many frames: a location with many lines, many times. */
 static void a_frame_bomb_is_refused_before_it_costs_memory(void **state)
 {
     (void)state;
@@ -958,13 +958,13 @@ int main(void)
         cmocka_unit_test(a_reader_learns_every_stack_that_a_writer_resolved),
         cmocka_unit_test(the_name_tree_has_one_node_for_each_path),
         cmocka_unit_test(keeps_unsymbolised_inlined_folded_and_empty_stacks),
-        cmocka_unit_test(made_up_names_do_not_disturb_the_ids_of_later_chunks),
+        cmocka_unit_test(names_made_of_addresses_do_not_disturb_the_ids_of_later_chunks),
         cmocka_unit_test(a_stack_is_identified_by_its_locations_lines_and_mappings),
         cmocka_unit_test(long_locations_differ_in_any_line),
         cmocka_unit_test(order_and_depth_make_different_keys),
-        cmocka_unit_test(equal_stacks_share_an_id_and_dangling_ones_have_none),
-        cmocka_unit_test(a_rolled_back_cut_is_cut_again_and_a_commit_drops_only_its_part),
-        cmocka_unit_test(refused_memory_leaves_the_writer_whole),
+        cmocka_unit_test(equal_stacks_share_an_id_and_dangling_stacks_get_no_id),
+        cmocka_unit_test(a_rolled_back_cut_is_repeated_and_a_commit_removes_only_its_entries),
+        cmocka_unit_test(refused_memory_leaves_the_writer_intact),
         cmocka_unit_test(refused_memory_leaves_the_reader_as_it_was),
         cmocka_unit_test(a_full_table_is_reported_and_known_stacks_still_resolve),
         cmocka_unit_test(a_symbol_that_is_not_utf8_is_refused),

@@ -1,4 +1,4 @@
-/* test_dict_ranges.c -- which locations keep the memory range of their mapping in a dictionary. */
+/* test_dict_ranges.c -- only locations without lines keep the memory range of their mapping. */
 #include "hearth/model/dict.h"
 
 #include <setjmp.h>
@@ -10,10 +10,12 @@
 
 enum {
     FIRST = 0x400000,  /* where a process has the file mapped */
-    SECOND = 0x500000, /* where another has it */
+    SECOND = 0x500000, /* where another process has it */
 };
 
-/* Stack traces of one process: sample 0 is code with lines, sample 1 an address of the same file. */
+/*
+ * Stack traces of one process: sample 0 is code with lines, sample 1 an address of the same file.
+ */
 static uint32_t learn(struct hearth_dict_writer *writer, uint64_t start, bool has_functions)
 {
     struct hearth_str strings[] = {HEARTH_STR(""), HEARTH_STR("/bin/part"), HEARTH_STR("main")};
@@ -49,11 +51,11 @@ static uint32_t learn(struct hearth_dict_writer *writer, uint64_t start, bool ha
     assert_int_equal(hearth_stack_keys_make(&profile, &arena, &keys, &err), HEARTH_OK);
     assert_int_equal(hearth_dict_writer_resolve(writer, &profile, &keys, ids, &err), HEARTH_OK);
     hearth_arena_release(&arena);
-    assert_int_equal(ids[0], 0); /* the function is one location, wherever it is mapped */
+    assert_int_equal(ids[0], 0); /* one location, at whatever address it is mapped */
     return ids[1];
 }
 
-/* What a reader gets of all that the writer learned. */
+/* Reads all entries of the writer. */
 static struct hearth_dict *read_all(const struct hearth_dict_writer *writer)
 {
     struct hearth_dict *dict = hearth_dict_new();
@@ -101,11 +103,13 @@ static void a_location_without_lines_keeps_the_range_and_one_with_lines_does_not
     }
 }
 
-/* Chunks from before the range had a flag: has_functions, and nothing behind the flags. */
+/* Chunks older than the flag of the range: has_functions, and no bytes after the flags. */
 static void a_stored_mapping_that_has_functions_may_lack_its_range(void **state)
 {
     (void)state;
-    /* Version; then start, count and bytes of strings, mappings, functions, locations and stacks. */
+    /*
+     * Version; then start, count and bytes of strings, mappings, functions, locations and stacks.
+     */
     static const char chunk[] = "\1\1\1\2\0\1\3\0\0\0\0\1\3\0\1\2"
                                 "\1a"
                                 "\1\0\1"  /* file name, build id, flags */

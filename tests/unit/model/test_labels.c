@@ -105,8 +105,8 @@ static void orders_sets_pair_by_pair_and_prefixes_first(void **state)
     }
 }
 
-/* The value is stored in databases: this test may never be changed to agree with the code. */
-static void fingerprint_is_stable_for_ever(void **state)
+/* The value is stored in databases: never change this test to agree with the code. */
+static void the_fingerprint_never_changes(void **state)
 {
     (void)state;
     struct hearth_label v[] = {L("__name__", "process_cpu"), L("service_name", "api")};
@@ -120,7 +120,7 @@ static void fingerprint_is_stable_for_ever(void **state)
     assert_int_equal(got.hi, UINT64_C(0x39d1c4a79a1639e5));
 }
 
-static void fingerprint_tells_where_names_end(void **state)
+static void the_fingerprint_depends_on_where_names_end(void **state)
 {
     (void)state;
     struct hearth_label a[] = {L("ab", "c")};
@@ -132,7 +132,7 @@ static void fingerprint_tells_where_names_end(void **state)
 }
 
 /* One changed byte anywhere in a set of many blocks changes the fingerprint. */
-static void fingerprint_covers_every_byte_of_a_long_set(void **state)
+static void the_fingerprint_covers_every_byte_of_a_long_set(void **state)
 {
     (void)state;
     static char text[10000];
@@ -177,7 +177,7 @@ static void prints_a_selector(void **state)
                   "\"\xc3\xa4\"=\"\xc3\xb6\"}");
 }
 
-static void cuts_long_sets_at_a_character_and_says_so(void **state)
+static void cuts_long_sets_at_a_character_and_marks_the_cut(void **state)
 {
     (void)state;
     struct hearth_label v[] = {L("a", "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6"), L("b", "2")};
@@ -232,11 +232,11 @@ int main(void)
         cmocka_unit_test(sorts_without_memory),
         cmocka_unit_test(finds_every_name_and_no_other),
         cmocka_unit_test(orders_sets_pair_by_pair_and_prefixes_first),
-        cmocka_unit_test(fingerprint_is_stable_for_ever),
-        cmocka_unit_test(fingerprint_tells_where_names_end),
-        cmocka_unit_test(fingerprint_covers_every_byte_of_a_long_set),
+        cmocka_unit_test(the_fingerprint_never_changes),
+        cmocka_unit_test(the_fingerprint_depends_on_where_names_end),
+        cmocka_unit_test(the_fingerprint_covers_every_byte_of_a_long_set),
         cmocka_unit_test(prints_a_selector),
-        cmocka_unit_test(cuts_long_sets_at_a_character_and_says_so),
+        cmocka_unit_test(cuts_long_sets_at_a_character_and_marks_the_cut),
         cmocka_unit_test(never_exceeds_the_limit),
         cmocka_unit_test(knows_the_names_every_client_can_show),
     };

@@ -1,4 +1,4 @@
-/* test_name_tree.c -- the tree that dictionaries share: growing, use, readers beside. */
+/* test_name_tree.c -- the tree that dictionaries share: growth, use, concurrent readers. */
 #include "hearth/base/mem.h"
 #include "hearth/model/name_tree.h"
 
@@ -37,7 +37,7 @@ static void drop(struct hearth_name_tree *tree, uint32_t node)
     hearth_name_tree_end(tree);
 }
 
-static void a_path_has_one_node_whoever_asks(void **state)
+static void a_path_has_one_node_for_all_dictionaries(void **state)
 {
     (void)state;
     struct hearth_name_tree *tree = hearth_name_tree_new();
@@ -48,7 +48,7 @@ static void a_path_has_one_node_whoever_asks(void **state)
     assert_int_equal(add_path(tree, "main;handle;query"), query);
     assert_int_equal(add_path(tree, "main;fib;fib"), fib);
     assert_int_equal(add_path(tree, ""), 0);
-    uint32_t below = add_path(tree, "main;handle;query;deeper"); /* a leaf gets a child late */
+    uint32_t below = add_path(tree, "main;handle;query;deeper"); /* a leaf gets a child later */
     assert_int_equal(add_path(tree, "main;handle;query;deeper"), below);
     assert_int_equal(hearth_name_tree_node(tree, below).parent, query);
     assert_int_equal(hearth_name_tree_size(tree), 7);
@@ -56,7 +56,7 @@ static void a_path_has_one_node_whoever_asks(void **state)
     hearth_name_tree_unref(tree);
 }
 
-static void what_nobody_uses_is_dead_and_lives_again(void **state)
+static void unused_nodes_are_dead_until_they_are_used_again(void **state)
 {
     (void)state;
     struct hearth_name_tree *tree = hearth_name_tree_new();
@@ -130,7 +130,7 @@ static void dead_texts_make_a_tree_stale_too(void **state)
     hearth_name_tree_unref(tree);
 }
 
-static void refused_memory_leaves_a_whole_tree(void **state)
+static void refused_memory_leaves_the_tree_intact(void **state)
 {
     (void)state;
     bool refused = true;
@@ -161,7 +161,7 @@ static void refused_memory_leaves_a_whole_tree(void **state)
     assert_true(n_refused > 10);
 }
 
-/* ---- readers beside ---- */
+/* ---- concurrent readers ---- */
 
 struct beside {
     struct hearth_name_tree *tree;
@@ -212,11 +212,11 @@ static void readers_need_no_lock_while_it_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_has_one_node_whoever_asks),
-        cmocka_unit_test(what_nobody_uses_is_dead_and_lives_again),
+        cmocka_unit_test(a_path_has_one_node_for_all_dictionaries),
+        cmocka_unit_test(unused_nodes_are_dead_until_they_are_used_again),
         cmocka_unit_test(a_tree_that_is_mostly_dead_is_stale),
         cmocka_unit_test(dead_texts_make_a_tree_stale_too),
-        cmocka_unit_test(refused_memory_leaves_a_whole_tree),
+        cmocka_unit_test(refused_memory_leaves_the_tree_intact),
         cmocka_unit_test(readers_need_no_lock_while_it_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* test_network_metrics.c -- flushes of connections come back as they were, and sum up to metrics by the published rules. */
+/*
+ * test_network_metrics.c -- packed flushes are restored, and summed into metrics by the published
+ * rules.
+ */
 #include "hearth/model/network_metrics.h"
 
 #include <math.h>
@@ -120,7 +123,10 @@ static void codes_are_summed_one_by_one_and_sorted(void **state)
     assert_true(hearth_str_eq_c(codes->codes[2].code, "500") && codes->codes[2].sum == 2);
 }
 
-/* By hand: 4 counts; p50: round(2) = 2, p75: 3, p90: round(3.6) = 4, p95 and p99: round(3.8), round(3.96) = 4. */
+/*
+ * By hand: 4 counts; p50: round(2) = 2, p75: 3, p90: round(3.6) = 4, p95 and p99: round(3.8),
+ * round(3.96) = 4.
+ */
 static void percentiles_are_lower_bounds_by_the_rule(void **state)
 {
     (void)state;
@@ -144,7 +150,7 @@ static void percentiles_are_lower_bounds_by_the_rule(void **state)
     assert_true(hearth_network_percentile(times, 99) == 500);
 }
 
-static void percentiles_of_nothing_and_of_no_lower_bound_are_zero(void **state)
+static void percentiles_without_counts_or_lower_bound_are_zero(void **state)
 {
     (void)state;
     static const char name[] = "http1_server_duration_histogram";
@@ -163,7 +169,7 @@ static void percentiles_of_nothing_and_of_no_lower_bound_are_zero(void **state)
     assert_true(isinf(cell(&again, name)->buckets[0].lower));
 }
 
-static void what_is_no_amount_is_refused(void **state)
+static void negative_values_and_those_that_are_no_numbers_are_refused(void **state)
 {
     (void)state;
     struct hearth_network_sums sums;
@@ -189,7 +195,7 @@ static void what_is_no_amount_is_refused(void **state)
                      HEARTH_OUT_OF_RANGE);
 }
 
-static void no_flush_that_was_taken_spoils_the_sum(void **state)
+static void an_accepted_flush_never_makes_the_sum_infinite(void **state)
 {
     (void)state;
     struct hearth_network_sums one, minute;
@@ -258,10 +264,12 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(codes_are_summed_one_by_one_and_sorted, start, stop),
         cmocka_unit_test_setup_teardown(percentiles_are_lower_bounds_by_the_rule, start, stop),
-        cmocka_unit_test_setup_teardown(percentiles_of_nothing_and_of_no_lower_bound_are_zero,
+        cmocka_unit_test_setup_teardown(percentiles_without_counts_or_lower_bound_are_zero, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(negative_values_and_those_that_are_no_numbers_are_refused,
                                         start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_amount_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(no_flush_that_was_taken_spoils_the_sum, start, stop),
+        cmocka_unit_test_setup_teardown(an_accepted_flush_never_makes_the_sum_infinite, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(
             beyond_their_number_codes_and_bounds_of_several_flushes_are_left_out, start, stop),
         cmocka_unit_test_setup_teardown(damaged_bytes_are_corrupt, start, stop),

@@ -33,7 +33,7 @@ static void free_fixture(struct fixture *fixture)
     hearth_mem_free(fixture);
 }
 
-/* A value each 5 s from second 0 on. */
+/* A value each 5 s, starting at second 0. */
 static void add_line(struct fixture *fixture, const char *process, enum hearth_monitor monitor,
                      const char *uri, const double *values, size_t n)
 {
@@ -72,7 +72,8 @@ static struct hearth_check_item cpu(int64_t threshold, int32_t period, int32_t c
 
 /* ---- windows ---- */
 
-static void test_it_fires_when_enough_seconds_of_the_window_reach_the_threshold(void **state)
+static void
+test_a_policy_triggers_when_enough_seconds_of_the_window_reach_the_threshold(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -87,7 +88,7 @@ static void test_it_fires_when_enough_seconds_of_the_window_reach_the_threshold(
     assert_true(fixture->triggers[0].threshold == 50.0);
     item = cpu(50, 10, 7);
     replay(fixture, HEARTH_POLICY_ON_CPU, &item, 1);
-    /* 60 lasts for five seconds: one report later there are ten. */
+    /* 60 is held for five seconds: one report later it is ten. */
     assert_int_equal(fixture->n, 1);
     assert_int_equal(fixture->triggers[0].at_ms, START_MS + 25000);
     item = cpu(61, 10, 1);
@@ -139,7 +140,7 @@ static void test_values_before_the_range_fill_the_first_window(void **state)
     free_fixture(fixture);
 }
 
-static void test_a_value_does_not_last_over_a_gap(void **state)
+static void test_a_value_is_not_held_over_a_gap(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -157,7 +158,7 @@ static void test_a_value_does_not_last_over_a_gap(void **state)
 
 /* ---- HTTP ---- */
 
-static void test_http_values_of_one_time_are_seconds_one_after_the_other(void **state)
+static void test_http_values_of_one_report_fill_consecutive_seconds(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -181,7 +182,7 @@ static void test_http_values_of_one_time_are_seconds_one_after_the_other(void **
     free_fixture(fixture);
 }
 
-static void test_an_item_looks_at_its_own_uris_only(void **state)
+static void test_an_item_checks_only_its_own_uris(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -209,7 +210,7 @@ static void test_an_item_looks_at_its_own_uris_only(void **state)
 
 /* ---- silence ---- */
 
-static void test_a_process_is_silent_for_twenty_minutes_after_a_start(void **state)
+static void test_a_process_does_not_trigger_again_for_twenty_minutes(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -222,12 +223,12 @@ static void test_a_process_is_silent_for_twenty_minutes_after_a_start(void **sta
     replay(fixture, HEARTH_POLICY_ON_CPU, &item, 1);
     assert_int_equal(fixture->n, 2);
     assert_int_equal(fixture->triggers[0].at_ms, START_MS);
-    /* Not when 20 minutes have passed: when more have. */
+    /* More than 20 minutes must have passed. */
     assert_int_equal(fixture->triggers[1].at_ms, START_MS + 1205000);
     free_fixture(fixture);
 }
 
-static void test_processes_start_by_themselves_and_networks_by_instance(void **state)
+static void test_processes_trigger_individually_and_networks_per_instance(void **state)
 {
     (void)state;
     struct fixture *fixture = new_fixture();
@@ -245,7 +246,7 @@ static void test_processes_start_by_themselves_and_networks_by_instance(void **s
     free_fixture(fixture);
 }
 
-/* ---- words ---- */
+/* ---- messages and names ---- */
 
 static void assert_message(enum hearth_monitor monitor, const char *uri, double current,
                            double threshold, const char *want)
@@ -259,7 +260,7 @@ static void assert_message(enum hearth_monitor monitor, const char *uri, double 
     hearth_buf_release(&out);
 }
 
-static void test_causes_say_their_unit_and_are_cut_not_rounded(void **state)
+static void test_causes_have_units_and_are_truncated_not_rounded(void **state)
 {
     (void)state;
     assert_message(HEARTH_MONITOR_PROCESS_CPU, "", 97.529, 10,
@@ -276,7 +277,7 @@ static void test_causes_say_their_unit_and_are_cut_not_rounded(void **state)
                    "HTTP_AVG_RESPONSE_TIME: current 812.34ms >= threshold 500.00ms");
 }
 
-static void test_names_are_found_again(void **state)
+static void test_every_name_is_found(void **state)
 {
     (void)state;
     for (enum hearth_monitor i = 1; i < HEARTH_MONITOR_END; i++) {
@@ -294,16 +295,17 @@ static void test_names_are_found_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_fires_when_enough_seconds_of_the_window_reach_the_threshold),
+        cmocka_unit_test(
+            test_a_policy_triggers_when_enough_seconds_of_the_window_reach_the_threshold),
         cmocka_unit_test(test_the_window_is_as_long_as_the_longest_period_of_the_monitor),
         cmocka_unit_test(test_values_before_the_range_fill_the_first_window),
-        cmocka_unit_test(test_a_value_does_not_last_over_a_gap),
-        cmocka_unit_test(test_http_values_of_one_time_are_seconds_one_after_the_other),
-        cmocka_unit_test(test_an_item_looks_at_its_own_uris_only),
-        cmocka_unit_test(test_a_process_is_silent_for_twenty_minutes_after_a_start),
-        cmocka_unit_test(test_processes_start_by_themselves_and_networks_by_instance),
-        cmocka_unit_test(test_causes_say_their_unit_and_are_cut_not_rounded),
-        cmocka_unit_test(test_names_are_found_again),
+        cmocka_unit_test(test_a_value_is_not_held_over_a_gap),
+        cmocka_unit_test(test_http_values_of_one_report_fill_consecutive_seconds),
+        cmocka_unit_test(test_an_item_checks_only_its_own_uris),
+        cmocka_unit_test(test_a_process_does_not_trigger_again_for_twenty_minutes),
+        cmocka_unit_test(test_processes_trigger_individually_and_networks_per_instance),
+        cmocka_unit_test(test_causes_have_units_and_are_truncated_not_rounded),
+        cmocka_unit_test(test_every_name_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

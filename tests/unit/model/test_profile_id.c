@@ -1,4 +1,4 @@
-/* test_profile_id.c -- the names of profiles for clients. */
+/* test_profile_id.c -- the public ids of profiles. */
 #include "hearth/model/profile_id.h"
 
 #include "synth_profile.h"
@@ -26,7 +26,7 @@ static void assert_comes_back(int32_t writer_id, int64_t profile_no)
     assert_int_equal(got.profile_no, profile_no);
 }
 
-static void every_id_comes_back_and_is_a_uuid_of_version_8(void **state)
+static void every_id_is_restored_and_is_a_uuid_of_version_8(void **state)
 {
     (void)state;
     assert_comes_back(0, 0);
@@ -43,18 +43,18 @@ static void every_id_comes_back_and_is_a_uuid_of_version_8(void **state)
     }
 }
 
-static void the_bits_stand_where_the_header_says(void **state)
+static void the_bits_are_where_the_header_says(void **state)
 {
     (void)state;
     char text[HEARTH_PROFILE_ID_TEXT + 1];
     hearth_profile_id_format((struct hearth_profile_id){0x12345678, 0x0abc123456789def}, text);
-    /* 0abc; 123 behind the version; 10, 456789def and 26 zero bits */
+    /* 0abc; 123 after the version; 10, 456789def and 26 zero bits */
     assert_string_equal(text, "12345678-0abc-8123-9159-e277bc000000");
     hearth_profile_id_format((struct hearth_profile_id){1, 1}, text);
     assert_string_equal(text, "00000001-0000-8000-8000-000004000000");
 }
 
-static void capital_digits_are_the_same_id(void **state)
+static void capital_digits_mean_the_same_id(void **state)
 {
     (void)state;
     struct hearth_profile_id got;
@@ -64,7 +64,7 @@ static void capital_digits_are_the_same_id(void **state)
     assert_int_equal(got.profile_no, 0x0abc123456789def);
 }
 
-static void uuids_of_others_are_nobodys(void **state)
+static void foreign_uuids_identify_no_profile(void **state)
 {
     (void)state;
     static const char *const foreign[] = {
@@ -72,7 +72,7 @@ static void uuids_of_others_are_nobodys(void **state)
         "00000001-0000-7000-8000-000004000000", /* version 7 */
         "00000001-0000-8000-c000-000004000000", /* another variant */
         "00000001-0000-8000-0000-000004000000",
-        "00000001-0000-8000-8000-000004000001", /* more bits than we have */
+        "00000001-0000-8000-8000-000004000001", /* non-zero padding */
         "ffffffff-ffff-ffff-ffff-ffffffffffff",
         "00000000-0000-0000-0000-000000000000",
     };
@@ -84,7 +84,7 @@ static void uuids_of_others_are_nobodys(void **state)
     }
 }
 
-static void what_is_no_uuid_is_refused(void **state)
+static void other_texts_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -115,11 +115,11 @@ static void what_is_no_uuid_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_id_comes_back_and_is_a_uuid_of_version_8),
-        cmocka_unit_test(the_bits_stand_where_the_header_says),
-        cmocka_unit_test(capital_digits_are_the_same_id),
-        cmocka_unit_test(uuids_of_others_are_nobodys),
-        cmocka_unit_test(what_is_no_uuid_is_refused),
+        cmocka_unit_test(every_id_is_restored_and_is_a_uuid_of_version_8),
+        cmocka_unit_test(the_bits_are_where_the_header_says),
+        cmocka_unit_test(capital_digits_mean_the_same_id),
+        cmocka_unit_test(foreign_uuids_identify_no_profile),
+        cmocka_unit_test(other_texts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static bool is_gauge(const char *sample_type)
     return hearth_profile_type_is_gauge(&type);
 }
 
-static void tells_gauges_from_sums(void **state)
+static void distinguishes_gauges_from_sums(void **state)
 {
     (void)state;
     const char *gauges[] = {"inuse_space", "inuse_objects", "inuse-space",    "goroutine",
@@ -124,7 +124,7 @@ int main(void)
         cmocka_unit_test(refuses_any_other_number_of_parts),
         cmocka_unit_test(formats_what_it_parses),
         cmocka_unit_test(replaces_colons_and_control_bytes),
-        cmocka_unit_test(tells_gauges_from_sums),
+        cmocka_unit_test(distinguishes_gauges_from_sums),
     };
     return cmocka_run_group_tests_name("profile_type", tests, NULL, NULL);
 }
