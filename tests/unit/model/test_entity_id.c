@@ -1,4 +1,4 @@
-/* test_entity_id.c -- ids as SkyWalking's own published test data has them. */
+/* test_entity_id.c -- ids of SkyWalking's own published test data. */
 #include "hearth/model/entity_id.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static void expect_process(const char *service, const char *instance, const char
     assert_string_equal(hash.text, id);
 }
 
-static void services_and_instances_are_their_names_in_base64(void **state)
+static void ids_of_services_and_instances_are_their_names_in_base64(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -29,7 +29,7 @@ static void services_and_instances_are_their_names_in_base64(void **state)
     hearth_arena_release(&arena);
 }
 
-static void processes_are_hashes_of_name_and_instance(void **state)
+static void ids_of_processes_are_hashes_of_name_and_instance(void **state)
 {
     (void)state;
     expect_process("service", "test-instance", "service",
@@ -42,7 +42,7 @@ static void processes_are_hashes_of_name_and_instance(void **state)
                    "3f84517a2b0f75e4b91f6fd23b020aa6f9b2cdae0a3d075ff7ee230000ee468d");
 }
 
-static void a_schedule_is_a_hash_of_task_process_and_start(void **state)
+static void ids_of_schedules_are_hashes_of_task_process_and_start(void **state)
 {
     (void)state;
     struct hearth_entity_hash hash;
@@ -54,7 +54,7 @@ static void a_schedule_is_a_hash_of_task_process_and_start(void **state)
                         "0dd6b2a332fec0ca7d89a7c64ae3d33c335c484ae78658989185ebe286c2b6e6");
 }
 
-static void blank_names_have_a_name_of_their_own(void **state)
+static void blank_names_are_replaced(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -72,7 +72,7 @@ static void blank_names_have_a_name_of_their_own(void **state)
     hearth_arena_release(&arena);
 }
 
-static void without_memory_there_is_no_text(void **state)
+static void refused_memory_gives_no_text(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -86,11 +86,11 @@ static void without_memory_there_is_no_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(services_and_instances_are_their_names_in_base64),
-        cmocka_unit_test(processes_are_hashes_of_name_and_instance),
-        cmocka_unit_test(a_schedule_is_a_hash_of_task_process_and_start),
-        cmocka_unit_test(blank_names_have_a_name_of_their_own),
-        cmocka_unit_test(without_memory_there_is_no_text),
+        cmocka_unit_test(ids_of_services_and_instances_are_their_names_in_base64),
+        cmocka_unit_test(ids_of_processes_are_hashes_of_name_and_instance),
+        cmocka_unit_test(ids_of_schedules_are_hashes_of_task_process_and_start),
+        cmocka_unit_test(blank_names_are_replaced),
+        cmocka_unit_test(refused_memory_gives_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * test_flame_diff.c -- small trees by hand, and random ones against a naive model: pointer nodes with
- * two values, recursion, a sorted list of totals.
+ * test_flame_diff.c -- small trees by hand, and random ones against a naive model: pointer nodes
+ * with two values, recursion, a sorted list of totals.
  */
 #include "hearth/base/mem.h"
 #include "hearth/model/flame_diff.h"
@@ -35,7 +35,7 @@ static void make(struct fixture *left, struct fixture *right, int64_t max_nodes,
                      HEARTH_OK);
 }
 
-/* Of a side; a NULL text ends the list. */
+/* A stack of one side; a NULL text ends the list. */
 struct stack {
     const char *text;
     int64_t value;
@@ -62,7 +62,7 @@ static void assert_diff(const struct stack *left, const struct stack *right, int
     seal(&r);
     make(&l, &r, max_nodes, &arena, &diff);
     int64_t l_total = l.tree.nodes[0].total, r_total = r.tree.nodes[0].total;
-    fixture_release(&l); /* the answer does not borrow from the trees */
+    fixture_release(&l); /* the result does not borrow from the trees */
     fixture_release(&r);
     print_diff(&diff, &text);
     hearth_buf_byte(&text, 0);
@@ -74,14 +74,14 @@ static void assert_diff(const struct stack *left, const struct stack *right, int
     hearth_arena_release(&arena);
 }
 
-static void nothing_on_either_side_is_a_box_of_zeros(void **state)
+static void two_empty_sides_make_a_box_of_zeros(void **state)
 {
     (void)state;
     assert_diff((const struct stack[]){{NULL, 0}}, (const struct stack[]){{NULL, 0}}, 10,
                 "0,0,0,0,0,0,total\n");
 }
 
-static void what_one_side_lacks_is_zero(void **state)
+static void nodes_missing_on_one_side_are_zero(void **state)
 {
     (void)state;
     const struct stack left[] = {{"a;b", 3}, {"c", 2}, {NULL, 0}};
@@ -92,7 +92,7 @@ static void what_one_side_lacks_is_zero(void **state)
                 "0,3,3,0,0,0,b|0,0,0,0,5,5,d\n");
 }
 
-static void one_side_alone_keeps_its_shape(void **state)
+static void a_single_side_keeps_its_shape(void **state)
 {
     (void)state;
     const struct stack left[] = {{NULL, 0}};
@@ -103,7 +103,7 @@ static void one_side_alone_keeps_its_shape(void **state)
                 "0,0,0,1,2,2,x|0,0,0,0,4,4,y\n");
 }
 
-/* Level 2 on the left begins behind a's self and continues below b; on the right a has more self. */
+/* Level 2 on the left begins after a's self and continues below b; on the right a has more self. */
 static void offsets_of_the_sides_are_independent(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void offsets_of_the_sides_are_independent(void **state)
                 "1,10,10,7,0,0,x|0,100,100,20,3,3,x\n");
 }
 
-/* Five nodes, two stay: the bound is the second largest of max(left, right) = 8 8 5 4 1. */
+/* Five nodes, two are kept: the bound is the second largest of max(left, right) = 8 8 5 4 1. */
 static void the_larger_side_decides_what_is_folded(void **state)
 {
     (void)state;
@@ -136,7 +136,9 @@ static void ties_at_the_bound_stay(void **state)
                 "0,5,5,0,0,0,a|0,0,0,0,5,5,c|0,0,0,0,5,5,d|0,1,1,0,2,2,other\n");
 }
 
-/* Without any cut, with what is below it, and from both sides into one box behind all names. */
+/*
+ * Even without truncation, with all nodes below, and from both sides into one box after all names.
+ */
 static void a_frame_named_other_is_folded(void **state)
 {
     (void)state;
@@ -401,9 +403,9 @@ static void random_trees_agree_with_the_naive_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_on_either_side_is_a_box_of_zeros),
-        cmocka_unit_test(what_one_side_lacks_is_zero),
-        cmocka_unit_test(one_side_alone_keeps_its_shape),
+        cmocka_unit_test(two_empty_sides_make_a_box_of_zeros),
+        cmocka_unit_test(nodes_missing_on_one_side_are_zero),
+        cmocka_unit_test(a_single_side_keeps_its_shape),
         cmocka_unit_test(offsets_of_the_sides_are_independent),
         cmocka_unit_test(the_larger_side_decides_what_is_folded),
         cmocka_unit_test(ties_at_the_bound_stay),

@@ -12,7 +12,7 @@
 static struct hearth_str g_names[] = {
     {"total", 5}, {"main", 4}, {"par\033se", 6}, {"render", 6}, {"a name that is cut", 18}};
 
-/* main has 100 of its own, parse 300, render 800 with a child of 2 and one of 600. */
+/* main has a self of 100, parse 300, render 800 with children of 2 and 600. */
 static int64_t g_total[] = {0, 1200, 0, 0};
 static int64_t g_main[] = {0, 1200, 100, 1};
 static int64_t g_below[] = {100, 300, 300, 2, 0, 800, 198, 3};
@@ -53,7 +53,7 @@ static void assert_text(double min_percent, const char *option, const char *want
     hearth_arena_release(&arena);
 }
 
-static void a_tree_forks_where_paths_part(void **state)
+static void a_tree_forks_where_paths_divide(void **state)
 {
     (void)state;
     assert_text(0, NULL,
@@ -65,7 +65,7 @@ static void a_tree_forks_where_paths_part(void **state)
                 "    600 ns  50.00% ████████           └ a name …\n");
 }
 
-static void what_is_small_is_left_out_and_counted(void **state)
+static void small_nodes_are_omitted_and_counted(void **state)
 {
     (void)state;
     assert_text(30, "--min-percent",
@@ -115,8 +115,8 @@ static void refused_memory_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tree_forks_where_paths_part),
-        cmocka_unit_test(what_is_small_is_left_out_and_counted),
+        cmocka_unit_test(a_tree_forks_where_paths_divide),
+        cmocka_unit_test(small_nodes_are_omitted_and_counted),
         cmocka_unit_test(broken_graphs_are_refused),
         cmocka_unit_test(refused_memory_is_reported),
     };

@@ -1,4 +1,4 @@
-/* test_go_stacks.c -- generic names, and cut stacks joined to the ones that have their roots. */
+/* test_go_stacks.c -- generic names, and cut stacks joined to stacks with their roots. */
 #include "hearth/base/mem.h"
 #include "hearth/model/go_stacks.h"
 
@@ -29,7 +29,7 @@ static void assert_short(const char *name, const char *expected)
     assert_string_equal(out, expected);
 }
 
-static void shapes_become_three_dots(void **state)
+static void type_shapes_become_three_dots(void **state)
 {
     (void)state;
     assert_short("slices.Sort[go.shape.int]", "slices.Sort[...]");
@@ -37,7 +37,7 @@ static void shapes_become_three_dots(void **state)
     assert_short("[go.shape.int]", "[...]");
 }
 
-static void everything_between_the_first_shape_and_the_last_bracket_goes(void **state)
+static void everything_between_the_first_shape_and_the_last_bracket_is_removed(void **state)
 {
     (void)state;
     assert_short("a.F[go.shape.[]uint8].func1", "a.F[...].func1");
@@ -46,7 +46,7 @@ static void everything_between_the_first_shape_and_the_last_bracket_goes(void **
     assert_short("a[go.shapes]b[go.shape.x]c", "a[go.shapes]b[...]c");
 }
 
-static void other_names_stay(void **state)
+static void other_names_are_unchanged(void **state)
 {
     (void)state;
     static const char *const names[] = {"",
@@ -88,8 +88,8 @@ static void only_cpu_and_heap_profiles_are_cut(void **state)
 /* ---- stacks ---- */
 
 /*
- * A stack: frames by text, root first. "a..p" is each letter from a to p, anything else a frame, and frames
- * are separated by blanks. cut: the runtime may have cut it.
+ * A stack: frames by text, root first. "a..p" is each letter from a to p, anything else a frame,
+ * and frames are separated by blanks. cut: the runtime may have cut it.
  */
 struct stack {
     const char *text;
@@ -194,7 +194,7 @@ static void print_stacks(struct fixture *f, struct hearth_buf *out)
     }
 }
 
-/* The same whatever the order in which the stacks came. No node is left without a value below. */
+/* The result is independent of the order of the stacks. No node is left without a value below. */
 static void assert_joined(const struct stack *stacks, size_t n, size_t n_joined,
                           const char *expected)
 {
@@ -226,17 +226,18 @@ static void assert_joined(const struct stack *stacks, size_t n, size_t n_joined,
         assert_joined(stacks, HEARTH_ARRAY_LEN(stacks), (n_joined), (expected)); \
     } while (0)
 
-static void a_cut_stack_goes_below_what_another_has_above_its_first_frames(void **state)
+static void
+a_cut_stack_is_joined_below_the_frames_that_another_has_above_its_first_frames(void **state)
 {
     (void)state;
     ASSERT_JOINED(1, "MNabcdefghijklmnop 2\nMNabcdefghijklmnopxy 3\n", {"M N a..p", 2, false},
                   {"a..p x y", 3, true});
-    /* Its own frames may differ from there on, and be there already. */
+    /* Its further frames may differ, or be present already. */
     ASSERT_JOINED(1, "Mabcdefghijklmnopq 2\nMabcdefghijklmnopx 12\n", {"M a..p q", 2, false},
                   {"a..p x", 3, true}, {"M a..p x", 4, false}, {"a..p x", 5, true});
 }
 
-static void fewer_frames_in_common_are_not_enough(void **state)
+static void fewer_common_frames_do_not_join_stacks(void **state)
 {
     (void)state;
     ASSERT_JOINED(0, "MNabcdefghijklmno 2\nabcdefghijklmnopx 3\n", {"M N a..o", 2, false},
@@ -245,7 +246,7 @@ static void fewer_frames_in_common_are_not_enough(void **state)
                   {"a..o", 3, true});
 }
 
-static void stacks_that_are_not_cut_stay(void **state)
+static void complete_stacks_are_not_moved(void **state)
 {
     (void)state;
     ASSERT_JOINED(0, "Mabcdefghijklmnop 2\nabcdefghijklmnopx 3\n", {"M a..p", 2, false},
@@ -254,12 +255,12 @@ static void stacks_that_are_not_cut_stay(void **state)
                   {"M a..p", 2, false}, {"a..p x", 3, true}, {"a..p x", 4, false});
 }
 
-static void of_several_places_the_one_with_most_values_is_taken(void **state)
+static void the_place_with_the_largest_value_is_chosen(void **state)
 {
     (void)state;
     ASSERT_JOINED(1, "Mabcdefghijklmnop 5\nMabcdefghijklmnopx 3\nNabcdefghijklmnop 2\n",
                   {"M a..p", 5, false}, {"N a..p", 2, false}, {"a..p x", 3, true});
-    /* Of equal ones the one with fewer frames above, then the first by name. */
+    /* Of equal places, the one with fewer frames above is chosen, then the first by name. */
     ASSERT_JOINED(1, "MNabcdefghijklmnop 5\nZabcdefghijklmnop 5\nZabcdefghijklmnopx 3\n",
                   {"M N a..p", 5, false}, {"Z a..p", 5, false}, {"a..p x", 3, true});
     ASSERT_JOINED(1, "YZabcdefghijklmnop 5\nYZabcdefghijklmnopx 3\nZAabcdefghijklmnop 5\n",
@@ -277,16 +278,16 @@ static void chains_of_cut_stacks_are_followed(void **state)
 static void a_stack_is_never_put_below_itself(void **state)
 {
     (void)state;
-    /* Recursion that nothing shows the root of. */
+    /* Recursion whose root is in no stack. */
     ASSERT_JOINED(0, "aaaaaaaaaaaaaaaaaaaa 1\n",
                   {"a a a a a a a a a a a a a a a a a a a a", 1, true});
-    /* Two that would each be below the other. */
+    /* Two stacks that would each be below the other. */
     ASSERT_JOINED(0, "12345678123456781abcdefghijklmnop 2\nabcdefghijklmnop12345678123456781 1\n",
                   {"1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1 a..p", 2, true},
                   {"a..p 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8 1", 1, true});
 }
 
-static void recursion_gets_no_more_frames_than_it_must(void **state)
+static void recursion_adds_only_the_necessary_frames(void **state)
 {
     (void)state;
     ASSERT_JOINED(1, "Maaaaaaaaaaaaaaaaaaa 1\nMaaaaaaaaaaaaaaaax 2\n",
@@ -294,7 +295,7 @@ static void recursion_gets_no_more_frames_than_it_must(void **state)
                   {"a a a a a a a a a a a a a a a a x", 2, true});
 }
 
-static void nothing_cut_changes_nothing(void **state)
+static void a_tree_without_cut_stacks_is_unchanged(void **state)
 {
     (void)state;
     struct fixture f;
@@ -328,18 +329,19 @@ static void refused_memory_is_an_error_at_every_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_become_three_dots),
-        cmocka_unit_test(everything_between_the_first_shape_and_the_last_bracket_goes),
-        cmocka_unit_test(other_names_stay),
+        cmocka_unit_test(type_shapes_become_three_dots),
+        cmocka_unit_test(everything_between_the_first_shape_and_the_last_bracket_is_removed),
+        cmocka_unit_test(other_names_are_unchanged),
         cmocka_unit_test(only_cpu_and_heap_profiles_are_cut),
-        cmocka_unit_test(a_cut_stack_goes_below_what_another_has_above_its_first_frames),
-        cmocka_unit_test(fewer_frames_in_common_are_not_enough),
-        cmocka_unit_test(stacks_that_are_not_cut_stay),
-        cmocka_unit_test(of_several_places_the_one_with_most_values_is_taken),
+        cmocka_unit_test(
+            a_cut_stack_is_joined_below_the_frames_that_another_has_above_its_first_frames),
+        cmocka_unit_test(fewer_common_frames_do_not_join_stacks),
+        cmocka_unit_test(complete_stacks_are_not_moved),
+        cmocka_unit_test(the_place_with_the_largest_value_is_chosen),
         cmocka_unit_test(chains_of_cut_stacks_are_followed),
         cmocka_unit_test(a_stack_is_never_put_below_itself),
-        cmocka_unit_test(recursion_gets_no_more_frames_than_it_must),
-        cmocka_unit_test(nothing_cut_changes_nothing),
+        cmocka_unit_test(recursion_adds_only_the_necessary_frames),
+        cmocka_unit_test(a_tree_without_cut_stacks_is_unchanged),
         cmocka_unit_test(refused_memory_is_an_error_at_every_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

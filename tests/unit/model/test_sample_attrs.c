@@ -108,7 +108,7 @@ static void reads_trace_ids_of_up_to_32_digits(void **state)
     assert_true(a.trace_id_hi == 0 && a.trace_id_lo == UINT64_MAX - 1);
 }
 
-static void an_ordinary_label_leaves_the_attributes_empty(void **state)
+static void an_ordinary_label_sets_no_attribute(void **state)
 {
     (void)state;
     struct hearth_sample_attrs a = set("region", "eu", 0);
@@ -178,7 +178,7 @@ static struct hearth_str encode(const struct hearth_attr_sample *samples, size_t
     return bytes;
 }
 
-/* The same by column, whatever of it is wanted; samples: what the bytes are decoded to. */
+/* Reading by column gives the same, whatever is requested; samples: the decoded bytes. */
 static void columns_agree(struct hearth_str bytes, const struct hearth_attr_sample *samples,
                           size_t n, uint32_t n_types, uint32_t attrs, bool stacks)
 {
@@ -223,7 +223,7 @@ static void columns_agree(struct hearth_str bytes, const struct hearth_attr_samp
     hearth_arena_release(&arena);
 }
 
-static void what_is_decoded_is_what_was_encoded(void **state)
+static void decoding_restores_the_encoded_samples(void **state)
 {
     (void)state;
     uint64_t rng = 5;
@@ -253,7 +253,7 @@ static void what_is_decoded_is_what_was_encoded(void **state)
     }
 }
 
-static void no_samples_are_no_bytes(void **state)
+static void no_samples_take_no_bytes(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -270,7 +270,7 @@ static void no_samples_are_no_bytes(void **state)
     hearth_arena_release(&arena);
 }
 
-static void a_span_costs_few_bytes_and_stands_in_them_big_endian(void **state)
+static void a_span_takes_few_bytes_and_its_id_is_big_endian(void **state)
 {
     (void)state;
     enum {
@@ -306,7 +306,7 @@ static enum hearth_status decode_copy(struct hearth_str bytes)
     enum hearth_status status =
         hearth_sample_attrs_decode(hearth_str_n(copy, bytes.n), &arena, &got, &n, &n_types, &err);
     if (status == HEARTH_OK) {
-        uint64_t sum = 0; /* touch everything */
+        uint64_t sum = 0; /* read everything */
         for (size_t i = 0; i < n; i++) {
             sum += got[i].stack_id + (n_types > 0 ? (uint64_t)got[i].values[n_types - 1] : 0);
             sum +=
@@ -321,7 +321,7 @@ static enum hearth_status decode_copy(struct hearth_str bytes)
     assert_true(by_column == HEARTH_OK || by_column == HEARTH_CORRUPT);
     bool is_last = false;
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
-        is_last = is_last || got[i].stack_id == UINT32_MAX; /* no stack has it */
+        is_last = is_last || got[i].stack_id == UINT32_MAX; /* the one id that no stack has */
     }
     if (status == HEARTH_OK && n_types > 0 && !is_last) {
         columns_agree(hearth_str_n(copy, bytes.n), got, n, n_types, UINT32_MAX, true);
@@ -422,10 +422,10 @@ int main(void)
         cmocka_unit_test(knows_every_spelling_of_a_key),
         cmocka_unit_test(reads_ids_in_the_forms_that_clients_send),
         cmocka_unit_test(reads_trace_ids_of_up_to_32_digits),
-        cmocka_unit_test(an_ordinary_label_leaves_the_attributes_empty),
-        cmocka_unit_test(what_is_decoded_is_what_was_encoded),
-        cmocka_unit_test(no_samples_are_no_bytes),
-        cmocka_unit_test(a_span_costs_few_bytes_and_stands_in_them_big_endian),
+        cmocka_unit_test(an_ordinary_label_sets_no_attribute),
+        cmocka_unit_test(decoding_restores_the_encoded_samples),
+        cmocka_unit_test(no_samples_take_no_bytes),
+        cmocka_unit_test(a_span_takes_few_bytes_and_its_id_is_big_endian),
         cmocka_unit_test(damaged_bytes_are_corrupt),
         cmocka_unit_test(refused_memory_is_reported_without_a_leak),
     };

@@ -1,4 +1,4 @@
-/* test_segment.c -- stored rows come back byte for byte; damaged segments are refused. */
+/* test_segment.c -- stored rows are restored byte for byte; damaged segments are refused. */
 #include "hearth/model/columns.h"
 #include "hearth/model/segment.h"
 
@@ -78,13 +78,13 @@ static struct hearth_str draw_bytes(uint64_t *rng, uint32_t most, struct hearth_
     return hearth_str_n(p, n);
 }
 
-/* A value of any size and sign; mostly one that it had before. */
+/* A value of any size and sign; mostly one of those returned before. */
 static int64_t draw_number(uint64_t *rng, int64_t usual)
 {
     return synth_below(rng, 3) > 0 ? usual : (int64_t)synth_next(rng) >> synth_below(rng, 64);
 }
 
-static void rows_of_any_content_come_back(void **state)
+static void rows_of_any_content_are_restored(void **state)
 {
     (void)state;
     uint64_t rng = 21;
@@ -128,7 +128,7 @@ static void rows_of_any_content_come_back(void **state)
     hearth_arena_release(&arena);
 }
 
-static void the_ends_of_the_numbers_come_back(void **state)
+static void the_smallest_and_largest_numbers_are_restored(void **state)
 {
     (void)state;
     const int64_t totals[] = {INT64_MAX, INT64_MIN};
@@ -154,7 +154,7 @@ static void the_ends_of_the_numbers_come_back(void **state)
     assert_round_trip(rows, 3);
 }
 
-/* Rows as they usually are: two columns, the second a multiple of the first. */
+/* Typical rows: two columns, the second a multiple of the first. */
 static size_t usual_rows(struct hearth_stored_row *rows, size_t n, struct hearth_arena *arena)
 {
     uint64_t rng = 5;
@@ -189,7 +189,7 @@ static size_t usual_rows(struct hearth_stored_row *rows, size_t n, struct hearth
     return n_payload;
 }
 
-static void what_all_rows_share_costs_a_few_bytes(void **state)
+static void values_shared_by_all_rows_take_few_bytes(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -205,7 +205,7 @@ static void what_all_rows_share_costs_a_few_bytes(void **state)
     hearth_arena_release(&arena);
 }
 
-static void every_cut_and_every_flipped_byte_is_survived(void **state)
+static void truncated_and_changed_bytes_do_no_harm(void **state)
 {
     (void)state;
     struct hearth_arena arena, got_arena;
@@ -239,7 +239,7 @@ static void every_cut_and_every_flipped_byte_is_survived(void **state)
     hearth_arena_release(&got_arena);
 }
 
-static void few_bytes_that_claim_many_rows_or_columns_are_refused_for_little_memory(void **state)
+static void few_bytes_that_claim_many_rows_or_columns_are_refused_without_much_memory(void **state)
 {
     (void)state;
     static const struct hearth_str bad[] = {
@@ -282,11 +282,11 @@ static void refused_memory_leaves_the_buffer_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_any_content_come_back),
-        cmocka_unit_test(the_ends_of_the_numbers_come_back),
-        cmocka_unit_test(what_all_rows_share_costs_a_few_bytes),
-        cmocka_unit_test(every_cut_and_every_flipped_byte_is_survived),
-        cmocka_unit_test(few_bytes_that_claim_many_rows_or_columns_are_refused_for_little_memory),
+        cmocka_unit_test(rows_of_any_content_are_restored),
+        cmocka_unit_test(the_smallest_and_largest_numbers_are_restored),
+        cmocka_unit_test(values_shared_by_all_rows_take_few_bytes),
+        cmocka_unit_test(truncated_and_changed_bytes_do_no_harm),
+        cmocka_unit_test(few_bytes_that_claim_many_rows_or_columns_are_refused_without_much_memory),
         cmocka_unit_test(refused_memory_leaves_the_buffer_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* test_snapshot_trees.c -- thread snapshots become trees with durations; the published cases; as stored and back. */
+/*
+ * test_snapshot_trees.c -- thread snapshots: trees with durations, the published cases, stored
+ * bytes.
+ */
 #include "hearth/model/snapshot_trees.h"
 
 #include <inttypes.h>
@@ -137,7 +140,7 @@ static void test_time_between_two_dumps_belongs_to_the_frames_that_both_have(voi
     assert_int_equal(trees.n_found, 4);
 }
 
-static void test_real_times_count_and_not_the_period(void **state)
+static void test_durations_are_real_times_not_periods(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -149,25 +152,25 @@ static void test_real_times_count_and_not_the_period(void **state)
     struct hearth_snapshot_query query = {0, INT64_MIN, INT64_MAX};
     struct hearth_snapshot_trees trees = make(snapshots, 4, &query, 1, 0);
     assert_string_equal(text_of(&trees), "A 4 17:17\n");
-    assert_int_equal(trees.n_found, 5); /* number 3 is missing, and was counted */
+    assert_int_equal(trees.n_found, 5); /* number 3 is missing, but counted */
 }
 
-static void test_equal_numbers_of_two_segments_are_two_snapshots(void **state)
+static void test_equal_numbers_in_two_segments_are_two_snapshots(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
         snapshot(0, 0, 0, "A-B"),  snapshot(0, 1, 10, "A-B"), snapshot(1, 0, 3, "A-C"),
-        snapshot(1, 1, 15, "A-C"), snapshot(1, 1, 99, "Z"), /* sent twice: the first stays */
+        snapshot(1, 1, 15, "A-C"), snapshot(1, 1, 99, "Z"), /* sent twice: the first one is kept */
     };
     struct hearth_snapshot_query queries[] = {{0, 0, 100}, {1, 0, 100}, {2, 0, 100}};
     struct hearth_snapshot_trees trees = make(snapshots, 5, queries, 3, 0);
     assert_string_equal(text_of(&trees), "A 4 22:0\n"
                                          "A/B 2 10:10\n"
                                          "A/C 2 12:12\n");
-    assert_int_equal(trees.trees[0].nodes[1].duration_ms, 12); /* the longest child first */
+    assert_int_equal(trees.trees[0].nodes[1].duration_ms, 12); /* children are sorted by duration */
 }
 
-static void test_a_clock_set_back_and_snapshots_without_frames(void **state)
+static void test_a_clock_set_back_and_snapshots_without_frames_are_tolerated(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -182,7 +185,7 @@ static void test_a_clock_set_back_and_snapshots_without_frames(void **state)
     assert_int_equal(trees.n_found, INT64_C(1) << 31);
 }
 
-static void test_nothing_in_the_range_is_no_tree(void **state)
+static void test_an_empty_range_has_no_tree(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(0, 0, 50, "A")};
@@ -194,7 +197,7 @@ static void test_nothing_in_the_range_is_no_tree(void **state)
     assert_int_equal(trees.n_trees, 0);
 }
 
-static void test_many_siblings_come_in_order(void **state)
+static void test_many_siblings_are_sorted(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[300];
@@ -259,7 +262,7 @@ static void check_case(struct published *it, int number)
     *it = (struct published){0};
 }
 
-/* Scalars are texts: 20:20 is no number in base 60. Four columns per level below "expected". */
+/* Scalars are texts: 20:20 is not a number in base 60. Four columns per level below "expected". */
 static void read_line(struct published *to, struct hearth_str line)
 {
     size_t indent = 0;
@@ -297,7 +300,7 @@ static void read_line(struct published *to, struct hearth_str line)
     }
 }
 
-static void test_the_published_cases(void **state)
+static void test_the_published_cases_are_reproduced(void **state)
 {
     (void)state;
     const char *path = HEARTH_SHARED_DATA "/skywalking/thread-snapshot-analysis-cases.yml";
@@ -323,9 +326,9 @@ static void test_the_published_cases(void **state)
     assert_int_equal(n_cases, 9);
 }
 
-/* ---- as stored ---- */
+/* ---- stored bytes ---- */
 
-static void test_what_is_stored_comes_back(void **state)
+static void test_stored_snapshots_are_restored(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {
@@ -360,7 +363,7 @@ static void test_what_is_stored_comes_back(void **state)
     hearth_buf_release(&packed);
 }
 
-static void test_which_snapshots_were_cut_comes_back_and_is_counted(void **state)
+static void test_cut_snapshots_are_restored_and_counted(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A-B"), snapshot(7, 1, 20, "A-B"),
@@ -381,7 +384,7 @@ static void test_which_snapshots_were_cut_comes_back_and_is_counted(void **state
             assert_int_equal(again[i].is_cut, mask >> i & 1);
         }
 
-        /* A query that sees the middle two. */
+        /* A query that selects the middle two. */
         const struct hearth_snapshot_query query = {7, 20, 30};
         struct hearth_snapshot_trees trees;
         assert_int_equal(
@@ -392,7 +395,7 @@ static void test_which_snapshots_were_cut_comes_back_and_is_counted(void **state
     }
 }
 
-static void test_marks_of_cut_snapshots_that_cannot_be_are_refused(void **state)
+static void test_impossible_marks_of_cut_snapshots_are_refused(void **state)
 {
     (void)state;
     struct hearth_snapshot snapshots[] = {snapshot(7, 0, 10, "A"), snapshot(7, 1, 20, "A")};
@@ -401,11 +404,11 @@ static void test_marks_of_cut_snapshots_that_cannot_be_are_refused(void **state)
         size_t n;
     } marks[] = {
         {"\0", 1},                    /* none */
-        {"\1\2", 2},                  /* of a third */
-        {"\2\1\0", 3},                /* the second, and one behind it */
-        {"\3\0\0\0", 4},              /* three of two */
-        {"\1", 1},       {"\2\0", 2}, /* cut off */
-        {"\1\0\0", 3},                /* something behind */
+        {"\1\2", 2},                  /* a third snapshot */
+        {"\2\1\0", 3},                /* the second, and one after it */
+        {"\3\0\0\0", 4},              /* three of two snapshots */
+        {"\1", 1},       {"\2\0", 2}, /* truncated */
+        {"\1\0\0", 3},                /* bytes left over */
     };
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(marks); i++) {
         struct hearth_buf packed;
@@ -423,7 +426,7 @@ static void test_marks_of_cut_snapshots_that_cannot_be_are_refused(void **state)
 
 /* ---- CPU profiles ---- */
 
-static void test_a_cpu_profile_is_one_tree_of_periods(void **state)
+static void test_a_cpu_profile_makes_one_tree_of_periods(void **state)
 {
     (void)state;
     struct hearth_str strings[] = {HEARTH_STR(""),   HEARTH_STR("main"), HEARTH_STR("work"),
@@ -468,22 +471,23 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_time_between_two_dumps_belongs_to_the_frames_that_both_have, make_arena,
             free_arena),
-        cmocka_unit_test_setup_teardown(test_real_times_count_and_not_the_period, make_arena,
+        cmocka_unit_test_setup_teardown(test_durations_are_real_times_not_periods, make_arena,
                                         free_arena),
-        cmocka_unit_test_setup_teardown(test_equal_numbers_of_two_segments_are_two_snapshots,
+        cmocka_unit_test_setup_teardown(test_equal_numbers_in_two_segments_are_two_snapshots,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_a_clock_set_back_and_snapshots_without_frames,
-                                        make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_nothing_in_the_range_is_no_tree, make_arena,
+        cmocka_unit_test_setup_teardown(
+            test_a_clock_set_back_and_snapshots_without_frames_are_tolerated, make_arena,
+            free_arena),
+        cmocka_unit_test_setup_teardown(test_an_empty_range_has_no_tree, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_many_siblings_are_sorted, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_the_published_cases_are_reproduced, make_arena,
                                         free_arena),
-        cmocka_unit_test_setup_teardown(test_many_siblings_come_in_order, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_the_published_cases, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_what_is_stored_comes_back, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_which_snapshots_were_cut_comes_back_and_is_counted,
+        cmocka_unit_test_setup_teardown(test_stored_snapshots_are_restored, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_cut_snapshots_are_restored_and_counted, make_arena,
+                                        free_arena),
+        cmocka_unit_test_setup_teardown(test_impossible_marks_of_cut_snapshots_are_refused,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_marks_of_cut_snapshots_that_cannot_be_are_refused,
-                                        make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_a_cpu_profile_is_one_tree_of_periods, make_arena,
+        cmocka_unit_test_setup_teardown(test_a_cpu_profile_makes_one_tree_of_periods, make_arena,
                                         free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

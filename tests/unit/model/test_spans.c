@@ -1,4 +1,4 @@
-/* test_spans.c -- spans as stored and back, ids in all their forms, segments that are one request. */
+/* test_spans.c -- spans: stored bytes, all forms of ids, segments of one request. */
 #include "hearth/model/spans.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static int free_arena(void **state)
     return 0;
 }
 
-/* ---- as stored ---- */
+/* ---- stored bytes ---- */
 
 static void assert_same_text(struct hearth_str a, struct hearth_str b)
 {
@@ -109,7 +109,7 @@ static void assert_round_trip(const struct hearth_span *spans, size_t n, int64_t
 
 #define MS INT64_C(1000000)
 
-static void test_a_segment_comes_back(void **state)
+static void test_a_segment_is_restored(void **state)
 {
     (void)state;
     struct hearth_span_ref ref = {.across_threads = true,
@@ -154,7 +154,7 @@ static void test_a_segment_comes_back(void **state)
     assert_round_trip(spans, 0, 0);
 }
 
-static void test_spans_of_eight_random_bytes_and_nanoseconds_come_back(void **state)
+static void test_spans_with_random_ids_and_nanoseconds_are_restored(void **state)
 {
     (void)state;
     struct hearth_span spans[] = {
@@ -174,7 +174,7 @@ static void test_spans_of_eight_random_bytes_and_nanoseconds_come_back(void **st
     assert_round_trip(spans, 2, INT64_MIN);
 }
 
-static void test_an_id_is_found_in_all_its_forms(void **state)
+static void test_all_forms_of_an_id_have_one_key(void **state)
 {
     (void)state;
     struct hearth_str lower = HEARTH_STR("0123456789abcdef00112233445566ff");
@@ -228,7 +228,7 @@ static void assert_requests(const struct hearth_request_segment *segments, size_
     assert_string_equal(text, want);
 }
 
-static void test_threads_of_threads_are_one_request(void **state)
+static void test_threads_started_by_threads_belong_to_one_request(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {segment("B", "A", true, false),
@@ -237,7 +237,7 @@ static void test_threads_of_threads_are_one_request(void **state)
     assert_requests(segments, 3, "ABC");
 }
 
-static void test_other_processes_and_unknown_parents_stay_apart(void **state)
+static void test_other_processes_and_unknown_parents_begin_requests(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -250,7 +250,7 @@ static void test_other_processes_and_unknown_parents_stay_apart(void **state)
     assert_requests(segments, 4, "D");
 }
 
-static void test_other_traces_and_instances_stay_apart(void **state)
+static void test_other_traces_and_instances_are_separate_requests(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -262,7 +262,7 @@ static void test_other_traces_and_instances_stay_apart(void **state)
     assert_requests(segments, 4, "A B C D");
 }
 
-static void test_a_circle_of_segments_is_a_request(void **state)
+static void test_a_circle_of_segments_is_one_request(void **state)
 {
     (void)state;
     struct hearth_request_segment segments[] = {
@@ -274,18 +274,18 @@ static void test_a_circle_of_segments_is_a_request(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_segment_comes_back, make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_spans_of_eight_random_bytes_and_nanoseconds_come_back,
+        cmocka_unit_test_setup_teardown(test_a_segment_is_restored, make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_spans_with_random_ids_and_nanoseconds_are_restored,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_an_id_is_found_in_all_its_forms, make_arena,
+        cmocka_unit_test_setup_teardown(test_all_forms_of_an_id_have_one_key, make_arena,
                                         free_arena),
-        cmocka_unit_test_setup_teardown(test_threads_of_threads_are_one_request, make_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(test_other_processes_and_unknown_parents_stay_apart,
+        cmocka_unit_test_setup_teardown(test_threads_started_by_threads_belong_to_one_request,
                                         make_arena, free_arena),
-        cmocka_unit_test_setup_teardown(test_other_traces_and_instances_stay_apart, make_arena,
-                                        free_arena),
-        cmocka_unit_test_setup_teardown(test_a_circle_of_segments_is_a_request, make_arena,
+        cmocka_unit_test_setup_teardown(test_other_processes_and_unknown_parents_begin_requests,
+                                        make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_other_traces_and_instances_are_separate_requests,
+                                        make_arena, free_arena),
+        cmocka_unit_test_setup_teardown(test_a_circle_of_segments_is_one_request, make_arena,
                                         free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

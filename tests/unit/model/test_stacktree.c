@@ -1,4 +1,4 @@
-/* test_stacktree.c -- the tree, its truncation, levels and bytes, by hand-computed examples. */
+/* test_stacktree.c -- the tree, its truncation, levels and bytes, by examples computed by hand. */
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
@@ -29,7 +29,7 @@ static void assert_graph(struct fixture *f, int64_t max_nodes, const char *want)
 
 /* ---- by hand ---- */
 
-static void empty_tree_is_one_box_of_nothing_and_zero_bytes(void **state)
+static void an_empty_tree_is_one_empty_box_and_zero_bytes(void **state)
 {
     (void)state;
     struct fixture f;
@@ -79,7 +79,7 @@ static void levels_start_after_the_self_of_the_parent(void **state)
     fixture_release(&f);
 }
 
-static void nameless_frames_have_an_empty_name_and_the_root_is_total_alone(void **state)
+static void nameless_frames_have_an_empty_name_and_only_the_root_is_named_total(void **state)
 {
     (void)state;
     struct fixture f;
@@ -93,7 +93,7 @@ static void nameless_frames_have_an_empty_name_and_the_root_is_total_alone(void 
     fixture_release(&f);
 }
 
-static void siblings_are_in_byte_order_and_other_is_last(void **state)
+static void siblings_are_sorted_by_byte_order_with_other_last(void **state)
 {
     (void)state;
     struct fixture f;
@@ -150,7 +150,7 @@ static void ties_at_the_bound_are_kept(void **state)
     fixture_release(&f);
 }
 
-static void max_self_counts_what_was_folded(void **state)
+static void max_self_includes_folded_nodes(void **state)
 {
     (void)state;
     struct fixture f;
@@ -202,7 +202,7 @@ static void tree_bytes_are_preorder_with_siblings_last_to_first(void **state)
     fixture_release(&f);
 }
 
-static void tree_bytes_respect_the_limit_of_the_answer(void **state)
+static void tree_bytes_respect_the_limit_of_the_buffer(void **state)
 {
     (void)state;
     struct fixture f;
@@ -245,7 +245,7 @@ static void a_recursive_function_counts_once_in_its_total(void **state)
     fixture_release(&f);
 }
 
-static void functions_come_by_self_then_total_then_name(void **state)
+static void functions_are_sorted_by_self_then_total_then_name(void **state)
 {
     (void)state;
     struct fixture f;
@@ -321,7 +321,7 @@ static void stacks_may_be_a_hundred_thousand_deep(void **state)
 
 /* ---- limits ---- */
 
-static void holds_the_byte_limit_of_its_arena(void **state)
+static void respects_the_byte_limit_of_its_arena(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -390,20 +390,20 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_tree_is_one_box_of_nothing_and_zero_bytes),
+        cmocka_unit_test(an_empty_tree_is_one_empty_box_and_zero_bytes),
         cmocka_unit_test(levels_start_after_the_self_of_the_parent),
-        cmocka_unit_test(nameless_frames_have_an_empty_name_and_the_root_is_total_alone),
-        cmocka_unit_test(siblings_are_in_byte_order_and_other_is_last),
+        cmocka_unit_test(nameless_frames_have_an_empty_name_and_only_the_root_is_named_total),
+        cmocka_unit_test(siblings_are_sorted_by_byte_order_with_other_last),
         cmocka_unit_test(a_frame_really_named_other_is_folded),
         cmocka_unit_test(ties_at_the_bound_are_kept),
-        cmocka_unit_test(max_self_counts_what_was_folded),
+        cmocka_unit_test(max_self_includes_folded_nodes),
         cmocka_unit_test(tree_bytes_are_preorder_with_siblings_last_to_first),
-        cmocka_unit_test(tree_bytes_respect_the_limit_of_the_answer),
+        cmocka_unit_test(tree_bytes_respect_the_limit_of_the_buffer),
         cmocka_unit_test(a_recursive_function_counts_once_in_its_total),
-        cmocka_unit_test(functions_come_by_self_then_total_then_name),
+        cmocka_unit_test(functions_are_sorted_by_self_then_total_then_name),
         cmocka_unit_test(refuses_sums_beyond_64_bits_and_negative_values),
         cmocka_unit_test(stacks_may_be_a_hundred_thousand_deep),
-        cmocka_unit_test(holds_the_byte_limit_of_its_arena),
+        cmocka_unit_test(respects_the_byte_limit_of_its_arena),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
     };
     return cmocka_run_group_tests_name("stacktree", tests, NULL, NULL);

@@ -1,4 +1,7 @@
-/* test_symbol_parts.c -- class, package, directory and library of functions: the table of the rules. */
+/*
+ * test_symbol_parts.c -- class, package, directory and library of functions: the table of the
+ * rules.
+ */
 #include "hearth/model/symbol_parts.h"
 
 #include "synth_profile.h"
@@ -118,7 +121,7 @@ static const struct {
     {"f", "/a/node_modules/b/node_modules/@scope/c/index.mjs", "", "@scope/c"},
     {"async Cart.add", "/app/cart.ts", "Cart", ""},
     {"Object.<anonymous>", "/app/index.js", "Object", ""},
-    /* nothing to tell */
+    /* unknown */
     {"", "", "", ""},
     {"0x4f0 [libc.so.6]", "", "", ""},
     {".", "", "", ""},
@@ -155,7 +158,7 @@ static void assert_directory(const char *file, const char *expected)
     assert_true(hearth_str_eq_c(got, expected));
 }
 
-static void directories_and_libraries_are_what_paths_say(void **state)
+static void directories_and_libraries_are_taken_from_paths(void **state)
 {
     (void)state;
     assert_directory("/usr/lib/a.c", "/usr/lib");
@@ -169,8 +172,8 @@ static void directories_and_libraries_are_what_paths_say(void **state)
     assert_true(hearth_str_eq_c(hearth_symbol_library(HEARTH_STR("")), ""));
 }
 
-/* Strangers' names: pieces of the grammar of all languages in any order, in blocks of exact size. */
-static void no_name_makes_it_read_or_write_out_of_bounds(void **state)
+/* Hostile names: parts of the grammars of all languages in any order, in blocks of exact size. */
+static void random_names_are_never_read_or_written_out_of_bounds(void **state)
 {
     (void)state;
     static const char *const pieces[] = {"a",
@@ -252,8 +255,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_name_has_the_parts_of_its_language),
-        cmocka_unit_test(directories_and_libraries_are_what_paths_say),
-        cmocka_unit_test(no_name_makes_it_read_or_write_out_of_bounds),
+        cmocka_unit_test(directories_and_libraries_are_taken_from_paths),
+        cmocka_unit_test(random_names_are_never_read_or_written_out_of_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void the_kernel_lies_above_the_program_that_called_it(void **state)
+static void kernel_frames_are_above_the_program_that_called_them(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk;
@@ -134,7 +134,7 @@ static void the_kernel_lies_above_the_program_that_called_it(void **state)
     assert_trees(f->forest, "main!:9 main:8(spin:5,read:3(sys_read!:3(vfs_read!:3)))");
 }
 
-static void equal_stacks_of_other_numbers_are_both_counted(void **state)
+static void equal_stacks_with_different_numbers_both_count(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk;
@@ -148,7 +148,7 @@ static void equal_stacks_of_other_numbers_are_both_counted(void **state)
     assert_trees(f->forest, "A:2(B:2)");
 }
 
-static void a_stack_that_comes_again_in_its_flush_counts_once(void **state)
+static void a_stack_repeated_in_its_flush_counts_once(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk;
@@ -161,7 +161,7 @@ static void a_stack_that_comes_again_in_its_flush_counts_once(void **state)
     assert_int_equal(f->notes.n_repeated, 1);
 }
 
-static void off_cpu_is_weighed_by_switches_or_by_time(void **state)
+static void off_cpu_trees_count_switches_or_time(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk;
@@ -179,12 +179,13 @@ static void off_cpu_is_weighed_by_switches_or_by_time(void **state)
     hearth_stack_forest_free(by_time);
 }
 
-static void on_cpu_has_no_time(void **state)
+static void on_cpu_stacks_have_no_duration(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk;
     assert_int_equal(add(f->on, "", "A", 1, 2, 999, &f->notes), HEARTH_OK);
-    assert_int_equal(add(f->on, "", "B", 2, 0, 999, &f->notes), HEARTH_OK); /* nothing counted */
+    assert_int_equal(add(f->on, "", "B", 2, 0, 999, &f->notes),
+                     HEARTH_OK); /* neither count nor duration */
     hearth_task_builder_chunk(f->on, &chunk);
     assert_int_equal(chunk.n_records, 1);
     assert_int_equal(f->notes.n_empty, 1);
@@ -235,7 +236,7 @@ static void deep_stacks_lose_their_leaf_end_and_long_symbols_their_head(void **s
     hearth_task_builder_free(b);
 }
 
-static void bytes_read_back_are_the_same_chunk(void **state)
+static void decoding_restores_the_encoded_chunk(void **state)
 {
     struct fixture *f = *state;
     struct hearth_task_chunk chunk, again;
@@ -253,7 +254,7 @@ static void bytes_read_back_are_the_same_chunk(void **state)
     assert_int_equal(bytes.n, second.n);
     assert_memory_equal(bytes.p, second.p, bytes.n);
     assert_true(hearth_hash128_eq(hearth_task_chunk_hash(&chunk), hearth_task_chunk_hash(&again)));
-    for (size_t n = 0; n < bytes.n; n++) { /* no part of it is a chunk */
+    for (size_t n = 0; n < bytes.n; n++) { /* no prefix of it is a chunk */
         assert_int_equal(
             hearth_task_chunk_decode(hearth_str_n(bytes.p, n), &f->arena, &again, &f->err),
             HEARTH_CORRUPT);
@@ -285,15 +286,15 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(the_kernel_lies_above_the_program_that_called_it),
-        TEST(equal_stacks_of_other_numbers_are_both_counted),
-        TEST(a_stack_that_comes_again_in_its_flush_counts_once),
-        TEST(off_cpu_is_weighed_by_switches_or_by_time),
-        TEST(on_cpu_has_no_time),
+        TEST(kernel_frames_are_above_the_program_that_called_them),
+        TEST(equal_stacks_with_different_numbers_both_count),
+        TEST(a_stack_repeated_in_its_flush_counts_once),
+        TEST(off_cpu_trees_count_switches_or_time),
+        TEST(on_cpu_stacks_have_no_duration),
         TEST(negative_values_are_refused),
         TEST(sums_beyond_64_bits_are_an_error),
         TEST(deep_stacks_lose_their_leaf_end_and_long_symbols_their_head),
-        TEST(bytes_read_back_are_the_same_chunk),
+        TEST(decoding_restores_the_encoded_chunk),
         TEST(a_hash_does_not_depend_on_the_order_of_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

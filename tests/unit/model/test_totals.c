@@ -1,4 +1,4 @@
-/* test_totals.c -- packed totals and sets of series come back as they were; damage is refused. */
+/* test_totals.c -- packed totals and sets of series are restored; damage is refused. */
 #include "hearth/model/block.h"
 
 #include "synth_profile.h"
@@ -56,7 +56,7 @@ static void assert_round_trip(const int64_t *ts, const int64_t *values, size_t n
     hearth_arena_release(&arena);
 }
 
-static void random_times_and_values_come_back(void **state)
+static void random_times_and_values_are_restored(void **state)
 {
     (void)state;
     uint64_t rng = 3;
@@ -79,7 +79,7 @@ static void random_times_and_values_come_back(void **state)
     }
 }
 
-static void the_ends_of_the_numbers_come_back(void **state)
+static void the_smallest_and_largest_numbers_are_restored(void **state)
 {
     (void)state;
     const int64_t ts[] = {INT64_MIN, INT64_MIN, -1, -1}, values[] = {INT64_MAX, 0, INT64_MAX, 1};
@@ -89,7 +89,7 @@ static void the_ends_of_the_numbers_come_back(void **state)
     assert_round_trip(late, most, 0, 1, 0);
 }
 
-static void what_has_no_packed_form_is_refused(void **state)
+static void times_and_values_without_a_packed_form_are_refused(void **state)
 {
     (void)state;
     struct hearth_arena arena;
@@ -147,12 +147,12 @@ static void damaged_totals_are_refused(void **state)
         {{"", 0}, {"\x01", 1}},
         {{"\x00", 1}, {"\x01", 1}},
         {{"\x01\x00\x02", 3}, {"\x01\x05", 2}},         /* scale of times 0 */
-        {{"\x02\x01\x02", 3}, {"\x01\x05\x05", 3}},     /* fewer times than said */
+        {{"\x02\x01\x02", 3}, {"\x01\x05\x05", 3}},     /* fewer times than declared */
         {{"\x01\x01\x02", 3}, {"\x01", 1}},             /* fewer values */
         {{"\x01\x01\x02\x00", 4}, {"\x01\x05", 2}},     /* more times */
         {{"\x01\x01\x02", 3}, {"\x01\x05\x05", 3}},     /* more values */
         {{"\x01\x01\x02", 3}, {"\x00\x05", 2}},         /* more values than none */
-        {{"\x02\x01\x02\x01", 4}, {"\x01\x05\x05", 3}}, /* going back */
+        {{"\x02\x01\x02\x01", 4}, {"\x01\x05\x05", 3}}, /* descending times */
         {{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01", 11}, {"\x00", 1}}, /* 2^64 - 1 of them */
         /* A time, and a value, beyond 64 bits. */
         {{"\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x04", 11}, {"\x01\x05", 2}},
@@ -173,7 +173,7 @@ static enum hearth_status refuse(void *context, int64_t ts_ns, int64_t value,
     return HEARTH_FAIL(err, HEARTH_CANCELLED, "enough");
 }
 
-static void the_visitor_ends_the_reading(void **state)
+static void the_visitor_can_end_the_reading(void **state)
 {
     (void)state;
     int n = 0;
@@ -185,7 +185,7 @@ static void the_visitor_ends_the_reading(void **state)
 
 /* ---- sets of series ---- */
 
-static void sets_of_series_come_back_and_know_whom_they_are_within(void **state)
+static void sets_of_series_are_restored_and_compared_with_other_sets(void **state)
 {
     (void)state;
     uint64_t rng = 9;
@@ -213,7 +213,7 @@ static void sets_of_series_come_back_and_know_whom_they_are_within(void **state)
         assert_int_equal(n_got, n);
         assert_true(n == 0 || memcmp(got, members, n * sizeof *got) == 0);
         assert_true(hearth_members_within(hearth_buf_view(&bytes), all, n_all));
-        if (n > 0) { /* one member that is not among them */
+        if (n > 0) { /* one member that is missing there */
             size_t missing = synth_below(&rng, (uint32_t)n);
             int32_t fewer[200];
             size_t n_fewer = 0;
@@ -257,13 +257,13 @@ static void damaged_sets_of_series_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_times_and_values_come_back),
-        cmocka_unit_test(the_ends_of_the_numbers_come_back),
-        cmocka_unit_test(what_has_no_packed_form_is_refused),
+        cmocka_unit_test(random_times_and_values_are_restored),
+        cmocka_unit_test(the_smallest_and_largest_numbers_are_restored),
+        cmocka_unit_test(times_and_values_without_a_packed_form_are_refused),
         cmocka_unit_test(has_the_documented_layout_and_is_small_at_a_steady_pace),
         cmocka_unit_test(damaged_totals_are_refused),
-        cmocka_unit_test(the_visitor_ends_the_reading),
-        cmocka_unit_test(sets_of_series_come_back_and_know_whom_they_are_within),
+        cmocka_unit_test(the_visitor_can_end_the_reading),
+        cmocka_unit_test(sets_of_series_are_restored_and_compared_with_other_sets),
         cmocka_unit_test(damaged_sets_of_series_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_trace_ids.c -- what texts and bytes of span and trace ids mean. */
+/* test_trace_ids.c -- texts and bytes of span and trace ids. */
 #include "hearth/model/trace_ids.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void decimal_ids_are_unsigned_64_bits(void **state)
     assert_int_equal(span("7", HEARTH_ID_HEX), 7);
 }
 
-static void other_texts_have_a_stable_id_of_their_own(void **state)
+static void other_texts_have_a_stable_hash_as_id(void **state)
 {
     (void)state;
     uint64_t id = span("9bd1a2e1.71.17321", HEARTH_ID_HEX);
@@ -52,7 +52,7 @@ static void other_texts_have_a_stable_id_of_their_own(void **state)
     assert_trace("9bd1a2e1.71.17321", HEARTH_ID_HEX, 0, id);
 }
 
-static void an_empty_text_and_zero_are_no_id(void **state)
+static void an_empty_text_and_zero_mean_no_id(void **state)
 {
     (void)state;
     uint64_t spans[HEARTH_SPAN_ID_MEANINGS];
@@ -68,17 +68,17 @@ static void an_empty_text_and_zero_are_no_id(void **state)
     }
 }
 
-static void traces_are_hexadecimal_of_any_length_to_32_or_decimal(void **state)
+static void trace_ids_are_decimal_or_up_to_32_hexadecimal_digits(void **state)
 {
     (void)state;
     assert_trace(HEX_TRACE, HEARTH_ID_HEX, 0x4bf92f3577b34da6, 0xa3ce929d0e0e4736);
     assert_trace(HEX_TRACE, HEARTH_ID_DECIMAL, 0x4bf92f3577b34da6, 0xa3ce929d0e0e4736);
     assert_trace("a3ce929d0e0e4736", HEARTH_ID_HEX, 0, 0xa3ce929d0e0e4736);
     assert_trace("11803532876627986230", HEARTH_ID_DECIMAL, 0, UINT64_C(11803532876627986230));
-    /* Hexadecimal in HEX, though every digit is a decimal one. */
+    /* Hexadecimal with HEX, even if every digit is decimal. */
     assert_trace("10", HEARTH_ID_HEX, 0, 0x10);
     assert_trace("10", HEARTH_ID_DECIMAL, 0, 10);
-    /* So is one of all 32 digits, wherever it stands. */
+    /* So is any text of 32 digits, with either spelling. */
     assert_trace("00000000000000001234567890123456", HEARTH_ID_DECIMAL, 0, 0x1234567890123456);
 }
 
@@ -97,7 +97,7 @@ static void bytes_are_big_endian_and_of_the_right_length(void **state)
     assert_true(hearth_trace_id_is_none(hearth_trace_id_of_bytes(hearth_str_n(bytes, 9))));
 }
 
-static void a_question_means_every_reading_of_its_text_once(void **state)
+static void a_query_means_every_reading_of_its_text_once(void **state)
 {
     (void)state;
     uint64_t spans[HEARTH_SPAN_ID_MEANINGS];
@@ -114,7 +114,7 @@ static void a_question_means_every_reading_of_its_text_once(void **state)
     assert_int_equal(hearth_trace_id_meanings(HEARTH_STR("a.b.c"), traces), 1);
 }
 
-static void ids_are_printed_as_16_and_32_digits_and_come_back(void **state)
+static void ids_are_printed_as_16_and_32_digits_and_parsed_again(void **state)
 {
     (void)state;
     char text[HEARTH_SPAN_ID_TEXT + 1], trace[HEARTH_TRACE_ID_TEXT + 1];
@@ -129,12 +129,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sixteen_hexadecimal_digits_are_a_span_in_either_case),
         cmocka_unit_test(decimal_ids_are_unsigned_64_bits),
-        cmocka_unit_test(other_texts_have_a_stable_id_of_their_own),
-        cmocka_unit_test(an_empty_text_and_zero_are_no_id),
-        cmocka_unit_test(traces_are_hexadecimal_of_any_length_to_32_or_decimal),
+        cmocka_unit_test(other_texts_have_a_stable_hash_as_id),
+        cmocka_unit_test(an_empty_text_and_zero_mean_no_id),
+        cmocka_unit_test(trace_ids_are_decimal_or_up_to_32_hexadecimal_digits),
         cmocka_unit_test(bytes_are_big_endian_and_of_the_right_length),
-        cmocka_unit_test(a_question_means_every_reading_of_its_text_once),
-        cmocka_unit_test(ids_are_printed_as_16_and_32_digits_and_come_back),
+        cmocka_unit_test(a_query_means_every_reading_of_its_text_once),
+        cmocka_unit_test(ids_are_printed_as_16_and_32_digits_and_parsed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
