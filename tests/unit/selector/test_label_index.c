@@ -163,7 +163,7 @@ static void assert_sets(struct world *w, const char *text, const struct hearth_s
     assert_out(w, want);
 }
 
-static void a_selector_takes_series_and_columns(void **state)
+static void a_selector_selects_series_and_columns(void **state)
 {
     struct world *w = *state;
     assert_hits(w, "{}", 0, 200, "5/3.0 5/4.0 7/1.0 7/1.1 7/2.0 7/2.1");
@@ -180,7 +180,7 @@ static void a_selector_takes_series_and_columns(void **state)
     assert_hits(w, "{nothing=\"x\"}", 0, 200, "");
 }
 
-static void a_missing_label_is_the_empty_value(void **state)
+static void a_missing_label_has_the_empty_value(void **state)
 {
     struct world *w = *state;
     assert_hits(w, "{zone=\"\"}", 0, 200, "5/3.0 5/4.0");
@@ -193,7 +193,7 @@ static void a_missing_label_is_the_empty_value(void **state)
     assert_hits(w, "{__period_type__=\"\"}", 0, 200, "5/3.0 5/4.0");
 }
 
-static void a_range_counts_by_whole_hours(void **state)
+static void a_range_includes_whole_hours(void **state)
 {
     struct world *w = *state;
     assert_hits(w, "{}", 100, 100, "5/3.0 7/1.0 7/1.1");
@@ -214,7 +214,7 @@ static void a_range_counts_by_whole_hours(void **state)
     assert_int_equal(n, 6);
 }
 
-static void hours_before_the_epoch_count_too(void **state)
+static void hours_before_the_epoch_are_found(void **state)
 {
     struct world *w = *state;
     assert_int_equal(hearth_label_index_add_hour(w->index, 4, -1), HEARTH_OK);
@@ -273,7 +273,7 @@ static void projections_are_distinct_and_sorted(void **state)
     assert_sets(w, "{}", own, 1, 0, 200, "{} {zone=\"x\"} {zone=\"y\"}");
     assert_sets(w, "{}", none, 1, 0, 200, "");
     assert_sets(w, "{service_name=\"db\"}", own, 1, 0, 200, "{}");
-    /* No series of that hour has a zone: nothing, rather than an empty set. */
+    /* No series of that hour has a zone: no set, not even an empty one. */
     assert_sets(w, "{service_name=\"db\"}", own, 1, 120, 120, "");
 }
 
@@ -324,10 +324,10 @@ static void services_may_share_a_name(void **state)
     assert_int_equal(hearth_label_index_project(w->index, select_text(w, "{pod=\"a\"}"), NULL, 0, 0,
                                                 at_hour(200), &w->arena, &sets, &n, &w->err),
                      HEARTH_OK);
-    assert_int_equal(n, 2); /* one per profile type: no label tells the two series apart */
+    assert_int_equal(n, 2); /* one per profile type: the two series have the same labels */
 }
 
-static void adding_again_changes_nothing(void **state)
+static void adding_an_id_again_changes_nothing(void **state)
 {
     struct world *w = *state;
     const struct hearth_str wall = HEARTH_STR(WALL);
@@ -353,7 +353,7 @@ static void two_ids_of_the_same_pair_are_one_value(void **state)
     assert_values(w, "{}", "pod", 0, 200, "a b c");
 }
 
-static void what_was_not_added_is_corrupt(void **state)
+static void references_to_missing_rows_are_corrupt(void **state)
 {
     struct world *w = *state;
     const int32_t unknown = 77, twice[] = {1, 2};
@@ -394,7 +394,7 @@ static void a_malformed_type_keeps_its_column(void **state)
     assert_values(w, "{}", "__profile_type__", 300, 300, WALL " what is this");
 }
 
-static void cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id(void **state)
+static void cpu_time_of_a_wall_profile_is_found_by_either_type_id(void **state)
 {
     static const char stored[] = "process_cpu:cpu:nanoseconds:wall:nanoseconds";
     static const char listed[] = "wall:cpu:nanoseconds:wall:nanoseconds";
@@ -417,7 +417,7 @@ static void cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_eith
     (void)snprintf(text, sizeof text, "{__profile_type__!=\"%s\"}", listed);
     assert_hits(w, text, 300, 300, "5/40.0");
 
-    /* Alone, it is what its id says. */
+    /* Without a wall type in its shape it is a type of its own. */
     assert_int_equal(hearth_label_index_add_shape(w->index, 41, alone, 1), HEARTH_OK);
     add(w, 41, 5, 41, NULL, 0, 301);
     assert_values(w, "{}", "__profile_type__", 301, 301, stored);
@@ -425,10 +425,13 @@ static void cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_eith
     assert_hits(w, text, 301, 301, "");
 }
 
-static void series_that_differ_in_their_shapes_alone_are_told(void **state)
+static void series_that_differ_only_in_their_shapes_are_recognised(void **state)
 {
     struct world *w = *state;
-    /* As 1 {pod=a, zone=x} and 2 {pod=b, zone=y} of api, but of one type; and as 1, of another service. */
+    /*
+     * Labels of 1 {pod=a, zone=x} and 2 {pod=b, zone=y}, but with one type; and of 1, in another
+     * service.
+     */
     const struct hearth_str cpu[] = {HEARTH_STR(CPU)};
     assert_int_equal(hearth_label_index_add_shape(w->index, 40, cpu, 1), HEARTH_OK);
     add(w, 40, 7, 40, (const int32_t[]){4, 1}, 2, 300);
@@ -450,7 +453,7 @@ static void series_that_differ_in_their_shapes_alone_are_told(void **state)
     assert_int_equal(n, HEARTH_ARRAY_LEN(want));
     assert_memory_equal(first, want, sizeof want);
 
-    /* Types of one series are apart. */
+    /* Different types of a series are different. */
     assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{pod=\"a\"}"), 0,
                                                at_hour(400), &w->arena, &hits, &n, &w->err),
                      HEARTH_OK);
@@ -460,7 +463,7 @@ static void series_that_differ_in_their_shapes_alone_are_told(void **state)
     assert_int_not_equal(first[1], first[2]);
 }
 
-static void the_largest_ids_are_in_order(void **state)
+static void the_largest_ids_are_sorted_correctly(void **state)
 {
     struct world *w = *state;
     assert_int_equal(hearth_label_index_add_service(w->index, INT32_MAX, HEARTH_STR("last")),
@@ -471,14 +474,14 @@ static void the_largest_ids_are_in_order(void **state)
     assert_hits(w, "{}", 300, 300, "7/300.0 2147483647/299.0 2147483647/2147483647.0");
 }
 
-static void trimming_forgets_hours_and_then_series(void **state)
+static void trimming_deletes_hours_and_then_series(void **state)
 {
     struct world *w = *state;
     assert_int_equal(hearth_label_index_add_day(w->index, 1, 5, 0xFFFFFF),
                      HEARTH_OK); /* hours 120-143 */
     assert_int_equal(hearth_label_index_add_series(w->index, 70, 7, 1, NULL, 0), HEARTH_OK);
     hearth_label_index_trim(w->index, 130);
-    /* 2 and 3 and 4 are gone; 70 never had an hour and waits for its first. */
+    /* 2, 3 and 4 are deleted; 70 has not had an hour yet, so it stays. */
     assert_int_equal(hearth_label_index_series(w->index), 2);
     assert_hits(w, "{}", 0, 129, "");
     assert_hits(w, "{}", 0, 200, "7/1.0 7/1.1");
@@ -497,7 +500,7 @@ static void trimming_forgets_hours_and_then_series(void **state)
     assert_hits(w, "{}", -1000000, 1000000, "");
 }
 
-static void labels_of_a_hit_that_is_gone_are_not_found(void **state)
+static void labels_of_a_deleted_hit_are_not_found(void **state)
 {
     struct world *w = *state;
     struct hearth_labels labels;
@@ -513,7 +516,7 @@ static void labels_of_a_hit_that_is_gone_are_not_found(void **state)
                      HEARTH_NOT_FOUND);
 }
 
-/* Series with labels of a kilobyte each; fewer with every other fill. */
+/* Series with labels of a kilobyte each; every other fill has fewer. */
 static void fill_with_long_labels(struct hearth_label_index *index, int32_t n)
 {
     char value[1024];
@@ -532,7 +535,7 @@ static void fill_with_long_labels(struct hearth_label_index *index, int32_t n)
     }
 }
 
-static void a_limit_leaves_out_what_does_not_fit_and_says_so(void **state)
+static void rows_beyond_the_limit_are_omitted_and_the_index_is_cut(void **state)
 {
     struct world *w = *state;
     enum {
@@ -549,7 +552,7 @@ static void a_limit_leaves_out_what_does_not_fit_and_says_so(void **state)
     size_t n = hearth_label_index_series(index);
     assert_in_range(n, 300, 1000);
 
-    /* What is there is whole and found; nothing of the rest is an error. */
+    /* Rows that fit are found; the omitted ones cause no error. */
     struct hearth_series_hit *hits;
     struct hearth_selector selector;
     size_t n_hits;
@@ -587,7 +590,7 @@ static enum hearth_status fill_some(struct hearth_label_index *index)
     return HEARTH_OK;
 }
 
-static void refused_memory_leaves_a_sound_index_that_can_go_on(void **state)
+static void refused_memory_leaves_an_intact_index_that_can_continue(void **state)
 {
     struct world *w = *state;
     size_t n_refused = 0;
@@ -599,7 +602,7 @@ static void refused_memory_leaves_a_sound_index_that_can_go_on(void **state)
         if (index != NULL) {
             struct hearth_series_hit *hits;
             size_t n;
-            assert_int_equal(fill_some(index), HEARTH_OK); /* what is there is skipped */
+            assert_int_equal(fill_some(index), HEARTH_OK); /* existing rows are skipped */
             assert_int_equal(hearth_label_index_select(index,
                                                        select_text(w, "{v1=\"x\", a=~\"v.+\"}"), 0,
                                                        at_hour(100), &w->arena, &hits, &n, &w->err),
@@ -616,7 +619,7 @@ static void refused_memory_leaves_a_sound_index_that_can_go_on(void **state)
     assert_true(n_refused > 30);
 }
 
-static void an_answer_that_does_not_fit_the_arena_is_refused(void **state)
+static void a_result_that_does_not_fit_the_arena_is_refused(void **state)
 {
     struct world *w = *state;
     const struct hearth_str names[] = {HEARTH_STR("pod"), HEARTH_STR("__type__")};
@@ -653,9 +656,9 @@ static void an_answer_that_does_not_fit_the_arena_is_refused(void **state)
     assert_true(n_refused > 10);
 }
 
-/* Every series has a name of its own: a table of all series by all names would be huge and empty.
+/* Every series has its own name: a table of all series by all names would be huge and sparse.
  */
-static void many_rare_names_are_answered_without_a_table_of_them(void **state)
+static void many_rare_names_are_projected_without_a_table_of_all(void **state)
 {
     struct world *w = *state;
     enum {
@@ -679,7 +682,7 @@ static void many_rare_names_are_answered_without_a_table_of_them(void **state)
                      HEARTH_OK);
     assert_int_equal(n, N);
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(sets[i].n, 4 + 2 + 2); /* of the type, of the service, own */
+        assert_int_equal(sets[i].n, 4 + 2 + 2); /* derived from the type, from the service, own */
         assert_true(i == 0 || hearth_labels_cmp(&sets[i - 1], &sets[i]) < 0);
     }
     assert_int_equal(hearth_label_index_names(w->index, all, at_hour(300), at_hour(300), &w->arena,
@@ -718,31 +721,31 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_selector_takes_series_and_columns),
-        TEST(a_missing_label_is_the_empty_value),
-        TEST(a_range_counts_by_whole_hours),
+        TEST(a_selector_selects_series_and_columns),
+        TEST(a_missing_label_has_the_empty_value),
+        TEST(a_range_includes_whole_hours),
         TEST(first_and_last_hours_are_those_of_any_series),
-        TEST(hours_before_the_epoch_count_too),
+        TEST(hours_before_the_epoch_are_found),
         TEST(names_include_the_derived_ones),
         TEST(values_are_those_of_matching_series),
         TEST(projections_are_distinct_and_sorted),
         TEST(projecting_on_nothing_gives_all_labels),
         TEST(sets_with_missing_labels_are_in_label_order),
         TEST(services_may_share_a_name),
-        TEST(adding_again_changes_nothing),
+        TEST(adding_an_id_again_changes_nothing),
         TEST(two_ids_of_the_same_pair_are_one_value),
-        TEST(what_was_not_added_is_corrupt),
+        TEST(references_to_missing_rows_are_corrupt),
         TEST(a_stored_label_cannot_shadow_a_derived_one),
         TEST(a_malformed_type_keeps_its_column),
-        TEST(cpu_time_that_is_stored_apart_from_its_wall_profile_is_found_by_either_id),
-        TEST(series_that_differ_in_their_shapes_alone_are_told),
-        TEST(the_largest_ids_are_in_order),
-        TEST(trimming_forgets_hours_and_then_series),
-        TEST(a_limit_leaves_out_what_does_not_fit_and_says_so),
-        TEST(labels_of_a_hit_that_is_gone_are_not_found),
-        TEST(refused_memory_leaves_a_sound_index_that_can_go_on),
-        TEST(many_rare_names_are_answered_without_a_table_of_them),
-        TEST(an_answer_that_does_not_fit_the_arena_is_refused),
+        TEST(cpu_time_of_a_wall_profile_is_found_by_either_type_id),
+        TEST(series_that_differ_only_in_their_shapes_are_recognised),
+        TEST(the_largest_ids_are_sorted_correctly),
+        TEST(trimming_deletes_hours_and_then_series),
+        TEST(rows_beyond_the_limit_are_omitted_and_the_index_is_cut),
+        TEST(labels_of_a_deleted_hit_are_not_found),
+        TEST(refused_memory_leaves_an_intact_index_that_can_continue),
+        TEST(many_rare_names_are_projected_without_a_table_of_all),
+        TEST(a_result_that_does_not_fit_the_arena_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * test_label_index_model.c -- the label index against a model that has no index.
  *
  * Worlds, selectors and ranges are random. The model keeps every API series with its labels and
- * hours in a flat list and answers each question by walking it with hearth_matcher_matches.
+ * hours in a flat list and answers each query by applying hearth_matcher_matches to all of them.
  */
 #include "hearth/base/clock.h"
 #include "hearth/selector/label_index.h"
@@ -23,7 +23,7 @@
 #define N_SHAPES   4
 #define N_NAMES    6
 #define N_VALUES   5
-#define N_HOURS    100 /* from FIRST_HOUR on */
+#define N_HOURS    100 /* starting at FIRST_HOUR */
 #define FIRST_HOUR (-30)
 
 static uint64_t g_random;
@@ -210,7 +210,7 @@ static void trim(struct world *w, int before)
     }
 }
 
-/* ---- random questions ---- */
+/* ---- random queries ---- */
 
 static const char *const g_asked[] = {"pod",
                                       "zone",
@@ -302,7 +302,7 @@ static struct hearth_labels keep(struct world *w, const struct hearth_labels *la
     return out;
 }
 
-/* Everything the model says to the current selector, range and names. */
+/* All results of the model for the current selector, range and names. */
 struct answers {
     struct hearth_series_hit *hits;
     struct hearth_str *names, *values;
@@ -414,7 +414,7 @@ static void check_sets(struct world *w, struct answers *want, const struct heart
     }
 }
 
-/* Covered is what has every active series of the service and shape among the hits. */
+/* A column is covered if every active series of its service and shape is among the hits. */
 static size_t check_covered(struct world *w, const struct answers *want)
 {
     struct hearth_series_hit *covered;
@@ -478,7 +478,7 @@ static size_t check_random_question(struct world *w, size_t *n_covered)
     return want.n_hits;
 }
 
-static void answers_as_the_model_does(void **state)
+static void the_index_agrees_with_the_model(void **state)
 {
     (void)state;
     g_random = 1795132800;
@@ -522,7 +522,7 @@ static void answers_as_the_model_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_as_the_model_does),
+        cmocka_unit_test(the_index_agrees_with_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

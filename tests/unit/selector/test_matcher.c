@@ -25,7 +25,7 @@ static void compile(struct hearth_selector *selector, enum hearth_match_op op,
     }
 }
 
-static void patterns_are_recognised(void **state)
+static void patterns_without_need_of_the_engine_are_recognised(void **state)
 {
     (void)state;
     static const struct {
@@ -121,7 +121,7 @@ static void an_absent_label_is_the_empty_value(void **state)
     }
 }
 
-static void a_value_with_newlines_or_broken_text_is_matched_whole(void **state)
+static void values_with_newlines_or_malformed_text_are_matched_completely(void **state)
 {
     (void)state;
     static const struct {
@@ -163,7 +163,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)(g_random >> 33) % n;
 }
 
-/* Patterns and values over few letters, so that they meet. */
+/* Patterns and values of few letters, so that they often match. */
 static void random_pattern(struct hearth_buf *out)
 {
     static const char *const pieces[] = {"a",     "b",    "ab",  "\\.", ".",   ".*",  ".+",
@@ -219,7 +219,7 @@ static void classified_patterns_agree_with_the_engine(void **state)
                 hearth_buf_reset(&value);
                 random_value(&value);
                 struct hearth_str v = hearth_buf_view(&value);
-                if (i < (int)n_literals) { /* what the classifier found must match as well */
+                if (i < (int)n_literals) { /* literals found by the classifier must match too */
                     v = literals[i];
                 }
                 bool want = hearth_regex_matches(regex, v.n == 0 ? "" : v.p, v.n);
@@ -239,7 +239,7 @@ static void classified_patterns_agree_with_the_engine(void **state)
     hearth_buf_release(&value);
 }
 
-/* Short patterns that would multiply out to something huge. */
+/* Short patterns that would multiply out to huge lists. */
 static void products_are_bounded(void **state)
 {
     (void)state;
@@ -271,9 +271,9 @@ static void products_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_are_recognised),
+        cmocka_unit_test(patterns_without_need_of_the_engine_are_recognised),
         cmocka_unit_test(an_absent_label_is_the_empty_value),
-        cmocka_unit_test(a_value_with_newlines_or_broken_text_is_matched_whole),
+        cmocka_unit_test(values_with_newlines_or_malformed_text_are_matched_completely),
         cmocka_unit_test(classified_patterns_agree_with_the_engine),
         cmocka_unit_test(products_are_bounded),
     };

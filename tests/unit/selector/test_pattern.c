@@ -1,4 +1,4 @@
-/* test_pattern.c -- regular expressions looked for anywhere in a text. */
+/* test_pattern.c -- regular expressions searched anywhere in a text. */
 #include "hearth/selector/pattern.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void plain_text_is_found_anywhere(void **state)
     assert_true(occurs("é", "café"));
 }
 
-static void patterns_are_anchored_only_where_they_say_so(void **state)
+static void patterns_are_anchored_only_where_they_have_anchors(void **state)
 {
     (void)state;
     assert_true(occurs("r.*d", "a read b"));
@@ -54,7 +54,7 @@ static void assert_refused(struct hearth_str pattern, const char *message)
     assert_string_equal(err.msg, message);
 }
 
-static void what_cannot_be_compiled_is_said_with_the_field(void **state)
+static void an_error_of_compilation_names_the_field(void **state)
 {
     (void)state;
     static char long_text[16 * 1024 + 1];
@@ -71,8 +71,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_text_is_found_anywhere),
-        cmocka_unit_test(patterns_are_anchored_only_where_they_say_so),
-        cmocka_unit_test(what_cannot_be_compiled_is_said_with_the_field),
+        cmocka_unit_test(patterns_are_anchored_only_where_they_have_anchors),
+        cmocka_unit_test(an_error_of_compilation_names_the_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

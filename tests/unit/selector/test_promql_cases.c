@@ -1,5 +1,5 @@
-/* test_promql_cases.c -- the public cases of Prometheus' own tests, where the shared data is at
- * hand. */
+/* test_promql_cases.c -- the public cases of Prometheus' own tests, if the shared data is
+ * available. */
 #include "hearth/selector/selector.h"
 
 #include "mini_json.h"
@@ -19,7 +19,7 @@ struct lines {
     size_t at;
 };
 
-/* Skips the test, and says so, when the file is not there. */
+/* Skips the test with a message if the file is missing. */
 static void open_lines(struct lines *lines, const char *name)
 {
     char path[1024];
@@ -94,7 +94,7 @@ static enum hearth_match_op op_of(struct hearth_str text)
     return HEARTH_MATCH_EQ;
 }
 
-/* The expected matchers put the name before the braces last; the order means nothing. */
+/* In the expected matchers the name before the braces is last; the order is irrelevant. */
 static bool has_matcher(const struct hearth_selector *selector, const struct mini_json *want)
 {
     const struct mini_json *name = want->first, *op = name->next, *value = op->next;
@@ -108,7 +108,7 @@ static bool has_matcher(const struct hearth_selector *selector, const struct min
     return false;
 }
 
-/* Errors there only because no matcher refuses the empty value; here they select everything that
+/* Errors there only because no matcher refuses the empty value; here they select every series that
  * matches. */
 static bool is_valid_here(const struct mini_json *test)
 {

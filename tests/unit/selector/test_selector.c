@@ -1,5 +1,5 @@
-/* test_selector.c -- limits, several texts in one selector, ownership; what golden lines cannot
- * hold. */
+/* test_selector.c -- limits, several texts in one selector, ownership: cases without a
+ * golden line. */
 #include "hearth/base/mem.h"
 #include "hearth/selector/selector.h"
 
@@ -52,7 +52,7 @@ static void assert_formats(struct fixture *f, const char *want)
     assert_string_equal(f->text.p, want);
 }
 
-static void several_texts_are_anded(void **state)
+static void several_texts_are_joined_by_and(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(parse(f, HEARTH_STR("{a=\"1\"}")), HEARTH_OK);
@@ -81,7 +81,7 @@ static void the_added_matcher_is_copied(void **state)
     assert_formats(f, "{a=~\"xyz\"}");
 }
 
-static void refuses_to_add_what_no_text_could_say(void **state)
+static void refuses_to_add_names_and_values_that_no_text_can_contain(void **state)
 {
     struct fixture *f = *state;
     static const struct {
@@ -98,7 +98,7 @@ static void refuses_to_add_what_no_text_could_say(void **state)
     assert_int_equal(f->selector.n, 0);
 }
 
-static void a_nul_byte_is_refused_at_its_place(void **state)
+static void a_nul_byte_is_refused_at_its_offset(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(parse(f, HEARTH_STR("{a=\"b\0c\"}")), HEARTH_INVALID_ARGUMENT);
@@ -141,7 +141,7 @@ static void the_longest_text_is_64_kib(void **state)
     hearth_mem_free(text);
 }
 
-static void the_201st_matcher_is_refused_at_its_place(void **state)
+static void the_201st_matcher_is_refused_at_its_offset(void **state)
 {
     struct fixture *f = *state;
     struct hearth_buf text;
@@ -163,7 +163,7 @@ static void the_201st_matcher_is_refused_at_its_place(void **state)
     hearth_buf_release(&text);
 }
 
-static void regexes_that_need_the_engine_are_few_and_short(void **state)
+static void patterns_that_need_the_engine_are_limited_in_number_and_length(void **state)
 {
     struct fixture *f = *state;
     struct hearth_buf text;
@@ -218,7 +218,7 @@ static void the_caret_survives_any_text_and_offset(void **state)
     assert_true(hearth_str_eq(hearth_buf_view(&f->text), HEARTH_STR("ab\n  ^\n")));
 }
 
-static void running_out_of_memory_is_an_error_and_not_a_crash(void **state)
+static void refused_memory_is_reported(void **state)
 {
     struct fixture *f = *state;
     struct hearth_str text =
@@ -244,23 +244,23 @@ static void running_out_of_memory_is_an_error_and_not_a_crash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(several_texts_are_anded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(several_texts_are_joined_by_and, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failed_text_leaves_the_selector_as_it_was, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_added_matcher_is_copied, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_to_add_what_no_text_could_say, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_nul_byte_is_refused_at_its_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_to_add_names_and_values_that_no_text_can_contain,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_nul_byte_is_refused_at_its_offset, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strings_may_not_cross_lines_unless_raw, set_up, tear_down),
         cmocka_unit_test_setup_teardown(comments_end_with_the_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_longest_text_is_64_kib, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_201st_matcher_is_refused_at_its_place, set_up,
+        cmocka_unit_test_setup_teardown(the_201st_matcher_is_refused_at_its_offset, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(regexes_that_need_the_engine_are_few_and_short, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            patterns_that_need_the_engine_are_limited_in_number_and_length, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_list_of_literals_needs_no_engine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_caret_survives_any_text_and_offset, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(running_out_of_memory_is_an_error_and_not_a_crash, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(refused_memory_is_reported, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

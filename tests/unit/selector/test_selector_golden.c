@@ -1,9 +1,9 @@
 /*
- * test_selector_golden.c -- tests/golden/selector/: three-line groups of input, outcome and a blank
+ * test_selector_golden.c -- tests/golden/selector/: groups of three lines: input, result, blank
  * line.
  *
- * The outcome is the canonical text, or "OFFSET message" in errors.sel, or the caret's line in
- * caret.sel. With --record as its argument the program writes the outcomes instead of checking
+ * The result is the canonical text, or "OFFSET message" in errors.sel, or the caret's line in
+ * caret.sel. With the argument --record the program writes the results instead of checking
  * them.
  */
 #include "hearth/base/mem.h"
@@ -20,7 +20,7 @@
 
 static bool g_record;
 
-/* The outcome of one input, as it stands in the file. */
+/* The result of one input, as it is in the file. */
 static void outcome_of(const char *file, struct hearth_str input, struct hearth_buf *out)
 {
     struct hearth_arena arena;
@@ -106,13 +106,13 @@ static void valid_selectors_have_their_canonical_text(void **state)
     run("valid.sel", 25);
 }
 
-static void every_error_names_its_place_and_what_was_expected(void **state)
+static void every_error_has_its_offset_and_the_expected_tokens(void **state)
 {
     (void)state;
     run("errors.sel", 55);
 }
 
-static void the_caret_stands_under_the_offending_character(void **state)
+static void the_caret_is_under_the_wrong_character(void **state)
 {
     (void)state;
     run("caret.sel", 5);
@@ -123,8 +123,8 @@ int main(int argc, char **argv)
     g_record = argc > 1 && strcmp(argv[1], "--record") == 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valid_selectors_have_their_canonical_text),
-        cmocka_unit_test(every_error_names_its_place_and_what_was_expected),
-        cmocka_unit_test(the_caret_stands_under_the_offending_character),
+        cmocka_unit_test(every_error_has_its_offset_and_the_expected_tokens),
+        cmocka_unit_test(the_caret_is_under_the_wrong_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void assert_no_time(const char *text, const char *want)
     assert_int_equal(got, 42);
 }
 
-static void now_and_shifts_of_it(void **state)
+static void now_may_be_shifted_by_a_duration(void **state)
 {
     (void)state;
     assert_time("now", NOW);
@@ -50,7 +50,7 @@ static void now_and_shifts_of_it(void **state)
     assert_time("now-2mon3min", NOW - 60 * HEARTH_NS_PER_DAY - 180 * SEC);
 }
 
-static void an_attime_is_a_time_or_now(void **state)
+static void an_attime_that_is_no_time_means_now(void **state)
 {
     (void)state;
     static const struct {
@@ -90,7 +90,7 @@ static void an_attime_is_a_time_or_now(void **state)
     }
 }
 
-static void calendar_times_with_every_prefix(void **state)
+static void calendar_times_may_be_any_prefix(void **state)
 {
     (void)state;
     int64_t day = INT64_C(1795132800) * SEC; /* 2026-11-20 */
@@ -114,7 +114,7 @@ static void calendar_times_with_every_prefix(void **state)
     assert_time("1969-12-31T23:59:59.999999999Z", -1);
 }
 
-static void unix_times_by_their_number_of_digits(void **state)
+static void unix_times_have_units_by_their_number_of_digits(void **state)
 {
     (void)state;
     assert_time("1700000000", INT64_C(1700000000) * SEC);
@@ -154,7 +154,7 @@ static void the_years_1677_to_2262_are_the_limit(void **state)
     assert_no_time("now+300y", "bad time \"now+300y\", a duration is at most 292 years");
 }
 
-static void what_is_no_time_is_refused_with_the_reason(void **state)
+static void other_texts_are_refused_as_times_with_the_reason(void **state)
 {
     (void)state;
     static const char forms[] =
@@ -219,7 +219,7 @@ static void assert_duration(const char *text, int64_t want)
     assert_int_equal(got, want);
 }
 
-static void durations_in_every_unit(void **state)
+static void durations_may_have_every_unit(void **state)
 {
     (void)state;
     assert_duration("7ns", 7);
@@ -235,7 +235,7 @@ static void durations_in_every_unit(void **state)
     assert_duration("9223372036854775807ns", INT64_MAX);
 }
 
-static void what_is_no_duration_is_refused_with_the_reason(void **state)
+static void other_texts_are_refused_as_durations_with_the_reason(void **state)
 {
     (void)state;
     static const struct {
@@ -276,7 +276,7 @@ static void what_is_no_duration_is_refused_with_the_reason(void **state)
     assert_string_equal(err.msg, "a duration is longer than 95 bytes");
 }
 
-static void durations_are_written_in_few_units_and_read_back(void **state)
+static void durations_are_formatted_in_few_units_and_parsed_again(void **state)
 {
     (void)state;
     static const struct {
@@ -306,15 +306,15 @@ static void durations_are_written_in_few_units_and_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(now_and_shifts_of_it),
-        cmocka_unit_test(an_attime_is_a_time_or_now),
-        cmocka_unit_test(calendar_times_with_every_prefix),
-        cmocka_unit_test(unix_times_by_their_number_of_digits),
+        cmocka_unit_test(now_may_be_shifted_by_a_duration),
+        cmocka_unit_test(an_attime_that_is_no_time_means_now),
+        cmocka_unit_test(calendar_times_may_be_any_prefix),
+        cmocka_unit_test(unix_times_have_units_by_their_number_of_digits),
         cmocka_unit_test(the_years_1677_to_2262_are_the_limit),
-        cmocka_unit_test(what_is_no_time_is_refused_with_the_reason),
-        cmocka_unit_test(durations_in_every_unit),
-        cmocka_unit_test(what_is_no_duration_is_refused_with_the_reason),
-        cmocka_unit_test(durations_are_written_in_few_units_and_read_back),
+        cmocka_unit_test(other_texts_are_refused_as_times_with_the_reason),
+        cmocka_unit_test(durations_may_have_every_unit),
+        cmocka_unit_test(other_texts_are_refused_as_durations_with_the_reason),
+        cmocka_unit_test(durations_are_formatted_in_few_units_and_parsed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void the_metric_name_is_the_type(void **state)
     assert_parts("memory:samples:bytes::{}", "memory:samples:bytes::", "{}");
 }
 
-static void a_matcher_may_name_the_type_as_well(void **state)
+static void a_matcher_may_name_the_type_too(void **state)
 {
     (void)state;
     assert_parts("{__profile_type__=\"" CPU "\", a=\"b\"}", CPU, "{a=\"b\"}");
@@ -65,7 +65,7 @@ static void a_matcher_may_name_the_type_as_well(void **state)
     assert_parts(CPU "{__profile_type__=\"" CPU "\"}", CPU, "{}");
 }
 
-static void what_is_no_type_stays_a_matcher(void **state)
+static void matchers_on_other_values_stay(void **state)
 {
     (void)state;
     assert_parts("process_cpu{a=\"b\"}", "", "{__name__=\"process_cpu\", a=\"b\"}");
@@ -87,8 +87,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_metric_name_is_the_type),
-        cmocka_unit_test(a_matcher_may_name_the_type_as_well),
-        cmocka_unit_test(what_is_no_type_stays_a_matcher),
+        cmocka_unit_test(a_matcher_may_name_the_type_too),
+        cmocka_unit_test(matchers_on_other_values_stay),
         cmocka_unit_test(two_types_and_bad_texts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
