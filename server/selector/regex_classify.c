@@ -273,12 +273,15 @@ static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
 {
     *ret_text = HEARTH_STR("");
     (void)skip_text(s, "^");
+
+    /* ".+" alone. */
     if (skip_text(s, ".+")) {
         (void)skip_text(s, "$");
         *ret_kind = HEARTH_MATCH_KIND_NOT_EMPTY;
         return s->p == s->end;
     }
 
+    /* ".*" alone, or before a literal. */
     bool before = skip_text(s, ".*");
     if (is_quantifier(s)) {
         return false;
@@ -290,6 +293,7 @@ static bool scan_affixed(struct scanner *s, enum hearth_match_kind *ret_kind,
         return s->p == s->end;
     }
 
+    /* A literal with ".*" on at least one side. */
     if (!scan_literal(s, ret_text)) {
         return false;
     }

@@ -77,6 +77,7 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
     enum hearth_time_token token = hearth_time_lex(lexer);
 
     do {
+        /* A number with a smaller unit than the one before. */
         int64_t number;
         if (token < HEARTH_TIME_PART_NS) {
             return HEARTH_FAIL(
@@ -89,6 +90,8 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
                                "bad %s \"%.*s\", units go from large to small, each once", what,
                                SHOWN(text));
         }
+
+        /* Add it. */
         if (!parse_leading_number(get_token_text(lexer), &number) ||
             __builtin_mul_overflow(number, g_unit_ns[token], &number) ||
             __builtin_add_overflow(total, number, &total)) {
@@ -100,6 +103,7 @@ static enum hearth_status parse_parts(struct hearth_time_lexer *lexer, const cha
         before = (int)token;
         token = hearth_time_lex(lexer);
     } while (token != HEARTH_TIME_END);
+
     *ret_ns = total;
 
     return HEARTH_OK;

@@ -254,8 +254,8 @@ void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth
 {
     assert(sums != NULL && out != NULL);
 
+    /* The number of cells that are not empty. */
     uint64_t n = 0;
-
     for (unsigned i = 0; i < HEARTH_NETWORK_METERS; i++) {
         n += sums->cells[i].n > 0;
     }
@@ -269,6 +269,7 @@ void hearth_network_encode(const struct hearth_network_sums *sums, struct hearth
             continue;
         }
 
+        /* A cell is one number, or a list of items. */
         hearth_buf_varint(out, i);
         if (kind == SUM || kind == MEAN) {
             put_number(cell->sum, out);
@@ -387,12 +388,14 @@ enum hearth_status hearth_network_merge(struct hearth_network_sums *sums, struct
         return fail_flush(err);
     }
 
+    /* Meters ascend, so that none occurs twice. */
     for (; n > 0; n--) {
         if (!hearth_varint_read(&reader.at, reader.end, &meter) || meter >= HEARTH_NETWORK_METERS ||
             (int64_t)meter <= last) {
             return fail_flush(err);
         }
 
+        /* Merge one number, or a list of items. */
         last = (int64_t)meter;
         struct hearth_network_cell *cell = &sums->cells[meter];
         enum hearth_network_kind kind = hearth_network_meters[meter].kind;

@@ -259,6 +259,7 @@ enum hearth_status hearth_spans_decode(struct hearth_str bytes, int64_t origin_n
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* The head, then the spans. */
     reading.unit_ns = hearth_below_get(&reading.from, 1) == 1 ? NS_PER_MS : 1;
     size_t n = hearth_count_get(&reading.from, MIN_SPAN_BYTES);
     struct hearth_span *spans = hearth_arena_calloc(arena, n, sizeof *spans);

@@ -124,7 +124,7 @@ static enum hearth_status grow_columns(struct hearth_block_sums *sums, uint32_t 
             n_own += k == 0 || sums->acc[k] != NULL;
         }
         uint64_t room = sums->limit_bytes == 0 ? UINT64_MAX : sums->limit_bytes - sums->n_bytes;
-        uint64_t column = room / sizeof(int64_t) / n_own; /* what each column may grow_columns by */
+        uint64_t column = room / sizeof(int64_t) / n_own; /* by how much each column may grow */
         if (bound - sums->cap > column) {
             return fail_sums_limit(sums, err);
         }

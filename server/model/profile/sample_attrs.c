@@ -117,6 +117,8 @@ static struct attr_value get_attr(const struct hearth_sample_attrs *a, enum hear
 static void set_attr(struct hearth_sample_attrs *a, enum hearth_attr attr,
                      const struct attr_value *value)
 {
+    assert(attr != HEARTH_ATTR_NONE);
+
     switch (attr) {
     case HEARTH_ATTR_SPAN_ID:
         a->span_id = value->lo;

@@ -17,7 +17,6 @@
  *
  * Each row has at least one byte of its own (the length of ids), and each of its value columns two.
  * That bounds the memory that a reader allocates.
- * two: that is what bounds the memory a reader asks for.
  */
 #include "hearth/model/segment.h"
 
@@ -62,8 +61,10 @@ static int64_t get_field(const struct hearth_stored_row *row, enum field field)
     case SAMPLES:
         return row->n_samples;
     default:
-        return row->n_types;
+        break;
     }
+
+    return row->n_types;
 }
 
 /* False if the value does not fit the field. */
@@ -92,9 +93,12 @@ static bool set_field(struct hearth_stored_row *row, enum field field, int64_t v
         row->n_samples = (uint32_t)value;
         return value == row->n_samples;
     default:
-        row->n_types = (uint32_t)value;
-        return value == row->n_types;
+        break;
     }
+
+    row->n_types = (uint32_t)value;
+
+    return value == row->n_types;
 }
 
 /*

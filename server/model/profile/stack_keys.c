@@ -162,6 +162,7 @@ static struct hearth_hash128 hash_stack(const struct key_maker *m, const uint64_
         u128 sum = 0;
         uint32_t i = 0;
 
+        /* Pairs of locations, then the last one of an odd number. */
         for (; i + 2 <= n; i += 2) {
             if (at[i] == HEARTH_NO_INDEX || at[i + 1] == HEARTH_NO_INDEX) {
                 break;
@@ -175,6 +176,7 @@ static struct hearth_hash128 hash_stack(const struct key_maker *m, const uint64_
         }
         whole = whole && i == n;
 
+        /* Mix the sum of this block into the key. */
         uint64_t lo = hearth_hash_mix(key.lo ^ (uint64_t)sum, (uint64_t)(sum >> 64));
         key.hi = hearth_hash_mix(key.hi ^ (uint64_t)(sum >> 64), (uint64_t)sum + key.lo);
         key.lo = lo;

@@ -50,7 +50,7 @@ struct pair_box {
     uint32_t level, name; /* name: index into the result's names */
 };
 
-struct differ {
+struct diff_maker {
     struct hearth_arena *arena; /* for the result */
     struct hearth_arena scratch;
     struct hearth_stacktree tree; /* the common tree: names and links; its values are unused */
@@ -73,14 +73,14 @@ struct differ {
     uint32_t other; /* index + 1 of `other`; 0: not used yet */
 };
 
-static void differ_init(struct differ *d, struct hearth_arena *arena)
+static void diff_maker_init(struct diff_maker *d, struct hearth_arena *arena)
 {
-    *d = (struct differ){.arena = arena, .other_name = HEARTH_NO_NODE};
+    *d = (struct diff_maker){.arena = arena, .other_name = HEARTH_NO_NODE};
     hearth_arena_init_like(&d->scratch, arena);
     hearth_stacktree_init(&d->tree, &d->scratch);
 }
 
-static void differ_release(struct differ *d)
+static void diff_maker_release(struct diff_maker *d)
 {
     hearth_mem_free(d->stack);
     hearth_mem_free(d->kids);
@@ -112,7 +112,7 @@ static bool placing_init(struct placing *p, struct hearth_arena *arena)
     return p->node_of != NULL && p->name_of != NULL;
 }
 
-static uint32_t place_name(struct differ *d, struct placing *p, uint32_t name)
+static uint32_t place_name(struct diff_maker *d, struct placing *p, uint32_t name)
 {
     if (p->name_of[name] == 0) {
         p->name_of[name] = hearth_stacktree_name(&d->tree, p->from->names[name]);
@@ -121,7 +121,7 @@ static uint32_t place_name(struct differ *d, struct placing *p, uint32_t name)
 }
 
 /* Make common nodes of those whose total of this side is large enough to be shown. */
-static enum hearth_status place_large_nodes(struct differ *d, struct placing *p, int64_t least,
+static enum hearth_status place_large_nodes(struct diff_maker *d, struct placing *p, int64_t least,
                                             struct hearth_err *err)
 {
     p->node_of[0] = 0;
@@ -146,7 +146,7 @@ static enum hearth_status place_large_nodes(struct differ *d, struct placing *p,
 }
 
 /* Find the smaller nodes among those that the other side has made. */
-static enum hearth_status find_small_nodes(struct differ *d, struct placing *p, int64_t least,
+static enum hearth_status find_small_nodes(struct diff_maker *d, struct placing *p, int64_t least,
                                            struct hearth_err *err)
 {
     for (size_t i = 1; i < p->from->n_nodes; i++) {
@@ -164,7 +164,7 @@ static enum hearth_status find_small_nodes(struct differ *d, struct placing *p, 
     return HEARTH_OK;
 }
 
-static enum hearth_status collect_values(struct differ *d, const struct placing sides[N_SIDES],
+static enum hearth_status collect_values(struct diff_maker *d, const struct placing sides[N_SIDES],
                                          struct hearth_err *err)
 {
     d->self = hearth_arena_calloc(&d->scratch, d->tree.n_nodes, sizeof d->self[0]);
@@ -190,7 +190,7 @@ static enum hearth_status collect_values(struct differ *d, const struct placing 
     return HEARTH_OK;
 }
 
-static enum hearth_status align_sides(struct differ *d,
+static enum hearth_status align_sides(struct diff_maker *d,
                                       const struct hearth_stacktree *const trees[N_SIDES],
                                       int64_t max_nodes, struct hearth_err *err)
 {
@@ -227,7 +227,8 @@ static enum hearth_status align_sides(struct differ *d,
 }
 
 /* Find the bound of the common tree. Nodes that are not in it are below the bound in both sides. */
-static enum hearth_status find_bound(struct differ *d, int64_t max_nodes, struct hearth_err *err)
+static enum hearth_status find_bound(struct diff_maker *d, int64_t max_nodes,
+                                     struct hearth_err *err)
 {
     size_t n = d->tree.n_nodes - 1; /* the root is not counted */
 
@@ -253,7 +254,7 @@ static enum hearth_status find_bound(struct differ *d, int64_t max_nodes, struct
 /* ---- the walk ---- */
 
 /* Push the children of `step` that are shown, ascending, then `other`. */
-static enum hearth_status expand_pair_step(struct differ *d, const struct pair_step *step,
+static enum hearth_status expand_pair_step(struct diff_maker *d, const struct pair_step *step,
                                            struct hearth_err *err)
 {
     const struct hearth_tree_node *nodes = d->tree.nodes;
@@ -307,7 +308,7 @@ static enum hearth_status expand_pair_step(struct differ *d, const struct pair_s
 }
 
 /* The result's index of a name; the caller has made room for one more in `used`. */
-static uint32_t use_common_name(struct differ *d, uint32_t name)
+static uint32_t use_common_name(struct diff_maker *d, uint32_t name)
 {
     assert(d->n_used < d->cap_used);
 
@@ -319,7 +320,7 @@ static uint32_t use_common_name(struct differ *d, uint32_t name)
     return *slot - 1;
 }
 
-static bool add_pair_box(struct differ *d, const struct pair_step *step)
+static bool add_pair_box(struct diff_maker *d, const struct pair_step *step)
 {
     if (!hearth_mem_grow(&d->boxes, &d->cap_boxes, d->n_boxes + 1, sizeof d->boxes[0]) ||
         !hearth_mem_grow(&d->used, &d->cap_used, d->n_used + 1, sizeof d->used[0]) ||
@@ -355,7 +356,7 @@ static bool add_pair_box(struct differ *d, const struct pair_step *step)
     return true;
 }
 
-static enum hearth_status collect_pair_boxes(struct differ *d, struct hearth_err *err)
+static enum hearth_status collect_pair_boxes(struct diff_maker *d, struct hearth_err *err)
 {
     /* Prepare: the name "other", the table of used names, the root on the stack. */
     struct hearth_str other = OTHER;
@@ -404,7 +405,7 @@ static void encode_level(struct hearth_flame_level *level)
     }
 }
 
-static enum hearth_status fill_pair_levels(struct differ *d, struct hearth_flame_diff *diff,
+static enum hearth_status fill_pair_levels(struct diff_maker *d, struct hearth_flame_diff *diff,
                                            struct hearth_err *err)
 {
     diff->levels = hearth_arena_calloc(d->arena, d->n_levels, sizeof diff->levels[0]);
@@ -444,7 +445,7 @@ static enum hearth_status fill_pair_levels(struct differ *d, struct hearth_flame
 }
 
 /* Texts are copied, because the common tree is freed with its arena. */
-static enum hearth_status fill_names(struct differ *d, struct hearth_flame_diff *diff,
+static enum hearth_status fill_names(struct diff_maker *d, struct hearth_flame_diff *diff,
                                      struct hearth_err *err)
 {
     diff->names = hearth_arena_array(d->arena, d->n_used, sizeof diff->names[0]);
@@ -466,7 +467,7 @@ static enum hearth_status fill_names(struct differ *d, struct hearth_flame_diff 
     return HEARTH_OK;
 }
 
-static enum hearth_status make_flame_diff(struct differ *d,
+static enum hearth_status make_flame_diff(struct diff_maker *d,
                                           const struct hearth_stacktree *const sides[N_SIDES],
                                           int64_t max_nodes, struct hearth_flame_diff *ret,
                                           struct hearth_err *err)
@@ -497,9 +498,9 @@ enum hearth_status hearth_flame_diff_make(const struct hearth_stacktree *left,
     assert(left != NULL && right != NULL && arena != NULL && ret != NULL);
 
     const struct hearth_stacktree *const sides[N_SIDES] = {left, right};
-    struct differ d;
-    differ_init(&d, arena);
+    struct diff_maker d;
+    diff_maker_init(&d, arena);
     enum hearth_status status = make_flame_diff(&d, sides, max_nodes, ret, err);
-    differ_release(&d);
+    diff_maker_release(&d);
     return status;
 }

@@ -444,8 +444,13 @@ enum hearth_status hearth_stacktree_write_bytes(const struct hearth_stacktree *t
         return HEARTH_OK;
     }
 
+    /*
+     * Pre-order: a node is written when it is expanded, because its number of children is known
+     * then.
+     */
     struct walk walk;
     enum hearth_status status = walk_start(&walk, tree, max_nodes, err);
+
     while (status == HEARTH_OK && walk.n_stack > 0) {
         struct step step = walk.stack[--walk.n_stack];
         if (step.node == HEARTH_NO_NODE) {
