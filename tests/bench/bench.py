@@ -15,6 +15,7 @@ import os
 import re
 import statistics
 import subprocess
+import textwrap
 import time
 
 from measure import ROOT, PROFILES, Running, Setting, say
@@ -269,7 +270,8 @@ def keep(bench, name, title, arguments, reports):
     about = "%d processors, load %.1f of the last quarter of an hour; profiles resampled from %s recordings." % (
         os.cpu_count(), os.getloadavg()[2], "shared" if bench.has_shared else "our own small")
     path = ROOT / "docs/benchmarks" / ("%s.md" % name)
-    path.write_text("\n\n".join([head, about, *reports]) + "\n")
+    lines = "\n\n".join([head, about, *reports]).split("\n")
+    path.write_text("\n".join(line if line.startswith("|") else textwrap.fill(line, 118) for line in lines) + "\n")
     say("wrote %s" % path.name)
 
 

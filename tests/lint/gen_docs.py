@@ -6,8 +6,9 @@ code is 1 if there are any:
 
 - a generated page that differs from its table
 - a hand-written page that leaves out an option, a command or a method
-- a relative link to a file or heading that does not exist
+- a relative link to a file or heading, or a source file in backticks, that does not exist
 - a page below docs/ that docs/README.md does not link to
+- a line of prose that is wider than 120 columns
 """
 import pathlib
 import re
@@ -15,6 +16,7 @@ import sys
 import textwrap
 
 WIDTH = 118
+WIDEST = 120
 STRING = r'"((?:[^"\\]|\\.)*)"'
 KINDS = {
     "TEXT": "text", "SECRET": "secret text", "TOKEN": "secret text", "LIST": "list", "INT": "whole number", "BYTES": "bytes",
@@ -79,8 +81,8 @@ def metrics(root):
     table = (root / "include/hearth/base/metrics.def").read_text()
     out = "# Metrics of hearthd\n\n" + mark("include/hearth/base/metrics.def") + """\
 `GET /metrics` serves these metrics as Prometheus text 0.0.4, in base units (seconds, bytes). The first 200 values of a
-label get lines of their own; the others are counted under `other`. Counters have a line with 0 for each known value from
-the start, so that `rate()` sees the first event, too. Histograms have buckets from 0.5 ms to 60 s.
+label have lines of their own; the others are counted under `other`. Counters have a line with 0 for each known value
+from the start, so that `rate()` sees the first event, too. Histograms have buckets from 0.5 ms to 60 s.
 
 """
     for _, kind, name, label, text in rows(table, rf'X\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):
@@ -105,13 +107,14 @@ Every failure has one status and one sentence that says what is wrong and where.
     out += """
 Try again after UNAVAILABLE: the answer carries `Retry-After: 1`, by gRPC `grpc-retry-pushback-ms: 1000`. A
 RESOURCE_EXHAUSTED because the disk is full carries 30 s instead; one that names `ingest-rate-bytes` passes with time.
-The others come back until the request or the configuration changes.
+Other errors repeat until the request or the configuration changes.
 
 ## What a push loses without failing
 
-The unit is in the meaning. Counted in `hearth_discarded_total{reason="..."}`, and returned with each push as
-`hearth-dropped: reason=count, ...` (response header; by gRPC initial metadata). `repeated_profiles` there are profiles that
-were [stored before](api-push.md#push) under their ID; their metric is `hearth_profiles_repeated_total`.
+Dropped data is counted in `hearth_discarded_total{reason="..."}`, and returned with each push as
+`hearth-dropped: reason=count, ...` (response header; by gRPC initial metadata). The unit is in the table. The header
+also counts `repeated_profiles`, which were [stored before](api-push.md#push) under their ID; their metric is
+`hearth_profiles_repeated_total`.
 
 | reason | counts |
 |---|---|
@@ -214,9 +217,9 @@ def limits_profile(root):
     table = (root / "include/hearth/app/options.def").read_text()
     ours = dict(re.findall(rf'X\(\w+, [\w.]+, {STRING}, {STRING}', table))
     out = "# Limits of Pyroscope\n\n" + mark("include/hearth/app/limits_pyroscope.def") + """\
-`--limits.profile=pyroscope` (`HEARTH_LIMITS_PROFILE`) begins with these values instead of Hearth's own. An option that
-is set, in the file, the environment or by flag, counts in both profiles; so does what a tenant has of its own. Limits
-that are not here have no counterpart. What each means: [limits.md](limits.md).
+`--limits.profile=pyroscope` (`HEARTH_LIMITS_PROFILE`) starts from these values instead of Hearth's own. An option that
+is set, in the file, the environment or by flag, takes precedence over both profiles, and so do a tenant's own limits.
+Limits that are not listed have no counterpart. What each limit does: [limits.md](limits.md).
 
 | option | hearth | pyroscope | its flag there |
 |---|---|---|---|
@@ -293,6 +296,28 @@ def unlisted_pages(root):
             yield path.relative_to(root)
 
 
+def dead_paths(root):
+    """Source files that documents name in backticks, by their path from the root, and that do not exist."""
+    for path in documents(root):
+        for name in re.findall(r"`((?:server|include|clients|tests|docs|sql|grammar)/[\w./-]+\.\w+)`", without_code(path)):
+            if not (root / name).exists():
+                yield path.relative_to(root), name
+
+
+def wide_lines(root):
+    """Lines of prose beyond WIDEST columns. Code, tables and the targets of links may be wider."""
+    for path in documents(root):
+        if path.is_relative_to(root / "server"):
+            continue
+        in_code = False
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                in_code = not in_code
+            shown = re.sub(r"\]\([^)]*\)|<[^>]*>", "", line)
+            if not in_code and not line.startswith(("|", "#")) and len(shown) > WIDEST and " " in shown.strip():
+                yield path.relative_to(root), number
+
+
 def check(root):
     failed = False
     for name, make in PAGES.items():
@@ -306,6 +331,12 @@ def check(root):
             failed = True
     for page, target in dead_links(root):
         print(f"{page} links to {target}, which does not exist")
+        failed = True
+    for page, name in dead_paths(root):
+        print(f"{page} names {name}, which does not exist")
+        failed = True
+    for page, number in wide_lines(root):
+        print(f"{page}:{number} is wider than {WIDEST} columns")
         failed = True
     for page in unlisted_pages(root):
         print(f"docs/README.md does not link to {page}")
