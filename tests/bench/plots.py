@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Draw what `./dev bench --sets 20k,200k,2m --json FILE` measured: plots.py FILE [DIRECTORY]
 
-Writes questions.svg (time by size of the set, one panel a question, one line a state), disk.svg (bytes of a profile by
+Writes questions.svg (time by size of the set, one panel a query, one line a state), disk.svg (bytes of a profile by
 table) and memory.svg to docs/pictures, with nothing but the standard library.
 """
 
@@ -67,8 +67,8 @@ def questions(sets, path):
     names = list(next(iter(sets.values()))["states"]["raw"]["questions"])
     columns, width, height, left, top = 4, 235, 190, 46, 70
     rows = -(-len(names) // columns)
-    picture = Picture(columns * width + 20, top + rows * height + 20, "time of a question by size of the set")
-    picture.text(14, 24, "Time of a question (ms, warm) by profiles in the set", 15, bold=True)
+    picture = Picture(columns * width + 20, top + rows * height + 20, "time of a query by size of the set")
+    picture.text(14, 24, "Time of a query (ms, warm) by profiles in the set", 15, bold=True)
     legend(picture, 14, 46, {**STATES, "goal": "#999999"})
     for i, name in enumerate(names):
         x0, y0 = i % columns * width + left, top + i // columns * height + 24
@@ -148,7 +148,7 @@ def memory(sets, path):
     most = max(n["rss"] for _, state, one in bars for n in [one["states"][state]]) * 1.1
     picture = Picture(max(left + width * len(bars) + 30, 560), top + height + 50, "memory of hearthd")
     picture.text(14, 24, "Resident memory of hearthd, MiB", 15, bold=True)
-    legend(picture, 14, 46, {"after a start": "#a5cdd9", "after the questions": "#1f6f8b"})
+    legend(picture, 14, 46, {"after a start": "#a5cdd9", "after the queries": "#1f6f8b"})
     step = 10 ** math.floor(math.log10(most)) / 2
     for k in range(int(most / step) + 1):
         y = top + height - k * step / most * height
