@@ -3,6 +3,7 @@
  * name=value): what comes out is read by the selector's parser as the same, and values never add or take away a matcher.
  */
 #include "hearth/engine/span_profiles.h"
+#include "hearth/selector/selector.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,6 +18,7 @@
 
 #include "hearth/base/hash.h"
 #include "hearth/engine/query.h"
+#include "hearth/model/labels.h"
 #include "hearth/model/spans.h"
 #include "hearth/model/trace_ids.h"
 

@@ -13,6 +13,8 @@
 #ifndef HEARTH_ENGINE_FRAME_TABLE_H
 #define HEARTH_ENGINE_FRAME_TABLE_H
 
+#include "hearth/model/dict.h"
+
 #include "common/texts.h"
 #include "select/query_internal.h"
 

@@ -6,6 +6,8 @@
 #ifndef HEARTH_ENGINE_FUNCTION_MASKS_H
 #define HEARTH_ENGINE_FUNCTION_MASKS_H
 
+#include "hearth/store/store.h"
+
 #include "select/query_internal.h"
 
 #define HEARTH_MAX_FUNCTIONS 64u /* bits of a mask */

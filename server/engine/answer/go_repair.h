@@ -7,6 +7,8 @@
 #ifndef HEARTH_ENGINE_GO_REPAIR_H
 #define HEARTH_ENGINE_GO_REPAIR_H
 
+#include "hearth/model/dict.h"
+
 #include "select/query_internal.h"
 
 /*

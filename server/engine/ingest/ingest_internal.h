@@ -14,6 +14,7 @@
 #include "hearth/engine/ingest.h"
 #include "hearth/format/pprof.h"
 #include "hearth/model/sample_attrs.h"
+#include "hearth/store/store.h"
 
 /* Who a pushed series is; made once per series of a request. */
 struct hearth_identity {

@@ -6,6 +6,8 @@
  */
 #include "ingest/push_wait.h"
 
+#include "hearth/base/cancel.h"
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/sync.h"
 

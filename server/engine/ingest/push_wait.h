@@ -6,6 +6,7 @@
 #ifndef HEARTH_ENGINE_PUSH_WAIT_H
 #define HEARTH_ENGINE_PUSH_WAIT_H
 
+#include "hearth/base/cancel.h"
 #include "hearth/engine/ingest.h"
 
 /*

@@ -9,6 +9,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/engine/meters.h"
 #include "hearth/model/network_metrics.h"
+#include "hearth/store/store_agents.h"
+#include "hearth/store/store_network.h"
 
 #include "network/network_internal.h"
 

@@ -6,6 +6,8 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/model/network_metrics.h"
+#include "hearth/store/store_agents.h"
+#include "hearth/store/store_network.h"
 
 #include "network/network_internal.h"
 

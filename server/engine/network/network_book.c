@@ -1,5 +1,6 @@
 /* network_book.c -- what addresses are called (contract: hearth/engine/network.h). */
 #include "hearth/base/mem.h"
+#include "hearth/store/store_network.h"
 
 #include "network/network_internal.h"
 

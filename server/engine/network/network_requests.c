@@ -6,6 +6,7 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/codec/json_fields.h"
+#include "hearth/store/store_network.h"
 
 #include "network/network_internal.h"
 

@@ -1,5 +1,6 @@
 /* policies.c -- setting and reading policies (contract: hearth/engine/policies.h). */
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 
 #include "policies/policies_internal.h"
 

@@ -3,6 +3,7 @@
 #define HEARTH_ENGINE_POLICIES_INTERNAL_H
 
 #include "hearth/engine/policies.h"
+#include "hearth/store/store_policies.h"
 
 #include "select/query_internal.h"
 

@@ -2,6 +2,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/json_writer.h"
 #include "hearth/model/entity_id.h"
+#include "hearth/store/store_agents.h"
+#include "hearth/store/store_tasks.h"
 
 #include "policies/policies_internal.h"
 

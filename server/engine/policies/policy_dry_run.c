@@ -3,6 +3,7 @@
  * hearth/model/policy_rule.h), and what the answer cannot know.
  */
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 
 #include "policies/policies_internal.h"
 

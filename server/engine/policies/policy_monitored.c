@@ -1,5 +1,6 @@
 /* policy_monitored.c -- who is watched, and what it came to (contract: hearth/engine/policies.h). */
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 
 #include "policies/policies_internal.h"
 

@@ -13,6 +13,7 @@
 
 #include "hearth/base/varint.h"
 #include "hearth/engine/query.h"
+#include "hearth/store/read.h"
 
 #include "common/call_internal.h"
 

@@ -10,6 +10,8 @@
  */
 #include "hearth/engine/span_profiles.h"
 #include "hearth/model/labels.h"
+#include "hearth/selector/matcher.h"
+#include "hearth/selector/selector.h"
 
 #define TAGS_VARIABLE "${__tags}"
 #define TAG_PREFIX    "${__span.tags"

@@ -6,6 +6,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/engine/traces.h"
 #include "hearth/format/pprof.h"
+#include "hearth/store/store_spans.h"
 #include "hearth/store/task_results.h"
 
 #include "ingest/ingest_internal.h"

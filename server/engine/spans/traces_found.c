@@ -7,6 +7,7 @@
 #include "hearth/base/hash.h"
 #include "hearth/codec/compress.h"
 #include "hearth/engine/traces.h"
+#include "hearth/store/store_spans.h"
 #include "hearth/store/store_tasks.h"
 #include "hearth/store/task_results.h"
 

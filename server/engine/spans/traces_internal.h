@@ -8,6 +8,7 @@
 #define HEARTH_ENGINE_TRACES_INTERNAL_H
 
 #include "hearth/engine/traces.h"
+#include "hearth/store/store_spans.h"
 
 #include "select/query_internal.h"
 

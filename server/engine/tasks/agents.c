@@ -3,6 +3,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/model/entity_id.h"
+#include "hearth/store/store_agents.h"
 
 #include "select/query_internal.h"
 

@@ -1,5 +1,6 @@
 /* task_analysis.c -- trees of what agents sent for a task (contract: hearth/engine/task_stacks.h). */
 #include "hearth/engine/task_stacks.h"
+#include "hearth/store/task_results.h"
 
 #include "select/query_internal.h"
 

@@ -14,6 +14,7 @@
 #include "hearth/engine/task_stacks.h"
 #include "hearth/model/entity_id.h"
 #include "hearth/store/store_agents.h"
+#include "hearth/store/task_results.h"
 
 #include "common/task_refusals.h"
 #include "ingest/push_wait.h"

@@ -6,6 +6,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/jfr.h"
+#include "hearth/store/store_agents.h"
 #include "hearth/store/store_tasks.h"
 
 #include "common/task_refusals.h"

@@ -1,5 +1,6 @@
 /* tasks.c -- profiling tasks: creating, looking, cancelling, keeping alive (contract: hearth/engine/tasks.h). */
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 
 #include "tasks/tasks_internal.h"
 

@@ -3,6 +3,7 @@
 #define HEARTH_ENGINE_TASKS_INTERNAL_H
 
 #include "hearth/engine/tasks.h"
+#include "hearth/store/task_facts.h"
 
 #include "select/query_internal.h"
 

@@ -5,6 +5,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/text_profile.h"
+#include "hearth/store/client_data.h"
 
 #include "ingest/ingest_internal.h"
 #include "select/query_internal.h"

@@ -3,6 +3,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/selector/selector.h"
+#include "hearth/store/background.h"
+#include "hearth/store/store.h"
 
 #include "tenants/admin_internal.h"
 

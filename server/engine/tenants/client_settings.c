@@ -2,6 +2,7 @@
 #include "hearth/engine/client_settings.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/store/client_data.h"
 
 #include "select/query_internal.h"
 

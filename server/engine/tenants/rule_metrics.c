@@ -1,5 +1,6 @@
 /* rule_metrics.c -- counters of recording rules as Prometheus text. */
 #include "hearth/engine/rules.h"
+#include "hearth/store/store_rules.h"
 
 #include "select/query_internal.h"
 

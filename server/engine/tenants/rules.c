@@ -4,6 +4,7 @@
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 #include "hearth/selector/selector.h"
+#include "hearth/store/store_rules.h"
 
 #include "select/query_internal.h"
 

@@ -5,6 +5,7 @@
 #include "hearth/store/store_network.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 
 #include "catalog/services.h"
 #include "network/network_rows.h"

@@ -7,6 +7,7 @@
 #include "hearth/store/store_policies.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 #include "hearth/store/store_tasks.h"
 
 #include "catalog/services.h"

@@ -1,5 +1,6 @@
 /* test_span_tags.c -- which selector the tags of a span make. */
 #include "hearth/engine/span_profiles.h"
+#include "hearth/selector/selector.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
  * real PostgreSQL: single rows, late ones, after roll-ups, compacted, and the late ones among the compacted.
  */
 #include "hearth/engine/span_profiles.h"
+#include "hearth/store/background.h"
+#include "hearth/store/store.h"
 
 #include "rounds.h"
 #include "step_fixture.h"

@@ -1,4 +1,5 @@
 /* test_span_groups.c -- spans and thread snapshots are stored together, once, and found by what they are asked by. */
+#include "hearth/store/store_agents.h"
 #include "hearth/store/store_spans.h"
 #include "hearth/store/store_tasks.h"
 
