@@ -17,55 +17,11 @@
 #ifndef HEARTH_STORE_AGENTS_H
 #define HEARTH_STORE_AGENTS_H
 
+#include "hearth/model/agent.h"
 #include "hearth/store/store.h"
 
-#define HEARTH_AGENT_NAME_BYTES 1024
 #define HEARTH_AGENT_MERGED_BYTES \
     262144 /* of properties, as JSON: beyond, only those of the last report stay */
-
-enum hearth_detect_type {
-    HEARTH_DETECT_UNDEFINED = 0,
-    HEARTH_DETECT_HOST = 1,
-    HEARTH_DETECT_KUBERNETES = 2,
-    HEARTH_DETECT_VIRTUAL = 3,
-};
-
-/* Two processes of an instance that nobody reports, but that connections lead to. */
-#define HEARTH_UNKNOWN_LOCAL  "UNKNOWN_LOCAL"
-#define HEARTH_UNKNOWN_REMOTE "UNKNOWN_REMOTE"
-
-struct hearth_property {
-    struct hearth_str name, value;
-};
-
-struct hearth_instance {
-    struct hearth_str service, name, layer;
-    struct hearth_property *properties; /* answers: by name */
-    size_t n_properties;
-    int64_t first_seen_ms, last_seen_ms;
-};
-
-struct hearth_process {
-    struct hearth_str process_id; /* of hearth_process_public_id; reports: computed, not read */
-    struct hearth_str service, instance, name, layer;
-    enum hearth_detect_type detect_type;
-    struct hearth_str agent_id;
-    struct hearth_str *labels; /* answers: sorted */
-    size_t n_labels;
-    struct hearth_property *properties; /* answers: by name */
-    size_t n_properties;
-    bool can_be_profiled;
-    int64_t first_seen_ms, last_seen_ms; /* reports: last_seen_ms is now */
-};
-
-struct hearth_reported_service {
-    int32_t service_id;
-    struct hearth_str name, layer;
-    struct hearth_str *labels; /* of its processes that are not virtual, sorted */
-    size_t n_labels;
-    int32_t n_instances, n_processes;
-    int64_t first_seen_ms, last_seen_ms;
-};
 
 /* The id of a service of the tenant. `make`: it becomes one when it is not; else NOT_FOUND. */
 HEARTH_MUST_CHECK
@@ -90,16 +46,6 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
                                               size_t n_processes,
                                               int64_t max_instances, /* 0: no limit */
                                               int64_t max_processes, struct hearth_err *err);
-
-/* What is not said (NULL, 0, false) does not restrict. */
-struct hearth_process_filter {
-    struct hearth_str service, instance, process_id, agent_id;
-    const struct hearth_str *labels; /* that it must have */
-    size_t n_labels;
-    int64_t seen_after_ms;  /* last_seen_ms >= it */
-    int64_t seen_before_ms; /* first_seen_ms <= it */
-    bool without_virtual, only_profilable;
-};
 
 /* By service, instance and name. */
 HEARTH_MUST_CHECK

@@ -13,21 +13,8 @@
 #ifndef HEARTH_STORE_NETWORK_H
 #define HEARTH_STORE_NETWORK_H
 
-#include "hearth/store/store_agents.h"
-
-/* The end of a connection that counted; the same numbers in the database. */
-enum hearth_network_side {
-    HEARTH_NETWORK_CLIENT = 1,
-    HEARTH_NETWORK_SERVER = 2,
-};
-
-/* As SkyWalking numbers them. */
-enum hearth_network_component {
-    HEARTH_COMPONENT_HTTP = 49,
-    HEARTH_COMPONENT_TCP = 110,
-    HEARTH_COMPONENT_HTTPS = 129,
-    HEARTH_COMPONENT_TLS = 130,
-};
+#include "hearth/model/network_traffic.h"
+#include "hearth/store/store.h"
 
 /* ---- flushes ---- */
 
@@ -81,35 +68,6 @@ enum hearth_status hearth_store_network_flushes(const struct hearth_scope *scope
 
 /* ---- sampled requests ---- */
 
-#define HEARTH_SAMPLED_ID_TEXT 32
-
-enum hearth_sampled_reason {
-    HEARTH_SAMPLED_ANY = 0,
-    HEARTH_SAMPLED_SLOW = 1,
-    HEARTH_SAMPLED_4XX = 2,
-    HEARTH_SAMPLED_5XX = 3,
-};
-
-enum hearth_trace_provider {
-    HEARTH_TRACE_SKYWALKING = 1,
-    HEARTH_TRACE_ZIPKIN = 2,
-};
-
-struct hearth_sampled_request {
-    struct hearth_str request_id; /* 32 hex digits; puts: computed, not read */
-    struct hearth_str service, instance, source_id, destination_id;
-    enum hearth_network_side side;
-    enum hearth_network_component component;
-    enum hearth_sampled_reason reason;
-    enum hearth_trace_provider provider;
-    struct hearth_str trace_id, segment_id, span_id; /* the latter two may be empty: not said */
-    struct hearth_str uri;
-    int64_t latency_us, at_ms;
-    int32_t status;
-    bool is_ssl;
-    int32_t service_id, n_events; /* answers only */
-};
-
 /* What comes again is stored once. The service is made when it is new. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
@@ -133,19 +91,6 @@ enum hearth_status hearth_store_sampled(const struct hearth_scope *scope,
 
 /* ---- captured events ---- */
 
-struct hearth_captured_event {
-    struct hearth_str service; /* that it names, else unknown_service */
-    struct hearth_str instance;
-    enum hearth_trace_provider provider;
-    struct hearth_str trace_id, segment_id, span_id; /* any but the first may be empty */
-    struct hearth_str event;
-    int64_t start_ns, end_ns;
-    struct hearth_property *tags; /* in their order */
-    size_t n_tags;
-    int32_t n_redacted;
-    int64_t n_cut; /* bytes that were left out */
-};
-
 /*
  * What comes again is stored once. *ret_kept false: with it the tenant would have more than max_day_bytes (0: no limit)
  * of today, so it is only counted.
@@ -167,9 +112,6 @@ enum hearth_status hearth_store_captured(const struct hearth_scope *scope,
                                          struct hearth_captured_event **ret, size_t *ret_n,
                                          int64_t *ret_dropped, struct hearth_err *err);
 
-/* The tag that has a request's or an answer's head and body. */
-#define HEARTH_CAPTURED_BODY "data_content"
-
 /* Of these traces, by trace and time, without bodies: the tag HEARTH_CAPTURED_BODY is left out. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
@@ -178,10 +120,6 @@ enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
                                          struct hearth_err *err);
 
 /* ---- addresses ---- */
-
-struct hearth_address_name {
-    struct hearth_str address, name;
-};
 
 /* By address; `addresses` (n of them): only those. */
 HEARTH_MUST_CHECK
