@@ -11,69 +11,18 @@
 #ifndef HEARTH_STORE_TASKS_H
 #define HEARTH_STORE_TASKS_H
 
-#include "hearth/store/store_agents.h"
+#include "hearth/model/agent.h"
+#include "hearth/model/task.h"
+#include "hearth/store/store.h"
 
 /* Of a message that an agent reports; what is longer is cut. */
 #define HEARTH_TASK_MESSAGE_BYTES 4096
-
-/* Numbers as in hearth.v1.TaskKind, TaskOrigin, TaskEvent. */
-enum hearth_task_kind {
-    HEARTH_TASK_ON_CPU = 1,
-    HEARTH_TASK_OFF_CPU = 2,
-    HEARTH_TASK_NETWORK = 3,
-    HEARTH_TASK_TRACE = 4,
-    HEARTH_TASK_ASYNC_PROFILER = 5,
-    HEARTH_TASK_PPROF = 6,
-};
-
-enum hearth_task_origin {
-    HEARTH_TASK_CREATED = 1,
-    HEARTH_TASK_BY_POLICY = 2,
-    HEARTH_TASK_IMPORTED = 3,
-};
-
-enum hearth_task_event {
-    HEARTH_TASK_NOTIFIED = 1,
-    HEARTH_TASK_FINISHED = 2,
-    HEARTH_TASK_TOO_LARGE = 3,
-    HEARTH_TASK_FAILED = 4,
-};
-
-struct hearth_task {
-    struct hearth_str task_id;
-    enum hearth_task_kind kind;
-    enum hearth_task_origin origin;
-    int32_t service_id;
-    struct hearth_str service, instance, process_id,
-        process; /* those that do not apply are empty */
-    struct hearth_str *labels, *instances, *events;
-    size_t n_labels, n_instances, n_events;
-    struct hearth_str endpoint, exec_args;
-    int64_t start_ms, duration_ms, created_ms, updated_ms;
-    int64_t cancelled_ms; /* 0: it was not */
-    int64_t extended_ms;  /* 0: never kept alive */
-    int32_t min_duration_ms, dump_period_ms, max_samples;
-    struct hearth_str sampling; /* JSON: the array NetworkSamplings of the command; empty: none */
-    struct hearth_str
-        causes; /* JSON: [{monitor, uri_regex, uri_path, threshold, current, message}]; empty: none */
-};
-
-/* Agents ask for async-profiler and pprof tasks every 20 s, for one at a time: so long each is handed out at least. */
-#define HEARTH_TASK_HANDED_OUT_MS INT64_C(300000)
 
 /*
  * Until when it is handed out to agents that do not have it: its end; async-profiler and pprof tasks at least
  * HEARTH_TASK_HANDED_OUT_MS from their start.
  */
 int64_t hearth_task_handed_out_until(const struct hearth_task *task);
-
-struct hearth_task_log {
-    struct hearth_str task_id; /* of those that are read */
-    struct hearth_str instance, process_id;
-    enum hearth_task_event event;
-    int64_t at_ms, last_at_ms;
-    struct hearth_str message;
-};
 
 /*
  * Store a new task; service_id is set. The first of these that applies:
@@ -112,18 +61,6 @@ enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
                                             int64_t within_ms, int64_t more_ms, bool *ret_extended,
                                             struct hearth_err *err);
-
-/* What is not said does not restrict. */
-struct hearth_task_filter {
-    struct hearth_str service, instance, endpoint;
-    uint32_t kinds; /* bits 1 << kind; 0: all */
-    enum hearth_task_origin origin;
-    int64_t start_from_ms, start_to_ms;
-    /* The page: those before this one, (start_ms, task_id) descending. */
-    int64_t before_start_ms; /* 0: from the top */
-    struct hearth_str before_task_id;
-    size_t limit; /* 0: none */
-};
 
 /* The latest start first. */
 HEARTH_MUST_CHECK

@@ -10,7 +10,7 @@
 #ifndef HEARTH_STORE_TASK_RESULTS_H
 #define HEARTH_STORE_TASK_RESULTS_H
 
-#include "hearth/model/profile_id.h"
+#include "hearth/model/task.h"
 #include "hearth/model/task_chunk.h"
 #include "hearth/store/store.h"
 
@@ -79,19 +79,6 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
                                                   struct hearth_task_flush **ret, size_t *ret_n,
                                                   struct hearth_err *err);
 
-#define HEARTH_TASK_SCHEDULE_PROFILES 1000
-
-struct hearth_task_schedule {
-    int64_t schedule_no;
-    int32_t service_id;
-    struct hearth_str schedule_id, task_id, process_id;
-    struct hearth_str process, instance; /* empty: not known */
-    int64_t start_ms, end_ms;
-    /* The ordinary profiles that it became, in their order, at most HEARTH_TASK_SCHEDULE_PROFILES. */
-    struct hearth_profile_id *profiles;
-    size_t n_profiles;
-};
-
 /* By start; of a task, or, with ids, those of them that there are. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
@@ -99,11 +86,6 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
                                                const struct hearth_str *schedule_ids, size_t n_ids,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err);
-
-/* Both ends included. */
-struct hearth_task_range {
-    int64_t from_ms, to_ms;
-};
 
 /* Who reads chunks. `begin` comes first, and once more when the read began anew: forget what came before. */
 struct hearth_task_chunk_reader {
@@ -132,16 +114,6 @@ struct hearth_go_segment {
     struct hearth_str segment_id;
     struct hearth_str upload_id, task_id; /* answers only */
     int32_t n_samples;
-};
-
-struct hearth_task_upload {
-    struct hearth_str upload_id; /* _put: computed, not read */
-    struct hearth_str task_id, instance, format;
-    int32_t service_id;
-    struct hearth_str service;
-    int64_t received_ms, n_bytes;
-    struct hearth_str content; /* empty in lists */
-    bool is_pushed;
 };
 
 /*
