@@ -10,24 +10,10 @@
 #ifndef HEARTH_STORE_BACKGROUND_H
 #define HEARTH_STORE_BACKGROUND_H
 
+#include "hearth/model/maintenance.h"
 #include "hearth/store/store.h"
 
 /* ---- state ---- */
-
-struct hearth_background_state {
-    bool has_builder;       /* somebody holds an unexpired lease */
-    int32_t builder_writer; /* writer id of that server */
-    struct hearth_str builder_host;
-    int64_t lease_token;
-    int64_t lag_ns; /* how long the oldest bucket that is due waits to be built; 0: none */
-    int64_t n_late_rows, n_tombstones;
-    int64_t oldest_profile_ns; /* of the profile and segment tables; INT64_MAX: none */
-    struct hearth_table_size {
-        struct hearth_str table; /* "profile", "segment", "roll_10m", .. with all their leaves */
-        int64_t n_bytes;
-    } * tables;
-    size_t n_tables;
-};
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_background_state(struct hearth_store *store,
@@ -46,12 +32,6 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct heart
                                         struct hearth_err *err);
 
 /* ---- retention ---- */
-
-/* How long, in nanoseconds; 0: for ever. Profiles means rows and segments. */
-struct hearth_retention {
-    int64_t profiles_ns, roll_10m_ns, roll_1h_ns, roll_1d_ns;
-    int64_t spans_ns, monitors_ns, network_ns; /* the server's for all */
-};
 
 /* The tenant's, with the server's where it has none of its own. From memory (settings.h). */
 void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
@@ -78,13 +58,6 @@ enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_
                                       int64_t to_ns, int64_t *ret_erasure_id,
                                       struct hearth_err *err);
 
-struct hearth_erasure {
-    int64_t erasure_id;
-    struct hearth_str selector, requested_by;
-    int64_t from_ns, to_ns, requested_at_ns, done_at_ns; /* done_at_ns 0: hidden, not gone yet */
-    int64_t n_series, n_rows;
-};
-
 /* The latest 1,000 of the tenant, newest first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hearth_str tenant,
@@ -92,18 +65,6 @@ enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hear
                                          size_t *ret_n, struct hearth_err *err);
 
 /* ---- doctor ---- */
-
-enum hearth_verdict {
-    HEARTH_VERDICT_OK,
-    HEARTH_VERDICT_ADVICE, /* works; would be better or cheaper otherwise */
-    HEARTH_VERDICT_WRONG,  /* something does not work, or data is not safe */
-};
-
-struct hearth_check {
-    struct hearth_str name; /* "fsync", "rights: create tables", .. */
-    enum hearth_verdict verdict;
-    struct hearth_str found, advice; /* advice: what to do, empty when OK */
-};
 
 /* Look at the database as it is now. */
 HEARTH_MUST_CHECK

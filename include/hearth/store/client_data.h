@@ -11,14 +11,10 @@
 #ifndef HEARTH_STORE_CLIENT_DATA_H
 #define HEARTH_STORE_CLIENT_DATA_H
 
+#include "hearth/model/client_setting.h"
 #include "hearth/store/store.h"
 
 /* ---- settings ---- */
-
-struct hearth_client_setting {
-    struct hearth_str name, value;
-    int64_t modified_at_ms;
-};
 
 /* By name. */
 HEARTH_MUST_CHECK
@@ -40,12 +36,6 @@ enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope 
                                                       struct hearth_err *err);
 
 /* ---- ad hoc profiles ---- */
-
-struct hearth_adhoc {
-    struct hearth_str id, name;
-    int64_t uploaded_at_ms;
-    struct hearth_str payload; /* empty in lists */
-};
 
 /* RESOURCE_EXHAUSTED, naming the limit, beyond max_profiles or max_bytes of the tenant (0: no limit). */
 HEARTH_MUST_CHECK

@@ -14,7 +14,7 @@
 #ifndef HEARTH_STORE_READ_H
 #define HEARTH_STORE_READ_H
 
-#include "hearth/model/read_source.h"
+#include "hearth/model/profile_source.h"
 #include "hearth/store/store.h"
 
 /* hearth_data.roll_state; of a service without a row: INT64_MIN in all times, generation 0. */
@@ -62,12 +62,6 @@ enum hearth_read_attrs {
     HEARTH_ATTRS_NOT_READ,
     HEARTH_ATTRS_BESIDE, /* besides ids and val */
     HEARTH_ATTRS_ALONE,  /* without ids and val; rows without attributes do not come */
-};
-
-/* One moment of a series. */
-struct hearth_read_instant {
-    int32_t service_id, series_id;
-    int64_t ts_ns;
 };
 
 /*

@@ -10,22 +10,8 @@
 #ifndef HEARTH_STORE_POLICIES_H
 #define HEARTH_STORE_POLICIES_H
 
-#include "hearth/model/policy_rule.h"
+#include "hearth/model/policy.h"
 #include "hearth/store/store.h"
-
-struct hearth_policy {
-    struct hearth_str service;
-    struct hearth_policy_target *targets;
-    size_t n_targets;
-    int64_t
-        version; /* 1 with the first of the service, raised by every change, also by deletions */
-    struct hearth_str uuid;
-    int64_t modified_ms;
-    struct hearth_str modified_by;
-    bool is_observing;
-    bool is_deletion;       /* of histories */
-    struct hearth_str json; /* to be stored: the targets as sql/0009_policies.sql says */
-};
 
 /* By service; those of `services` that have one, or all when there is none. */
 HEARTH_MUST_CHECK
@@ -94,14 +80,6 @@ enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
                                              int64_t at_ms,
                                              const struct hearth_monitor_point *points, size_t n,
                                              int64_t max_lines, struct hearth_err *err);
-
-/* What is not said does not restrict; the service must be. */
-struct hearth_monitor_filter {
-    struct hearth_str service, instance, process;
-    uint32_t monitors;        /* bits 1 << monitor; 0: all */
-    int64_t start_ms, end_ms; /* both included */
-    size_t max_values;        /* of all lines; 0: no limit */
-};
 
 /* By instance, process, monitor, URI. RESOURCE_EXHAUSTED beyond max_values. */
 HEARTH_MUST_CHECK

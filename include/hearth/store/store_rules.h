@@ -12,21 +12,8 @@
 #ifndef HEARTH_STORE_RULES_H
 #define HEARTH_STORE_RULES_H
 
+#include "hearth/model/rule.h"
 #include "hearth/store/store.h"
-
-struct hearth_rule {
-    int64_t rule_no; /* of what it counts: another one after that was changed */
-    struct hearth_str tenant, id, metric_name;
-    struct hearth_str *matchers; /* selectors, ANDed */
-    size_t n_matchers;
-    struct hearth_str *group_by;
-    size_t n_group_by;
-    struct hearth_labels external; /* sorted */
-    bool has_function;
-    struct hearth_str function; /* count its total instead of that of the profiles */
-    int64_t generation;         /* 1 when new, raised by every change */
-    int64_t start_ns;
-};
 
 /* By id. */
 HEARTH_MUST_CHECK

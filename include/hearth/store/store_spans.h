@@ -13,27 +13,8 @@
 #define HEARTH_STORE_SPANS_H
 
 #include "hearth/model/snapshot_trees.h"
-#include "hearth/model/spans.h"
+#include "hearth/model/span_group.h"
 #include "hearth/store/store.h"
-
-/* A SkyWalking segment, or what else was recorded together. */
-struct hearth_span_group {
-    struct hearth_str service,
-        instance; /* at most HEARTH_AGENT_NAME_BYTES each, service not empty */
-    struct hearth_str trace_id, segment_id;
-    bool is_raw;                /* the ids are bytes, else texts */
-    int64_t start_ns, end_ns;   /* end >= start */
-    struct hearth_str endpoint; /* name of the first span */
-    enum hearth_span_kind kind; /* of the first span */
-    bool has_error, is_cut;     /* is_cut: spans were left out */
-    int32_t n_spans;
-    struct hearth_str
-        spans;          /* hearth_spans_encode with origin start_ns, as hearth_unpack reads it */
-    int32_t service_id; /* answers only */
-    /* Of its spans, which are found by them alone (hearth/store/store_span_index.h); none of texts. Not in answers. */
-    const uint64_t *span_ids;
-    size_t n_span_ids;
-};
 
 /* What the database says of a group in one number. */
 enum hearth_span_group_flags {

@@ -1,18 +1,17 @@
 /*
- * read_source.h -- the kinds of stored rows and blocks that a query reads.
+ * profile_source.h -- where profiles and their sums are stored, and the instant that identifies single profiles.
  *
- * Threads: pure functions.
- * Source:  docs/decisions/0011-roll-ups.md.
+ * Threads: pure.
  */
-#ifndef HEARTH_MODEL_READ_SOURCE_H
-#define HEARTH_MODEL_READ_SOURCE_H
+#ifndef HEARTH_MODEL_PROFILE_SOURCE_H
+#define HEARTH_MODEL_PROFILE_SOURCE_H
 
 #include <stdint.h>
 
-/* Where profiles and sums of profiles lie. Order: what a plan prefers is further down. */
+/* In ascending order of preference by query plans. */
 enum hearth_source {
     HEARTH_SOURCE_PROFILE,  /* rows that are neither late nor compacted */
-    HEARTH_SOURCE_LATE,     /* rows that came after their bucket was closed: always read */
+    HEARTH_SOURCE_LATE,     /* rows that arrived after their bucket was closed: always read */
     HEARTH_SOURCE_SEGMENT,  /* compacted rows */
     HEARTH_SOURCE_TOTALS,   /* packed totals of a series and hour; hearth_store_read_totals only */
     HEARTH_SOURCE_ROLL_10M, /* blocks */
@@ -22,7 +21,13 @@ enum hearth_source {
 };
 
 const char *hearth_source_name(enum hearth_source source); /* "profile", "late", .., "roll_1d" */
-/* Length of a block: 0 for rows. */
+/* Length of a block in nanoseconds; 0 for sources of rows. */
 int64_t hearth_source_length_ns(enum hearth_source source);
+
+/* One instant of a series. */
+struct hearth_read_instant {
+    int32_t service_id, series_id;
+    int64_t ts_ns;
+};
 
 #endif
