@@ -13,9 +13,9 @@
 #define HEARTH_ENGINE_ADHOC_H
 
 #include "hearth/engine/call.h"
+#include "hearth/model/client_setting.h"
 #include "hearth/model/flame_diff.h"
 #include "hearth/model/stacktree.h"
-#include "hearth/store/client_data.h"
 
 /* What of a profile is asked for. */
 struct hearth_adhoc_spec {

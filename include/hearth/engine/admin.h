@@ -14,7 +14,7 @@
 #define HEARTH_ENGINE_ADMIN_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/background.h"
+#include "hearth/model/maintenance.h"
 
 struct hearth_admin;
 

@@ -12,7 +12,7 @@
 #define HEARTH_ENGINE_AGENTS_H
 
 #include "hearth/engine/call.h"
-#include "hearth/store/store_agents.h"
+#include "hearth/model/agent.h"
 
 /* The property by which an agent says that it can profile the process. */
 #define HEARTH_PROPERTY_CAN_PROFILE "support_ebpf_profiling"

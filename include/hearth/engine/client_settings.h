@@ -9,7 +9,7 @@
 #define HEARTH_ENGINE_CLIENT_SETTINGS_H
 
 #include "hearth/engine/call.h"
-#include "hearth/store/client_data.h"
+#include "hearth/model/client_setting.h"
 
 /* By name. */
 HEARTH_MUST_CHECK

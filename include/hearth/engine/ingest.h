@@ -25,7 +25,6 @@
 #include "hearth/format/ingest_types.h"
 #include "hearth/model/labels.h"
 #include "hearth/model/profile_id.h"
-#include "hearth/store/store.h"
 
 #include <stdatomic.h>
 

@@ -16,7 +16,7 @@
 #define HEARTH_ENGINE_NETWORK_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/store_network.h"
+#include "hearth/model/network_traffic.h"
 
 struct hearth_network_options {
     const char *const *addresses; /* "ip=name", "ip:port=name"; NULL-terminated, or NULL */

@@ -17,8 +17,9 @@
 #define HEARTH_ENGINE_POLICIES_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/store_policies.h"
-#include "hearth/store/store_tasks.h"
+#include "hearth/model/agent.h"
+#include "hearth/model/policy.h"
+#include "hearth/model/task.h"
 
 #define HEARTH_POLICY_WINDOW_MS (INT64_C(48) * 3600 * 1000)
 /* A report within it, of the same process and target, is one whose answer was lost: agents report no sooner. */

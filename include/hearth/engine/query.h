@@ -19,9 +19,10 @@
 #include "hearth/engine/filter.h"
 #include "hearth/engine/limits.h"
 #include "hearth/model/flame_diff.h"
+#include "hearth/model/labels.h"
+#include "hearth/model/profile_source.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
-#include "hearth/store/read.h"
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /* copied */

@@ -13,7 +13,7 @@
 #define HEARTH_ENGINE_RULES_H
 
 #include "hearth/engine/query.h"
-#include "hearth/store/store_rules.h"
+#include "hearth/model/rule.h"
 
 /* Label of every counter: the id of its rule, so that two rules of one metric stay apart. */
 #define HEARTH_RULE_ID_LABEL "profiles_rule_id"

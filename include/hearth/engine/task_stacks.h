@@ -19,6 +19,8 @@
 
 #include "hearth/engine/call.h"
 #include "hearth/engine/ingest.h"
+#include "hearth/model/task.h"
+#include "hearth/model/task_chunk.h"
 #include "hearth/store/task_results.h"
 
 /* ---- taking ---- */

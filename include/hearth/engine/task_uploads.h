@@ -16,6 +16,7 @@
 
 #include "hearth/engine/call.h"
 #include "hearth/engine/ingest.h"
+#include "hearth/model/task.h"
 #include "hearth/store/task_results.h"
 
 #define HEARTH_UPLOAD_PPROF "pprof"

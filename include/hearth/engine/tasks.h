@@ -13,7 +13,7 @@
 #define HEARTH_ENGINE_TASKS_H
 
 #include "hearth/engine/call.h"
-#include "hearth/store/task_facts.h"
+#include "hearth/model/task.h"
 
 /* ---- creating ---- */
 

@@ -16,7 +16,7 @@
 
 #include "hearth/engine/call.h"
 #include "hearth/model/snapshot_trees.h"
-#include "hearth/store/store_spans.h"
+#include "hearth/model/span_group.h"
 
 enum hearth_segments_keep {
     HEARTH_KEEP_ALL,
