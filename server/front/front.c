@@ -1,5 +1,5 @@
 /*
- * front.c -- the parts put together: start, readiness, drain, the ticker, and the order in which
+ * front.c -- puts the parts together: default options, start, the ticker, and the order in which
  * everything stops.
  */
 #include "hearth/base/log.h"
@@ -17,6 +17,7 @@
 #include "rpc/heap.h"
 #include "tables.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <time.h>
@@ -25,10 +26,11 @@
 #define TICK_NS (100 * HEARTH_NS_PER_MS)
 
 /*
- * A request's memory goes back to the C library when it ends. With the library's defaults it then
- * goes back to the kernel, too, and is faulted in again by the next request: 33 instead of 24 us of
- * CPU for a push of 20 KB. Of the process, so set once here, where the threads are started. (A set
- * trim threshold ends the library's own adjustment of the mmap threshold: hence all three.)
+ * When a request ends, its memory is given back to the C library. With the library's defaults, it
+ * is then given back to the kernel, and the next request faults it in again: 33 instead of 24 us of
+ * CPU for a push of 20 KB. The settings belong to the process, so they are made once, before
+ * threads are started. Setting the trim threshold ends the library's own adjustment of the mmap
+ * threshold, so all three are set.
  */
 static void keep_freed_memory(void)
 {
@@ -37,7 +39,8 @@ static void keep_freed_memory(void)
     (void)mallopt(M_TOP_PAD, 1 << 20);
 }
 
-/* Each heap keeps what its threads once needed, and the library would make eight for a processor. */
+/* Each heap keeps the memory that its threads once needed. The library's default is eight heaps for
+ * each processor. */
 static void limit_heaps(long n_cpus)
 {
     (void)mallopt(M_ARENA_MAX, n_cpus < 2 ? 4 : n_cpus > 32 ? 64 : 2 * (int)n_cpus);
@@ -77,10 +80,12 @@ void hearth_front_options_init(struct hearth_front_options *options)
 
 /* ---- the ticker ---- */
 
+/* Works every TICK_NS until stop_ticker. */
 static void *run_ticker(void *arg)
 {
     struct hearth_front *front = arg;
     struct hearth_heap heap = {0};
+
     (void)pthread_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
         (void)hearth_cond_wait_until(&front->tick_wake, &front->tick_lock,
@@ -92,21 +97,27 @@ static void *run_ticker(void *arg)
         hearth_heap_tick(&heap, &front->has_garbage, hearth_clock_mono_ns());
         (void)pthread_mutex_lock(&front->tick_lock);
     }
+
     (void)pthread_mutex_unlock(&front->tick_lock);
+
     return NULL;
 }
 
 static enum hearth_status start_ticker(struct hearth_front *front, struct hearth_err *err)
 {
     sigset_t all, old;
+
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     front->has_ticker = pthread_create(&front->ticker, NULL, run_ticker, front) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!front->has_ticker) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the front's ticker");
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "cannot start the front's ticker; raise the limit of threads");
     }
+
     (void)pthread_setname_np(front->ticker, "front-ticker");
+
     return HEARTH_OK;
 }
 
@@ -145,10 +156,10 @@ static void free_front(struct hearth_front *front)
 }
 
 /*
- * A push of a series or hour that is new waits for a catalogue write, which is shared by all who wait
- * then: with a thread per processor, two at a time, 20,000 new series took two minutes.
+ * A push of a new series or hour waits for a write to the catalogue, which all pushes that wait at
+ * that time share. With one thread for each of two processors, 20,000 new series took two minutes.
  */
-static unsigned ingest_threads_of(const struct hearth_front_options *options, unsigned n_cpus)
+static unsigned choose_ingest_threads(const struct hearth_front_options *options, unsigned n_cpus)
 {
     unsigned n = 2 * n_cpus > 16 ? 2 * n_cpus : 16;
     return options->ingest_threads > 0 ? options->ingest_threads : n;
@@ -159,20 +170,24 @@ static enum hearth_status start_pools(struct hearth_front *front, struct hearth_
     const struct hearth_front_options *options = &front->options;
     long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned n = n_cpus < 1 ? 1 : (unsigned)n_cpus;
-    unsigned n_ingest = ingest_threads_of(options, n);
+    unsigned n_ingest = choose_ingest_threads(options, n);
     unsigned n_query = options->query_threads > 0 ? options->query_threads : 2 * n;
     size_t max_queued = (size_t)options->max_queued_requests;
+
     HEARTH_TRY(hearth_workers_start("finish", 1, SIZE_MAX, &front->finishers, err));
     HEARTH_TRY(hearth_workers_start("ingest", n_ingest, max_queued, &front->ingest_pool, err));
+
     return hearth_workers_start("query", n_query, max_queued, &front->query_pool, err);
 }
 
 /*
- * An agent's stream may be quiet for weeks; pings must not add up to a flood. One has 17 bytes: the client's, every 10 s
- * at most (grpc_server.c), and the answers to ours. Twice that.
+ * An agent's stream may be quiet for weeks, and pings must not add up to a flood. A ping has 17
+ * bytes. The client may ping every 10 s (grpc_server.c), and it answers the pings of the server.
+ * The rate is twice the sum.
  */
-static uint64_t quiet_bytes_per_s(int64_t keepalive_ns)
+static uint64_t compute_quiet_bytes_per_s(int64_t keepalive_ns)
 {
+    assert(keepalive_ns > 0);
     return 4 + (uint64_t)(2 * 17 * HEARTH_NS_PER_SEC / keepalive_ns);
 }
 
@@ -189,7 +204,7 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
                  .min_body_rate = front->options.min_body_rate},
         .max_message_bytes = (uint64_t)front->options.max_request_bytes,
         .max_unread_bytes = (uint64_t)front->options.memory_quota_bytes + (64u << 20),
-        .quiet_bytes_per_s = quiet_bytes_per_s(front->options.grpc_keepalive_ns),
+        .quiet_bytes_per_s = compute_quiet_bytes_per_s(front->options.grpc_keepalive_ns),
         .take_grpc = hearth_grpc_take,
         .grpc_context = front->grpc,
         .take_http = hearth_http_take,
@@ -197,11 +212,12 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
     };
     HEARTH_TRY(hearth_acceptor_open(&options, &front->acceptor, err));
     HEARTH_TRY(start_ticker(front, err));
+
     return hearth_acceptor_run(front->acceptor, err);
 }
 
-static enum hearth_status check_options(const struct hearth_front_options *options,
-                                        struct hearth_err *err)
+static enum hearth_status check_front_options(const struct hearth_front_options *options,
+                                              struct hearth_err *err)
 {
     const struct {
         const char *name;
@@ -221,13 +237,16 @@ static enum hearth_status check_options(const struct hearth_front_options *optio
         {"max-queued-requests", options->max_queued_requests, 1},
         {"grpc-memory-quota", options->memory_quota_bytes, 0},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(rules); i++) {
         if (rules[i].value < rules[i].min) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s is %lld; it must be at least %lld",
                                rules[i].name, (long long)rules[i].value, (long long)rules[i].min);
         }
     }
+
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
+
     return hearth_agent_check_options(options, err);
 }
 
@@ -237,11 +256,13 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
                                       hearth_front_ready_fn *ready, void *ready_context,
                                       struct hearth_front **ret_front, struct hearth_err *err)
 {
-    HEARTH_TRY(check_options(options, err));
+    HEARTH_TRY(check_front_options(options, err));
     struct hearth_front *front = hearth_mem_zalloc(sizeof *front);
     if (front == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the front");
     }
+
+    /* The members; pointers of the caller are not kept. */
     front->options = *options;
     front->options.listen = NULL;
     front->options.version = NULL;
@@ -255,19 +276,25 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     front->methods = &hearth_method_table;
     front->routes = &hearth_http_route_table;
     init_locks(front);
+
+    /* The process: metrics, memory. */
     hearth_methods_declare_metrics(front->methods);
     hearth_client_declare_metrics();
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
+    /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
     if (status == HEARTH_OK) {
         status = start_network(front, options->listen, err);
     }
+
     if (status != HEARTH_OK) {
         hearth_front_stop(front, 0);
         return status;
     }
+
     *ret_front = front;
+
     return HEARTH_OK;
 }
 
@@ -278,26 +305,30 @@ const char *hearth_front_address(const struct hearth_front *front, size_t i)
 
 /* ---- stop ---- */
 
-static bool is_idle(struct hearth_front *front)
+static bool is_front_idle(struct hearth_front *front)
 {
     return hearth_rpc_in_flight(front) == 0 &&
            (front->http == NULL || hearth_http_open_requests(front->http) == 0) &&
            (front->grpc == NULL || hearth_grpc_working(front->grpc) == 0);
 }
 
-/* Requests finish; the deadline past, they are cancelled. */
+/* Lets requests finish until the deadline, then cancels them and waits for their end. */
 static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_ns)
 {
-    while (!is_idle(front) && hearth_clock_mono_ns() < deadline_mono_ns) {
+    /* Let them finish. */
+    while (!is_front_idle(front) && hearth_clock_mono_ns() < deadline_mono_ns) {
         (void)usleep(2000);
     }
-    if (is_idle(front)) {
+
+    if (is_front_idle(front)) {
         return;
     }
+
+    /* Cancel them, repeatedly, because a queued one may begin only now. The calls of gRPC are
+     * cancelled later: before that, the server's own answer UNAVAILABLE has its chance. */
     HEARTH_LOG(HEARTH_LOG_WARN, "front", "cancelling requests that did not finish in time",
                "requests", hearth_log_i64((int64_t)hearth_rpc_in_flight(front)), NULL);
-    /* Again and again: a queued one may only now have begun. gRPC's own cancelling comes later, or
-     * it would beat our answers. */
+
     for (int i = 0; hearth_rpc_in_flight(front) > 0; i++) {
         hearth_rpc_cancel_all(front);
         if (i > 50 && front->grpc != NULL) {
@@ -305,21 +336,25 @@ static void wait_for_requests(struct hearth_front *front, int64_t deadline_mono_
         }
         (void)usleep(2000);
     }
-    /* Their answers are on their way. */
-    for (int i = 0; i < 500 && !is_idle(front); i++) {
+
+    /* Their answers are being sent: wait for a second at most. */
+    for (int i = 0; i < 500 && !is_front_idle(front); i++) {
         (void)usleep(2000);
     }
 }
 
 /*
- * The order: nobody new is let in, new calls are refused; requests finish or are cancelled; gRPC's connections end;
- * then the libraries, which hold what the requests live in; last the threads that end requests.
+ * The order: no new connections, no new calls; requests finish or are cancelled; the connections of
+ * gRPC end; then the libraries, which own the memory of requests; last, the threads that end
+ * requests.
  */
 void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
 {
     if (front == NULL) {
         return;
     }
+
+    /* Nothing new. */
     if (!atomic_load(&front->is_draining)) {
         hearth_front_drain(front, "stopping");
     }
@@ -327,17 +362,24 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     if (front->acceptor != NULL) {
         hearth_acceptor_stop(front->acceptor);
     }
+
     if (front->grpc != NULL) {
         hearth_grpc_begin_stop(front->grpc);
     }
+
+    /* Requests finish. */
     hearth_health_end_watches(front);
     wait_for_requests(front, deadline_mono_ns);
     stop_ticker(front);
+
+    /* The connections of gRPC, with the calls whose client never sent its message. */
     if (front->grpc != NULL) {
         hearth_grpc_shut(front->grpc,
                          front->acceptor != NULL ? hearth_acceptor_peers(front->acceptor) : NULL);
-        hearth_grpc_cancel_calls(front->grpc); /* calls whose client never sent its message */
+        hearth_grpc_cancel_calls(front->grpc);
     }
+
+    /* Threads and libraries. */
     hearth_workers_stop(front->ingest_pool);
     hearth_workers_stop(front->query_pool);
     hearth_grpc_free(front->grpc);

@@ -1,7 +1,9 @@
 /*
- * handlers.h -- the handlers of all RPCs (methods.def) and plain routes (http_routes.def).
+ * handlers.h -- declares the handlers of all RPCs (methods.def) and plain routes (http_routes.def).
  *
- * Each handler ends its request exactly once, unless its method is a chat (HEARTH_METHOD_CHAT).
+ * Each handler ends its request exactly once; exceptions are HEARTH_METHOD_CHAT and
+ * HEARTH_METHOD_COLLECT (rpc/method.h). The files that define handlers include this header, so the
+ * compiler checks them against the tables.
  */
 #ifndef HEARTH_FRONT_HANDLERS_H
 #define HEARTH_FRONT_HANDLERS_H

@@ -24,8 +24,7 @@ enum {
     FILE_DEPENDENCY = 3,
 };
 
-/* A kind of declarations (messages, enums, ...) that a file, message, enum or service may contain.
- * */
+/* A kind of declarations (messages, enums, ..) that a file, message, enum or service contains. */
 struct kind {
     uint32_t field;              /* of the parent's descriptor; 0 ends a list */
     const struct kind *children; /* the kinds of declarations in this one */

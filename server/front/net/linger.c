@@ -1,5 +1,4 @@
-/* linger.c -- a few descriptors in an epoll set of their own, each with a limit of time and bytes.
- * */
+/* linger.c -- a few descriptors in an epoll set, each with a limit of time and bytes. */
 #include "net/linger.h"
 
 #include "hearth/base/clock.h"

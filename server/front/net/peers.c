@@ -1,5 +1,4 @@
-/* peers.c -- a table indexed by descriptor; a dense list of the used entries for loops over them.
- * */
+/* peers.c -- a table indexed by descriptor, and a dense list of the used entries for loops. */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 

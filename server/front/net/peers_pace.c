@@ -21,8 +21,7 @@
 #define GREETING_BYTES (PREFACE_BYTES + 2 * FRAME_HEAD_BYTES)
 /* Fewer segments say nothing about the pace. */
 #define FEW_SEGMENTS 4u
-/* About half the head of a frame: a decent client may send the head and the rest of a frame apart.
- * */
+/* About half the head of a frame: a decent client may send head and rest of a frame apart. */
 #define SEGMENT_MIN_BYTES 4u
 #define IDLE_MIN_NS       (10 * HEARTH_NS_PER_SEC)
 /* One eighth of the candidates is cut. */

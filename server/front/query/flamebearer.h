@@ -1,6 +1,6 @@
 /*
- * flamebearer.h -- flame graphs as the JSON of Pyroscope's plain HTTP ("flamebearer"): /pyroscope/render,
- * /render-diff and ad hoc profiles. Levels are those of the RPCs.
+ * flamebearer.h -- flame graphs as the JSON of Pyroscope's plain HTTP ("flamebearer"):
+ * /pyroscope/render, /render-diff and ad hoc profiles. Levels are those of the RPCs.
  *
  * Threads: pure. Source: docs/reference/api-querier.md.
  */

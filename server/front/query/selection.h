@@ -1,6 +1,6 @@
 /*
- * selection.h -- hearth.v1.Selection: what the questions of QueryService begin with, read once for all of
- * them.
+ * selection.h -- hearth.v1.Selection: what the questions of QueryService begin with, read once for
+ * all of them.
  *
  * Threads: pure.
  */
@@ -20,8 +20,8 @@ struct hearth_rpc_selection {
 };
 
 /*
- * In the request's arena, texts borrowed from the request. INVALID_ARGUMENT for a selection that is missing,
- * for its profile type and its ids; its selector and filters are the engine's to check.
+ * In the request's arena, texts borrowed from the request. INVALID_ARGUMENT for a selection that is
+ * missing, for its profile type and its ids; its selector and filters are the engine's to check.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,

@@ -20,8 +20,8 @@ struct hearth_rpc_ids {
 };
 
 /*
- * Ids of profiles (UUIDs), spans and traces, in the request's arena: of these all that a text may mean.
- * INVALID_ARGUMENT names field and text.
+ * Ids of profiles (UUIDs), spans and traces, in the request's arena: of these all that a text may
+ * mean. INVALID_ARGUMENT names field and text.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc, struct hearth_rpc_ids profiles,
@@ -29,14 +29,15 @@ enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc, struct hear
                                              struct hearth_rpc_ids traces,
                                              struct hearth_profile_filter *ret);
 /*
- * What a request for merged stack traces selects: of all its formats, and of the sides of Diff, whose
- * format does not count. is_pprof: go_pgo is meant. In the request's arena.
+ * What a request for merged stack traces selects: of all its formats, and of the sides of Diff,
+ * whose format does not count. is_pprof: go_pgo is meant. In the request's arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,
                                          bool is_pprof, struct hearth_merge_spec *ret);
-/* The call graph of a selection, appended as Graphviz; spec->max_nodes is the number of functions. */
+/* The call graph of a selection, appended as Graphviz; spec->max_nodes is the number of functions.
+ * */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
                                   const struct hearth_merge_spec *spec, struct hearth_buf *out);

@@ -684,7 +684,7 @@ static void run_stream_turn(struct hearth_job *job)
     g_turn = NULL;
 }
 
-/* True if the turn of this thread goes on with the request's next message. */
+/* True if this thread runs the turn of the request, and will run it for the next message, too. */
 static bool continue_turn(const struct hearth_rpc *rpc)
 {
     if (g_turn == NULL || g_turn->rpc != rpc || hearth_clock_mono_ns() >= g_turn->until_mono_ns) {

@@ -3,7 +3,8 @@
  *
  * Ownership: texts borrow from the message, or live in the arena.
  * Threads:   pure.
- * Source:    OpenTelemetry specification, "Mapping arbitrary data to OTLP AnyValue", read the other way.
+ * Source:    OpenTelemetry specification, "Mapping arbitrary data to OTLP AnyValue", read the other
+ *            way.
  */
 #ifndef HEARTH_FRONT_OTLP_VALUES_H
 #define HEARTH_FRONT_OTLP_VALUES_H
@@ -12,8 +13,8 @@
 #include "hearth/pb/opentelemetry/proto/common/v1/common.pb-c.h"
 
 /*
- * Numbers and truths as JSON has them, bytes in base64, arrays and maps as JSON. Empty: it has no value; or the arena
- * refused, which it remembers.
+ * Numbers and truths as JSON has them, bytes in base64, arrays and maps as JSON. Empty: it has no
+ * value; or the arena refused, which it remembers.
  */
 struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyValue *value,
                                    struct hearth_arena *arena);

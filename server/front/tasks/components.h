@@ -1,4 +1,5 @@
-/* components.h -- what the numbers of libraries in spans mean. Threads: pure. Source: SkyWalking's public list. */
+/* components.h -- what the numbers of libraries in spans mean. Threads: pure. Source: SkyWalking's
+ * public list. */
 #ifndef HEARTH_FRONT_COMPONENTS_H
 #define HEARTH_FRONT_COMPONENTS_H
 

@@ -1,4 +1,5 @@
-/* svc_tasks.h -- how tasks are shown, for who takes them in from elsewhere (private to the front). */
+/* svc_tasks.h -- how tasks are shown, for who takes them in from elsewhere (private to the front).
+ * */
 #ifndef HEARTH_FRONT_SVC_TASKS_H
 #define HEARTH_FRONT_SVC_TASKS_H
 

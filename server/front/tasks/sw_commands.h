@@ -1,5 +1,6 @@
 /*
- * sw_commands.h -- answers to SkyWalking's agents: skywalking.v3.Commands. An answer without commands needs nothing.
+ * sw_commands.h -- answers to SkyWalking's agents: skywalking.v3.Commands. An answer without
+ * commands needs nothing.
  *
  * Each command begins with SerialNumber, a random UUID: agents drop one that they have seen before.
  * Threads: of the request.
