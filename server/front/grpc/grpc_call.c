@@ -185,7 +185,7 @@ void hearth_call_end_overdue(struct hearth_grpc *grpc, int64_t now_mono_ns)
     (void)pthread_mutex_unlock(&grpc->lock);
 }
 
-static void unref_call(struct call *call)
+static void unref_grpc_call(struct call *call)
 {
     if (atomic_fetch_sub(&call->refs, 1) > 1) {
         return;
@@ -246,11 +246,11 @@ static void on_sent(struct hearth_op *op, bool ok)
     (void)ok; /* false: the client has left */
     acquire_batch(call);
     set_counted(call, false);
-    unref_call(call);
+    unref_grpc_call(call);
 }
 
 /* Takes the bytes without a copy, unless a copy is cheaper or fits into the slice itself. */
-static grpc_byte_buffer *make_message(struct hearth_buf *packed)
+static grpc_byte_buffer *make_byte_buffer(struct hearth_buf *packed)
 {
     grpc_slice slice;
 
@@ -363,7 +363,7 @@ static void finish_call(struct hearth_rpc *rpc)
 
     bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
     if (rpc->status == HEARTH_OK && (!is_stream || rpc->has_message)) {
-        call->out = make_message(&rpc->packed);
+        call->out = make_byte_buffer(&rpc->packed);
         ops[n] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
         ops[n++].data.send_message.send_message = call->out;
     }
@@ -450,7 +450,7 @@ static void on_close(struct hearth_op *op, bool ok)
         }
     }
 
-    unref_call(call);
+    unref_grpc_call(call);
 }
 
 /* ---- reading ---- */
@@ -531,7 +531,7 @@ static void handle_chat_message(struct call *call)
 /* ---- collecting: the next message, or the end ---- */
 
 /* What the thread that called take_step must do after it has released the lock. */
-struct step {
+struct call_step {
     bool reads; /* start a read, for which a reference is held */
     bool runs;  /* start a run, of call->body or of the end; the thread owns the rpc */
 };
@@ -542,11 +542,11 @@ struct step {
  * after. So a read that returns no message is repeated once (n_ends): when the second one returns,
  * the close would be known.
  */
-static struct step take_step(struct call *call)
+static struct call_step take_step(struct call *call)
 {
     bool is_stopping = atomic_load(&call->grpc->is_stopping);
     bool is_open = !call->is_over && !is_stopping;
-    struct step step = {
+    struct call_step step = {
         .reads = is_open && !call->is_reading && call->n_ends < 2 &&
                  (call->n_ends == 1 || hearth_ahead_has_room(&call->ahead)),
         .runs = !call->is_over && !call->is_running &&
@@ -600,7 +600,7 @@ static void start_run(struct call *call)
 }
 
 /* The call may be freed by then, unless the caller holds a reference. */
-static void do_step(struct call *call, struct step step)
+static void do_step(struct call *call, struct call_step step)
 {
     if (step.reads) {
         start_read(call);
@@ -620,7 +620,7 @@ static void continue_collecting(struct call *call)
     (void)pthread_mutex_lock(&grpc->lock);
     call->is_running = false;
     hearth_ahead_done(&call->ahead);
-    struct step step = take_step(call);
+    struct call_step step = take_step(call);
     if (call->is_waiting) {
         int64_t max_wait_ns = call->rpc.max_wait_ns;
         call->wait_until_mono_ns =
@@ -649,14 +649,14 @@ static void take_message(struct call *call)
         call->n_ends++;
     }
 
-    struct step step = take_step(call);
+    struct call_step step = take_step(call);
     (void)pthread_mutex_unlock(&grpc->lock);
     if (!is_wanted) {
         grpc_byte_buffer_destroy(body);
     }
 
     do_step(call, step);
-    unref_call(call);
+    unref_grpc_call(call);
 }
 
 static void on_read(struct hearth_op *op, bool ok)
@@ -845,13 +845,13 @@ static void begin_call(struct call *call)
     }
 }
 
-static void on_new(struct hearth_op *op, bool ok)
+static void on_new_call(struct hearth_op *op, bool ok)
 {
     struct call *call = HEARTH_CONTAINER_OF(op, struct call, op_new);
 
     acquire_batch(call);
     if (!ok) { /* the core was shut down */
-        unref_call(call);
+        unref_grpc_call(call);
         return;
     }
     hearth_call_request(call->grpc);
@@ -871,7 +871,7 @@ void hearth_call_request(struct hearth_grpc *grpc)
     }
 
     call->grpc = grpc;
-    call->op_new.done = on_new;
+    call->op_new.done = on_new_call;
     call->op_close.done = on_close;
     call->op_read.done = on_read;
     call->op_send.done = on_sent;

@@ -30,12 +30,12 @@
 #define MIN_MEMORY_QUOTA     (INT64_C(256) << 20)
 #define MAX_ARGS             16
 
-struct args {
+struct channel_args {
     size_t n;
     grpc_arg v[MAX_ARGS];
 };
 
-static void add_int(struct args *args, const char *key, int64_t value)
+static void add_int(struct channel_args *args, const char *key, int64_t value)
 {
     HEARTH_ASSERT(args->n < MAX_ARGS);
 
@@ -51,7 +51,7 @@ static void add_int(struct args *args, const char *key, int64_t value)
     };
 }
 
-static void add_quota(struct args *args, grpc_resource_quota *quota)
+static void add_quota(struct channel_args *args, grpc_resource_quota *quota)
 {
     add_int(args, GRPC_ARG_RESOURCE_QUOTA, 0);
     args->v[args->n - 1].type = GRPC_ARG_POINTER;
@@ -59,7 +59,7 @@ static void add_quota(struct args *args, grpc_resource_quota *quota)
     args->v[args->n - 1].value.pointer.vtable = grpc_resource_quota_arg_vtable();
 }
 
-static grpc_server *make_server(const struct hearth_front_options *options)
+static grpc_server *make_core_server(const struct hearth_front_options *options)
 {
     int64_t quota_bytes = options->memory_quota_bytes < MIN_MEMORY_QUOTA
                               ? MIN_MEMORY_QUOTA
@@ -67,7 +67,7 @@ static grpc_server *make_server(const struct hearth_front_options *options)
     grpc_resource_quota *quota = grpc_resource_quota_create("hearth");
 
     grpc_resource_quota_resize(quota, (size_t)quota_bytes);
-    struct args args = {0};
+    struct channel_args args = {0};
     add_quota(&args, quota);
 
     /* The core's limit applies to the compressed size only, so the core must never decompress. */
@@ -104,7 +104,7 @@ static void *run_queue(void *arg)
     }
 }
 
-static enum hearth_status start_threads(struct hearth_grpc *grpc, struct hearth_err *err)
+static enum hearth_status start_queue_threads(struct hearth_grpc *grpc, struct hearth_err *err)
 {
     /* One thread handles about 100,000 small calls per second. On a machine with few cores a second
      * thread costs 2 to 10 %. */
@@ -165,7 +165,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     /* The core, its server and the completion queue. */
     gpr_set_log_function(log_core_line);
     grpc_init();
-    grpc->server = make_server(&front->options);
+    grpc->server = make_core_server(&front->options);
     grpc->credentials = grpc_insecure_server_credentials_create();
     grpc->queue = grpc_completion_queue_create_for_next(NULL);
     grpc_server_register_completion_queue(grpc->server, grpc->queue, NULL);
@@ -175,7 +175,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     enum hearth_status status =
         hearth_workers_start("grpc-in", INTAKE_THREADS, SIZE_MAX, &grpc->intake, err);
     if (status == HEARTH_OK) {
-        status = start_threads(grpc, err);
+        status = start_queue_threads(grpc, err);
     }
 
     if (status != HEARTH_OK) {

@@ -25,18 +25,18 @@ enum {
 };
 
 /* A kind of declarations (messages, enums, ..) that a file, message, enum or service contains. */
-struct kind {
-    uint32_t field;              /* of the parent's descriptor; 0 ends a list */
-    const struct kind *children; /* the kinds of declarations in this one */
+struct declaration_kind {
+    uint32_t field;                          /* of the parent's descriptor; 0 ends a list */
+    const struct declaration_kind *children; /* the kinds of declarations in this one */
     bool are_siblings; /* the children's names are in the parent's scope, as enum values are */
 };
 
-static const struct kind g_leaf[] = {{0}};
-static const struct kind g_of_enum[] = {{2, g_leaf, false}, {0}};
-static const struct kind g_of_service[] = {{2, g_leaf, false}, {0}};
-static const struct kind g_of_message[] = {
+static const struct declaration_kind g_leaf[] = {{0}};
+static const struct declaration_kind g_of_enum[] = {{2, g_leaf, false}, {0}};
+static const struct declaration_kind g_of_service[] = {{2, g_leaf, false}, {0}};
+static const struct declaration_kind g_of_message[] = {
     {2, g_leaf, false}, {3, g_of_message, false}, {4, g_of_enum, true}, {8, g_leaf, false}, {0}};
-static const struct kind g_of_file[] = {
+static const struct declaration_kind g_of_file[] = {
     {4, g_of_message, false}, {5, g_of_enum, true}, {6, g_of_service, false}, {0}};
 
 /* Reads the next field with a length; false at the end. The bytes are embedded, not a client's. */
@@ -87,14 +87,14 @@ static bool skip_name_part(struct hearth_str *name, struct hearth_str part)
 
 /* True if `parent` declares the name as one of these kinds. The recursion is as deep as the nesting
  * in proto/: a few levels. */
-static bool declares_name(struct hearth_str parent, const struct kind *kinds,
+static bool declares_name(struct hearth_str parent, const struct declaration_kind *kinds,
                           struct hearth_str name)
 {
     uint32_t number;
     struct hearth_str child;
 
     while (next_field(&parent, &number, &child)) {
-        for (const struct kind *kind = kinds; kind->field != 0; kind++) {
+        for (const struct declaration_kind *kind = kinds; kind->field != 0; kind++) {
             if (kind->field != number) {
                 continue;
             }

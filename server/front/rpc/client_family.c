@@ -3,18 +3,18 @@
 
 #include "hearth/base/metrics.h"
 
-struct entry {
+struct client_prefix {
     const char *prefix, *family;
 };
 
-static const struct entry g_spies[] = {
+static const struct client_prefix g_spies[] = {
     {"gospy", "go"},          {"javaspy", "java"},     {"nodespy", "node"},
     {"pyspy", "python"},      {"rbspy", "ruby"},       {"phpspy", "php"},
     {"pyroscope-rs", "rust"}, {"dotnetspy", "dotnet"}, {"ebpfspy", "ebpf"},
 };
 
 /* The first match counts: programs stand before libraries that several programs use. */
-static const struct entry g_user_agents[] = {
+static const struct client_prefix g_user_agents[] = {
     {"alloy", "alloy"},        {"grafanaagent", "alloy"}, {"pyroscope/", "profilecli"},
     {"pyroscope-rs", "rust"},  {"hearth", "hearth"},      {"otel", "otel"},
     {"opentelemetry", "otel"}, {"curl/", "curl"},         {"grpc-go", "go"},
@@ -27,7 +27,8 @@ static const struct entry g_user_agents[] = {
     {"reqwest", "rust"},       {"hyper/", "rust"},        {"grpc-c", "grpc"},
 };
 
-static const char *find(const struct entry *entries, size_t n, struct hearth_str name)
+static const char *find_client_family(const struct client_prefix *entries, size_t n,
+                                      struct hearth_str name)
 {
     for (size_t i = 0; i < n; i++) {
         struct hearth_str prefix = hearth_str_c(entries[i].prefix);
@@ -40,16 +41,17 @@ static const char *find(const struct entry *entries, size_t n, struct hearth_str
 
 const char *hearth_client_of_user_agent(struct hearth_str user_agent)
 {
-    const char *family = find(g_user_agents, HEARTH_ARRAY_LEN(g_user_agents), user_agent);
+    const char *family =
+        find_client_family(g_user_agents, HEARTH_ARRAY_LEN(g_user_agents), user_agent);
     return family == NULL ? HEARTH_CLIENT_OTHER : family;
 }
 
 const char *hearth_client_of_spy(struct hearth_str spy)
 {
-    return find(g_spies, HEARTH_ARRAY_LEN(g_spies), spy);
+    return find_client_family(g_spies, HEARTH_ARRAY_LEN(g_spies), spy);
 }
 
-static void declare(const char *family)
+static void declare_refusal_metrics(const char *family)
 {
     static const char *const usual[] = {"invalid_argument", HEARTH_UNSUPPORTED_FORMAT,
                                         "resource_exhausted", "unavailable"};
@@ -61,11 +63,11 @@ static void declare(const char *family)
 void hearth_client_declare_metrics(void)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_spies); i++) {
-        declare(g_spies[i].family);
+        declare_refusal_metrics(g_spies[i].family);
     }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_user_agents); i++) {
-        declare(g_user_agents[i].family);
+        declare_refusal_metrics(g_user_agents[i].family);
     }
-    declare(HEARTH_CLIENT_OTHER);
-    declare(HEARTH_CLIENT_TASK);
+    declare_refusal_metrics(HEARTH_CLIENT_OTHER);
+    declare_refusal_metrics(HEARTH_CLIENT_TASK);
 }

@@ -7,7 +7,7 @@
 
 #define HEADER "hearth-aggregation"
 
-static bool has_header(const struct hearth_rpc *rpc)
+static bool has_aggregation_header(const struct hearth_rpc *rpc)
 {
     for (size_t i = 0; i < rpc->n_headers; i++) {
         if (strcmp(rpc->headers[i].name, HEADER) == 0) {
@@ -29,7 +29,7 @@ bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type)
 
     bool mean = hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) ==
                 HEARTH_GAUGES_MEAN;
-    if (!has_header(rpc)) { /* a diff calls this for each of its two sides */
+    if (!has_aggregation_header(rpc)) { /* a diff calls this for each of its two sides */
         hearth_rpc_add_header(rpc, HEADER, mean ? "mean" : "sum");
     }
 
