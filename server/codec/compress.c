@@ -422,7 +422,6 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
 {
     static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
 
-    assert(format == HEARTH_COMPRESSION_NONE || inflater != NULL);
     size_t start = out->n;
     struct inflate_run run = {
         .inflater = inflater, .name = names[format], .in = in, .out = out, .err = err};
