@@ -1,4 +1,4 @@
-/* fuzz_http_args.c -- query strings of plain routes, against a decoder that looks at one byte at a time. */
+/* fuzz_http_args.c -- query strings of plain routes, compared with a decoder of single bytes. */
 #include "http/http_call.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int hex_value(char c)
                                   : -1;
 }
 
-/* Decoded text must be what the sent one says, byte by byte. */
+/* Checks the decoded text against the sent one, byte by byte. */
 static void check_text(struct hearth_str sent, struct hearth_str got)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
 /*
- * fuzz_http_body.c -- from the head and the body of an HTTP request to its message.
+ * fuzz_http_body.c -- decodes the head and the body of an HTTP request.
  *
  * Input: one byte that picks the message type; then five lines (content type, content encoding,
  * timeout, accept, accept encoding); the rest is the body.
@@ -36,7 +36,7 @@ static struct hearth_str take_line(struct hearth_str *rest)
     return line;
 }
 
-/* What was decoded must survive a round through the wire form. */
+/* A decoded message must stay the same when it is encoded and decoded again. */
 static void check_round_trip(const ProtobufCMessageDescriptor *type,
                              const ProtobufCMessage *message)
 {

@@ -1,8 +1,9 @@
 /*
- * fuzz_http_framing.c -- the guard of heads against a second reading of the same bytes.
+ * fuzz_http_framing.c -- compares the check of heads with a second parser of the same bytes.
  *
- * Input: a head, to which is done what libmicrohttpd 0.9.75 does to one in its buffer. The second reading knows the raw
- * bytes and takes only the strict grammar of RFC 9112; what the guard lets through must be a head by both.
+ * Input: a head, which is changed as libmicrohttpd 0.9.75 changes it in its buffer. The second
+ * parser reads the raw bytes and accepts only the strict grammar of RFC 9112. A head that the check
+ * accepts must be a correct head for both.
  */
 #include "http/http_framing.h"
 
@@ -20,7 +21,7 @@ struct library {
     struct hearth_str names[MAX_FIELDS], values[MAX_FIELDS];
 };
 
-/* The next line, its end replaced; NULL when there is none. */
+/* The next line, with its end replaced; NULL if there is none. */
 static char *take_line(struct library *library, size_t *at, size_t *ret_n)
 {
     char *line = library->head + *at;
@@ -38,7 +39,7 @@ static char *take_line(struct library *library, size_t *at, size_t *ret_n)
     return line;
 }
 
-/* A folded line is appended to the name, which moves elsewhere. */
+/* A folded line is appended to the name, which is moved. */
 static void fold(struct library *library, const char *line)
 {
     struct hearth_str *name = &library->names[library->n_fields - 1];
@@ -54,7 +55,7 @@ static void fold(struct library *library, const char *line)
     library->n_moved += name->n + 1;
 }
 
-/* False where the library itself refuses, or waits for more. */
+/* False if the library itself refuses the head, or waits for more bytes. */
 static bool read_fields(struct library *library, size_t at)
 {
     for (;;) {
@@ -82,7 +83,7 @@ static bool read_fields(struct library *library, size_t at)
     }
 }
 
-/* ---- the second reading ---- */
+/* ---- the second parser ---- */
 
 struct raw {
     const char *p;
@@ -165,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         hearth_http_framing_field(&framing, library.names[i], library.values[i]);
     }
     hearth_http_framing_end(&framing, hearth_str_c(version));
-    /* A NUL byte at the end of a line makes up for one that the bare LF behind it does not leave. */
+    /* After a NUL byte at the end of a line, a bare LF cannot be told from CR LF. */
     if (framing.code == 0 && memchr(bytes, '\0', library.n) == NULL) {
         check_raw((const char *)bytes, library.n);
     }

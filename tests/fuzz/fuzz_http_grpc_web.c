@@ -1,5 +1,5 @@
 /*
- * fuzz_http_grpc_web.c -- heads and frames of gRPC-Web.
+ * fuzz_http_grpc_web.c -- headers and frames of gRPC-Web.
  *
  * Input: three lines (grpc-encoding, grpc-accept-encoding, grpc-timeout); the rest is the body.
  */
@@ -18,7 +18,7 @@ static struct hearth_str take_line(struct hearth_str *rest)
     return line;
 }
 
-/* What was read must come out of a frame that we write ourselves. */
+/* The message must be read again from a frame written by the server's own function. */
 static void check_round_trip(struct hearth_str message, enum hearth_compression compression)
 {
     struct hearth_buf body;

@@ -1,5 +1,5 @@
-/* test_acceptor.c -- who gets which connection, the limits, and the table of peers. Real sockets on
- * loopback. */
+/* test_acceptor.c -- handing over connections, their limits, and the table of peers. Uses real
+ * sockets on loopback. */
 #include "hearth/base/clock.h"
 
 #include "net/acceptor.h"
@@ -143,7 +143,7 @@ static void a_shorter_matching_beginning_waits_for_more(void **state)
     hearth_acceptor_free(acceptor);
 }
 
-static void silent_and_half_said_connections_time_out(void **state)
+static void connections_with_few_or_no_bytes_time_out(void **state)
 {
     (void)state;
     struct hearth_acceptor *acceptor = start(100, 50 * HEARTH_NS_PER_MS);
@@ -157,7 +157,7 @@ static void silent_and_half_said_connections_time_out(void **state)
     hearth_acceptor_free(acceptor);
 }
 
-static void over_the_limit_connections_are_closed_and_room_is_found_again(void **state)
+static void connections_over_the_limit_are_closed_until_there_is_room(void **state)
 {
     (void)state;
     struct hearth_acceptor *acceptor = start(2, LONG_NS);
@@ -187,7 +187,7 @@ static void over_the_limit_connections_are_closed_and_room_is_found_again(void *
     hearth_acceptor_free(acceptor);
 }
 
-static void over_the_limit_only_health_checks_are_let_in(void **state)
+static void only_health_checks_are_accepted_over_the_limit(void **state)
 {
     (void)state;
     struct hearth_acceptor *acceptor = start(1, LONG_NS);
@@ -213,7 +213,7 @@ static void over_the_limit_only_health_checks_are_let_in(void **state)
     hearth_acceptor_free(acceptor);
 }
 
-static void at_the_limit_who_never_asked_makes_room(void **state)
+static void at_the_limit_connections_without_a_request_make_room(void **state)
 {
     (void)state;
     struct hearth_acceptor *acceptor = start(2, LONG_NS);
@@ -250,7 +250,7 @@ static void text_of(const struct hearth_peers *peers, int fd, char out[HEARTH_PE
     hearth_peer_text(&peer, out);
 }
 
-static void knows_peers_by_descriptor(void **state)
+static void finds_peers_by_descriptor(void **state)
 {
     (void)state;
     struct hearth_peers *peers;
@@ -291,7 +291,7 @@ static void knows_peers_by_descriptor(void **state)
     hearth_peers_free(peers);
 }
 
-/* [0] is the server's end, entered as a gRPC connection. */
+/* [0] is the server's end, in the table as a gRPC connection. */
 static void connect_pair(struct hearth_peers *peers, int pair[2])
 {
     struct sockaddr_storage address;
@@ -337,7 +337,7 @@ static void a_connection_that_receives_without_progress_is_cut(void **state)
     hearth_peers_free(peers);
 }
 
-static void what_outlives_a_connection_does_not_count_for_the_next_one(void **state)
+static void a_call_that_outlives_its_connection_does_not_count_for_the_next_one(void **state)
 {
     (void)state;
     const uint64_t slack = 1024, message = 8192;
@@ -370,7 +370,7 @@ static void what_outlives_a_connection_does_not_count_for_the_next_one(void **st
     hearth_peers_free(peers);
 }
 
-static void the_pings_of_a_quiet_connection_are_no_flood(void **state)
+static void pings_on_a_quiet_connection_are_not_a_flood(void **state)
 {
     (void)state;
     const uint64_t slack = 1024;
@@ -399,7 +399,7 @@ static void the_pings_of_a_quiet_connection_are_no_flood(void **state)
     hearth_peers_free(peers);
 }
 
-static void over_the_sum_the_worst_connection_is_cut(void **state)
+static void above_the_total_the_worst_connection_is_cut(void **state)
 {
     (void)state;
     struct hearth_peers *peers;
@@ -442,7 +442,7 @@ static void parses_listen_addresses(void **state)
     assert_false(hearth_listen_parse("[::1:4040", host, port));
 }
 
-static void an_address_in_use_says_so(void **state)
+static void an_address_in_use_is_reported(void **state)
 {
     (void)state;
     struct hearth_acceptor *acceptor = start(2, HEARTH_NS_PER_SEC);
@@ -461,17 +461,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_preface_decides_after_four_bytes),
         cmocka_unit_test(a_shorter_matching_beginning_waits_for_more),
-        cmocka_unit_test(silent_and_half_said_connections_time_out),
-        cmocka_unit_test(over_the_limit_connections_are_closed_and_room_is_found_again),
-        cmocka_unit_test(over_the_limit_only_health_checks_are_let_in),
-        cmocka_unit_test(at_the_limit_who_never_asked_makes_room),
-        cmocka_unit_test(knows_peers_by_descriptor),
+        cmocka_unit_test(connections_with_few_or_no_bytes_time_out),
+        cmocka_unit_test(connections_over_the_limit_are_closed_until_there_is_room),
+        cmocka_unit_test(only_health_checks_are_accepted_over_the_limit),
+        cmocka_unit_test(at_the_limit_connections_without_a_request_make_room),
+        cmocka_unit_test(finds_peers_by_descriptor),
         cmocka_unit_test(a_connection_that_receives_without_progress_is_cut),
-        cmocka_unit_test(what_outlives_a_connection_does_not_count_for_the_next_one),
-        cmocka_unit_test(the_pings_of_a_quiet_connection_are_no_flood),
-        cmocka_unit_test(over_the_sum_the_worst_connection_is_cut),
+        cmocka_unit_test(a_call_that_outlives_its_connection_does_not_count_for_the_next_one),
+        cmocka_unit_test(pings_on_a_quiet_connection_are_not_a_flood),
+        cmocka_unit_test(above_the_total_the_worst_connection_is_cut),
         cmocka_unit_test(parses_listen_addresses),
-        cmocka_unit_test(an_address_in_use_says_so),
+        cmocka_unit_test(an_address_in_use_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

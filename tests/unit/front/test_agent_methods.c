@@ -1,4 +1,4 @@
-/* test_agent_methods.c -- who may call the methods of agents; names of methods, old and new. */
+/* test_agent_methods.c -- access to the methods of agents; names of methods, old and new. */
 #include "rpc/agent_methods.h"
 #include "tables.h"
 
@@ -98,7 +98,7 @@ static void a_method_is_also_found_without_the_package_of_v3(void **state)
     }
 }
 
-static void without_a_token_everybody_may_call(void **state)
+static void without_a_token_any_agent_may_call(void **state)
 {
     (void)state;
     char out[256];
@@ -110,7 +110,7 @@ static void without_a_token_everybody_may_call(void **state)
     assert_int_equal(admit(&options, events(), &some, out), HEARTH_OK);
 }
 
-static void a_token_is_asked_of_agents_only_and_never_shown(void **state)
+static void only_agents_need_a_token_and_it_is_never_shown(void **state)
 {
     (void)state;
     char out[256];
@@ -154,7 +154,7 @@ static void a_family_that_is_off_names_its_option(void **state)
     assert_non_null(strstr(out, "skywalking.v3.EventService/collect"));
 }
 
-static void opentelemetry_is_off_and_says_how_to_switch_it_on(void **state)
+static void otlp_is_off_and_its_error_says_how_to_switch_it_on(void **state)
 {
     (void)state;
     char out[256];
@@ -191,7 +191,7 @@ static void a_ratio_is_a_number_from_0_to_1(void **state)
     }
 }
 
-static void agents_that_name_no_tenant_have_that_of_the_option(void **state)
+static void agents_without_a_tenant_get_that_of_the_option(void **state)
 {
     (void)state;
     char out[256];
@@ -216,7 +216,7 @@ static void agents_that_name_no_tenant_have_that_of_the_option(void **state)
     assert_string_equal(out, "anonymous");
 }
 
-static void a_tenant_that_cannot_be_is_refused_at_the_start(void **state)
+static void an_invalid_tenant_is_refused_at_the_start(void **state)
 {
     (void)state;
     static const struct {
@@ -247,13 +247,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_of_agents_belongs_to_a_family),
         cmocka_unit_test(a_method_is_also_found_without_the_package_of_v3),
-        cmocka_unit_test(without_a_token_everybody_may_call),
-        cmocka_unit_test(a_token_is_asked_of_agents_only_and_never_shown),
+        cmocka_unit_test(without_a_token_any_agent_may_call),
+        cmocka_unit_test(only_agents_need_a_token_and_it_is_never_shown),
         cmocka_unit_test(a_family_that_is_off_names_its_option),
-        cmocka_unit_test(opentelemetry_is_off_and_says_how_to_switch_it_on),
+        cmocka_unit_test(otlp_is_off_and_its_error_says_how_to_switch_it_on),
         cmocka_unit_test(a_ratio_is_a_number_from_0_to_1),
-        cmocka_unit_test(agents_that_name_no_tenant_have_that_of_the_option),
-        cmocka_unit_test(a_tenant_that_cannot_be_is_refused_at_the_start),
+        cmocka_unit_test(agents_without_a_tenant_get_that_of_the_option),
+        cmocka_unit_test(an_invalid_tenant_is_refused_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_client_family.c -- who sends profiles, in a word of a closed table. */
+/* test_client_family.c -- kinds of clients, from a fixed table. */
 #include "rpc/client_family.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* test_connect.c -- heads, bodies and errors of unary Connect. */
+/* test_connect.c -- headers, bodies and errors of unary Connect calls. */
 #include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "rpc/connect.h"

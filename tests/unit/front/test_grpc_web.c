@@ -1,4 +1,4 @@
-/* test_grpc_web.c -- heads and frames of gRPC-Web. */
+/* test_grpc_web.c -- headers, frames and trailers of gRPC-Web. */
 #include "http/grpc_web.h"
 
 #include <setjmp.h>

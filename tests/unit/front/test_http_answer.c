@@ -1,4 +1,5 @@
-/* test_http_answer.c -- errors of OpenTelemetry's protocol over HTTP: their codes, encodings, and who is told to come again. */
+/* test_http_answer.c -- errors of OTLP over HTTP: codes, encodings, and which ones may be retried.
+ * */
 #include "hearth/codec/pb.h"
 #include "hearth/pb/google/rpc/status.pb-c.h"
 
@@ -77,7 +78,7 @@ static void errors_are_statuses_in_the_encoding_of_the_request(void **state)
     }
 }
 
-static void other_routes_keep_theirs(void **state)
+static void errors_of_other_routes_are_connect_errors(void **state)
 {
     (void)state;
     struct hearth_http_answer answer =
@@ -92,7 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_statuses_in_the_encoding_of_the_request),
-        cmocka_unit_test(other_routes_keep_theirs),
+        cmocka_unit_test(errors_of_other_routes_are_connect_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

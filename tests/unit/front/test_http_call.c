@@ -1,4 +1,4 @@
-/* test_http_call.c -- the arguments of plain HTTP routes, and who may call which. */
+/* test_http_call.c -- arguments of plain HTTP routes, and the HTTP methods that routes allow. */
 #include "http/http_call.h"
 #include "rpc/rpc.h"
 #include "tables.h"

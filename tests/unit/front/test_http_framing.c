@@ -1,4 +1,4 @@
-/* test_http_framing.c -- heads as libmicrohttpd leaves them in its buffer, and what is said about them. */
+/* test_http_framing.c -- which heads are refused, as libmicrohttpd leaves them in its buffer. */
 #include "http/http_framing.h"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 #define MAX_HEAD 512
 
 /*
- * What the library does to a head of well formed lines: blanks of the request line, colons and ends of lines become NUL
- * bytes. A NUL byte that a test puts into the head stays what it is.
+ * Changes a head of well formed lines as the library does: blanks of the request line, colons and
+ * ends of lines become NUL bytes. NUL bytes that a test has put into the head stay.
  */
 static struct hearth_http_framing check(const char *text, size_t n)
 {
@@ -72,7 +72,7 @@ static void assert_code(unsigned code, const char *text, size_t n)
 #define ASSERT_CODE(code, text) assert_code(code, text, sizeof(text) - 1)
 #define POST                    "POST /x HTTP/1.1\r\nHost: y\r\n"
 
-static void a_head_in_order_is_taken(void **state)
+static void a_correct_head_is_accepted(void **state)
 {
     (void)state;
     ASSERT_CODE(0, "GET / HTTP/1.0\r\n\r\n");
@@ -103,7 +103,7 @@ static void nul_bytes_hide_nothing(void **state)
     ASSERT_CODE(400, "GET /a\0b HTTP/1.1\r\nHost: y\r\n\r\n");
 }
 
-static void what_has_no_field_hides_nothing(void **state)
+static void text_without_a_field_hides_nothing(void **state)
 {
     (void)state;
     ASSERT_CODE(400, POST "no colon\r\n\r\n");
@@ -146,14 +146,14 @@ static void values_hold_no_control_bytes(void **state)
     ASSERT_CODE(0, POST "X: a\tb\r\n\r\n");
 }
 
-static void there_is_one_host(void **state)
+static void exactly_one_host_is_required(void **state)
 {
     (void)state;
     ASSERT_CODE(400, "GET / HTTP/1.1\r\n\r\n");
     ASSERT_CODE(400, POST "HOST: z\r\n\r\n");
 }
 
-static void there_is_one_length_or_chunks(void **state)
+static void one_length_or_chunks_are_accepted(void **state)
 {
     (void)state;
     ASSERT_CODE(400, POST "Content-Length: 2\r\nContent-Length: 3\r\n\r\n");
@@ -163,7 +163,7 @@ static void there_is_one_length_or_chunks(void **state)
     ASSERT_CODE(400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
 }
 
-static void chunked_is_the_only_coding(void **state)
+static void chunked_is_the_only_transfer_coding(void **state)
 {
     (void)state;
     ASSERT_CODE(501, POST "Transfer-Encoding: gzip\r\n\r\n");
@@ -183,16 +183,16 @@ static void chunked_is_the_only_coding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_in_order_is_taken),
+        cmocka_unit_test(a_correct_head_is_accepted),
         cmocka_unit_test(lines_end_with_cr_lf),
         cmocka_unit_test(nul_bytes_hide_nothing),
-        cmocka_unit_test(what_has_no_field_hides_nothing),
+        cmocka_unit_test(text_without_a_field_hides_nothing),
         cmocka_unit_test(a_field_that_the_library_moved_is_refused),
         cmocka_unit_test(names_are_tokens),
         cmocka_unit_test(values_hold_no_control_bytes),
-        cmocka_unit_test(there_is_one_host),
-        cmocka_unit_test(there_is_one_length_or_chunks),
-        cmocka_unit_test(chunked_is_the_only_coding),
+        cmocka_unit_test(exactly_one_host_is_required),
+        cmocka_unit_test(one_length_or_chunks_are_accepted),
+        cmocka_unit_test(chunked_is_the_only_transfer_coding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void gzip_is_offered_unless_its_weight_is_zero(void **state)
     }
 }
 
-static void opentelemetry_speaks_two_types_and_four_encodings(void **state)
+static void otlp_has_two_types_and_four_encodings(void **state)
 {
     static const struct {
         const char *header;
@@ -186,7 +186,7 @@ int main(void)
         cmocka_unit_test(knows_the_content_types_of_both_protocols),
         cmocka_unit_test(an_unknown_encoding_names_the_known_ones),
         cmocka_unit_test(gzip_is_offered_unless_its_weight_is_zero),
-        cmocka_unit_test(opentelemetry_speaks_two_types_and_four_encodings),
+        cmocka_unit_test(otlp_has_two_types_and_four_encodings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

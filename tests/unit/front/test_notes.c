@@ -1,4 +1,4 @@
-/* test_notes.c -- lines of notes as values of a header. */
+/* test_notes.c -- from lines of notes to values of a header. */
 #include "rpc/notes.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static void encode(struct encoded *e, const char *lines)
     e->n = hearth_notes_encode(hearth_str_c(lines), &e->arena, e->values);
 }
 
-static void each_line_is_a_value_and_empty_ones_are_none(void **state)
+static void each_line_is_a_value_and_empty_lines_are_ignored(void **state)
 {
     struct encoded e;
     (void)state;
@@ -34,7 +34,7 @@ static void each_line_is_a_value_and_empty_ones_are_none(void **state)
     hearth_arena_release(&e.arena);
 }
 
-static void what_is_not_printable_is_percent_encoded(void **state)
+static void bytes_that_are_not_printable_are_percent_encoded(void **state)
 {
     struct encoded e;
     (void)state;
@@ -44,7 +44,7 @@ static void what_is_not_printable_is_percent_encoded(void **state)
     hearth_arena_release(&e.arena);
 }
 
-static void a_long_line_is_cut_between_characters_and_says_so(void **state)
+static void a_long_line_is_cut_between_characters_and_ends_with_dots(void **state)
 {
     struct encoded e;
     char line[2 * HEARTH_MAX_NOTE_BYTES];
@@ -94,9 +94,9 @@ static void a_full_arena_leaves_notes_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_is_a_value_and_empty_ones_are_none),
-        cmocka_unit_test(what_is_not_printable_is_percent_encoded),
-        cmocka_unit_test(a_long_line_is_cut_between_characters_and_says_so),
+        cmocka_unit_test(each_line_is_a_value_and_empty_lines_are_ignored),
+        cmocka_unit_test(bytes_that_are_not_printable_are_percent_encoded),
+        cmocka_unit_test(a_long_line_is_cut_between_characters_and_ends_with_dots),
         cmocka_unit_test(too_many_notes_are_counted),
         cmocka_unit_test(a_full_arena_leaves_notes_out),
     };

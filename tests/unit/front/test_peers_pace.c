@@ -1,4 +1,4 @@
-/* test_peers_pace.c -- who is cut for being slow, and who only waits. */
+/* test_peers_pace.c -- connections that are cut because they are slow, and those that may wait. */
 #include "hearth/base/clock.h"
 
 #include "net/peers.h"
@@ -50,7 +50,7 @@ static void part(int pair[2])
     (void)close(pair[1]);
 }
 
-/* One segment, and the server's end reads it. */
+/* Sends one segment, which the server's end reads. */
 static void pass(const int pair[2], size_t n)
 {
     char bytes[4096] = {0};
@@ -64,7 +64,7 @@ static size_t cut_slow(struct hearth_peers *peers)
     return hearth_peers_cut_slow(peers, &g_pace);
 }
 
-/* How many were cut within some timeouts. */
+/* The number of connections cut within some timeouts. */
 static size_t cut_in_time(struct hearth_peers *peers)
 {
     size_t n = 0;
@@ -137,7 +137,7 @@ static void a_body_below_its_rate_is_cut(void **state)
     hearth_peers_free(peers);
 }
 
-static void what_the_server_has_not_read_is_not_the_clients_fault(void **state)
+static void bytes_the_server_has_not_read_are_not_the_clients_fault(void **state)
 {
     (void)state;
     struct hearth_peers *peers = make_peers();
@@ -172,7 +172,7 @@ static void http2_without_its_first_frames_is_cut(void **state)
     hearth_peers_free(peers);
 }
 
-static void frames_that_come_by_the_byte_are_cut_and_pings_are_not(void **state)
+static void frames_sent_byte_by_byte_are_cut_and_pings_are_not(void **state)
 {
     (void)state;
     struct hearth_peers *peers = make_peers();
@@ -219,7 +219,7 @@ static void nothing_is_cut_without_a_limit(void **state)
     hearth_peers_free(peers);
 }
 
-static void room_is_made_by_the_oldest_that_never_asked(void **state)
+static void the_oldest_connections_without_a_request_make_room(void **state)
 {
     (void)state;
     struct hearth_peers *peers = make_peers();
@@ -245,7 +245,7 @@ static void room_is_made_by_the_oldest_that_never_asked(void **state)
     hearth_peers_free(peers);
 }
 
-static void who_brings_a_large_first_body_fast_keeps_its_place(void **state)
+static void a_fast_first_body_is_not_cut_to_make_room(void **state)
 {
     (void)state;
     struct hearth_peers *peers = make_peers();
@@ -264,12 +264,12 @@ int main(void)
         cmocka_unit_test(a_head_that_does_not_end_is_cut),
         cmocka_unit_test(an_idle_connection_is_left_alone_until_a_head_begins),
         cmocka_unit_test(a_body_below_its_rate_is_cut),
-        cmocka_unit_test(what_the_server_has_not_read_is_not_the_clients_fault),
+        cmocka_unit_test(bytes_the_server_has_not_read_are_not_the_clients_fault),
         cmocka_unit_test(http2_without_its_first_frames_is_cut),
-        cmocka_unit_test(frames_that_come_by_the_byte_are_cut_and_pings_are_not),
+        cmocka_unit_test(frames_sent_byte_by_byte_are_cut_and_pings_are_not),
         cmocka_unit_test(nothing_is_cut_without_a_limit),
-        cmocka_unit_test(room_is_made_by_the_oldest_that_never_asked),
-        cmocka_unit_test(who_brings_a_large_first_body_fast_keeps_its_place),
+        cmocka_unit_test(the_oldest_connections_without_a_request_make_room),
+        cmocka_unit_test(a_fast_first_body_is_not_cut_to_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_pieces.c -- answers that are made while they are sent: any window, any way, and what ends them early. */
+/* test_pieces.c -- answers made in pieces: any window, any way, and failures on the way. */
 #include "hearth/base/budget.h"
 #include "hearth/codec/compress.h"
 
@@ -15,7 +15,7 @@
 #define LARGE (5 * HEARTH_PIECES_WHOLE_BYTES + 12345)
 #define SMALL 1000u
 
-/* Lines with numbers, made as far as they are asked for. */
+/* Lines with numbers, made as far as they are requested. */
 struct lines {
     size_t n, at;
     unsigned n_released;
@@ -67,7 +67,7 @@ static enum hearth_status begin(struct hearth_pieces *pieces, enum hearth_pieces
     return hearth_pieces_begin(pieces, way, NULL, out, is_gzip, &err);
 }
 
-static void a_small_text_is_made_at_once_whatever_the_way(void **state)
+static void a_small_text_is_made_at_once_in_every_way(void **state)
 {
     (void)state;
     static const enum hearth_pieces_way ways[] = {HEARTH_PIECES_AT_ONCE, HEARTH_PIECES_AS_SENT,
@@ -88,7 +88,7 @@ static void a_small_text_is_made_at_once_whatever_the_way(void **state)
     hearth_buf_release(&want);
 }
 
-static void what_is_read_in_any_window_is_the_text(void **state)
+static void reads_of_any_size_return_the_text(void **state)
 {
     (void)state;
     static const size_t windows[] = {13, 100, 4095, 65536, 1u << 20, 1u << 24};
@@ -117,7 +117,7 @@ static void what_is_read_in_any_window_is_the_text(void **state)
     hearth_buf_release(&want);
 }
 
-static void one_that_needs_its_length_gets_all_of_it(void **state)
+static void a_text_whose_length_is_needed_is_made_at_once(void **state)
 {
     (void)state;
     struct lines lines;
@@ -131,7 +131,7 @@ static void one_that_needs_its_length_gets_all_of_it(void **state)
     hearth_buf_release(&want);
 }
 
-static void what_is_compressed_inflates_to_the_text(void **state)
+static void the_compressed_text_inflates_to_the_text(void **state)
 {
     (void)state;
     struct lines lines;
@@ -155,7 +155,7 @@ static void what_is_compressed_inflates_to_the_text(void **state)
     hearth_buf_release(&want);
 }
 
-/* Much less than the text: its windows are all that is taken. */
+/* Much less than the text: only its windows need memory. */
 static void a_large_text_needs_the_memory_of_its_windows(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void a_large_text_needs_the_memory_of_its_windows(void **state)
     assert_int_equal(atomic_load(&budget.used_bytes), 0);
 }
 
-static void a_piece_without_memory_ends_the_answer_without_an_end(void **state)
+static void a_piece_without_memory_breaks_the_answer_off(void **state)
 {
     (void)state;
     struct lines lines;
@@ -292,12 +292,12 @@ static void a_flamebearer_in_pieces_is_the_whole_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_text_is_made_at_once_whatever_the_way),
-        cmocka_unit_test(what_is_read_in_any_window_is_the_text),
-        cmocka_unit_test(one_that_needs_its_length_gets_all_of_it),
-        cmocka_unit_test(what_is_compressed_inflates_to_the_text),
+        cmocka_unit_test(a_small_text_is_made_at_once_in_every_way),
+        cmocka_unit_test(reads_of_any_size_return_the_text),
+        cmocka_unit_test(a_text_whose_length_is_needed_is_made_at_once),
+        cmocka_unit_test(the_compressed_text_inflates_to_the_text),
         cmocka_unit_test(a_large_text_needs_the_memory_of_its_windows),
-        cmocka_unit_test(a_piece_without_memory_ends_the_answer_without_an_end),
+        cmocka_unit_test(a_piece_without_memory_breaks_the_answer_off),
         cmocka_unit_test(a_client_that_left_ends_the_compressing),
         cmocka_unit_test(a_flamebearer_in_pieces_is_the_whole_one),
     };

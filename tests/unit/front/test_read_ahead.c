@@ -1,4 +1,4 @@
-/* test_read_ahead.c -- messages of a stream that wait for their turn: their order, how many, and what they take of the budget. */
+/* test_read_ahead.c -- messages read ahead: their order, number, and bytes of the budget. */
 #include "grpc/read_ahead.h"
 
 #include <grpc/grpc.h>
@@ -35,7 +35,7 @@ static void put(struct hearth_ahead *ahead, struct hearth_budget *budget, size_t
     hearth_ahead_put(ahead, budget, message_of(n_bytes));
 }
 
-/* Its length, and what was held for it, which is given back. */
+/* Frees the message and gives its held bytes back. Returns its length. */
 static size_t take(struct hearth_ahead *ahead, struct hearth_budget *budget, size_t *ret_held)
 {
     struct hearth_ahead_message message = hearth_ahead_take(ahead);
@@ -46,7 +46,7 @@ static size_t take(struct hearth_ahead *ahead, struct hearth_budget *budget, siz
     return n_bytes;
 }
 
-static void messages_come_out_in_the_order_in_which_they_came(void **state)
+static void messages_are_taken_in_their_order(void **state)
 {
     (void)state;
     struct hearth_budget budget = make_budget(MANY);
@@ -65,7 +65,7 @@ static void messages_come_out_in_the_order_in_which_they_came(void **state)
     assert_int_equal(budget.used_bytes, 0);
 }
 
-static void there_is_room_for_so_many(void **state)
+static void the_number_of_messages_is_limited(void **state)
 {
     (void)state;
     struct hearth_budget budget = make_budget(MANY);
@@ -116,7 +116,7 @@ static void all_bytes_are_taken_from_the_budget_and_given_back(void **state)
     assert_int_equal(budget.used_bytes, 0);
 }
 
-static void what_the_budget_refuses_is_kept_and_is_the_last_until_its_turn(void **state)
+static void a_message_the_budget_refuses_is_kept_and_stops_the_reading(void **state)
 {
     (void)state;
     struct hearth_budget budget = make_budget(100 * KB);
@@ -134,7 +134,7 @@ static void what_the_budget_refuses_is_kept_and_is_the_last_until_its_turn(void 
     assert_int_equal(budget.used_bytes, 0);
 }
 
-static void half_of_the_budget_is_for_what_is_in_work(void **state)
+static void half_of_the_budget_is_for_messages_in_work(void **state)
 {
     (void)state;
     struct hearth_budget budget = make_budget(100 * KB);
@@ -153,12 +153,12 @@ static void half_of_the_budget_is_for_what_is_in_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_come_out_in_the_order_in_which_they_came),
-        cmocka_unit_test(there_is_room_for_so_many),
+        cmocka_unit_test(messages_are_taken_in_their_order),
+        cmocka_unit_test(the_number_of_messages_is_limited),
         cmocka_unit_test(a_large_message_in_work_leaves_no_room),
         cmocka_unit_test(all_bytes_are_taken_from_the_budget_and_given_back),
-        cmocka_unit_test(what_the_budget_refuses_is_kept_and_is_the_last_until_its_turn),
-        cmocka_unit_test(half_of_the_budget_is_for_what_is_in_work),
+        cmocka_unit_test(a_message_the_budget_refuses_is_kept_and_stops_the_reading),
+        cmocka_unit_test(half_of_the_budget_is_for_messages_in_work),
     };
     grpc_init();
     int n_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static enum hearth_status find(bool multitenancy, size_t sent, const char *name,
     return status;
 }
 
-static void without_multitenancy_everybody_is_anonymous(void **state)
+static void without_multitenancy_every_tenant_is_anonymous(void **state)
 {
     char out[160];
     (void)state;
@@ -95,7 +95,7 @@ static void several_tenants_are_refused_with_a_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_multitenancy_everybody_is_anonymous),
+        cmocka_unit_test(without_multitenancy_every_tenant_is_anonymous),
         cmocka_unit_test(a_missing_tenant_is_unauthenticated),
         cmocka_unit_test(takes_every_allowed_character),
         cmocka_unit_test(refuses_names_that_break_the_rules),
