@@ -25,6 +25,10 @@ import prometheus
 import wire
 from questions import QUERIER, Questions
 
+# gRPC reads this when the first channel is made. With fork support, a fork waits until gRPC's threads are idle, which may never
+# happen; children of tests are forked where they change their user, and use no gRPC.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEARTHD = os.environ.get("HEARTHD", str(ROOT / "build/bin/hearthd"))
 HEARTH = os.environ.get("HEARTH", str(pathlib.Path(HEARTHD).with_name("hearth")))
