@@ -39,8 +39,6 @@ void hearth_buf_reset(struct hearth_buf *buf)
  */
 static bool grow_buf(struct hearth_buf *buf, size_t more)
 {
-    assert(buf->n <= buf->cap);
-
     size_t want;
     if (__builtin_add_overflow(buf->n, more, &want) || want == SIZE_MAX ||
         (buf->limit_bytes != 0 && want > buf->limit_bytes)) {
