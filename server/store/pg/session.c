@@ -112,6 +112,79 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
     }
 }
 
+/* ---- transactions ---- */
+
+/* Take the lock of the tenant; parameters in `arena`. */
+static enum hearth_status lock_tenant(struct hearth_pg *pg, struct hearth_str tenant,
+                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_text(&params, tenant);
+    return hearth_pg_exec(pg, "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
+                          &params, cancel, NULL, ret_fault, err);
+}
+
+/* A transaction to be run, and its state over all attempts. */
+struct transaction_run {
+    struct hearth_transaction transaction;
+    hearth_transaction_fn *fn;
+    void *context;
+};
+
+static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct transaction_run *run = context;
+    struct hearth_transaction *transaction = &run->transaction;
+    transaction->pg = pg;
+    transaction->attempt++;
+    transaction->fault = HEARTH_PG_FAULT_NONE;
+    hearth_arena_reset(transaction->arena);
+
+    enum hearth_status status =
+        hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", &transaction->fault, err);
+    if (status == HEARTH_OK) {
+        status = run->fn(run->context, transaction, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_pg_script(pg, "COMMIT", &transaction->fault, err);
+    }
+
+    hearth_pg_rollback(pg);
+    *ret_fault = transaction->fault;
+    return status;
+}
+
+enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
+                                               hearth_transaction_fn *fn, void *context,
+                                               struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+
+    struct hearth_arena arena;
+    if (scope->arena != NULL) {
+        hearth_arena_init_like(&arena, scope->arena);
+    } else {
+        hearth_arena_init(&arena, 0);
+    }
+
+    struct transaction_run run = {{.scope = scope, .arena = &arena}, fn, context};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, run_transaction, &run, err);
+    hearth_arena_release(&arena);
+    return status;
+}
+
+enum hearth_status hearth_transaction_lock_tenant(struct hearth_transaction *transaction,
+                                                  struct hearth_err *err)
+{
+    const struct hearth_scope *scope = transaction->scope;
+    return lock_tenant(transaction->pg, scope->tenant, scope->cancel, transaction->arena,
+                       &transaction->fault, err);
+}
+
 /* ---- rows that statements rely on ---- */
 
 enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_cancel *cancel,
@@ -140,14 +213,10 @@ enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str t
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_text(&params, tenant);
-    enum hearth_status status =
-        hearth_pg_exec(pg, "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
-                       &params, cancel, NULL, ret_fault, err);
+    enum hearth_status status = lock_tenant(pg, tenant, cancel, &arena, ret_fault, err);
     hearth_arena_release(&arena);
     return status;
 }

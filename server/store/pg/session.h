@@ -2,8 +2,7 @@
  * session.h -- what every statement of the store goes through (private to the store).
  *
  * Whether the store is open, and why it is not; a connection for a callback, which runs again after a lost connection
- * or a passing fault; transactions that count what a tenant has before they add to it: one at a time per tenant; the
- * row of this writer.
+ * or a passing fault; transactions, if need be one at a time per tenant; the row of this writer.
  *
  * Threads: safe.
  */
@@ -47,6 +46,37 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_sto
                                                                struct hearth_cancel *cancel,
                                                                hearth_with_pg_fn *fn, void *context,
                                                                struct hearth_err *err);
+
+/* ---- transactions ---- */
+
+/* A transaction that hearth_store_in_transaction has begun. */
+struct hearth_transaction {
+    const struct hearth_scope *scope;
+    struct hearth_pg *pg;
+    struct hearth_arena
+        *arena;       /* for parameters and intermediate rows: emptied after each attempt */
+    unsigned attempt; /* 1, or more if earlier attempts met a passing fault: then their
+                                 * COMMIT may have been executed although it was not answered */
+    enum hearth_pg_fault fault; /* of the latest statement that failed */
+};
+
+typedef enum hearth_status hearth_transaction_fn(void *context,
+                                                 struct hearth_transaction *transaction,
+                                                 struct hearth_err *err);
+
+/*
+ * Check that the store is open, BEGIN (READ COMMITTED), run `fn`, and COMMIT if it returns OK, otherwise ROLLBACK. All
+ * of it runs again after a lost connection or a passing fault, a few times. scope->arena may be NULL; its limit holds
+ * for the transaction's arena, too.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
+                                                                 hearth_transaction_fn *fn,
+                                                                 void *context,
+                                                                 struct hearth_err *err);
+
+/* Wait for transactions of the scope's tenant that took this lock before, and hold it until the end. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_transaction_lock_tenant(struct hearth_transaction *transaction, struct hearth_err *err);
 
 /* ---- rows that statements rely on ---- */
 

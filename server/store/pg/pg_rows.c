@@ -1,0 +1,386 @@
+/* pg_rows.c -- values of a result into structs, and values of structs into array parameters (contract: pg_rows.h). */
+#include "pg/pg_rows.h"
+
+#include "hearth/model/agent.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* Where rows go, and what they are. */
+struct row_target {
+    const struct hearth_row_type *type;
+    struct hearth_arena *arena;
+    char *rows; /* the array */
+    size_t n;
+};
+
+/* ---- results ---- */
+
+static enum hearth_status check_columns(const PGresult *result, const struct hearth_row_type *type,
+                                        struct hearth_err *err)
+{
+    int expected = 0;
+    for (size_t i = 0; i < type->n_columns; i++) {
+        expected += type->columns[i].kind == HEARTH_COLUMN_PAIRS ? 2 : 1;
+    }
+    if (PQnfields(result) == expected) {
+        return HEARTH_OK;
+    }
+
+    char names[512] = "";
+    size_t at = 0;
+    for (int i = 0; i < PQnfields(result) && at < sizeof names; i++) {
+        int n =
+            snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? ", " : "", PQfname(result, i));
+        at += n < 0 ? 0 : (size_t)n;
+    }
+    return HEARTH_FAIL(err, HEARTH_INTERNAL,
+                       "a statement returns %d columns, but its row type has %d: %s",
+                       PQnfields(result), expected, names);
+}
+
+static enum hearth_status take_pairs(const PGresult *result, int row, int column,
+                                     struct hearth_arena *arena, struct hearth_property **ret,
+                                     size_t *ret_n, struct hearth_err *err)
+{
+    struct hearth_str *names, *values;
+    size_t n_names = 0, n_values = 0;
+    HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &names, &n_names, err));
+    HEARTH_TRY(hearth_pg_str_array(result, row, column + 1, arena, &values, &n_values, err));
+    HEARTH_ASSERT(n_names == n_values);
+
+    struct hearth_property *pairs = hearth_arena_array(arena, n_names, sizeof *pairs);
+    if (pairs == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+    for (size_t i = 0; i < n_names; i++) {
+        pairs[i] = (struct hearth_property){names[i], values[i]};
+    }
+
+    *ret = pairs;
+    *ret_n = n_names;
+    return HEARTH_OK;
+}
+
+static enum hearth_status take_list(const PGresult *result, int row, int column,
+                                    const struct hearth_column *to, char *target,
+                                    struct hearth_arena *arena, struct hearth_err *err)
+{
+    size_t n;
+    if (to->kind == HEARTH_COLUMN_PAIRS) {
+        struct hearth_property *pairs;
+        HEARTH_TRY(take_pairs(result, row, column, arena, &pairs, &n, err));
+        memcpy(target + to->offset, &pairs, sizeof pairs);
+    } else {
+        struct hearth_str *texts;
+        HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &texts, &n, err));
+        memcpy(target + to->offset, &texts, sizeof texts);
+    }
+    memcpy(target + to->n_offset, &n, sizeof n);
+    return HEARTH_OK;
+}
+
+static enum hearth_status take_value(const PGresult *result, int row, int column,
+                                     const struct hearth_column *to, char *target,
+                                     struct hearth_arena *arena, struct hearth_err *err)
+{
+    char *member = target + to->offset;
+
+    switch (to->kind) {
+    case HEARTH_COLUMN_I32: {
+        int32_t value = hearth_pg_i32(result, row, column);
+        memcpy(member, &value, sizeof value);
+        return HEARTH_OK;
+    }
+
+    case HEARTH_COLUMN_I64: {
+        int64_t value = hearth_pg_i64(result, row, column);
+        memcpy(member, &value, sizeof value);
+        return HEARTH_OK;
+    }
+
+    case HEARTH_COLUMN_BOOL: {
+        bool value = hearth_pg_i32(result, row, column) != 0;
+        memcpy(member, &value, sizeof value);
+        return HEARTH_OK;
+    }
+
+    case HEARTH_COLUMN_TEXT:
+    case HEARTH_COLUMN_BYTES: {
+        /* A refusal sticks to the arena, which take_rows checks. */
+        struct hearth_str value = hearth_arena_str(arena, hearth_pg_str(result, row, column));
+        memcpy(member, &value, sizeof value);
+        return HEARTH_OK;
+    }
+
+    case HEARTH_COLUMN_TEXTS:
+    case HEARTH_COLUMN_PAIRS:
+        return take_list(result, row, column, to, target, arena, err);
+
+    case HEARTH_COLUMN_UUID:
+        break;
+    }
+    HEARTH_BUG("this kind of column cannot be read");
+}
+
+/* The n rows of the result into target->rows, which has room for them and is zeroed. */
+static enum hearth_status take_rows(const PGresult *result, size_t n, struct row_target *target,
+                                    struct hearth_err *err)
+{
+    enum hearth_status status = check_columns(result, target->type, err);
+    assert(status == HEARTH_OK);
+    HEARTH_TRY(status);
+
+    for (size_t row = 0; row < n; row++) {
+        int column = 0;
+        for (size_t i = 0; i < target->type->n_columns; i++) {
+            const struct hearth_column *to = &target->type->columns[i];
+            HEARTH_TRY(take_value(result, (int)row, column, to,
+                                  target->rows + row * target->type->row_bytes, target->arena,
+                                  err));
+            column += to->kind == HEARTH_COLUMN_PAIRS ? 2 : 1;
+        }
+    }
+
+    target->n = n;
+    return target->arena->refused ? HEARTH_FAIL_ARENA(err, target->arena) : HEARTH_OK;
+}
+
+/* All rows, in a new array. */
+static enum hearth_status take_all_rows(const PGresult *result, struct row_target *target,
+                                        struct hearth_err *err)
+{
+    size_t n = (size_t)PQntuples(result);
+
+    target->rows = hearth_arena_calloc(target->arena, n, target->type->row_bytes);
+    if (target->rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, target->arena);
+    }
+    return take_rows(result, n, target, err);
+}
+
+/* ---- statements ---- */
+
+struct selection {
+    const struct hearth_scope *scope;
+    const char *sql;
+    const struct hearth_pg_params *params;
+    struct row_target target;
+    size_t n_rows; /* rows of the result, taken or not */
+};
+
+static enum hearth_status select_rows(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct selection *selection = context;
+    PGresult *result = NULL;
+    HEARTH_TRY(hearth_pg_exec(pg, selection->sql, selection->params, selection->scope->cancel,
+                              &result, ret_fault, err));
+
+    enum hearth_status status = HEARTH_OK;
+    selection->n_rows = (size_t)PQntuples(result);
+    if (selection->target.type != NULL) {
+        status = take_all_rows(result, &selection->target, err);
+    }
+    PQclear(result);
+    return status;
+}
+
+static enum hearth_status select_pooled(struct selection *selection, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(selection->scope->store, err));
+    return hearth_store_with_pg(selection->scope->store, selection->scope->cancel, select_rows,
+                                selection, err);
+}
+
+static enum hearth_status select_in_transaction(struct hearth_transaction *transaction,
+                                                struct selection *selection, struct hearth_err *err)
+{
+    return select_rows(selection, transaction->pg, &transaction->fault, err);
+}
+
+static void give_rows(const struct selection *selection, void *ret_rows, size_t *ret_n)
+{
+    memcpy(ret_rows, &selection->target.rows, sizeof selection->target.rows);
+    *ret_n = selection->target.n;
+}
+
+static void give_first_row(const struct selection *selection, void *ret_row, bool *ret_found)
+{
+    *ret_found = selection->target.n > 0;
+    if (*ret_found) {
+        memcpy(ret_row, selection->target.rows, selection->target.type->row_bytes);
+    }
+}
+
+enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
+                                       const struct hearth_pg_params *params,
+                                       const struct hearth_row_type *type, void *ret_rows,
+                                       size_t *ret_n, struct hearth_err *err)
+{
+    assert(scope->arena != NULL && ret_rows != NULL && ret_n != NULL);
+    struct selection selection = {
+        .scope = scope, .sql = sql, .params = params, .target = {type, scope->arena, NULL, 0}};
+
+    HEARTH_TRY(select_pooled(&selection, err));
+    give_rows(&selection, ret_rows, ret_n);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
+                                           const struct hearth_pg_params *params,
+                                           const struct hearth_row_type *type, void *ret_row,
+                                           bool *ret_found, struct hearth_err *err)
+{
+    assert(scope->arena != NULL && ret_row != NULL && ret_found != NULL);
+    struct selection selection = {
+        .scope = scope, .sql = sql, .params = params, .target = {type, scope->arena, NULL, 0}};
+
+    HEARTH_TRY(select_pooled(&selection, err));
+    give_first_row(&selection, ret_row, ret_found);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
+                                    const struct hearth_pg_params *params, size_t *ret_n,
+                                    struct hearth_err *err)
+{
+    struct selection selection = {.scope = scope, .sql = sql, .params = params};
+
+    HEARTH_TRY(select_pooled(&selection, err));
+    if (ret_n != NULL) {
+        *ret_n = selection.n_rows;
+    }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
+                                             struct hearth_arena *arena, const char *sql,
+                                             const struct hearth_pg_params *params,
+                                             const struct hearth_row_type *type, void *ret_rows,
+                                             size_t *ret_n, struct hearth_err *err)
+{
+    assert(arena != NULL && ret_rows != NULL && ret_n != NULL);
+    struct selection selection = {.scope = transaction->scope,
+                                  .sql = sql,
+                                  .params = params,
+                                  .target = {type, arena, NULL, 0}};
+
+    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
+    give_rows(&selection, ret_rows, ret_n);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_transaction_select_one(struct hearth_transaction *transaction,
+                                                 struct hearth_arena *arena, const char *sql,
+                                                 const struct hearth_pg_params *params,
+                                                 const struct hearth_row_type *type, void *ret_row,
+                                                 bool *ret_found, struct hearth_err *err)
+{
+    assert(arena != NULL && ret_row != NULL && ret_found != NULL);
+    struct selection selection = {.scope = transaction->scope,
+                                  .sql = sql,
+                                  .params = params,
+                                  .target = {type, arena, NULL, 0}};
+
+    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
+    give_first_row(&selection, ret_row, ret_found);
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction, const char *sql,
+                                          const struct hearth_pg_params *params, size_t *ret_n,
+                                          struct hearth_err *err)
+{
+    struct selection selection = {.scope = transaction->scope, .sql = sql, .params = params};
+
+    HEARTH_TRY(select_in_transaction(transaction, &selection, err));
+    if (ret_n != NULL) {
+        *ret_n = selection.n_rows;
+    }
+    return HEARTH_OK;
+}
+
+/* ---- parameters ---- */
+
+static size_t value_bytes(enum hearth_column_kind kind)
+{
+    switch (kind) {
+    case HEARTH_COLUMN_I32:
+    case HEARTH_COLUMN_BOOL:
+        return sizeof(int32_t);
+    case HEARTH_COLUMN_I64:
+        return sizeof(int64_t);
+    case HEARTH_COLUMN_TEXT:
+    case HEARTH_COLUMN_BYTES:
+        return sizeof(struct hearth_str);
+    case HEARTH_COLUMN_UUID:
+        return sizeof(struct hearth_hash128);
+    case HEARTH_COLUMN_TEXTS:
+    case HEARTH_COLUMN_PAIRS:
+        break;
+    }
+    HEARTH_BUG("this kind of column cannot be a parameter");
+}
+
+/* The values of one column side by side; a bool as int32_t. */
+static void gather_values(const struct hearth_row_type *type, const struct hearth_column *column,
+                          const char *rows, size_t n, char *values)
+{
+    size_t n_bytes = value_bytes(column->kind);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *member = rows + i * type->row_bytes + column->offset;
+        if (column->kind == HEARTH_COLUMN_BOOL) {
+            bool flag;
+            memcpy(&flag, member, sizeof flag);
+            int32_t value = flag;
+            memcpy(values + i * n_bytes, &value, n_bytes);
+        } else {
+            memcpy(values + i * n_bytes, member, n_bytes);
+        }
+    }
+}
+
+static void add_array(struct hearth_pg_params *params, enum hearth_column_kind kind,
+                      const void *values, size_t n)
+{
+    switch (kind) {
+    case HEARTH_COLUMN_I32:
+    case HEARTH_COLUMN_BOOL:
+        hearth_pg_param_i32_array(params, values, n);
+        break;
+    case HEARTH_COLUMN_I64:
+        hearth_pg_param_i64_array(params, values, n);
+        break;
+    case HEARTH_COLUMN_TEXT:
+        hearth_pg_param_text_array(params, values, n);
+        break;
+    case HEARTH_COLUMN_BYTES:
+        hearth_pg_param_bytes_array(params, values, n);
+        break;
+    case HEARTH_COLUMN_UUID:
+        hearth_pg_param_uuid_array(params, values, n);
+        break;
+    case HEARTH_COLUMN_TEXTS:
+    case HEARTH_COLUMN_PAIRS:
+        HEARTH_BUG("this kind of column cannot be a parameter");
+    }
+}
+
+void hearth_pg_param_rows(struct hearth_pg_params *params, const struct hearth_row_type *type,
+                          const void *rows, size_t n)
+{
+    assert(rows != NULL || n == 0);
+
+    for (size_t i = 0; i < type->n_columns; i++) {
+        const struct hearth_column *column = &type->columns[i];
+        char *values = hearth_arena_array(params->arena, n, value_bytes(column->kind));
+        if (values == NULL) {
+            params->failed = true;
+            return;
+        }
+        gather_values(type, column, rows, n, values);
+        add_array(params, column->kind, values, n);
+    }
+}

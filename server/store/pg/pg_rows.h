@@ -1,0 +1,131 @@
+/*
+ * pg_rows.h -- rows of a result as structs: which column is which member (private to the store).
+ *
+ * A row type is a table of columns beside the SELECT list of its statement, in the same order:
+ *
+ *     #define COLUMN(kind, member) HEARTH_COLUMN(kind, struct hearth_adhoc, member)
+ *     static const struct hearth_column columns[] = {COLUMN(TEXT, id), COLUMN(I64, uploaded_at_ms)};
+ *     static const struct hearth_row_type adhoc_rows = HEARTH_ROW_TYPE(columns, struct hearth_adhoc);
+ *
+ * Members that no column names are zero. A NULL text is an empty one; NULL is not allowed in other columns.
+ *
+ * A result with another number of columns than its row type is a mistake in this layer: INTERNAL, with the names of the
+ * result's columns; an assertion in builds that have them.
+ *
+ * Ownership: rows and their texts are copies in the arena. Parameters are borrowed; callers make them once, before a
+ * connection is taken.
+ * Threads:   safe, each call with its own arena.
+ * Errors:    of the statement; NO_MEMORY; CORRUPT for an array with NULL elements or several dimensions.
+ */
+#ifndef HEARTH_STORE_PG_ROWS_H
+#define HEARTH_STORE_PG_ROWS_H
+
+#include "pg/pg.h"
+#include "pg/session.h"
+
+#include <stddef.h>
+
+enum hearth_column_kind {
+    HEARTH_COLUMN_I32,   /* int4: int32_t, or an enumeration */
+    HEARTH_COLUMN_I64,   /* int8: int64_t */
+    HEARTH_COLUMN_BOOL,  /* int4: bool */
+    HEARTH_COLUMN_TEXT,  /* text: struct hearth_str */
+    HEARTH_COLUMN_BYTES, /* bytea: struct hearth_str */
+    HEARTH_COLUMN_TEXTS, /* text[]: struct hearth_str *, and its count; results only */
+    HEARTH_COLUMN_PAIRS, /* two columns text[], names and values: struct hearth_property *, and its count; results only */
+    HEARTH_COLUMN_UUID, /* uuid: struct hearth_hash128; parameters only */
+};
+
+struct hearth_column {
+    enum hearth_column_kind kind;
+    size_t offset;
+    size_t n_offset; /* of the count of TEXTS and PAIRS */
+};
+
+/* Size of the member for each kind: a member of another size does not compile. */
+#define HEARTH_COLUMN_BYTES_OF_I32   sizeof(int32_t)
+#define HEARTH_COLUMN_BYTES_OF_I64   sizeof(int64_t)
+#define HEARTH_COLUMN_BYTES_OF_BOOL  sizeof(bool)
+#define HEARTH_COLUMN_BYTES_OF_TEXT  sizeof(struct hearth_str)
+#define HEARTH_COLUMN_BYTES_OF_BYTES sizeof(struct hearth_str)
+#define HEARTH_COLUMN_BYTES_OF_TEXTS sizeof(struct hearth_str *)
+#define HEARTH_COLUMN_BYTES_OF_PAIRS sizeof(struct hearth_property *)
+#define HEARTH_COLUMN_BYTES_OF_UUID  sizeof(struct hearth_hash128)
+#define HEARTH_COLUMN_OFFSET(kind, type, member) \
+    (offsetof(type, member) +                    \
+     0 * sizeof(char[sizeof(((type *)0)->member) == HEARTH_COLUMN_BYTES_OF_##kind ? 1 : -1]))
+
+#define HEARTH_COLUMN(kind, type, member)                                 \
+    {                                                                     \
+        HEARTH_COLUMN_##kind, HEARTH_COLUMN_OFFSET(kind, type, member), 0 \
+    }
+#define HEARTH_COLUMN_LIST(kind, type, member, n_member)                                         \
+    {                                                                                            \
+        HEARTH_COLUMN_##kind, HEARTH_COLUMN_OFFSET(kind, type, member), offsetof(type, n_member) \
+    }
+
+struct hearth_row_type {
+    const struct hearth_column *columns;
+    size_t n_columns, row_bytes;
+};
+
+#define HEARTH_ROW_TYPE(columns, type)                   \
+    {                                                    \
+        columns, HEARTH_ARRAY_LEN(columns), sizeof(type) \
+    }
+
+/* ---- one statement ---- */
+
+/*
+ * The rows of one statement, which runs again after a passing fault, as an array in scope->arena. ret_rows: the address
+ * of a pointer to the struct of the row type. The tenant of the scope is not used.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
+                                       const struct hearth_pg_params *params,
+                                       const struct hearth_row_type *type, void *ret_rows,
+                                       size_t *ret_n, struct hearth_err *err);
+
+/* Its first row, if any: *ret_found false leaves ret_row as it is. ret_row: a struct of the row type. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
+                                           const struct hearth_pg_params *params,
+                                           const struct hearth_row_type *type, void *ret_row,
+                                           bool *ret_found, struct hearth_err *err);
+
+/* A statement whose rows do not matter; *ret_n (may be NULL): their number. Uses store and cancel of the scope. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
+                                    const struct hearth_pg_params *params, size_t *ret_n,
+                                    struct hearth_err *err);
+
+/* ---- in a transaction (session.h) ---- */
+
+/* The same within a transaction; rows in `arena`. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
+                                             struct hearth_arena *arena, const char *sql,
+                                             const struct hearth_pg_params *params,
+                                             const struct hearth_row_type *type, void *ret_rows,
+                                             size_t *ret_n, struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_transaction_select_one(struct hearth_transaction *transaction,
+                                                 struct hearth_arena *arena, const char *sql,
+                                                 const struct hearth_pg_params *params,
+                                                 const struct hearth_row_type *type, void *ret_row,
+                                                 bool *ret_found, struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction, const char *sql,
+                                          const struct hearth_pg_params *params, size_t *ret_n,
+                                          struct hearth_err *err);
+
+/* ---- parameters ---- */
+
+/*
+ * Add an array parameter for each column of `type`, with the values of all n rows, for unnest: int4[] (I32, BOOL), int8[],
+ * text[], bytea[] or uuid[]. A refused allocation marks params as failed.
+ */
+void hearth_pg_param_rows(struct hearth_pg_params *params, const struct hearth_row_type *type,
+                          const void *rows, size_t n);
+
+#endif
