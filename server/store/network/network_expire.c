@@ -1,50 +1,48 @@
 /*
- * network_expire.c -- sampled requests past `retain-network`, captured events past `retain-captured`. Each server may run
- * it at any time: rows that somebody else is just removing are left to them.
+ * network_expire.c -- deletes sampled requests after `retain-network`, and captured events after `retain-captured`. Every
+ * server may run it at any time: rows that another server is deleting are skipped.
  */
 #include "network/network_expire.h"
 
 #include "hearth/base/clock.h"
 
+#include "pg/pg_slices.h"
 #include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* At once: a transaction that removes more would be long. */
+/* Larger slices would make long transactions. */
 #define SLICE_ROWS 5000
 #define MAX_SLICES 200
-/* Of what a day had; captured events are mostly gone much sooner. */
+/* How long the counters of a day are kept; captured events mostly expire much sooner. */
 #define KEPT_DAYS 31
 
-static enum hearth_status expire(struct hearth_pg *pg, const char *table, int64_t keep_ns,
-                                 struct hearth_err *err)
+/* $1 received before, in milliseconds, $2 rows. By the index on received_at. */
+#define DELETE_SLICE(table)                                        \
+    "DELETE FROM hearth_data." table                               \
+    " WHERE ctid = ANY (ARRAY(SELECT ctid FROM hearth_data." table \
+    " WHERE received_at < $1 ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
+
+static enum hearth_status expire_network_rows(struct hearth_pg *pg, const char *sql,
+                                              int64_t keep_ns, struct hearth_err *err)
 {
-    char sql[320];
-    for (int i = 0; keep_ns > 0 && i < MAX_SLICES; i++) {
-        (void)snprintf(sql, sizeof sql,
-                       "DELETE FROM hearth_data.%s WHERE ctid = ANY (ARRAY(SELECT ctid FROM"
-                       " hearth_data.%s WHERE received_at < %" PRId64
-                       " ORDER BY received_at LIMIT %d FOR UPDATE SKIP LOCKED))",
-                       table, table, (hearth_clock_wall_ns() - keep_ns) / HEARTH_NS_PER_MS,
-                       SLICE_ROWS);
-        PGresult *result = NULL;
-        HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
-        int64_t n = 0;
-        bool is_number = hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n);
-        PQclear(result);
-        if (!is_number || n < SLICE_ROWS) {
-            break;
-        }
+    if (keep_ns <= 0) {
+        return HEARTH_OK;
     }
-    return HEARTH_OK;
+
+    int64_t before_ms = (hearth_clock_wall_ns() - keep_ns) / HEARTH_NS_PER_MS;
+    return hearth_pg_delete_slices(pg, sql, before_ms, SLICE_ROWS, MAX_SLICES, err);
 }
 
 enum hearth_status hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg,
                                          struct hearth_err *err)
 {
-    HEARTH_TRY(expire(pg, "network_request", store->options.retain_network_ns, err));
-    HEARTH_TRY(expire(pg, "captured_event", store->options.retain_captured_ns, err));
+    HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("network_request"),
+                                   store->options.retain_network_ns, err));
+    HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("captured_event"),
+                                   store->options.retain_captured_ns, err));
+
     char sql[128];
     (void)snprintf(sql, sizeof sql, "DELETE FROM hearth_data.captured_day WHERE day < %" PRId64,
                    hearth_clock_wall_ns() / HEARTH_NS_PER_DAY - KEPT_DAYS);

@@ -1,16 +1,21 @@
-/* network_rows.h -- what network.c and network_captured.c share (private to the store). Threads: safe. */
+/*
+ * network_rows.h -- shared by store_network.c and network_captured.c (private to the store).
+ *
+ * Threads: safe.
+ */
 #ifndef HEARTH_STORE_NETWORK_ROWS_H
 #define HEARTH_STORE_NETWORK_ROWS_H
 
 #include "pg/session.h"
 
-/* Two parameters: the tenant's name, and the service's fingerprint. */
+/* Add two parameters: the tenant's name, and the service's fingerprint. */
 void hearth_network_param_service(struct hearth_pg_params *params, struct hearth_str tenant,
                                   struct hearth_str service);
 
 /*
- * Run `write`, which sets *n_services to how many services of that name there were when it wrote; the service is made, and
- * `write` run again, when there was none.
+ * Run `write`, which sets *n_services to the number of services of that name that existed when it wrote (0 or 1). If there
+ * was none, create the service and run `write` again. Uses store, tenant and cancel of the scope; UNAVAILABLE if the
+ * service is being removed all the time.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct hearth_str service,

@@ -6,6 +6,9 @@
 #include <assert.h>
 #include <stdio.h>
 
+static const struct hearth_column i64_columns[] = {{HEARTH_COLUMN_I64, 0, 0}};
+const struct hearth_row_type hearth_i64_rows = HEARTH_ROW_TYPE(i64_columns, int64_t);
+
 /* Where rows go, and what they are. */
 struct row_target {
     const struct hearth_row_type *type;

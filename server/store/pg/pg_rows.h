@@ -74,6 +74,9 @@ struct hearth_row_type {
         columns, HEARTH_ARRAY_LEN(columns), sizeof(type) \
     }
 
+/* One column int8 into an int64_t. */
+extern const struct hearth_row_type hearth_i64_rows;
+
 /* ---- one statement ---- */
 
 /*

@@ -1,5 +1,5 @@
 /*
- * snapshots_expire.h -- removing thread snapshots that are past their time (private to the store).
+ * snapshots_expire.h -- deletes old thread snapshots and imported segments (private to the store).
  *
  * Threads: safe; the connection belongs to the caller.
  */
@@ -8,7 +8,7 @@
 
 #include "pg/pg.h"
 
-/* Snapshots that came longer ago, of tasks that ended as long ago or are gone. 0: none go. */
+/* Rows received longer ago than retain_ns whose task ended as long ago or is deleted. 0: deletes nothing. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_snapshots_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 

@@ -1,5 +1,7 @@
 /*
- * tasks_expire.h -- removing agents, tasks and what tasks brought that are past their time (private to the store).
+ * tasks_expire.h -- deletes old agents, tasks, and results of tasks (private to the store).
+ *
+ * retain_ns 0 (or less) deletes nothing.
  *
  * Threads: safe; the connection belongs to the caller.
  */
@@ -10,19 +12,19 @@
 
 /* ---- agents_expire.c ---- */
 
-/* Instances and processes that nobody reported for that long go; 0: none do. */
+/* Instances and processes that were not reported for retain_ns. */
 HEARTH_MUST_CHECK enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
                                                           struct hearth_err *err);
 
 /* ---- task_results_expire.c ---- */
 
-/* Stack traces and files of tasks that are over for that long, or gone; 0: none go. */
+/* Stack traces and files as old, unless their task exists and ended (or was imported) later. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_task_results_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 
 /* ---- tasks_expire.c ---- */
 
-/* Tasks that ended before that; 0: none. */
+/* Tasks that ended, or were imported, longer ago. */
 HEARTH_MUST_CHECK enum hearth_status hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns,
                                                          struct hearth_err *err);
 
