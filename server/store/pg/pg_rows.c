@@ -88,22 +88,23 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
                                      struct hearth_arena *arena, struct hearth_err *err)
 {
     char *member = target + to->offset;
+    bool is_null = hearth_pg_is_null(result, row, column);
 
     switch (to->kind) {
     case HEARTH_COLUMN_I32: {
-        int32_t value = hearth_pg_i32(result, row, column);
+        int32_t value = is_null ? 0 : hearth_pg_i32(result, row, column);
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
 
     case HEARTH_COLUMN_I64: {
-        int64_t value = hearth_pg_i64(result, row, column);
+        int64_t value = is_null ? 0 : hearth_pg_i64(result, row, column);
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
 
     case HEARTH_COLUMN_BOOL: {
-        bool value = hearth_pg_i32(result, row, column) != 0;
+        bool value = !is_null && hearth_pg_i32(result, row, column) != 0;
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
@@ -254,6 +255,23 @@ enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char
     if (ret_n != NULL) {
         *ret_n = selection.n_rows;
     }
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
+                                    const struct hearth_pg_params *params,
+                                    struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                    const struct hearth_row_type *type, void *ret_rows,
+                                    size_t *ret_n, enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
+{
+    assert(arena != NULL && ret_rows != NULL && ret_n != NULL);
+    const struct hearth_scope scope = {.cancel = cancel};
+    struct selection selection = {
+        .scope = &scope, .sql = sql, .params = params, .target = {type, arena, NULL, 0}};
+
+    HEARTH_TRY(select_rows(&selection, pg, ret_fault, err));
+    give_rows(&selection, ret_rows, ret_n);
     return HEARTH_OK;
 }
 

@@ -7,7 +7,7 @@
  *     static const struct hearth_column columns[] = {COLUMN(TEXT, id), COLUMN(I64, uploaded_at_ms)};
  *     static const struct hearth_row_type adhoc_rows = HEARTH_ROW_TYPE(columns, struct hearth_adhoc);
  *
- * Members that no column names are zero. A NULL text is an empty one; NULL is not allowed in other columns.
+ * Members that no column names are zero. NULL is 0, false or an empty text; it is not allowed for an array.
  *
  * A result with another number of columns than its row type is a mistake in this layer: INTERNAL, with the names of the
  * result's columns; an assertion in builds that have them.
@@ -100,6 +100,17 @@ enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, con
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
                                     const struct hearth_pg_params *params, size_t *ret_n,
+                                    struct hearth_err *err);
+
+/* ---- on a connection that the caller holds ---- */
+
+/* All rows, in `arena`; the statement runs once. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
+                                    const struct hearth_pg_params *params,
+                                    struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                    const struct hearth_row_type *type, void *ret_rows,
+                                    size_t *ret_n, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err);
 
 /* ---- in a transaction (session.h) ---- */

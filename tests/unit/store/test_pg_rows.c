@@ -73,7 +73,7 @@ static void every_kind_of_column_goes_to_its_member(void **state)
     close_fixture(&fix);
 }
 
-static void a_null_text_is_empty(void **state)
+static void null_is_zero_false_or_empty(void **state)
 {
     (void)state;
     struct fixture fix;
@@ -82,11 +82,19 @@ static void a_null_text_is_empty(void **state)
 
     struct sample row;
     bool found;
-    assert_ok(
-        hearth_store_select_one(&scope, "SELECT NULL::text", NULL, &text_rows, &row, &found, &err));
+    assert_ok(hearth_store_select_one(&scope,
+                                      "SELECT NULL::int4, NULL::int8, NULL::int4, NULL::text,"
+                                      " NULL::bytea, '{}'::text[], '{}'::text[], '{}'::text[]",
+                                      NULL, &all_rows, &row, &found, &err));
     assert_true(found);
+    assert_int_equal(row.small, 0);
+    assert_int_equal(row.number, 0);
+    assert_false(row.flag);
     assert_int_equal(row.text.n, 0);
     assert_non_null(row.text.p);
+    assert_int_equal(row.bytes.n, 0);
+    assert_int_equal(row.n_texts, 0);
+    assert_int_equal(row.n_pairs, 0);
     close_fixture(&fix);
 }
 
@@ -356,7 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_column_goes_to_its_member),
-        cmocka_unit_test(a_null_text_is_empty),
+        cmocka_unit_test(null_is_zero_false_or_empty),
         cmocka_unit_test(no_rows_are_an_empty_array_and_leave_the_single_row_alone),
         cmocka_unit_test(the_first_of_several_rows_is_the_single_row),
         cmocka_unit_test(an_arena_at_its_limit_refuses_the_rows),
