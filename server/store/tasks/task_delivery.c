@@ -1,63 +1,72 @@
 /*
  * task_delivery.c -- handing tasks out (contract: hearth/store/task_delivery.h).
  *
- * A poll asks first whether any task could concern who asks, which is small: mostly there is none. If there is, one
- * statement notes that commands below the cursor have arrived and reads what there is to say. Only what has not been
- * said yet needs a transaction: under a lock of the agent (so that two polls of one agent on two servers do not give the
- * same time to different tasks) rows are added, with the task and the process locked (so that a task that is
- * cancelled, or a process that another agent reports now, is not handed out), and the question is asked again.
+ * A poll first checks whether any task could concern the agent (the gate), which is cheap: mostly there is none. If there
+ * is, one statement records that commands up to the cursor have arrived, and reads the commands to be sent. Only tasks
+ * that have not been handed out yet need a transaction: under a lock of the agent (so that two polls of one agent on two
+ * servers do not give the same time to different tasks) rows are added, with the task and the process locked (so that a
+ * task that is being cancelled, or a process that another agent reports now, is not handed out), and the commands are
+ * read again.
  *
- * That an agent asks is noted once a minute by each server, which remembers for whom it did.
+ * Each server records once a minute that an agent polls, and remembers in memory for which agents it did (the memo).
  */
 #include "hearth/store/task_delivery.h"
 
 #include "hearth/base/mem.h"
 
-#include "pg/pg.h"
-#include "pg/session.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 #include "tasks/poll_memo.h"
 #include "tasks/task_rows.h"
 
-/* Of the keys of agents' locks: random, so that they are nobody else's. */
+#include <assert.h>
+
+/* Seed of the keys of agents' locks: random, so that no other program of the database has them. */
 #define LOCK_SEED "4721170935208671311"
 
-/* A note is left out when another server left one so shortly before; a longer pause than the second begins a new row. */
+/* In milliseconds. No note if the latest (of any server) is younger than NOTED; after a GAP a new row begins. */
 #define NOTED "30000"
 #define GAP   "600000"
-/* An agent that has not asked for so long has gone: NOTED, a minute, and some of its own pauses. */
+/* An agent that has not polled for this long is gone: NOTED, a minute, and a few of its own pauses. */
 #define GONE "120000"
-/* A task is looked at for so long after its end: that its command arrived is seen when the agent asks next. */
+/* A task is read for this long after its end: the next poll shows that its command has arrived. */
 #define AFTER "60000"
 
 #define NOTE_EACH_S 60
 
-struct question {
-    const struct hearth_task_poll *poll;
+/* A poll: its statements and parameters, and the commands found. */
+struct poll {
+    const char *note, *gate, *read, *add;
+    struct hearth_pg_params params, lock_params;
     struct hearth_cancel *cancel;
     struct hearth_arena *arena;
-    const char *note, *gate, *read, *add;
-    void (*params)(const struct hearth_task_poll *poll, struct hearth_pg_params *params);
-    struct hearth_str lock;
+    int64_t now_ms, cursor_ms;
     struct hearth_poll_memo *memo;
-    uint64_t key; /* of who asks, for what */
+    uint64_t key; /* of the agent and the kind of tasks in memo */
     struct hearth_told_task *told;
-    size_t n, cap;
-    bool has_new;
+    size_t n;
+    bool has_new; /* some of them have not been handed out yet */
 };
+
+static int64_t valid_cursor(const struct hearth_task_poll *poll)
+{
+    return poll->cursor_ms < 0 ? 0 : poll->cursor_ms;
+}
 
 /* ---- agents of processes: $1 tenant, $2 agent, $3 cursor, $4 now, $5 processes seen after ---- */
 
-static void agent_params(const struct hearth_task_poll *poll, struct hearth_pg_params *params)
+static void make_agent_params(const struct hearth_task_poll *poll, struct hearth_arena *arena,
+                              struct hearth_pg_params *params)
 {
+    hearth_pg_params_init(params, arena);
     hearth_pg_param_text(params, poll->tenant);
     hearth_pg_param_text(params, poll->agent_id);
-    hearth_pg_param_i64(params, poll->cursor_ms < 0 ? 0 : poll->cursor_ms);
+    hearth_pg_param_i64(params, valid_cursor(poll));
     hearth_pg_param_i64(params, poll->now_ms);
     hearth_pg_param_i64(params, poll->seen_after_ms);
 }
 
-/* The processes that the agent reports, with the tasks that run now and select them. */
+/* Pairs of a process that the agent reports and a task that runs now and selects it. */
 #define AGENT_PAIRS                                                                          \
     " FROM " HEARTH_TASK_TABLES " JOIN hearth_data.process p ON p.service_id = t.service_id" \
     " LEFT JOIN hearth_data.task_delivery d ON d.task_id = t.task_id AND d.target ="         \
@@ -67,7 +76,7 @@ static void agent_params(const struct hearth_task_poll *poll, struct hearth_pg_p
     " THEN EXISTS (SELECT FROM hearth_data.instance i WHERE i.instance_id = p.instance_id"   \
     " AND i.name = t.instance) ELSE p.can_be_profiled AND p.labels @> t.labels END"
 
-/* Never handed out for this process to an agent that may still run it; or kept alive since. */
+/* Not handed out for this process to another agent that may still run it; or extended since. */
 #define AGENT_NEW                                                                      \
     "(d.task_id IS NULL AND NOT EXISTS (SELECT FROM hearth_data.task_delivery o"       \
     " JOIN hearth_data.agent_poll a ON a.tenant_id = s.tenant_id AND a.service_id = 0" \
@@ -109,13 +118,15 @@ static const char agent_add[] =
 
 /* ---- instances: $1 tenant, $2 service, $3 instance, $4 kind, $5 cursor, $6 now, $7 ahead, $8 limit ---- */
 
-static void instance_params(const struct hearth_task_poll *poll, struct hearth_pg_params *params)
+static void make_instance_params(const struct hearth_task_poll *poll, struct hearth_arena *arena,
+                                 struct hearth_pg_params *params)
 {
+    hearth_pg_params_init(params, arena);
     hearth_pg_param_text(params, poll->tenant);
     hearth_task_param_service(params, poll->service);
     hearth_pg_param_text(params, poll->instance);
     hearth_pg_param_i32(params, (int32_t)poll->kind);
-    hearth_pg_param_i64(params, poll->cursor_ms < 0 ? 0 : poll->cursor_ms);
+    hearth_pg_param_i64(params, valid_cursor(poll));
     hearth_pg_param_i64(params, poll->now_ms);
     hearth_pg_param_i64(params, poll->ahead_ms);
     hearth_pg_param_i64(params, poll->limit > 0 ? (int64_t)poll->limit : INT64_MAX);
@@ -123,7 +134,7 @@ static void instance_params(const struct hearth_task_poll *poll, struct hearth_p
 
 #define HANDED_OUT_UNTIL HEARTH_TASK_HANDED_OUT_UNTIL("t")
 
-/* The instance has reported the task as finished or failed. */
+/* The instance has reported that the task finished, was too large or failed. */
 #define IS_OVER(t)                                                               \
     "EXISTS (SELECT FROM hearth_data.task_log l WHERE l.task_id = " t ".task_id" \
     " AND l.instance = $3 AND l.process_id = '' AND l.event > 1)"
@@ -131,9 +142,8 @@ static void instance_params(const struct hearth_task_poll *poll, struct hearth_p
 #define U_IS_OVER IS_OVER("u")
 
 /*
- * The instance may still run a task that it was told of before, beside which `t` would fail: the Java agent drops a
- * second async-profiler task without an error; in Go a second CPU profile is an error, and the end of a block or mutex
- * task ends another one, too.
+ * The instance may still run an earlier task that would make `t` fail: the Java agent drops a second async-profiler task
+ * without an error; in Go a second CPU profile is an error, and the end of a block or mutex task also ends another one.
  */
 #define IS_BUSY                                                                           \
     "EXISTS (SELECT FROM hearth_data.task_delivery o JOIN hearth_data.task u"             \
@@ -162,7 +172,7 @@ static const char instance_note[] =
     " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant n JOIN"
     " hearth_data.service s ON s.tenant_id = n.tenant_id AND s.fingerprint = $2 WHERE n.name = $1";
 
-/* The first bound of the end is the index's. */
+/* The first bound of the end is for the index on (service_id, start_at + duration). */
 static const char instance_gate[] =
     "SELECT 1 FROM " HEARTH_TASK_TABLES " WHERE s.fingerprint = $2 AND t.origin = 1"
     " AND t.cancelled_at IS NULL AND t.start_at + t.duration >= $6 - 300000 - " AFTER
@@ -173,7 +183,7 @@ static const char instance_read[] =
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = '' AND c.target = $3"
     " AND c.confirmed_at IS NULL AND c.cursor_at <= $5 AND t.task_id = c.task_id"
     " AND t.kind = $4 AND s.fingerprint = $2),"
-    /* Said again, it runs from then: the answer was lost, or the instance has restarted. */
+    /* Sent again, the task runs from now: the answer was lost, or the instance has restarted. */
     " again AS (UPDATE hearth_data.task_delivery c SET delivered_at = $6, agent_cursor = $5 FROM"
     " (SELECT t.task_id" INSTANCE_PAIRS
     " AND t.kind >= 5 AND d.cursor_at > $5 ORDER BY d.cursor_at LIMIT $8) r"
@@ -191,98 +201,103 @@ static const char instance_add[] =
 
 /* ---- both ---- */
 
-static bool is_same_command(const struct hearth_told_task *told, struct hearth_str task_id)
-{
-    return told->task.kind == HEARTH_TASK_NETWORK && hearth_str_eq(told->task.task_id, task_id);
-}
+/* A row of a read: a task, and the process that it is for, if any. */
+struct told_row {
+    struct hearth_task task;
+    int64_t cursor_ms; /* 0: not handed out yet */
+    struct hearth_str process_id;
+};
 
-/* A network task is one command for all its processes, others are one for each. */
-static struct hearth_told_task *told_for(struct question *question, const PGresult *rows, int row,
-                                         struct hearth_err *err)
+static const struct hearth_column told_columns[] = {
+    HEARTH_TASK_COLUMN_TABLE(struct told_row, task.),
+    HEARTH_COLUMN(I64, struct told_row, cursor_ms),
+    HEARTH_COLUMN(TEXT, struct told_row, process_id),
+};
+static const struct hearth_row_type told_rows = HEARTH_ROW_TYPE(told_columns, struct told_row);
+
+/*
+ * The command of a row, which may exist already: a network task is one command for all its processes, other tasks are
+ * one command for each. n_more: the number of rows after this one. NULL: no memory.
+ */
+static struct hearth_told_task *find_command(struct poll *poll, const struct told_row *row,
+                                             size_t n_more)
 {
-    struct hearth_str task_id = hearth_pg_str(rows, row, 0);
-    for (size_t i = 0; i < question->n; i++) {
-        if (is_same_command(&question->told[i], task_id)) {
-            return &question->told[i];
+    bool is_network = row->task.kind == HEARTH_TASK_NETWORK;
+
+    for (size_t i = 0; is_network && i < poll->n; i++) {
+        if (hearth_str_eq(poll->told[i].task.task_id, row->task.task_id)) {
+            return &poll->told[i];
         }
     }
-    struct hearth_told_task *told = &question->told[question->n];
-    *told = (struct hearth_told_task){0};
-    if (hearth_task_take(rows, row, 0, question->arena, &told->task, err) != HEARTH_OK) {
-        return NULL;
-    }
-    /* Room for all that may follow: memory of one answer, which is bounded by what an agent reports. */
-    size_t n = told->task.kind == HEARTH_TASK_NETWORK ? (size_t)(PQntuples(rows) - row) : 1;
-    told->process_ids = hearth_arena_array(question->arena, n, sizeof *told->process_ids);
+
+    /* Room for all rows that may follow: memory of one answer, bounded by what an agent reports. */
+    struct hearth_told_task *told = &poll->told[poll->n];
+    *told = (struct hearth_told_task){.task = row->task};
+    told->process_ids =
+        hearth_arena_array(poll->arena, is_network ? 1 + n_more : 1, sizeof *told->process_ids);
     if (told->process_ids == NULL) {
-        (void)HEARTH_FAIL_ARENA(err, question->arena);
         return NULL;
     }
-    question->n++;
+    poll->n++;
     return told;
 }
 
-static enum hearth_status take_told(struct question *question, const PGresult *rows,
-                                    struct hearth_err *err)
+static enum hearth_status take_commands(struct poll *poll, const struct told_row *rows,
+                                        size_t n_rows, struct hearth_err *err)
 {
-    size_t n_rows = (size_t)PQntuples(rows);
-    question->n = 0;
-    question->has_new = false;
-    question->told = hearth_arena_array(question->arena, n_rows, sizeof *question->told);
-    if (question->told == NULL) {
-        return HEARTH_FAIL_ARENA(err, question->arena);
+    poll->n = 0;
+    poll->has_new = false;
+    poll->told = hearth_arena_array(poll->arena, n_rows, sizeof *poll->told);
+    if (poll->told == NULL) {
+        return HEARTH_FAIL_ARENA(err, poll->arena);
     }
-    for (int row = 0; row < (int)n_rows; row++) {
-        int64_t cursor_ms = hearth_pg_i64(rows, row, HEARTH_N_TASK_COLUMNS);
-        question->has_new = question->has_new || cursor_ms == 0;
-        struct hearth_told_task *told = told_for(question, rows, row, err);
+
+    for (size_t i = 0; i < n_rows; i++) {
+        poll->has_new = poll->has_new || rows[i].cursor_ms == 0;
+        struct hearth_told_task *told = find_command(poll, &rows[i], n_rows - i - 1);
         if (told == NULL) {
-            return HEARTH_NO_MEMORY;
+            return HEARTH_FAIL_ARENA(err, poll->arena);
         }
-        told->cursor_ms = cursor_ms > told->cursor_ms ? cursor_ms : told->cursor_ms;
-        struct hearth_str process_id = hearth_pg_str(rows, row, HEARTH_N_TASK_COLUMNS + 1);
-        if (process_id.p != NULL) {
-            told->process_ids[told->n_process_ids++] =
-                hearth_arena_str(question->arena, process_id);
+
+        told->cursor_ms = rows[i].cursor_ms > told->cursor_ms ? rows[i].cursor_ms : told->cursor_ms;
+        if (rows[i].process_id.n > 0) {
+            told->process_ids[told->n_process_ids++] = rows[i].process_id;
         }
     }
-    return question->arena->refused ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
+
+    assert(poll->n <= n_rows);
+    return HEARTH_OK;
 }
 
-static enum hearth_status read_told(struct question *question, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status read_commands(struct poll *poll, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    question->params(question->poll, &params);
-    PGresult *rows = NULL;
-    HEARTH_TRY(
-        hearth_pg_exec(pg, question->read, &params, question->cancel, &rows, ret_fault, err));
-    enum hearth_status status = take_told(question, rows, err);
-    PQclear(rows);
-    return status;
+    struct told_row *rows;
+    size_t n;
+    HEARTH_TRY(hearth_pg_select(pg, poll->read, &poll->params, poll->cancel, poll->arena,
+                                &told_rows, &rows, &n, ret_fault, err));
+    return take_commands(poll, rows, n, err);
 }
 
-static enum hearth_status add_told(struct question *question, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status add_commands(struct poll *poll, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct hearth_pg_params params;
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->lock);
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
-                              &params, question->cancel, NULL, ret_fault, err));
-    hearth_pg_params_init(&params, question->arena);
-    question->params(question->poll, &params);
-    HEARTH_TRY(hearth_pg_exec(pg, question->add, &params, question->cancel, NULL, ret_fault, err));
-    HEARTH_TRY(read_told(question, pg, ret_fault, err));
+                              &poll->lock_params, poll->cancel, NULL, ret_fault, err));
+
+    HEARTH_TRY(hearth_pg_exec(pg, poll->add, &poll->params, poll->cancel, NULL, ret_fault, err));
+    HEARTH_TRY(read_commands(poll, pg, ret_fault, err));
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-/* ---- who has been noted ---- */
+/* ---- the memo ---- */
 
-/* A word: the upper bits of a key and when it was noted, in seconds. Who is not found is noted again. */
+/*
+ * A word holds the upper 40 bits of a key, and the time of its note in seconds. A key whose slot was overwritten is
+ * noted again.
+ */
 #define MEMO_SLOTS   (1u << 16)
 #define MEMO_SECONDS 0xFFFFFFu
 
@@ -300,25 +315,25 @@ void hearth_poll_memo_free(struct hearth_poll_memo *memo)
     hearth_mem_free(memo);
 }
 
-static size_t slot_of(uint64_t key)
+static size_t memo_slot(uint64_t key)
 {
     return (size_t)(key >> 48) % MEMO_SLOTS;
 }
 
 static bool is_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
 {
-    uint64_t word = atomic_load_explicit(&memo->words[slot_of(key)], memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(&memo->words[memo_slot(key)], memory_order_relaxed);
     uint64_t age_s = ((uint64_t)(now_ms / 1000) - word) & MEMO_SECONDS;
     return ((word ^ key) & ~(uint64_t)MEMO_SECONDS) == 0 && age_s < NOTE_EACH_S;
 }
 
-static void remember(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
+static void remember_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
 {
     uint64_t word = (key & ~(uint64_t)MEMO_SECONDS) | ((uint64_t)(now_ms / 1000) & MEMO_SECONDS);
-    atomic_store_explicit(&memo->words[slot_of(key)], word, memory_order_relaxed);
+    atomic_store_explicit(&memo->words[memo_slot(key)], word, memory_order_relaxed);
 }
 
-static uint64_t key_of(const struct hearth_task_poll *poll)
+static uint64_t make_poll_key(const struct hearth_task_poll *poll)
 {
     uint64_t seed = hearth_hash_process_seed();
     const struct hearth_str texts[] = {poll->tenant, poll->agent_id, poll->service, poll->instance};
@@ -331,55 +346,61 @@ static uint64_t key_of(const struct hearth_task_poll *poll)
 
 /* ---- a poll ---- */
 
-/* *ret_any: it has rows. */
-static enum hearth_status run_one(struct question *question, struct hearth_pg *pg, const char *sql,
-                                  bool *ret_any, enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+/* *ret_any: the statement returns rows. */
+static enum hearth_status run_poll_statement(struct poll *poll, struct hearth_pg *pg,
+                                             const char *sql, bool *ret_any,
+                                             enum hearth_pg_fault *ret_fault,
+                                             struct hearth_err *err)
 {
-    struct hearth_pg_params params;
     PGresult *rows = NULL;
-    hearth_pg_params_init(&params, question->arena);
-    question->params(question->poll, &params);
-    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, question->cancel, &rows, ret_fault, err));
+    HEARTH_TRY(hearth_pg_exec(pg, sql, &poll->params, poll->cancel, &rows, ret_fault, err));
+
     *ret_any = PQntuples(rows) > 0;
     PQclear(rows);
     return HEARTH_OK;
 }
 
-static enum hearth_status tell(void *context, struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                               struct hearth_err *err)
+static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct question *question = context;
-    int64_t now_ms = question->poll->now_ms;
+    struct poll *poll = context;
     bool any = false;
-    question->n = 0;
-    if (!is_noted(question->memo, question->key, now_ms)) {
-        HEARTH_TRY(run_one(question, pg, question->note, &any, ret_fault, err));
-        if (any) { /* else nobody knows its tenant or service yet */
-            remember(question->memo, question->key, now_ms);
+    poll->n = 0;
+
+    /* Note that the agent polls. No row: its tenant or service is not known yet. */
+    if (!is_noted(poll->memo, poll->key, poll->now_ms)) {
+        HEARTH_TRY(run_poll_statement(poll, pg, poll->note, &any, ret_fault, err));
+        if (any) {
+            remember_noted(poll->memo, poll->key, poll->now_ms);
         }
     }
-    HEARTH_TRY(run_one(question, pg, question->gate, &any, ret_fault, err));
+
+    /* Mostly no task concerns the agent, or it has been told of all. */
+    HEARTH_TRY(run_poll_statement(poll, pg, poll->gate, &any, ret_fault, err));
     if (!any) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(read_told(question, pg, ret_fault, err));
-    if (!question->has_new) {
+    HEARTH_TRY(read_commands(poll, pg, ret_fault, err));
+    if (!poll->has_new) {
         return HEARTH_OK;
     }
-    enum hearth_status status = add_told(question, pg, ret_fault, err);
+
+    enum hearth_status status = add_commands(poll, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     return status;
 }
 
-/* What is not to be said: network tasks that were read for their processes, and what turned out not to be new. */
-static size_t drop_said(struct question *question)
+/*
+ * Remove commands that the agent has: network tasks, which are read for their processes, and tasks that turned out not
+ * to be new. Returns the number of commands left.
+ */
+static size_t drop_received(struct poll *poll)
 {
     size_t n = 0;
-    int64_t cursor_ms = question->poll->cursor_ms < 0 ? 0 : question->poll->cursor_ms;
-    for (size_t i = 0; i < question->n; i++) {
-        if (question->told[i].cursor_ms > cursor_ms) {
-            question->told[n++] = question->told[i];
+
+    for (size_t i = 0; i < poll->n; i++) {
+        if (poll->told[i].cursor_ms > poll->cursor_ms) {
+            poll->told[n++] = poll->told[i];
         }
     }
     return n;
@@ -400,17 +421,28 @@ static enum hearth_status check_poll(const struct hearth_task_poll *poll, struct
     return HEARTH_OK;
 }
 
-static enum hearth_status answer(struct hearth_store *store, struct question *question,
-                                 struct hearth_told_task **ret, size_t *ret_n,
-                                 struct hearth_err *err)
+/* `poll` has its statements and parameters. */
+static enum hearth_status answer_poll(const struct hearth_scope *scope,
+                                      const struct hearth_task_poll *request, struct poll *poll,
+                                      struct hearth_str lock, struct hearth_told_task **ret,
+                                      size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
-    HEARTH_TRY(check_poll(question->poll, err));
-    question->memo = store->poll_memo;
-    question->key = key_of(question->poll);
-    HEARTH_TRY(hearth_store_with_pg(store, question->cancel, tell, question, err));
-    *ret = question->told;
-    *ret_n = drop_said(question);
+    assert(poll->note != NULL && poll->gate != NULL && poll->read != NULL && poll->add != NULL);
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(check_poll(request, err));
+
+    hearth_pg_params_init(&poll->lock_params, scope->arena);
+    hearth_pg_param_text(&poll->lock_params, lock);
+    poll->cancel = scope->cancel;
+    poll->arena = scope->arena;
+    poll->now_ms = request->now_ms;
+    poll->cursor_ms = valid_cursor(request);
+    poll->memo = scope->store->poll_memo;
+    poll->key = make_poll_key(request);
+    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, run_poll, poll, err));
+
+    *ret = poll->told;
+    *ret_n = drop_received(poll);
     return HEARTH_OK;
 }
 
@@ -419,16 +451,10 @@ enum hearth_status hearth_store_tell_agent(const struct hearth_scope *scope,
                                            struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
-    struct question question = {.poll = poll,
-                                .cancel = scope->cancel,
-                                .arena = scope->arena,
-                                .note = agent_note,
-                                .gate = agent_gate,
-                                .read = agent_read,
-                                .add = agent_add,
-                                .params = agent_params,
-                                .lock = poll->agent_id};
-    return answer(scope->store, &question, ret, ret_n, err);
+    struct poll state = {
+        .note = agent_note, .gate = agent_gate, .read = agent_read, .add = agent_add};
+    make_agent_params(poll, scope->arena, &state.params);
+    return answer_poll(scope, poll, &state, poll->agent_id, ret, ret_n, err);
 }
 
 enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
@@ -436,14 +462,8 @@ enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
                                               struct hearth_told_task **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    struct question question = {.poll = poll,
-                                .cancel = scope->cancel,
-                                .arena = scope->arena,
-                                .note = instance_note,
-                                .gate = instance_gate,
-                                .read = instance_read,
-                                .add = instance_add,
-                                .params = instance_params,
-                                .lock = poll->instance};
-    return answer(scope->store, &question, ret, ret_n, err);
+    struct poll state = {
+        .note = instance_note, .gate = instance_gate, .read = instance_read, .add = instance_add};
+    make_instance_params(poll, scope->arena, &state.params);
+    return answer_poll(scope, poll, &state, poll->instance, ret, ret_n, err);
 }
