@@ -1,4 +1,4 @@
-/* rules_internal.h -- what rules.c and rule_step.c share (private to the store). */
+/* rules_internal.h -- rows of recording rules, shared by store_rules.c and rule_step.c (private to the store). */
 #ifndef HEARTH_STORE_RULES_INTERNAL_H
 #define HEARTH_STORE_RULES_INTERNAL_H
 
@@ -6,19 +6,19 @@
 
 #include "pg/pg.h"
 
-/* The columns of a row, `r`, that hearth_rule_take reads from `first` on. */
+/* The columns of a rule `r`, which hearth_rule_take reads. */
 #define HEARTH_RULE_COLUMNS                                                                \
     "r.rule_no, r.tenant, r.id, r.metric_name, r.matchers, r.group_by, r.external_labels," \
     " r.has_function::int4, r.function, r.generation, r.start_ns"
 #define HEARTH_N_RULE_COLUMNS 11
 
-/* In arena. */
+/* The first HEARTH_N_RULE_COLUMNS columns of a row; texts in arena. */
 HEARTH_MUST_CHECK enum hearth_status hearth_rule_take(const PGresult *rows, int row,
                                                       struct hearth_arena *arena,
                                                       struct hearth_rule *ret,
                                                       struct hearth_err *err);
 
-/* A text[] of name, value, name, value. */
+/* A text[] of name, value, name, value; texts in arena. */
 HEARTH_MUST_CHECK enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row,
                                                              int column, struct hearth_arena *arena,
                                                              struct hearth_labels *ret,

@@ -1,11 +1,29 @@
-/* store_rules.c -- recording rules as rows, and what their counters say (contract: hearth/store/store_rules.h). */
-#include "pg/pg.h"
-#include "pg/session.h"
+/* store_rules.c -- recording rules as rows, and values of their counters (contract: hearth/store/store_rules.h). */
+#include "pg/pg_rows.h"
 #include "tenants/rules_internal.h"
+
+#include <assert.h>
 
 #define NS_PER_MINUTE (60 * HEARTH_NS_PER_SEC)
 
 /* ---- rows ---- */
+
+/* Labels out of texts: name, value, name, value. */
+static enum hearth_status pair_labels(const struct hearth_str *texts, size_t n,
+                                      struct hearth_arena *arena, struct hearth_labels *ret,
+                                      struct hearth_err *err)
+{
+    ret->n = n / 2;
+    ret->v = hearth_arena_array(arena, ret->n, sizeof ret->v[0]);
+    if (ret->v == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->v[i] = (struct hearth_label){texts[2 * i], texts[2 * i + 1]};
+    }
+    return HEARTH_OK;
+}
 
 enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row, int column,
                                            struct hearth_arena *arena, struct hearth_labels *ret,
@@ -14,15 +32,7 @@ enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row, int co
     struct hearth_str *texts;
     size_t n;
     HEARTH_TRY(hearth_pg_str_array(rows, row, column, arena, &texts, &n, err));
-    ret->n = n / 2;
-    ret->v = hearth_arena_array(arena, ret->n, sizeof ret->v[0]);
-    if (ret->v == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    for (size_t i = 0; i < ret->n; i++) {
-        ret->v[i] = (struct hearth_label){texts[2 * i], texts[2 * i + 1]};
-    }
-    return HEARTH_OK;
+    return pair_labels(texts, n, arena, ret, err);
 }
 
 void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hearth_labels *labels)
@@ -32,6 +42,7 @@ void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hear
         params->failed = true;
         return;
     }
+
     for (size_t i = 0; i < labels->n; i++) {
         texts[2 * i] = labels->v[i].name;
         texts[2 * i + 1] = labels->v[i].value;
@@ -52,193 +63,206 @@ enum hearth_status hearth_rule_take(const PGresult *rows, int row, struct hearth
         .generation = hearth_pg_i64(rows, row, 9),
         .start_ns = hearth_pg_i64(rows, row, 10),
     };
+
     HEARTH_TRY(hearth_pg_str_array(rows, row, 4, arena, &ret->matchers, &ret->n_matchers, err));
     HEARTH_TRY(hearth_pg_str_array(rows, row, 5, arena, &ret->group_by, &ret->n_group_by, err));
     HEARTH_TRY(hearth_rule_take_labels(rows, row, 6, arena, &ret->external, err));
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-struct question {
-    struct hearth_str tenant, id;
-    struct hearth_cancel *cancel;
-    struct hearth_arena *arena;
-    int64_t max_rules;
-    struct hearth_rule *rule; /* to be put */
-    int n_attempts;
-    bool found;
-    /* The answer. */
-    struct hearth_rule *rules;
-    struct hearth_rule_counter *counters;
-    size_t n;
+/* A rule, and its external labels as stored. */
+struct rule_row {
+    struct hearth_rule rule;
+    struct hearth_str *external;
+    size_t n_external;
 };
 
-/* ---- listing ---- */
+#define RULE(kind, member) HEARTH_COLUMN(kind, struct rule_row, member)
+static const struct hearth_column rule_columns[] = {
+    RULE(I64, rule.rule_no),
+    RULE(TEXT, rule.tenant),
+    RULE(TEXT, rule.id),
+    RULE(TEXT, rule.metric_name),
+    HEARTH_COLUMN_LIST(TEXTS, struct rule_row, rule.matchers, rule.n_matchers),
+    HEARTH_COLUMN_LIST(TEXTS, struct rule_row, rule.group_by, rule.n_group_by),
+    HEARTH_COLUMN_LIST(TEXTS, struct rule_row, external, n_external),
+    RULE(BOOL, rule.has_function),
+    RULE(TEXT, rule.function),
+    RULE(I64, rule.generation),
+    RULE(I64, rule.start_ns),
+};
+static const struct hearth_row_type rule_rows = HEARTH_ROW_TYPE(rule_columns, struct rule_row);
 
-static enum hearth_status list_rules(void *context, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct question *question = context;
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg,
-                              "SELECT " HEARTH_RULE_COLUMNS " FROM hearth_data.recording_rule r"
-                              " WHERE r.tenant = $1 ORDER BY r.id COLLATE \"C\"",
-                              &params, question->cancel, &rows, ret_fault, err));
-    question->n = (size_t)PQntuples(rows);
-    question->rules = hearth_arena_array(question->arena, question->n, sizeof *question->rules);
-    enum hearth_status status =
-        question->rules == NULL ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
-    for (size_t i = 0; i < question->n && status == HEARTH_OK; i++) {
-        status = hearth_rule_take(rows, (int)i, question->arena, &question->rules[i], err);
-    }
-    PQclear(rows);
-    return status;
-}
+/* ---- reading ---- */
 
 enum hearth_status hearth_store_rules(const struct hearth_scope *scope, struct hearth_rule **ret,
                                       size_t *ret_n, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    struct question question = {
-        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_rules, &question, err));
-    *ret = question.rules;
-    *ret_n = question.n;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, scope->arena);
+    hearth_pg_param_text(&params, scope->tenant);
+
+    struct rule_row *rows;
+    size_t n;
+    HEARTH_TRY(hearth_store_select(scope,
+                                   "SELECT " HEARTH_RULE_COLUMNS " FROM hearth_data.recording_rule"
+                                   " r WHERE r.tenant = $1 ORDER BY r.id COLLATE \"C\"",
+                                   &params, &rule_rows, &rows, &n, err));
+
+    struct hearth_rule *rules = hearth_arena_array(scope->arena, n, sizeof *rules);
+    if (rules == NULL) {
+        return HEARTH_FAIL_ARENA(err, scope->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        rules[i] = rows[i].rule;
+        HEARTH_TRY(pair_labels(rows[i].external, rows[i].n_external, scope->arena,
+                               &rules[i].external, err));
+    }
+
+    *ret = rules;
+    *ret_n = n;
     return HEARTH_OK;
 }
 
-static enum hearth_status list_counters(void *context, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct question *question = context;
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "SELECT c.rule_no, c.labels, c.value::text FROM hearth_data.rule_counter c JOIN"
-        " hearth_data.recording_rule r USING (rule_no) WHERE r.tenant = $1"
-        " ORDER BY c.rule_no, c.series_no",
-        &params, question->cancel, &rows, ret_fault, err));
-    question->n = (size_t)PQntuples(rows);
-    question->counters =
-        hearth_arena_array(question->arena, question->n, sizeof *question->counters);
-    enum hearth_status status =
-        question->counters == NULL ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
-    for (size_t i = 0; i < question->n && status == HEARTH_OK; i++) {
-        struct hearth_rule_counter *counter = &question->counters[i];
-        counter->rule_no = hearth_pg_i64(rows, (int)i, 0);
-        counter->value = hearth_arena_str(question->arena, hearth_pg_str(rows, (int)i, 2));
-        if (counter->value.p == NULL) {
-            status = HEARTH_FAIL_ARENA(err, question->arena);
-        } else {
-            status =
-                hearth_rule_take_labels(rows, (int)i, 1, question->arena, &counter->labels, err);
-        }
-    }
-    PQclear(rows);
-    return status;
-}
+/* A counter, and its labels as stored. */
+struct counter_row {
+    struct hearth_rule_counter counter;
+    struct hearth_str *labels;
+    size_t n_labels;
+};
+
+static const struct hearth_column counter_columns[] = {
+    HEARTH_COLUMN(I64, struct counter_row, counter.rule_no),
+    HEARTH_COLUMN_LIST(TEXTS, struct counter_row, labels, n_labels),
+    HEARTH_COLUMN(TEXT, struct counter_row, counter.value),
+};
+static const struct hearth_row_type counter_rows =
+    HEARTH_ROW_TYPE(counter_columns, struct counter_row);
 
 enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
                                               struct hearth_rule_counter **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    struct question question = {
-        .tenant = scope->tenant, .cancel = scope->cancel, .arena = scope->arena};
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, list_counters, &question, err));
-    *ret = question.counters;
-    *ret_n = question.n;
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, scope->arena);
+    hearth_pg_param_text(&params, scope->tenant);
+
+    struct counter_row *rows;
+    size_t n;
+    HEARTH_TRY(hearth_store_select(
+        scope,
+        "SELECT c.rule_no, c.labels, c.value::text FROM hearth_data.rule_counter c JOIN"
+        " hearth_data.recording_rule r USING (rule_no) WHERE r.tenant = $1"
+        " ORDER BY c.rule_no, c.series_no",
+        &params, &counter_rows, &rows, &n, err));
+
+    struct hearth_rule_counter *counters = hearth_arena_array(scope->arena, n, sizeof *counters);
+    if (counters == NULL) {
+        return HEARTH_FAIL_ARENA(err, scope->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        counters[i] = rows[i].counter;
+        HEARTH_TRY(
+            pair_labels(rows[i].labels, rows[i].n_labels, scope->arena, &counters[i].labels, err));
+    }
+
+    *ret = counters;
+    *ret_n = n;
     return HEARTH_OK;
 }
 
 /* ---- changing ---- */
 
-static bool same_texts(const struct hearth_str *a, size_t n_a, const struct hearth_str *b,
-                       size_t n_b)
+static bool equal_texts(const struct hearth_str *a, size_t n_a, const struct hearth_str *b,
+                        size_t n_b)
 {
     bool same = n_a == n_b;
+
     for (size_t i = 0; same && i < n_a; i++) {
         same = hearth_str_eq(a[i], b[i]);
     }
     return same;
 }
 
-/* They count the same, whatever it is called. */
+/* They count the same, whatever name and labels the result has. */
 static bool counts_the_same(const struct hearth_rule *a, const struct hearth_rule *b)
 {
-    return same_texts(a->matchers, a->n_matchers, b->matchers, b->n_matchers) &&
-           same_texts(a->group_by, a->n_group_by, b->group_by, b->n_group_by) &&
+    return equal_texts(a->matchers, a->n_matchers, b->matchers, b->n_matchers) &&
+           equal_texts(a->group_by, a->n_group_by, b->group_by, b->n_group_by) &&
            a->has_function == b->has_function && hearth_str_eq(a->function, b->function);
 }
 
-static bool is_called_the_same(const struct hearth_rule *a, const struct hearth_rule *b)
+static bool has_same_name(const struct hearth_rule *a, const struct hearth_rule *b)
 {
     return hearth_str_eq(a->metric_name, b->metric_name) &&
            hearth_labels_cmp(&a->external, &b->external) == 0;
 }
 
-/* The stored rule of that id; question->n 0: none. */
-static enum hearth_status find_rule(struct question *question, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The stored rule of that id, locked. */
+static enum hearth_status lock_rule(struct hearth_transaction *transaction,
+                                    struct hearth_str tenant, struct hearth_str id,
+                                    struct hearth_rule *ret, bool *ret_found,
+                                    struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    hearth_pg_param_text(&params, question->id);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg,
-                              "SELECT " HEARTH_RULE_COLUMNS " FROM hearth_data.recording_rule r"
-                              " WHERE r.tenant = $1 AND r.id = $2 FOR UPDATE",
-                              &params, question->cancel, &rows, ret_fault, err));
-    question->n = (size_t)PQntuples(rows);
-    question->rules = hearth_arena_array(question->arena, 1, sizeof *question->rules);
-    enum hearth_status status =
-        question->rules == NULL ? HEARTH_FAIL_ARENA(err, question->arena) : HEARTH_OK;
-    if (status == HEARTH_OK && question->n > 0) {
-        status = hearth_rule_take(rows, 0, question->arena, question->rules, err);
+    hearth_pg_params_init(&params, transaction->arena);
+    hearth_pg_param_text(&params, tenant);
+    hearth_pg_param_text(&params, id);
+
+    struct rule_row row;
+    HEARTH_TRY(hearth_transaction_select_one(transaction, transaction->arena,
+                                             "SELECT " HEARTH_RULE_COLUMNS
+                                             " FROM hearth_data.recording_rule r"
+                                             " WHERE r.tenant = $1 AND r.id = $2 FOR UPDATE",
+                                             &params, &rule_rows, &row, ret_found, err));
+    if (!*ret_found) {
+        return HEARTH_OK;
     }
-    PQclear(rows);
-    return status;
+    *ret = row.rule;
+    return pair_labels(row.external, row.n_external, transaction->arena, &ret->external, err);
 }
 
-static enum hearth_status remove_rule(struct question *question, int64_t rule_no,
-                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+/* The rule with its state and counters. */
+static enum hearth_status delete_rule_rows(struct hearth_transaction *transaction, int64_t rule_no,
+                                           struct hearth_err *err)
 {
-    static const char *const STATEMENTS[] = {
+    static const char *const statements[] = {
         "DELETE FROM hearth_data.recording_rule WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_state WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_counter WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_bucket WHERE rule_no = $1",
     };
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(STATEMENTS); i++) {
-        struct hearth_pg_params params;
-        hearth_pg_params_init(&params, question->arena);
-        hearth_pg_param_i64(&params, rule_no);
-        HEARTH_TRY(
-            hearth_pg_exec(pg, STATEMENTS[i], &params, question->cancel, NULL, ret_fault, err));
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, transaction->arena);
+    hearth_pg_param_i64(&params, rule_no);
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(statements); i++) {
+        HEARTH_TRY(hearth_transaction_run(transaction, statements[i], &params, NULL, err));
     }
     return HEARTH_OK;
 }
 
-static enum hearth_status check_count(struct question *question, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* A rule to be stored, its generation already raised. */
+struct rule_put {
+    struct hearth_rule *rule;
+    int64_t max_rules;
+};
+
+static enum hearth_status check_rule_limit(const struct rule_put *put,
+                                           struct hearth_transaction *transaction,
+                                           struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg,
-                              "SELECT count(*) FROM hearth_data.recording_rule WHERE tenant = $1",
-                              &params, question->cancel, &rows, ret_fault, err));
-    int64_t n = hearth_pg_i64(rows, 0, 0);
-    PQclear(rows);
-    if (question->max_rules > 0 && n >= question->max_rules) {
+    hearth_pg_params_init(&params, transaction->arena);
+    hearth_pg_param_text(&params, put->rule->tenant);
+
+    int64_t n = 0;
+    bool found;
+    HEARTH_TRY(hearth_transaction_select_one(
+        transaction, transaction->arena,
+        "SELECT count(*) FROM hearth_data.recording_rule WHERE tenant = $1", &params,
+        &hearth_i64_rows, &n, &found, err));
+    if (put->max_rules > 0 && n >= put->max_rules) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the tenant has %lld recording rules, as many as max-rules allows",
                            (long long)n);
@@ -246,14 +270,16 @@ static enum hearth_status check_count(struct question *question, struct hearth_p
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_rule(struct question *question, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* It counts from the next whole minute on. */
+static enum hearth_status insert_rule(struct hearth_rule *rule,
+                                      struct hearth_transaction *transaction,
+                                      struct hearth_err *err)
 {
-    struct hearth_rule *rule = question->rule;
     int64_t now_ns = hearth_clock_wall_ns();
     rule->start_ns = now_ns - now_ns % NS_PER_MINUTE + NS_PER_MINUTE;
+
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
+    hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_text(&params, rule->tenant);
     hearth_pg_param_text(&params, rule->id);
     hearth_pg_param_text(&params, rule->metric_name);
@@ -264,159 +290,131 @@ static enum hearth_status insert_rule(struct question *question, struct hearth_p
     hearth_pg_param_text(&params, rule->function);
     hearth_pg_param_i64(&params, rule->generation);
     hearth_pg_param_i64(&params, rule->start_ns);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
+
+    bool found;
+    return hearth_transaction_select_one(
+        transaction, transaction->arena,
         "WITH r AS (INSERT INTO hearth_data.recording_rule (tenant, id, metric_name,"
         " matchers, group_by, external_labels, has_function, function, generation,"
         " start_ns) VALUES ($1, $2, $3, $4, $5, $6, $7 <> 0, $8, $9, $10) RETURNING"
         " rule_no, start_ns) INSERT INTO hearth_data.rule_state (rule_no, advanced_to,"
         " mark_done, kept_from, n_series_dropped) SELECT rule_no, start_ns, 0,"
         " -9223372036854775808, 0 FROM r RETURNING rule_no",
-        &params, question->cancel, &rows, ret_fault, err));
-    rule->rule_no = hearth_pg_i64(rows, 0, 0);
-    PQclear(rows);
-    return HEARTH_OK;
+        &params, &hearth_i64_rows, &rule->rule_no, &found, err);
 }
 
-static enum hearth_status rename_rule(struct question *question, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The counters of the stored rule stay. */
+static enum hearth_status rename_rule(struct hearth_rule *rule, const struct hearth_rule *stored,
+                                      struct hearth_transaction *transaction,
+                                      struct hearth_err *err)
 {
-    struct hearth_rule *rule = question->rule;
-    rule->rule_no = question->rules->rule_no;
-    rule->start_ns = question->rules->start_ns;
+    rule->rule_no = stored->rule_no;
+    rule->start_ns = stored->start_ns;
+
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
+    hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_i64(&params, rule->rule_no);
     hearth_pg_param_text(&params, rule->metric_name);
     hearth_rule_param_labels(&params, &rule->external);
     hearth_pg_param_i64(&params, rule->generation);
-    return hearth_pg_exec(
-        pg,
+    return hearth_transaction_run(
+        transaction,
         "UPDATE hearth_data.recording_rule SET metric_name = $2, external_labels = $3,"
         " generation = $4 WHERE rule_no = $1",
-        &params, question->cancel, NULL, ret_fault, err);
+        &params, NULL, err);
 }
 
-/* An attempt whose COMMIT went unanswered may have done it. */
-static bool is_done_already(const struct question *question)
+/* stored: NULL if no rule has the id. */
+static enum hearth_status check_generation(const struct hearth_rule *rule,
+                                           const struct hearth_rule *stored, struct hearth_err *err)
 {
-    return question->n_attempts > 1 && question->n > 0 &&
-           question->rules->generation == question->rule->generation &&
-           counts_the_same(question->rules, question->rule) &&
-           is_called_the_same(question->rules, question->rule);
-}
+    int64_t expected = rule->generation - 1;
 
-static enum hearth_status check_generation(const struct question *question, struct hearth_err *err)
-{
-    int64_t said = question->rule->generation - 1;
-    if (question->n == 0 && said != 0) {
+    if (stored == NULL && expected != 0) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
                            "no recording rule \"" HEARTH_STR_FMT
                            "\" to replace; a new one has no generation",
-                           HEARTH_STR_ARG(question->id));
+                           HEARTH_STR_ARG(rule->id));
     }
-    if (question->n > 0 && said != question->rules->generation) {
+    if (stored != NULL && expected != stored->generation) {
         return HEARTH_FAIL(err, HEARTH_ABORTED,
                            "recording rule \"" HEARTH_STR_FMT
                            "\" has generation %lld, not %lld: somebody changed it",
-                           HEARTH_STR_ARG(question->id), (long long)question->rules->generation,
-                           (long long)said);
+                           HEARTH_STR_ARG(rule->id), (long long)stored->generation,
+                           (long long)expected);
     }
     return HEARTH_OK;
 }
 
-static enum hearth_status put_in_transaction(struct question *question, struct hearth_pg *pg,
-                                             enum hearth_pg_fault *ret_fault,
-                                             struct hearth_err *err)
+static enum hearth_status put_rule(void *context, struct hearth_transaction *transaction,
+                                   struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_tenant_begin(pg, question->tenant, question->cancel, ret_fault, err));
-    HEARTH_TRY(find_rule(question, pg, ret_fault, err));
-    if (is_done_already(question)) {
-        question->rule->rule_no = question->rules->rule_no;
-        question->rule->start_ns = question->rules->start_ns;
+    const struct rule_put *put = context;
+    struct hearth_rule *rule = put->rule, stored;
+    bool found;
+    HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
+    HEARTH_TRY(lock_rule(transaction, rule->tenant, rule->id, &stored, &found, err));
+
+    /* An attempt whose COMMIT was not answered may have stored the rule. */
+    if (transaction->attempt > 1 && found && stored.generation == rule->generation &&
+        counts_the_same(&stored, rule) && has_same_name(&stored, rule)) {
+        rule->rule_no = stored.rule_no;
+        rule->start_ns = stored.start_ns;
         return HEARTH_OK;
     }
-    HEARTH_TRY(check_generation(question, err));
-    if (question->n > 0 && counts_the_same(question->rules, question->rule)) {
-        HEARTH_TRY(rename_rule(question, pg, ret_fault, err));
-    } else {
-        if (question->n > 0) {
-            HEARTH_TRY(remove_rule(question, question->rules->rule_no, pg, ret_fault, err));
-        } else {
-            HEARTH_TRY(check_count(question, pg, ret_fault, err));
-        }
-        HEARTH_TRY(insert_rule(question, pg, ret_fault, err));
-    }
-    return hearth_pg_script(pg, "COMMIT", ret_fault, err);
-}
 
-static enum hearth_status put_rule(void *context, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct question *question = context;
-    question->n_attempts++;
-    enum hearth_status status = put_in_transaction(question, pg, ret_fault, err);
-    hearth_pg_rollback(pg);
-    return status;
+    HEARTH_TRY(check_generation(rule, found ? &stored : NULL, err));
+    if (found && counts_the_same(&stored, rule)) {
+        return rename_rule(rule, &stored, transaction, err);
+    }
+    if (found) {
+        HEARTH_TRY(delete_rule_rows(transaction, stored.rule_no, err));
+    } else {
+        HEARTH_TRY(check_rule_limit(put, transaction, err));
+    }
+    return insert_rule(rule, transaction, err);
 }
 
 enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struct hearth_rule *rule,
                                          int64_t max_rules, struct hearth_err *err)
 {
+    assert(rule != NULL);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = rule->tenant,
-                                .id = rule->id,
-                                .rule = rule,
-                                .max_rules = max_rules,
-                                .cancel = scope->cancel,
-                                .arena = &arena};
+
+    struct hearth_scope of_rule = *scope; /* the rule names its tenant */
+    of_rule.tenant = rule->tenant;
+    struct rule_put put = {rule, max_rules};
     rule->generation++;
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, put_rule, &question, err);
-    hearth_arena_release(&arena);
-    return status;
+    return hearth_store_in_transaction(&of_rule, put_rule, &put, err);
 }
 
-static enum hearth_status delete_in_transaction(struct question *question, struct hearth_pg *pg,
-                                                enum hearth_pg_fault *ret_fault,
-                                                struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_tenant_begin(pg, question->tenant, question->cancel, ret_fault, err));
-    HEARTH_TRY(find_rule(question, pg, ret_fault, err));
-    question->found = question->n > 0 || (question->found && question->n_attempts > 1);
-    if (question->n == 0) {
-        return HEARTH_OK;
-    }
-    HEARTH_TRY(remove_rule(question, question->rules->rule_no, pg, ret_fault, err));
-    return hearth_pg_script(pg, "COMMIT", ret_fault, err);
-}
+/* A rule to be deleted. */
+struct rule_delete {
+    struct hearth_str id;
+    bool found; /* out */
+};
 
-static enum hearth_status delete_rule(void *context, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status delete_rule(void *context, struct hearth_transaction *transaction,
+                                      struct hearth_err *err)
 {
-    struct question *question = context;
-    question->n_attempts++;
-    enum hearth_status status = delete_in_transaction(question, pg, ret_fault, err);
-    hearth_pg_rollback(pg);
-    return status;
+    struct rule_delete *delete = context;
+    struct hearth_rule stored;
+    bool found;
+    HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
+    HEARTH_TRY(
+        lock_rule(transaction, transaction->scope->tenant, delete->id, &stored, &found, err));
+
+    /* An attempt whose COMMIT was not answered may have deleted the rule. */
+    delete->found = found || (delete->found && transaction->attempt > 1);
+    return found ? delete_rule_rows(transaction, stored.rule_no, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_store_rule_delete(const struct hearth_scope *scope, struct hearth_str id,
                                             struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
-    struct question question = {
-        .tenant = scope->tenant, .id = id, .cancel = scope->cancel, .arena = &arena};
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, delete_rule, &question, err);
-    hearth_arena_release(&arena);
-    HEARTH_TRY(status);
-    return question.found
+    struct rule_delete delete = {.id = id};
+    HEARTH_TRY(hearth_store_in_transaction(scope, delete_rule, &delete, err));
+    return delete.found
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no recording rule \"" HEARTH_STR_FMT "\"",
                              HEARTH_STR_ARG(id));
