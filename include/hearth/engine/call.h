@@ -1,5 +1,5 @@
 /*
- * call.h -- the context of one call of the engine: for which tenant it runs, with what memory, and until when.
+ * call.h -- the context of one call of the engine: its tenant, its memory, its deadline.
  *
  * Ownership: everything is borrowed for the duration of the call; answers live in the arena.
  * Threads:   a call belongs to one thread; the engine is shared by all.
@@ -18,10 +18,13 @@ struct hearth_call {
     struct hearth_query_engine *engine;
     struct hearth_str tenant;
     struct hearth_arena *arena;
-    struct hearth_cancel *cancel; /* the deadline, and whether the client has gone; may be NULL */
-    /* Lines for the client about what the answer lacks or what was changed; may be NULL. */
+    struct hearth_cancel *cancel; /* deadline, and whether the client has left; may be NULL */
+    /* Lines for the client: what the answer lacks, what was changed in the request; may be NULL. */
     struct hearth_buf *notes;
-    /* The server's own call: the limits of queries (range, lookback, points) do not apply. */
+    /*
+     * True for the server's own calls, to which the limits of range, lookback and points do not
+     * apply.
+     */
     bool is_own;
 };
 

@@ -1,8 +1,9 @@
 /*
- * filter.h -- which samples of the selected series count: by their stack traces, and by the profile,
- * span or trace they belong to. A zeroed filter lets everything through.
+ * filter.h -- which samples of the selected series count: by their stack traces, and by the
+ * profile, span or trace that they belong to. A zeroed filter passes every sample.
  *
- * Arrays and texts are borrowed for the call. Threads: immutable.
+ * Ownership: arrays and texts are borrowed for the call.
+ * Threads:   immutable.
  */
 #ifndef HEARTH_ENGINE_FILTER_H
 #define HEARTH_ENGINE_FILTER_H
@@ -11,21 +12,21 @@
 #include "hearth/model/trace_ids.h"
 
 /*
- * By stack trace. All conditions that are given must hold. Names are those of function frames as in flame
- * graphs (every line of a location is a frame; a location without lines is named by its address, a
- * function without a name [unknown], which the empty name means as well; a generic function of Go is found
- * by its stored name and by the short one of model/go_stacks.h).
+ * Conditions on stack traces; all that are set must hold. Names are names of function frames, as in
+ * flame graphs: every line of a location is a frame; a location without lines is named by its
+ * address; a function without a name is [unknown], and an empty name here means the same. A generic
+ * function of Go is found by its stored name and by the short one of model/go_stacks.h.
  */
 struct hearth_stack_filter {
-    const struct hearth_str *call_site; /* the stack begins with these, root first */
+    const struct hearth_str *call_site; /* first frames of the stack, root first */
     size_t n_call_site;
-    const struct hearth_str *functions; /* it contains one of these; or, with all_functions, each */
+    const struct hearth_str *functions; /* required: one of them, or each with all_functions */
     size_t n_functions;                 /* at most 64 with all_functions */
     bool all_functions;
-    const struct hearth_str *without; /* it contains none of these */
+    const struct hearth_str *without; /* excluded: a stack with any of them does not pass */
     size_t n_without;
-    struct hearth_str regex;         /* RE2, unanchored: some frame's name matches; empty: any */
-    struct hearth_str without_regex; /* no frame's name matches; empty: any */
+    struct hearth_str regex; /* RE2, unanchored: a frame's name must match; empty: no condition */
+    struct hearth_str without_regex; /* RE2: no frame's name may match; empty: no condition */
 };
 
 static inline bool hearth_stack_filter_is_empty(const struct hearth_stack_filter *filter)
@@ -37,8 +38,9 @@ static inline bool hearth_stack_filter_is_empty(const struct hearth_stack_filter
 struct hearth_read_instant;
 
 /*
- * By what a sample was taken for. Within one list any element will do; all lists that are given must hold. With spans,
- * local roots or traces only samples that carry the id count, with their own values. Such questions read single
+ * Conditions on the profile, span or trace of a sample. One element of a list must match, and all
+ * lists that are set must hold (but see any_list). With spans, local roots or traces, only samples
+ * that carry such an id count, with their own values. A query with such a filter reads single
  * profiles, never roll-ups.
  */
 struct hearth_profile_filter {
@@ -50,22 +52,22 @@ struct hearth_profile_filter {
     size_t n_local_roots;
     const struct hearth_trace_id *traces;
     size_t n_traces;
-    bool any_list; /* of spans, local roots and traces one that holds is enough */
-    /* Where these ids are, if that is known (store/read.h); else the engine looks them up. */
+    bool any_list; /* one of the lists spans, local roots and traces is enough */
+    /* Series and times that have these ids (store/read.h). some false: the engine looks them up. */
     bool some;
     const struct hearth_read_instant *instants;
     size_t n_instants;
-    struct hearth_span_set *counted; /* spans whose samples counted; NULL: not wanted */
+    struct hearth_span_set *counted; /* out: spans whose samples counted; may be NULL */
 };
 
-/* Distinct spans, ascending once a question is answered; what is more than fits is left out. */
+/* Distinct span ids, sorted once the query has been answered; truncated at HEARTH_SPAN_SET_MAX. */
 #define HEARTH_SPAN_SET_MAX 10000
 struct hearth_span_set {
     uint64_t *ids; /* [HEARTH_SPAN_SET_MAX] */
     size_t n;
 };
 
-/* Of samples, not of whole profiles. */
+/* True if the filter has conditions on single samples, not only on whole profiles. */
 static inline bool hearth_profile_filter_has_ids(const struct hearth_profile_filter *filter)
 {
     return filter->n_spans > 0 || filter->n_local_roots > 0 || filter->n_traces > 0;

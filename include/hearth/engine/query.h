@@ -1,14 +1,14 @@
 /*
- * query.h -- the questions: which types, labels and series exist; merged stacks; totals over time.
+ * query.h -- queries: which types, labels and series exist; merged stacks; totals over time.
  *
- * Ranges are milliseconds, inclusive at both ends, validated the same way for every question: both
- * ends must be set, start <= end, the range within max_query_range; a start before
- * max_query_lookback is moved, an end before it answers empty. Selectors are texts
- * (query/selector.h); several are ANDed.
+ * Ranges are milliseconds, inclusive at both ends. All queries validate them in the same way: both
+ * ends must be set, start <= end, and the range must be within max_query_range. A start before
+ * max_query_lookback is moved; if the end is before it, the answer is empty. Selectors are texts
+ * (selector/selector.h); a series must match all of several selectors.
  *
- * Ownership: answers live in the request's arena.
- * Threads:   safe; one request is one thread.
- * Errors:    INVALID_ARGUMENT for what the caller can mend; NO_MEMORY, DEADLINE_EXCEEDED,
+ * Ownership: answers live in the arena of the query.
+ * Threads:   safe; each query runs on one thread.
+ * Errors:    INVALID_ARGUMENT if the caller can correct the query; NO_MEMORY, DEADLINE_EXCEEDED,
  *            CANCELLED, UNAVAILABLE.
  * Source:    querier.v1 semantics as in docs/reference/api-querier.md.
  */
@@ -30,12 +30,13 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /
                                            struct hearth_query_engine **ret_engine,
                                            struct hearth_err *err);
 void hearth_query_engine_free(struct hearth_query_engine *engine);
-/* The server's, and what holds for a tenant. */
+/* The limits of the server, without overrides by tenants. */
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine);
+/* The limits that apply to a tenant. */
 void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
                                 struct hearth_limits *ret);
 
-/* What a tenant wants of gauges (the setting "gauge-aggregation"). */
+/* How gauges are aggregated for a tenant (the setting "gauge-aggregation"). */
 enum hearth_gauge_aggregation {
     HEARTH_GAUGES_UNSET, /* each API has its own default */
     HEARTH_GAUGES_SUM,
@@ -44,18 +45,18 @@ enum hearth_gauge_aggregation {
 enum hearth_gauge_aggregation
 hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct hearth_str tenant);
 
-/* A call with a range of time. Both zero: the last hour. */
+/* A call with a range of time. Where a function allows it, start = end = 0 means the last hour. */
 struct hearth_query {
     struct hearth_call call;
     int64_t start_ms, end_ms;
 };
 
-/* Sorted by id. start = end = 0 means the last hour. */
+/* Ids of all profile types, sorted. start = end = 0 means the last hour. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
                                               struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err);
-/* legacy_only leaves out names that are not [a-zA-Z_][a-zA-Z0-9_]*. */
+/* Names of labels. With legacy_only, names other than [a-zA-Z_][a-zA-Z0-9_]* are left out. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_names(const struct hearth_query *query,
                                             const struct hearth_str *selectors, size_t n_selectors,
@@ -74,46 +75,46 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
                                        bool legacy_only, struct hearth_labels **ret_sets,
                                        size_t *ret_n, struct hearth_err *err);
 
-/* Stacks of Go programs: as they are stored, or as in model/go_stacks.h. */
+/* How stacks of Go programs are shown. */
 enum hearth_go_stacks {
-    HEARTH_GO_STORED,
-    HEARTH_GO_REPAIRED,
-    HEARTH_GO_OF_TENANT, /* as repair-go-stacks says */
+    HEARTH_GO_STORED,    /* as they are stored */
+    HEARTH_GO_REPAIRED,  /* joined as in model/go_stacks.h */
+    HEARTH_GO_OF_TENANT, /* as the limit repair-go-stacks of the tenant says */
 };
 
-/* What to merge. */
+/* Which samples to merge, and how. */
 struct hearth_merge_spec {
     struct hearth_str profile_type; /* id of five or six parts */
-    struct hearth_str selector;     /* must not be empty; "{}" is everything */
+    struct hearth_str selector;     /* must not be empty; "{}" selects every series */
     struct hearth_stack_filter stacks;
     struct hearth_profile_filter profiles;
-    bool empty_names; /* of functions stay empty, as Pyroscope has them, instead of [unknown] */
-    enum hearth_go_stacks go_stacks; /* of all that is made of a function tree; pprof: none */
+    bool empty_names; /* functions without a name stay so, as in Pyroscope, instead of [unknown] */
+    enum hearth_go_stacks go_stacks; /* for all answers made from a function tree; not pprof */
     /*
-     * Of gauges (profile_type.h): the mean per scrape instead of the sum. The sums of each series are divided by the
-     * number of its profiles, added over the series, and rounded once per stack trace. Other types: no effect.
+     * For gauges (profile_type.h): the mean per scrape instead of the sum. The sums of each series
+     * are divided by the number of its profiles, added over the series, and rounded once per stack
+     * trace. No effect on other types.
      */
     bool mean;
     bool has_max_nodes;
-    int64_t max_nodes; /* unset or 0: the default (flame graph) or no limit (pprof) */
-    int64_t *
-        ret_total; /* tree and pprof: gets what all samples come to, which their bytes do not say; NULL: nobody asks */
-    /* pprof only, for profile-guided optimisation; no cut then. */
+    int64_t max_nodes;  /* unset or 0: the default (flame graph) or no limit (pprof) */
+    int64_t *ret_total; /* out: total of all samples, which tree and pprof lack; may be NULL */
+    /* pprof only, for profile-guided optimisation; the profile is not truncated then. */
     bool go_pgo;
-    uint32_t keep_locations; /* leaf-most locations of a stack that stay; 0: all */
-    bool aggregate_callees;  /* the leaf's line number becomes 0, so that its stacks merge */
+    uint32_t keep_locations; /* number of leaf-most locations of a stack to keep; 0: all */
+    bool aggregate_callees;  /* sets the leaf's line number to 0, so that its stacks merge */
 };
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
                                            struct hearth_flamegraph *ret, struct hearth_err *err);
-/* The tree byte format. */
+/* Appends the answer in the tree byte format. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_tree(const struct hearth_query *query,
                                      const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                      struct hearth_err *err);
-/* A pprof message, plain; nothing is appended when there is no data. */
+/* Appends an uncompressed pprof message; nothing if there is no data. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_pprof(const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec, struct hearth_buf *out,
@@ -131,9 +132,9 @@ struct hearth_timeseries {
     struct hearth_point *points;
     size_t n_points;
     double sum;
-    int64_t total; /* of all profiles in the points, exact */
-    struct hearth_exemplar
-        *exemplars; /* [n_points]: the largest profile, or span, of each; NULL unless asked */
+    int64_t total; /* exact sum of all profiles in the points */
+    /* [n_points]: the largest profile or span of each point; NULL unless the spec requests them. */
+    struct hearth_exemplar *exemplars;
 };
 
 struct hearth_timeseries_spec {
@@ -142,48 +143,49 @@ struct hearth_timeseries_spec {
     size_t n_group_by;
     double step_seconds;
     bool average;                      /* mean of the profiles of a bucket instead of their sum */
-    int64_t limit;                     /* 0: all */
+    int64_t limit;                     /* maximal number of series; 0: all */
     struct hearth_stack_filter stacks; /* a profile's value is the total of the stacks that pass */
-    bool exemplars;                    /* the largest profile of each point */
-    bool span_exemplars; /* instead: the largest span of a profile; INVALID_ARGUMENT with stacks */
-    bool whole_ms; /* all of the range's last millisecond counts, not its first nanosecond alone */
+    bool exemplars;                    /* request the largest profile of each point */
+    bool span_exemplars; /* request the largest span instead; INVALID_ARGUMENT with stacks */
+    bool
+        whole_ms; /* the range includes its whole last millisecond, not only its first nanosecond */
 };
 
-/* By sum descending, then labels. */
+/* Sorted by sum, descending, then by labels. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            const struct hearth_timeseries_spec *spec,
                                            struct hearth_timeseries **ret_series, size_t *ret_n,
                                            struct hearth_err *err);
 
-/* ---- how a question would be answered ---- */
+/* ---- how a query would be answered ---- */
 
-/* One part of a plan: rows or blocks of one tier, of services that stand alike. */
+/* One leg of a plan: rows or blocks of one tier, for services in the same state. */
 struct hearth_explained_leg {
     enum hearth_source source;
     bool whole_service;     /* sums over all series of a service instead of one series each */
     int64_t from_ns, to_ns; /* to_ns is excluded */
     int64_t n_services;
-    int64_t n_series;        /* API series that it answers for */
-    int64_t n_rows, n_bytes; /* profiles, blocks or segments to read; bytes as stored */
-    double ms;               /* estimated */
+    int64_t n_series;        /* API series that it covers */
+    int64_t n_rows, n_bytes; /* profiles, blocks or segments to read; their stored size */
+    double ms;               /* estimated duration */
 };
 
 struct hearth_explanation {
-    int64_t from_ns, to_ns;            /* of the question, both included, after limits of ranges */
+    int64_t from_ns, to_ns;            /* range after limits were applied, both included */
     int64_t n_services, n_series;      /* selected */
     struct hearth_explained_leg *legs; /* in the order of the plan: late and edges first */
     size_t n_legs;
-    int64_t n_rows, n_bytes;  /* of all legs */
-    double ms;                /* of all legs and the fixed cost of a query */
-    struct hearth_str *notes; /* what the answer would lack, or how the range is changed */
+    int64_t n_rows, n_bytes;  /* sums over the legs */
+    double ms;                /* sum over the legs, and the fixed cost of a query */
+    struct hearth_str *notes; /* what the answer would lack, and changes of the range */
     size_t n_notes;
 };
 
 /*
- * The plan that hearth_query_flamegraph and its siblings, or hearth_query_timeseries, would run now,
- * with what it would read, counted in the database. The same errors as those. In the query's arena;
- * query->call.notes is not written.
+ * The plan that hearth_query_flamegraph and the other merges, or hearth_query_timeseries, would run
+ * now, with the amount that it would read, counted in the database. Errors: the same as theirs. The
+ * answer lives in the query's arena; query->call.notes is not written.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
@@ -196,30 +198,32 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
                                                    struct hearth_explanation *ret,
                                                    struct hearth_err *err);
 
-/* What a question with a selector like process_cpu:cpu:nanoseconds:cpu:nanoseconds{...} reads from one source. */
+/* The amount that a query reads from one source. */
 struct hearth_analyzed_source {
-    int64_t n_legs, n_series, n_rows, n_bytes; /* n_series: the most of any leg; rows as above */
+    int64_t n_legs, n_series, n_rows, n_bytes; /* n_series: maximum over legs; n_rows as above */
 };
 
 struct hearth_analysis {
     struct hearth_analyzed_source sources[HEARTH_N_SOURCES]; /* n_legs 0: not read */
-    int64_t n_series, n_bytes;                               /* selected; of all sources */
+    int64_t n_series, n_bytes; /* n_series: selected; n_bytes: sum over the sources */
 };
 
 /*
- * The plan of a merge by source (engine/answer/analyze.c). text: selector/typed_query.h; without a profile type, the sum
- * over all types that it selects. The same errors as hearth_query_explain_merge.
+ * The plan of a merge, summed by source (engine/answer/analyze.c). text: a selector with a profile
+ * type in front (selector/typed_query.h); without a type, the sum over all types that it selects.
+ * Errors: the same as of hearth_query_explain_merge.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct hearth_str text,
                                         struct hearth_analysis *ret, struct hearth_err *err);
 
 /*
- * The oldest and newest profile of the tenant (engine/select/profile_stats.c), to the millisecond as long as
- * times of single profiles are kept, else the beginning of the hour. The range is not looked at.
+ * The times of the oldest and newest profile of the tenant (engine/select/profile_stats.c): exact
+ * to the millisecond while times of single profiles are stored, otherwise the beginning of the
+ * hour. The range of the query is ignored.
  */
 struct hearth_profile_stats {
-    bool any;
+    bool any; /* the tenant has profiles; otherwise the times are 0 */
     int64_t oldest_ms, newest_ms;
 };
 
@@ -238,7 +242,7 @@ enum hearth_top_kind {
     HEARTH_TOP_CLASS,
     HEARTH_TOP_PACKAGE,
     HEARTH_TOP_MODULE,
-    HEARTH_TOP_THREAD, /* reads single profiles: threads stand beside samples */
+    HEARTH_TOP_THREAD, /* reads single profiles: roll-ups have no threads */
 };
 
 enum hearth_top_sort {
@@ -249,7 +253,7 @@ enum hearth_top_sort {
 
 struct hearth_top_spec {
     enum hearth_top_kind kind;
-    struct hearth_str search; /* RE2, unanchored, of names; empty: all */
+    struct hearth_str search; /* RE2, unanchored, matched against names; empty: all rows */
     enum hearth_top_sort sort;
     bool reverse;
     int64_t limit, offset;
@@ -263,8 +267,8 @@ struct hearth_top_row {
 struct hearth_top {
     struct hearth_top_row *rows; /* the page */
     size_t n_rows;
-    int64_t n_all; /* that match, on all pages */
-    int64_t total; /* of everything selected */
+    int64_t n_all; /* number of matching rows on all pages */
+    int64_t total; /* sum of all selected samples */
 };
 
 HEARTH_MUST_CHECK
@@ -275,17 +279,20 @@ enum hearth_status hearth_query_top(const struct hearth_query *query,
 
 struct hearth_sandwich_node {
     struct hearth_str name;
-    int32_t parent; /* -1: none */
+    int32_t parent; /* index; -1: the root */
     int64_t self, total;
 };
 
 struct hearth_sandwich {
-    int64_t self, total, whole;
+    int64_t self, total, whole; /* of the function; whole: sum of all selected samples */
     struct hearth_sandwich_node *callers, *callees; /* pre-order; [0] is the function */
     size_t n_callers, n_callees;
 };
 
-/* spec->max_nodes is of each side. NOT_FOUND when no selected stack trace contains the function. */
+/*
+ * The callers and callees of a function. spec->max_nodes limits each side. Errors: NOT_FOUND if no
+ * selected stack trace contains the function.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
                                          const struct hearth_merge_spec *spec,
@@ -298,14 +305,14 @@ struct hearth_line_total {
 };
 
 struct hearth_lines {
-    struct hearth_line_total *lines; /* by file, mapping, line */
+    struct hearth_line_total *lines; /* sorted by file, mapping, line */
     size_t n_lines;
     int64_t self, total;
     struct hearth_labels *sources; /* distinct values of service_repository, _git_ref, _root_path */
     size_t n_sources;
 };
 
-/* NOT_FOUND as above. */
+/* Values by line of a function. Errors: NOT_FOUND as above. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_lines(const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec,
@@ -332,7 +339,7 @@ struct hearth_function_timeline_spec {
     double step_seconds;
     const struct hearth_str *group_by;
     size_t n_group_by;
-    int64_t limit; /* 0: all */
+    int64_t limit; /* maximal number of groups; 0: all */
 };
 
 HEARTH_MUST_CHECK
@@ -348,8 +355,9 @@ struct hearth_label_stat {
 };
 
 /*
- * By sum, descending, then value. A profile that sample labels split counts once for a value, with the sum of
- * its parts that have the value. *ret_n_all also counts those beyond limit (0: there is no limit).
+ * Values of a label, sorted by sum, descending, then by value. A profile that sample labels have
+ * split counts once for a value, with the sum of its parts that have the value. *ret_n_all includes
+ * the values beyond limit (0: no limit).
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
@@ -361,7 +369,7 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
 
 /* ---- two sides (engine/answer/diff.c) ---- */
 
-/* Each side has its own range: queries with the same engine, tenant and arena. */
+/* Each side has its own range; both queries have the same engine, tenant and arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *left_spec,
@@ -370,9 +378,10 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      struct hearth_flame_diff *ret, struct hearth_err *err);
 
 /*
- * Graphviz of at most max_nodes functions (0: 100, or what is allowed), with exact values, and the calls between
- * them (engine/answer/dot.c); calls that a flame graph of 512 nodes, or of max_nodes if that is more, would not show are
- * left out. spec->max_nodes does not count. Nothing is appended without data.
+ * Appends a call graph in Graphviz' language (engine/answer/dot.c): at most max_nodes functions (0:
+ * 100, or max_flamegraph_nodes if that is less), with exact values, and the calls between them.
+ * Calls that a flame graph of 512 nodes, or of max_nodes if that is more, would not show are left
+ * out. spec->max_nodes is ignored. Nothing is appended if there is no data.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_dot(const struct hearth_query *query,
@@ -385,9 +394,9 @@ struct hearth_exemplar {
     int64_t ts_ms, value;
     bool has_profile;
     struct hearth_profile_id profile;
-    uint64_t span_id; /* 0: none */
+    uint64_t span_id; /* 0: no span */
     struct hearth_trace_id trace;
-    struct hearth_labels labels; /* of the profile, without those grouped by */
+    struct hearth_labels labels; /* labels of the profile, without the labels of its group */
 };
 
 struct hearth_heatmap_slot {
@@ -407,7 +416,7 @@ struct hearth_heatmap_series {
 struct hearth_heatmap {
     struct hearth_heatmap_series *series;
     size_t n_series;
-    double y_min[20]; /* lower ends of the cells, of all series */
+    double y_min[20]; /* lower ends of the cells, the same for all series */
 };
 
 struct hearth_heatmap_spec {
@@ -415,8 +424,9 @@ struct hearth_heatmap_spec {
     const struct hearth_str *group_by;
     size_t n_group_by;
     double step_seconds;
-    bool spans, exemplars;
-    int64_t limit; /* 0: all */
+    bool spans;     /* count spans instead of profiles */
+    bool exemplars; /* request exemplars of the cells */
+    int64_t limit;  /* maximal number of series; 0: all */
 };
 
 HEARTH_MUST_CHECK
