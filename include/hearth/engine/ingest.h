@@ -1,21 +1,28 @@
 /*
  * ingest.h -- from pushed bytes to committed rows.
  *
- * For every profile of a request: inflate, decode, validate, normalise, split by sample labels,
- * resolve stacks, encode, submit. Profiles are independent: one that fails does not stop the
- * others; the request's status is that of the first failure, its message names the profile. The
- * request is done when every profile is committed or failed.
+ * Each profile of a request is inflated, decoded, validated, normalised, split by sample labels;
+ * its stacks are resolved; its rows are encoded and submitted to the store. Profiles are
+ * independent: a failure of one does not stop the others. The request's status is that of the first
+ * failure, and its message names the profile. The request is done when every profile is committed
+ * or has failed.
  *
- * Normalisation: negative and all-zero samples are dropped; samples with a dangling location are
- * dropped; a series does not have the types that are 0 in all of its samples; equal stacks with equal labels are merged; numeric sample labels are dropped; string
- * sample labels split series (series labels win); span, trace, thread, endpoint and time labels
- * stay beside the sample (model/sample_attrs.h). Whatever is dropped, cut or merged is counted by
- * reason: in the request's notes and in hearth_discarded_total.
+ * Normalisation:
+ *   - negative samples, samples whose values are all 0, and samples with a dangling location are
+ *     dropped;
+ *   - a series lacks the types that are 0 in all of its samples;
+ *   - samples with equal stacks and equal labels are merged;
+ *   - numeric sample labels are dropped; string sample labels split series, but if a label of the
+ *     series has the same name, it wins;
+ *   - span, trace, thread, endpoint and time labels are stored as attributes of the sample
+ *     (model/sample_attrs.h).
+ * Everything that is dropped, cut or merged is counted by reason, in the request's discards and in
+ * hearth_discarded_total.
  *
- * Ownership: a request is the caller's until its `done` ran, and so are receipts; its inputs (series, texts,
- *            profiles) are borrowed until hearth_ingest_push returns.
- * Threads:   hearth_ingest_push runs the CPU work on the calling thread; `done` comes from this
- *            call or from a committer.
+ * Ownership: the caller keeps a request and its receipts alive until its `done` has run. The inputs
+ *            (series, texts, profiles) are borrowed until hearth_ingest_push returns.
+ * Threads:   hearth_ingest_push does the CPU work on the calling thread; `done` is called from
+ *            within this call or by a committer.
  * Source:    push.v1 semantics as in docs/reference/api-push.md, "Push" and "Ingest".
  */
 #ifndef HEARTH_ENGINE_INGEST_H
@@ -28,7 +35,7 @@
 
 #include <stdatomic.h>
 
-/* Reasons of loss or change that do not refuse a profile; the unit is in the name. */
+/* Reasons for a loss or change that does not refuse the profile; the name contains the unit. */
 enum hearth_discard {
 #define X(id, name, meaning) HEARTH_DISCARD_##id,
 #include "hearth/engine/discards.def"
@@ -36,19 +43,21 @@ enum hearth_discard {
     HEARTH_N_DISCARDS
 };
 
+/* The name in metrics and in the hearth-dropped header. */
 const char *hearth_discard_name(enum hearth_discard discard);
-/* Add to hearth_discarded_total; pushes do so themselves. _declare gives every reason its line at the start. */
+/* Makes every reason appear in hearth_discarded_total, with 0, from the start. */
 void hearth_discards_declare(void);
+/* Adds to hearth_discarded_total. Pushes count their own discards. */
 void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
 struct hearth_ingest_options {
     struct hearth_limits limits;
     /*
-     * Labels that name the service, first match wins; NULL-terminated. service_name precedes them all, unless
-     * it is one of them.
+     * Labels that name the service, NULL-terminated; the first one that a series has wins.
+     * service_name precedes them all, unless it is in the list.
      */
     const char *const *service_labels;
-    struct hearth_budget *budget; /* of decoding; kept; NULL: no limit */
+    struct hearth_budget *budget; /* memory of decoding; kept; NULL: no limit */
 };
 
 struct hearth_ingest;
@@ -58,46 +67,47 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
                                      struct hearth_store *store, /* kept */
                                      struct hearth_ingest **ret_ingest, struct hearth_err *err);
 void hearth_ingest_free(struct hearth_ingest *ingest);
-/* Gives back the memory that is kept for later pushes: when its budget has refused something. */
+/* Releases memory that is kept for later pushes. Called when the budget has refused a request. */
 void hearth_ingest_drop_idle(struct hearth_ingest *ingest);
 
 /*
- * What an upload to /ingest says about a profile beside its bytes. Its __name__ comes from the type,
- * or from the sample types of a pprof; the series has none.
+ * Parameters of an upload to /ingest that describe its profile. The series has no __name__: it is
+ * taken from the type, or from the sample types of a pprof.
  */
 struct hearth_push_hints {
     enum hearth_ingest_format format;      /* PPROF, COLLAPSED, LINES, TRIE or TREE */
-    const struct hearth_ingest_type *type; /* of text formats */
-    int64_t sample_rate;                   /* Hz; of text formats */
-    struct hearth_str spy;                 /* spyName */
-    const struct hearth_json_cell *cells;  /* sample_type_config of a pprof */
+    const struct hearth_ingest_type *type; /* text formats only */
+    int64_t sample_rate;                   /* Hz; text formats only */
+    struct hearth_str spy;                 /* the parameter spyName */
+    const struct hearth_json_cell *cells;  /* pprof only: its sample_type_config */
     size_t n_cells;
-    int64_t from_ns, until_ns; /* for a profile without a time or duration of its own */
+    int64_t from_ns, until_ns; /* used if the profile has no time or no duration */
 };
 
-/* What became of one profile, for who wants to know. */
+/* The outcome of one profile. */
 struct hearth_push_receipt {
     enum hearth_status status;
-    bool is_repeated;                 /* it was there: profile is {0, 0} */
-    struct hearth_profile_id profile; /* as it is stored; {0, 0}: no sample was left */
+    bool is_repeated;                 /* an earlier push had the same id: profile is {0, 0} */
+    struct hearth_profile_id profile; /* its stored id; {0, 0} if no sample was left */
 };
 
 struct hearth_push_sample {
-    struct hearth_str profile; /* gzip, zstd or plain; pprof, unless hints say something else */
-    struct hearth_str id;      /* idempotency key; may be empty; not looked at with hints */
-    const struct hearth_push_hints
-        *hints; /* NULL: none; all samples of a series have them, or none */
+    struct hearth_str profile; /* gzip, zstd or plain; pprof unless hints name a format */
+    struct hearth_str id;      /* idempotency key; may be empty; ignored if there are hints */
+    /* NULL: not an upload to /ingest. Either all samples of a series have hints, or none has. */
+    const struct hearth_push_hints *hints;
     /*
-     * Instead of bytes: a profile within the limits (its maker counts what it cut), with n_bytes as it was sent. No
-     * hints then. NULL: none.
+     * A decoded profile instead of bytes, with n_bytes as its size when it was sent; hints must be
+     * NULL then. It is within the limits, and its maker has counted what it cut. NULL: use
+     * `profile`.
      */
     const struct hearth_profile *decoded;
     size_t n_bytes;
-    struct hearth_push_receipt *receipt; /* filled before `done`; NULL: not wanted */
+    struct hearth_push_receipt *receipt; /* out: filled before `done`; may be NULL */
 };
 
 struct hearth_push_series {
-    struct hearth_label *labels; /* as sent: any order */
+    struct hearth_label *labels; /* as sent, in any order */
     size_t n_labels;
     struct hearth_push_sample *samples;
     size_t n_samples;
@@ -107,36 +117,41 @@ struct hearth_push_request {
     struct hearth_str tenant;
     struct hearth_push_series *series;
     size_t n_series;
-    const char *client; /* static: the client of hearth_rejected_profiles_total; NULL: a task */
-    size_t held_bytes;  /* of the budget, by the request itself: told apart from what others hold */
-    struct hearth_str app_name; /* application name where the protocol has one; may be empty */
-    void (*done)(struct hearth_push_request *request);
-    /* Filled when done. */
+    const char *client; /* label of hearth_rejected_profiles_total, static; NULL: a task */
+    size_t held_bytes;  /* bytes of the budget that the request itself holds, such as its body */
+    struct hearth_str app_name; /* application name of the protocol, if it has one; may be empty */
+    void (*done)(struct hearth_push_request *request); /* called once */
+
+    /* Filled before `done`. */
     enum hearth_status status;
     struct hearth_err err;
-    bool is_unreadable; /* with hints: what failed first is that the bytes are no such profile */
+    bool is_unreadable; /* with hints: the first failure was that the bytes cannot be decoded */
     uint64_t discards[HEARTH_N_DISCARDS];
     uint32_t n_profiles, n_failed, n_repeated;
-    /* The engine's own; zero before the push. */
+
+    /* Private to the engine; zero before the push. */
     struct hearth_push_state *state;
     _Atomic uint32_t n_pending;
     _Atomic bool is_given_up;
 };
 
+/* Pushes all profiles of the request; `done` may run during this call. */
 void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request);
 
 /*
- * Nobody waits for the push any more. why: DEADLINE_EXCEEDED, CANCELLED (its client has left), or UNAVAILABLE (the
- * server is stopping). Profiles that are in no transaction yet are not stored: those that wait for their commit end at
- * once, so that `done` may be called during this call. Returns what to answer if it was not: UNAVAILABLE, or CANCELLED;
- * err says whether the push may still be stored. The caller keeps the request alive during the call, also after its
- * `done`. Any thread, once, also while hearth_ingest_push runs.
+ * Withdraws a push that no client waits for any more. why: DEADLINE_EXCEEDED, CANCELLED (the client
+ * has left) or UNAVAILABLE (the server is stopping). Profiles that are in no transaction yet are
+ * not stored: profiles in the commit queue end at once, so `done` may run during this call.
+ *
+ * Returns the status to answer if `done` has not run: UNAVAILABLE or CANCELLED; err says whether
+ * the push may still be stored. The caller keeps the request alive during the call, even after
+ * `done`. Call it at most once, from any thread; hearth_ingest_push may be running.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_ingest_give_up(struct hearth_ingest *ingest,
                                          struct hearth_push_request *request,
                                          enum hearth_status why, struct hearth_err *err);
-/* "the client left": the beginning of a sentence about that. */
+/* Why a push was given up, as the beginning of a sentence: "the client left". */
 const char *hearth_give_up_cause(enum hearth_status why);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * limits.h -- every limit of ingest and query, with its default; set by options, by tenant where
- * tenant_limits.def says so, reported by name when hit.
+ * limits.h -- every limit of ingest and queries, with its default. Options set limits, and tenants
+ * may override those in tenant_limits.def. An error or note names the limit that was hit.
  *
- * 0 means "no limit" unless said otherwise. The server's are immutable after start.
+ * 0 means "no limit" unless stated otherwise. The server's limits are immutable after start.
+ *
  * Threads: safe.
  * Source:  the limits of Pyroscope (docs/reference/limits.md compares the defaults).
  */
@@ -24,8 +25,9 @@ struct hearth_limits {
 void hearth_limits_init(struct hearth_limits *limits);
 
 /*
- * What holds for a tenant: the server's, and its own where it has any. From memory, some seconds old
- * at most; no allocation and no round trip, so for each request. store NULL: the server's.
+ * Returns the limits of a tenant: its own where it has any, otherwise the server's. Reads memory
+ * that is at most some seconds old, without an allocation or round trip, so that each request may
+ * call it. store may be NULL; then the result is the server's limits.
  */
 void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
                              struct hearth_str tenant, struct hearth_limits *ret);
@@ -37,7 +39,7 @@ enum hearth_limit_kind {
     HEARTH_LIMIT_SWITCH,   /* 0 or 1 */
 };
 
-/* One limit that a tenant may have of its own. */
+/* One limit that a tenant may override. */
 struct hearth_limit {
     const char *name;
     enum hearth_limit_kind kind;
@@ -47,14 +49,18 @@ struct hearth_limit {
 extern const struct hearth_limit hearth_tenant_limits[];
 extern const size_t hearth_n_tenant_limits;
 
-/* NULL: a tenant cannot have one of that name. */
+/* Returns the limit of that name; NULL if tenants cannot override a limit of that name. */
 const struct hearth_limit *hearth_limit_find(struct hearth_str name);
+/* The value in limits; a switch is 0 or 1. */
 int64_t hearth_limit_get(const struct hearth_limit *limit, const struct hearth_limits *limits);
-/* As options are written: "64m", "7d", "16000", "true". INVALID_ARGUMENT names limit and value. */
+/*
+ * Parses a value in the syntax of options: "64m", "7d", "16000", "true". Errors: INVALID_ARGUMENT
+ * names the limit, the value and the expected form.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct hearth_str text,
                                       int64_t *ret, struct hearth_err *err);
-/* Append what _parse reads back. */
+/* Appends the value as text that hearth_limit_parse reads back. */
 void hearth_limit_format(const struct hearth_limit *limit, int64_t value, struct hearth_buf *out);
 
 #endif
