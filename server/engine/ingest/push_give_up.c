@@ -1,4 +1,4 @@
-/* push_give_up.c -- what a client is told about a push that it, or the server, waits for no longer. */
+/* push_give_up.c -- the error for a client whose push is withdrawn. */
 #include "ingest/ingest_internal.h"
 
 const char *hearth_give_up_cause(enum hearth_status why)

@@ -1,8 +1,8 @@
 /*
  * push_wait.c -- a push whose caller waits for its end.
  *
- * The engine may end a push long after its caller gave up (its batch may have been committed, but the database does not
- * answer): what the end touches belongs to both, and the last one frees it.
+ * The engine may end a push long after its caller gave up (its batch may have been committed while the
+ * database does not answer). Memory that the end writes to is shared by both, and the last one frees it.
  */
 #include "ingest/push_wait.h"
 
@@ -11,25 +11,28 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/sync.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <time.h>
 
 #define STEP_NS (50 * HEARTH_NS_PER_MS)
 
-struct wait {
+struct push_wait {
     struct hearth_push_request request;
     pthread_mutex_t lock; /* guards is_done, refs */
     pthread_cond_t ended;
-    bool is_done;
-    unsigned refs;
-    struct hearth_push_receipt receipts[];
+    bool is_done;  /* false while the push runs; true once its `done` was called */
+    unsigned refs; /* holders of this struct */
+    struct hearth_push_receipt receipts[]; /* one per sample */
 };
 
-static void unref(struct wait *wait)
+static void release_wait(struct push_wait *wait)
 {
     (void)pthread_mutex_lock(&wait->lock);
+    assert(wait->refs > 0);
     bool last = --wait->refs == 0;
     (void)pthread_mutex_unlock(&wait->lock);
+
     if (last) {
         (void)pthread_cond_destroy(&wait->ended);
         (void)pthread_mutex_destroy(&wait->lock);
@@ -37,44 +40,52 @@ static void unref(struct wait *wait)
     }
 }
 
-static void on_done(struct hearth_push_request *request)
+static void end_wait(struct hearth_push_request *request)
 {
-    struct wait *wait = HEARTH_CONTAINER_OF(request, struct wait, request);
+    struct push_wait *wait = HEARTH_CONTAINER_OF(request, struct push_wait, request);
+
     (void)pthread_mutex_lock(&wait->lock);
     wait->is_done = true;
     (void)pthread_cond_signal(&wait->ended);
     (void)pthread_mutex_unlock(&wait->lock);
-    unref(wait);
+    release_wait(wait);
 }
 
-static struct wait *wait_new(struct hearth_push_series *series, size_t n_series, size_t *ret_n)
+static struct push_wait *make_wait(struct hearth_push_series *series, size_t n_series,
+                                   size_t *ret_n)
 {
     size_t n = 0;
+    assert(n_series == 0 || series != NULL);
+
     for (size_t i = 0; i < n_series; i++) {
         n += series[i].n_samples;
     }
-    struct wait *wait = hearth_mem_zalloc(sizeof *wait + n * sizeof wait->receipts[0]);
+    struct push_wait *wait = hearth_mem_zalloc(sizeof *wait + n * sizeof wait->receipts[0]);
     if (wait == NULL) {
         return NULL;
     }
+
+    /* Each sample gets a receipt in the shared memory. */
     size_t at = 0;
     for (size_t i = 0; i < n_series; i++) {
         for (size_t k = 0; k < series[i].n_samples; k++) {
             series[i].samples[k].receipt = &wait->receipts[at++];
         }
     }
+
     hearth_cond_init(&wait->ended);
     (void)pthread_mutex_init(&wait->lock, NULL);
-    wait->refs = 2;
+    wait->refs = 2; /* the waiting caller and the running push */
     *ret_n = n;
     return wait;
 }
 
-/* Until the push is done, or its caller must go. */
-static enum hearth_status await(struct wait *wait, struct hearth_cancel *cancel,
-                                struct hearth_err *err)
+/* Waits until the push has ended, or until the call is cancelled. */
+static enum hearth_status wait_for_end(struct push_wait *wait, struct hearth_cancel *cancel,
+                                       struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
+
     (void)pthread_mutex_lock(&wait->lock);
     while (!wait->is_done && status == HEARTH_OK) {
         (void)hearth_cond_wait_until(&wait->ended, &wait->lock, hearth_clock_mono_ns() + STEP_NS);
@@ -93,14 +104,17 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_
                                     struct hearth_err *err)
 {
     size_t n;
-    struct wait *wait = wait_new(series, n_series, &n);
+    struct push_wait *wait = make_wait(series, n_series, &n);
     if (wait == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a push");
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a push of %zu series", n_series);
     }
+
     wait->request = (struct hearth_push_request){
-        .tenant = tenant, .series = series, .n_series = n_series, .done = on_done};
+        .tenant = tenant, .series = series, .n_series = n_series, .done = end_wait};
     hearth_ingest_push(ingest, &wait->request);
-    enum hearth_status status = await(wait, cancel, err);
+    enum hearth_status status = wait_for_end(wait, cancel, err);
+
+    /* A push whose end is not awaited is withdrawn from the commit queue. */
     if (status == HEARTH_OK) {
         status = wait->request.status;
         if (status != HEARTH_OK && err != NULL) {
@@ -112,6 +126,7 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_
     } else {
         status = hearth_ingest_give_up(ingest, &wait->request, status, err);
     }
-    unref(wait);
+    release_wait(wait);
+
     return status;
 }

@@ -10,10 +10,11 @@
 #include "hearth/engine/ingest.h"
 
 /*
- * The series' samples in their order: ret_receipts[i] is of the i-th (NULL: not wanted). Receipts of the samples are set
- * by this call. The status of the first failure; CANCELLED or UNAVAILABLE when the caller had to go first: err says
- * whether some may be stored.
- */
+  * Pushes the samples of the series in their order; ret_receipts[i] becomes the receipt of the i-th
+  * sample (ret_receipts may be NULL). This call sets the receipts of the samples. Returns the
+  * status of the first failure; CANCELLED or UNAVAILABLE if `cancel` ended the wait: err says
+  * whether some profiles may be stored.
+  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
                                     struct hearth_push_series *series, size_t n_series,
