@@ -92,10 +92,16 @@ static void encode(struct work *w, uint32_t i)
     struct hearth_split split;
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     hearth_limits_init(&limits);
-    must(hearth_split_samples(&limits, &w->profiles[i], &no_labels, w->keys[i].skip, &w->scratch,
-                              discards, &split, &g_err));
-    must(hearth_group_encode(&w->profiles[i], &split.groups[0], w->ids[i], split.has_attrs,
-                             &w->scratch, &w->keep, discards, &w->rows[i], &g_err));
+    const struct hearth_push_work work = {
+        .limits = &limits,
+        .arena = &w->scratch,
+        .keep = &w->keep,
+        .discards = discards,
+        .profile = &w->profiles[i],
+    };
+    must(hearth_split_samples(&work, &no_labels, w->keys[i].skip, &split, &g_err));
+    must(hearth_group_encode(&work, &split.groups[0], w->ids[i], split.has_attrs, &w->rows[i],
+                             &g_err));
     hearth_arena_reset(&w->scratch);
 }
 

@@ -1,10 +1,11 @@
 /*
  * ingest.c -- requests: each profile runs inflate, decode, identity, split, resolve, encode, submit
  * on the calling thread; the committer's callback ends it. A request is answered when its last
- * profile ended.
+ * profile has ended.
  *
- * Memory: what decoding needs (several times the profile) is scratch and goes back to a free list
- * before the call returns; only the encoded rows, about a kilobyte a profile, wait for the commit.
+ * Memory: decoding needs several times the size of the profile. That scratch memory returns to a
+ * free list before the call ends; only the encoded rows, about a kilobyte a profile, wait for the
+ * commit.
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
@@ -13,6 +14,7 @@
 
 #include "ingest/ingest_internal.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,27 +24,27 @@
 #define RATE_SLOTS             1024
 #define MAX_QUOTED_ID          64
 
-/* Warm memory of one profile's decoding. */
-struct scratch {
-    struct scratch *next;
+/* Memory of one profile's decoding, reused by later profiles. */
+struct push_scratch {
+    struct push_scratch *next; /* in the free list */
     struct hearth_inflater *inflater;
-    struct hearth_buf raw;
+    struct hearth_buf raw; /* the inflated profile */
     struct hearth_arena arena;
 };
 
-/* Token bucket of one tenant; tenants share a slot when their hashes collide (then they share the
- * rate). */
-struct rate {
-    int64_t tokens, at_mono_ns;
+/* Token bucket of one tenant. Tenants whose hashes collide share a slot, and so the rate. */
+struct rate_bucket {
+    int64_t tokens;     /* bytes that may be sent now */
+    int64_t at_mono_ns; /* time of the last update; 0: unused */
 };
 
 struct hearth_ingest {
     struct hearth_ingest_options options;
     struct hearth_store *store;
     pthread_mutex_t lock; /* guards free_scratch, n_free, rates */
-    struct scratch *free_scratch;
+    struct push_scratch *free_scratch;
     unsigned n_free;
-    struct rate rates[RATE_SLOTS];
+    struct rate_bucket rates[RATE_SLOTS];
 };
 
 /* One profile of a request. */
@@ -51,25 +53,32 @@ struct push_job {
     struct hearth_push_state *state;
     struct hearth_arena keep; /* rows until the commit */
     uint32_t series_idx, n_samples;
-    bool has_hints, is_read;
-    struct hearth_str id;
-    struct hearth_push_receipt *receipt; /* NULL: nobody wants it */
+    bool has_hints;
+    bool is_read;                        /* false until the bytes are decoded */
+    struct hearth_str id;                /* as sent */
+    struct hearth_push_receipt *receipt; /* may be NULL */
+
+    /* Valid only while hearth_ingest_push works on the profile. */
+    const struct hearth_push_sample *sample;
+    struct push_scratch *scratch;
+    struct hearth_push_work work;
 };
 
+/* The state of a request between hearth_ingest_push and its `done`. */
 struct hearth_push_state {
     struct hearth_push_request *request;
     struct hearth_ingest *ingest;
     pthread_mutex_t lock; /* guards the request's outcome while profiles end on several threads */
     int64_t now_ns;
     struct hearth_ingest_options options; /* with the limits of the tenant */
-    struct hearth_arena arena;            /* identities */
-    uint64_t raw_bytes;
-    struct push_job jobs[];
+    struct hearth_arena arena;            /* memory of identities */
+    uint64_t raw_bytes;                   /* inflated so far */
+    struct push_job jobs[];               /* [n_profiles of the request] */
 };
 
 /* ---- scratch ---- */
 
-static void scratch_free(struct scratch *scratch)
+static void free_scratch_memory(struct push_scratch *scratch)
 {
     hearth_inflater_free(scratch->inflater);
     hearth_buf_release(&scratch->raw);
@@ -77,49 +86,57 @@ static void scratch_free(struct scratch *scratch)
     hearth_mem_free(scratch);
 }
 
-/* Decoded arrays are up to about eight times the inflated bytes. */
-static size_t scratch_limit(const struct hearth_limits *limits)
+/* Decoded arrays take up to about eight times the inflated bytes; 0: no limit. */
+static size_t find_scratch_limit(const struct hearth_limits *limits)
 {
-    size_t raw = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : 0, bytes;
+    size_t raw = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : 0;
+    size_t bytes;
     bool fits = raw > 0 && !__builtin_mul_overflow(raw, (size_t)12, &bytes) &&
                 !__builtin_add_overflow(bytes, (size_t)1 << 20, &bytes);
     return fits ? bytes : 0;
 }
 
-static struct scratch *scratch_take(struct hearth_ingest *ingest)
+/* Takes scratch memory from the free list, or makes new; NULL: no memory. */
+static struct push_scratch *take_scratch(struct hearth_ingest *ingest)
 {
     (void)pthread_mutex_lock(&ingest->lock);
-    struct scratch *scratch = ingest->free_scratch;
+    struct push_scratch *scratch = ingest->free_scratch;
     if (scratch != NULL) {
         ingest->free_scratch = scratch->next;
         ingest->n_free--;
     }
     (void)pthread_mutex_unlock(&ingest->lock);
+
     if (scratch != NULL) {
         return scratch;
     }
+
     scratch = hearth_mem_zalloc(sizeof *scratch);
     if (scratch == NULL) {
         return NULL;
     }
+
     hearth_buf_init(&scratch->raw, 0);
     hearth_arena_init(&scratch->arena, 0);
     scratch->raw.budget = scratch->arena.budget = ingest->options.budget;
     scratch->inflater = hearth_inflater_new();
     if (scratch->inflater == NULL) {
-        scratch_free(scratch);
+        free_scratch_memory(scratch);
         return NULL;
     }
+
     return scratch;
 }
 
-static void scratch_give(struct hearth_ingest *ingest, struct scratch *scratch)
+/* Returns scratch memory to the free list, or frees it if the list is full. */
+static void give_scratch(struct hearth_ingest *ingest, struct push_scratch *scratch)
 {
     hearth_arena_reset(&scratch->arena);
     hearth_buf_reset(&scratch->raw);
     if (scratch->raw.cap > MAX_SCRATCH_KEPT_BYTES) {
         hearth_buf_release(&scratch->raw);
     }
+
     (void)pthread_mutex_lock(&ingest->lock);
     bool keep = ingest->n_free < MAX_SCRATCH_KEPT;
     if (keep) {
@@ -128,21 +145,23 @@ static void scratch_give(struct hearth_ingest *ingest, struct scratch *scratch)
         ingest->n_free++;
     }
     (void)pthread_mutex_unlock(&ingest->lock);
+
     if (!keep) {
-        scratch_free(scratch);
+        free_scratch_memory(scratch);
     }
 }
 
 void hearth_ingest_drop_idle(struct hearth_ingest *ingest)
 {
     (void)pthread_mutex_lock(&ingest->lock);
-    struct scratch *idle = ingest->free_scratch;
+    struct push_scratch *idle = ingest->free_scratch;
     ingest->free_scratch = NULL;
     ingest->n_free = 0;
     (void)pthread_mutex_unlock(&ingest->lock);
+
     while (idle != NULL) {
-        struct scratch *next = idle->next;
-        scratch_free(idle);
+        struct push_scratch *next = idle->next;
+        free_scratch_memory(idle);
         idle = next;
     }
 }
@@ -157,6 +176,7 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
     if (ingest == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the ingest engine");
     }
+
     ingest->options = *options;
     ingest->store = store;
     (void)pthread_mutex_init(&ingest->lock, NULL);
@@ -170,57 +190,70 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
     if (ingest == NULL) {
         return;
     }
+
     hearth_ingest_drop_idle(ingest);
     (void)pthread_mutex_destroy(&ingest->lock);
     hearth_mem_free(ingest);
 }
 
-/* ---- ends of profiles and requests ---- */
+/* ---- end of profiles and requests ---- */
 
-static void finish_request(struct hearth_push_state *state)
+/* Ends a request whose profiles have all ended. */
+static void finish_push(struct hearth_push_state *state)
 {
     struct hearth_push_request *request = state->request;
+
+    assert(atomic_load(&request->n_pending) == 0);
+
     if (request->n_failed > 1) {
         size_t n = strlen(request->err.msg);
         (void)snprintf(request->err.msg + n, sizeof request->err.msg - n,
                        "; and %u more of %u profiles failed", request->n_failed - 1,
                        request->n_profiles);
     }
+
     hearth_discards_count(request->discards);
     hearth_arena_release(&state->arena);
     (void)pthread_mutex_destroy(&state->lock);
     hearth_mem_free(state);
     request->state = NULL;
+
     request->done(request);
 }
 
-static void release_pending(struct hearth_push_state *state)
+/* Ends the request if this was the last of its profiles. */
+static void release_pending_profile(struct hearth_push_state *state)
 {
     if (atomic_fetch_sub(&state->request->n_pending, 1) == 1) {
-        finish_request(state);
+        finish_push(state);
     }
 }
 
-static void count_rejected(const struct hearth_push_request *request, enum hearth_status status)
+static void count_rejected_profile(const struct hearth_push_request *request,
+                                   enum hearth_status status)
 {
     hearth_metric_add_labels(HEARTH_M_REJECTED, hearth_status_name(status),
                              request->client == NULL ? "task" : request->client, 1);
 }
 
-static void record_failure(struct hearth_push_state *state, const struct push_job *job,
-                           enum hearth_status status, const struct hearth_err *err)
+static void record_push_failure(struct hearth_push_state *state, const struct push_job *job,
+                                enum hearth_status status, const struct hearth_err *err)
 {
     struct hearth_push_request *request = state->request;
+
     if (job->receipt != NULL) {
         job->receipt->status = status;
     }
-    count_rejected(request, status);
+
+    count_rejected_profile(request, status);
+
+    /* The status and message of a request are those of its first failure. */
     (void)pthread_mutex_lock(&state->lock);
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
         request->is_unreadable = !job->is_read;
-        /* The id is the client's and may be long: the reason must stay readable. */
+        /* The id is the client's and may be long: the reason must remain readable. */
         int n_id = job->id.n > MAX_QUOTED_ID ? MAX_QUOTED_ID : (int)job->id.n;
         if (!job->has_hints) { /* clients of /ingest know neither series nor ids */
             hearth_err_prefix(&request->err, "push series with index %u and id %.*s failed",
@@ -230,13 +263,16 @@ static void record_failure(struct hearth_push_state *state, const struct push_jo
     (void)pthread_mutex_unlock(&state->lock);
 }
 
-static void job_done(struct hearth_push_item *item, enum hearth_status status,
-                     const struct hearth_err *err)
+/* Called when the item has its outcome, by a committer or by hearth_store_withdraw. */
+
+static void end_push_job(struct hearth_push_item *item, enum hearth_status status,
+                         const struct hearth_err *err)
 {
     struct push_job *job = HEARTH_CONTAINER_OF(item, struct push_job, item);
     struct hearth_push_state *state = job->state;
+
     if (status != HEARTH_OK) {
-        record_failure(state, job, status, err);
+        record_push_failure(state, job, status, err);
     } else if (item->repeated) {
         if (job->receipt != NULL) {
             job->receipt->is_repeated = true;
@@ -253,27 +289,34 @@ static void job_done(struct hearth_push_item *item, enum hearth_status status,
         hearth_metric_add(HEARTH_M_SAMPLES_STORED, job->n_samples);
         hearth_metric_add(HEARTH_M_ROWS_STORED, (int64_t)item->n_rows);
     }
+
     hearth_arena_release(&job->keep);
-    release_pending(state);
+    release_pending_profile(state);
 }
 
 /* ---- one profile ---- */
 
-/* CPU of a stage since *mark; moves the mark. */
-static void count_stage(const char *stage, int64_t *mark)
+/* Adds the CPU time of a stage since *mark, and moves the mark. */
+static void count_ingest_stage(const char *stage, int64_t *mark)
 {
     int64_t now = hearth_clock_thread_cpu_ns();
     hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(stage), now - *mark);
     *mark = now;
 }
 
-static enum hearth_status inflate_profile(struct push_job *job, struct hearth_str profile,
-                                          struct scratch *scratch, struct hearth_err *err)
+/*
+ * Inflates the profile's bytes into job->scratch, within the limits of a profile and of the
+ * request.
+ */
+static enum hearth_status inflate_pushed_profile(struct push_job *job, struct hearth_str profile,
+                                                 struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
+    struct push_scratch *scratch = job->scratch;
     const struct hearth_limits *limits = &state->options.limits;
     size_t cap = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : SIZE_MAX / 16;
     const char *limit_name = "max-profile-bytes";
+
     if (limits->max_request_bytes > 0) {
         uint64_t left = (uint64_t)limits->max_request_bytes > state->raw_bytes
                             ? (uint64_t)limits->max_request_bytes - state->raw_bytes
@@ -283,6 +326,7 @@ static enum hearth_status inflate_profile(struct push_job *job, struct hearth_st
             limit_name = "max-request-bytes";
         }
     }
+
     hearth_metric_add(HEARTH_M_PROFILE_BYTES, (int64_t)profile.n);
     enum hearth_status status = hearth_inflate(
         scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
@@ -293,220 +337,266 @@ static enum hearth_status inflate_profile(struct push_job *job, struct hearth_st
             "%zu): uncompressed profile payload size exceeds limit of %zu bytes; the option is %s",
             cap, cap, limit_name);
     }
+
     if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {
         return HEARTH_FAIL_BUDGET(err, scratch->raw.budget);
     }
+
     state->raw_bytes += scratch->raw.n;
     hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);
+
     return status;
 }
 
-/* Series ids of all groups: one catalogue call for the profile. */
-static enum hearth_status
-resolve_groups(struct push_job *job, const struct hearth_identity *identity,
-               const struct hearth_profile *profile, const struct hearth_split *split,
-               struct hearth_arena *arena, struct hearth_series_ref **ret_refs,
-               struct hearth_err *err)
+/* Finds or makes the series of all groups, with one catalogue call for the profile. */
+static enum hearth_status resolve_group_series(struct push_job *job,
+                                               const struct hearth_identity *identity,
+                                               const struct hearth_split *split,
+                                               struct hearth_series_ref **ret_refs,
+                                               struct hearth_err *err)
 {
+    struct hearth_arena *arena = job->work.arena;
     struct hearth_series_key *keys;
-    HEARTH_TRY(hearth_identity_keys(&job->state->options.limits, identity, profile, split, arena,
-                                    &keys, err));
+
+    HEARTH_TRY(hearth_identity_keys(&job->work, identity, split, &keys, err));
     struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
     if (refs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     *ret_refs = refs;
     return hearth_store_resolve_series(job->state->ingest->store, job->state->request->tenant, keys,
                                        split->n_groups, job->item.ts_ns, refs, err);
 }
 
-/* Rows of all groups into job->item; stack ids come from the service's dictionary of the day. */
-static enum hearth_status encode_groups(struct push_job *job, const struct hearth_profile *profile,
-                                        const struct hearth_split *split,
-                                        const struct hearth_series_ref *refs,
-                                        const uint32_t *stack_ids, struct hearth_arena *arena,
-                                        struct hearth_err *err)
+/*
+ * Encodes all groups into rows of job->item; stack_ids are of the service's dictionary of the day.
+ */
+static enum hearth_status encode_group_rows(struct push_job *job, const struct hearth_split *split,
+                                            const struct hearth_series_ref *refs,
+                                            const uint32_t *stack_ids, struct hearth_err *err)
 {
     struct hearth_push_item *item = &job->item;
+
     item->rows = hearth_arena_array(&job->keep, split->n_groups, sizeof item->rows[0]);
     if (item->rows == NULL) {
         return HEARTH_FAIL_ARENA(err, &job->keep);
     }
+
     item->n_rows = split->n_groups;
     for (size_t g = 0; g < split->n_groups; g++) {
-        HEARTH_TRY(hearth_group_encode(profile, &split->groups[g], stack_ids, split->has_attrs,
-                                       arena, &job->keep, job->state->request->discards,
+        HEARTH_TRY(hearth_group_encode(&job->work, &split->groups[g], stack_ids, split->has_attrs,
                                        &item->rows[g], err));
         item->rows[g].series_id = refs[g].series_id;
         job->n_samples += item->rows[g].columns.n;
     }
+
     return HEARTH_OK;
 }
 
-/* The profile and whose it is: *identity is that of the series, or its own in *named. */
-static enum hearth_status read_profile(struct push_job *job,
-                                       const struct hearth_push_sample *sample,
-                                       struct scratch *scratch, struct hearth_profile *profile,
-                                       const struct hearth_identity **identity,
-                                       struct hearth_identity *named, struct hearth_err *err)
+/*
+ * Reads the profile. If it names itself (it has hints), *identity becomes its own identity, in
+ * *named.
+ */
+static enum hearth_status read_pushed_profile(struct push_job *job,
+                                              const struct hearth_identity **identity,
+                                              struct hearth_identity *named, struct hearth_err *err)
 {
-    const struct hearth_push_request *request = job->state->request;
-    const struct hearth_ingest_options *options = &job->state->options;
-    uint64_t *discards = job->state->request->discards;
-    struct hearth_arena *arena = &scratch->arena;
+    const struct hearth_push_sample *sample = job->sample;
     struct hearth_str name;
     int64_t mark = hearth_clock_thread_cpu_ns();
+
     if (sample->decoded != NULL) {
-        *profile = *sample->decoded;
+        *job->work.profile = *sample->decoded;
         job->is_read = true;
         return HEARTH_OK;
     }
-    HEARTH_TRY(inflate_profile(job, sample->profile, scratch, err));
-    count_stage("inflate", &mark);
-    HEARTH_TRY(hearth_ingest_decode(&options->limits, sample->hints, hearth_buf_view(&scratch->raw),
-                                    arena, discards, profile, &name, err));
-    count_stage("scan", &mark);
+
+    HEARTH_TRY(inflate_pushed_profile(job, sample->profile, err));
+    count_ingest_stage("inflate", &mark);
+    HEARTH_TRY(hearth_ingest_decode(&job->work, sample->hints, hearth_buf_view(&job->scratch->raw),
+                                    &name, err));
+    count_ingest_stage("scan", &mark);
     job->is_read = true;
     if (sample->hints == NULL) {
         return HEARTH_OK;
     }
+
     *identity = named;
-    return hearth_identity_make_named(options, &request->series[job->series_idx], name,
-                                      request->app_name, arena, discards, named, err);
+    return hearth_identity_make_named(&job->work, &job->state->request->series[job->series_idx],
+                                      name, named, err);
 }
 
-/* Everything between inflated bytes and a row in the commit queue. *ret_submitted: `job_done` will
- * come. */
-static enum hearth_status run_profile(struct push_job *job, const struct hearth_identity *identity,
-                                      const struct hearth_push_sample *sample,
-                                      struct scratch *scratch, bool *ret_submitted,
-                                      struct hearth_err *err)
+/*
+ * Runs all steps between the sent bytes and rows in the commit queue. *ret_submitted: end_push_job
+ * will be called, or was; otherwise the caller ends the profile.
+ */
+static enum hearth_status run_push_job(struct push_job *job, const struct hearth_identity *identity,
+                                       bool *ret_submitted, struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
     struct hearth_ingest *ingest = state->ingest;
-    const struct hearth_limits *limits = &state->options.limits;
-    struct hearth_arena *arena = &scratch->arena;
+    struct hearth_arena *arena = job->work.arena;
     struct hearth_profile profile;
     struct hearth_identity named;
-    HEARTH_TRY(read_profile(job, sample, scratch, &profile, &identity, &named, err));
+
+    job->work.profile = &profile;
+    HEARTH_TRY(read_pushed_profile(job, &identity, &named, err));
+
+    /* Check its time, normalise and group its samples. */
     int64_t mark = hearth_clock_thread_cpu_ns();
-    HEARTH_TRY(hearth_identity_time(limits, identity, profile.time_ns, state->now_ns,
+    HEARTH_TRY(hearth_identity_time(job->work.limits, identity, profile.time_ns, state->now_ns,
                                     hearth_store_clock_ahead_ns(ingest->store), &job->item.ts_ns,
                                     err));
+
     struct hearth_stack_keys keys;
     HEARTH_TRY(hearth_stack_keys_make(&profile, arena, &keys, err));
     struct hearth_split split;
-    HEARTH_TRY(hearth_split_samples(limits, &profile, &identity->labels, keys.skip, arena,
-                                    state->request->discards, &split, err));
+    HEARTH_TRY(hearth_split_samples(&job->work, &identity->labels, keys.skip, &split, err));
     if (split.n_groups == 0) {
         state->request->discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
         return HEARTH_OK;
     }
+
+    /* Resolve series, and stacks in the service's dictionary of the day. */
     struct hearth_series_ref *refs;
-    HEARTH_TRY(resolve_groups(job, identity, &profile, &split, arena, &refs, err));
+    HEARTH_TRY(resolve_group_series(job, identity, &split, &refs, err));
     job->item.service_id = refs[0].service_id;
+
     uint32_t *stack_ids = hearth_arena_array(arena, profile.n_samples, sizeof stack_ids[0]);
     if (stack_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(hearth_store_dict_acquire(ingest->store, job->item.service_id, job->item.ts_ns,
                                          &job->item.dict, err));
+
     enum hearth_status status =
         hearth_store_dict_resolve(job->item.dict, &profile, &keys, stack_ids, err);
-    count_stage("resolve", &mark);
+    count_ingest_stage("resolve", &mark);
+
+    /* Encode and submit. The dictionary is held until the item ends, or released here. */
     if (status == HEARTH_OK) {
-        status = encode_groups(job, &profile, &split, refs, stack_ids, arena, err);
-        count_stage("encode", &mark);
+        status = encode_group_rows(job, &split, refs, stack_ids, err);
+        count_ingest_stage("encode", &mark);
     }
+
     if (status == HEARTH_OK) {
-        job->item.done = job_done;
+        job->item.done = end_push_job;
         status = hearth_store_submit(ingest->store, &job->item, err);
         *ret_submitted = status == HEARTH_OK;
     }
+
     if (status != HEARTH_OK) {
         hearth_store_dict_release(ingest->store, job->item.dict);
     }
+
     return status;
 }
 
 /*
- * Decoding did not get the memory that it needs. What others hold will be free again, so that the client may come
- * again; a profile that does not fit even alone is refused for good.
+ * Decides what a client is told if decoding did not get its memory. Memory that others hold becomes
+ * free again, so the client may retry; a profile that does not fit even alone is refused for good.
  */
-static enum hearth_status judge_memory(const struct push_job *job, const struct scratch *scratch,
-                                       struct hearth_err *err)
+static enum hearth_status judge_refused_memory(const struct push_job *job, struct hearth_err *err)
 {
+    const struct push_scratch *scratch = job->scratch;
     const struct hearth_budget *budget = job->state->ingest->options.budget;
     size_t refused = hearth_budget_refused_bytes();
+
     if (refused == 0 || budget == NULL) {
         return scratch->arena.over_limit
                    ? HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                 "the profile needs more than %zu bytes of memory to decode, which "
-                                 "is due to max-profile-bytes",
+                                 "decoding the profile needs more than %zu bytes of memory, the "
+                                 "most that max-profile-bytes allows; send a smaller profile",
                                  scratch->arena.limit_bytes)
                    : HEARTH_NO_MEMORY;
     }
+
+    /* All that this request holds already is part of the need. */
     size_t alone = refused + job->state->request->held_bytes + scratch->raw.cap +
                    hearth_arena_held_bytes(&scratch->arena);
     if (alone > budget->limit_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the profile alone needs %zu bytes of memory or more to decode; the "
+                           "decoding the profile alone needs %zu bytes of memory or more; the "
                            "limit (%s) is %zu",
                            alone, budget->option, budget->limit_bytes);
     }
+
     hearth_ingest_drop_idle(job->state->ingest);
     return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                       "request bodies and pushes in work need more than %s (%zu)", budget->option,
-                       budget->limit_bytes);
+                       "request bodies and pushes being decoded need more than %s (%zu); retry",
+                       budget->option, budget->limit_bytes);
 }
 
-static void push_profile(struct push_job *job, const struct hearth_identity *identity,
-                         const struct hearth_push_sample *sample)
+/* Runs the steps of one profile, and ends it unless it was submitted. */
+static void push_one_profile(struct push_job *job, const struct hearth_identity *identity)
 {
     struct hearth_push_state *state = job->state;
     struct hearth_err err = HEARTH_ERR_INIT;
     bool submitted = false;
     enum hearth_status status;
     bool is_given_up = atomic_load(&state->request->is_given_up);
-    struct scratch *scratch = is_given_up ? NULL : scratch_take(state->ingest);
+    struct push_scratch *scratch = is_given_up ? NULL : take_scratch(state->ingest);
+
     if (is_given_up) {
-        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "nobody waits for the push any more");
+        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE,
+                             "the push was given up: its client left, or the server is stopping");
     } else if (scratch == NULL) {
         status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
     } else {
-        scratch->arena.limit_bytes = scratch_limit(&state->options.limits);
-        (void)hearth_budget_refused_bytes(); /* of the profile before */
-        status = run_profile(job, identity, sample, scratch, &submitted, &err);
-        status = status == HEARTH_NO_MEMORY ? judge_memory(job, scratch, &err) : status;
-        scratch_give(state->ingest, scratch);
+        job->scratch = scratch;
+        job->work = (struct hearth_push_work){
+            .limits = &state->options.limits,
+            .service_labels = state->options.service_labels,
+            .app_name = state->request->app_name,
+            .arena = &scratch->arena,
+            .keep = &job->keep,
+            .discards = state->request->discards,
+        };
+        scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
+        (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
+        status = run_push_job(job, identity, &submitted, &err);
+        status = status == HEARTH_NO_MEMORY ? judge_refused_memory(job, &err) : status;
+        give_scratch(state->ingest, scratch);
     }
+
+    /* A submitted profile ends in end_push_job; others end here. */
     if (submitted) {
         return;
     }
     if (status != HEARTH_OK) {
-        record_failure(state, job, status, &err);
+        record_push_failure(state, job, status, &err);
     }
+
     hearth_arena_release(&job->keep);
-    release_pending(state);
+    release_pending_profile(state);
 }
 
 /* ---- requests ---- */
 
-/* One bucket per tenant; charged with the compressed size before, since the rest is known only
- * after the work. */
-static enum hearth_status check_rate(struct hearth_ingest *ingest,
-                                     const struct hearth_limits *limits, struct hearth_str tenant,
-                                     int64_t n_bytes, struct hearth_err *err)
+/*
+ * Charges the tenant's token bucket with the bytes as sent, before the work, since inflated sizes
+ * are known only after it. Errors: RESOURCE_EXHAUSTED.
+ */
+static enum hearth_status check_push_rate(struct hearth_ingest *ingest,
+                                          const struct hearth_limits *limits,
+                                          struct hearth_str tenant, int64_t n_bytes,
+                                          struct hearth_err *err)
 {
     int64_t rate = limits->ingest_rate_bytes;
     if (rate <= 0) {
         return HEARTH_OK;
     }
+
     int64_t burst = limits->ingest_burst_bytes;
     burst = burst > 0 ? burst : rate;
-    struct rate *slot =
+
+    struct rate_bucket *slot =
         &ingest->rates[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % RATE_SLOTS];
     int64_t now = hearth_clock_mono_ns();
+
+    /* Earn tokens for the time since the last push, then spend them. */
     (void)pthread_mutex_lock(&ingest->lock);
     if (slot->at_mono_ns == 0) {
         slot->tokens = burst;
@@ -515,6 +605,7 @@ static enum hearth_status check_rate(struct hearth_ingest *ingest,
         slot->tokens =
             earned > (double)(burst - slot->tokens) ? burst : slot->tokens + (int64_t)earned;
     }
+
     slot->at_mono_ns = now;
     bool allowed = n_bytes <= slot->tokens;
     if (allowed) {
@@ -524,6 +615,7 @@ static enum hearth_status check_rate(struct hearth_ingest *ingest,
     if (allowed) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(
         err, HEARTH_RESOURCE_EXHAUSTED,
         "push rate limit (%lld bytes per second, burst %lld; limits ingest-rate-bytes, "
@@ -531,9 +623,13 @@ static enum hearth_status check_rate(struct hearth_ingest *ingest,
         (long long)rate, (long long)burst, (long long)n_bytes);
 }
 
-/* A profile that says itself that it is too large stays so: that it is beyond the rate, too, does not matter. */
-static enum hearth_status check_sizes(const struct hearth_push_request *request,
-                                      const struct hearth_limits *limits, struct hearth_err *err)
+/*
+ * Refuses profiles whose own header says that they are too large. Checked when the rate is
+ * exceeded: such a profile would be refused at any rate, so the client must not retry.
+ */
+static enum hearth_status check_push_sizes(const struct hearth_push_request *request,
+                                           const struct hearth_limits *limits,
+                                           struct hearth_err *err)
 {
     for (size_t i = 0; i < request->n_series && limits->max_profile_bytes > 0; i++) {
         for (size_t k = 0; k < request->series[i].n_samples; k++) {
@@ -547,16 +643,21 @@ static enum hearth_status check_sizes(const struct hearth_push_request *request,
             }
         }
     }
+
     return HEARTH_OK;
 }
 
-/* The idempotency key of a profile: the client's id, bound to the series it was sent for. */
-static void bind_id(struct push_job *job, const struct hearth_identity *identity,
-                    struct hearth_str id)
+/*
+ * Binds the client's id to the series it was sent for: together they are the idempotency key of the
+ * profile.
+ */
+static void bind_push_id(struct push_job *job, const struct hearth_identity *identity,
+                         struct hearth_str id)
 {
     if (id.n == 0) {
         return;
     }
+
     struct {
         struct hearth_hash128 id, labels, name;
     } parts = {
@@ -564,49 +665,67 @@ static void bind_id(struct push_job *job, const struct hearth_identity *identity
         .labels = hearth_labels_fingerprint(&identity->labels),
         .name = hearth_hash128(identity->name.p, identity->name.n, 0),
     };
+
     job->item.has_id = true;
     job->item.id_hash = hearth_hash128(&parts, sizeof parts, 0);
 }
 
-static void push_series(struct hearth_push_state *state, uint32_t series_idx, struct push_job *jobs)
+/* Pushes the profiles of one series; an invalid identity fails all of them. */
+static void push_one_series(struct hearth_push_state *state, uint32_t series_idx,
+                            struct push_job *jobs)
 {
     struct hearth_push_request *request = state->request;
     const struct hearth_push_series *series = &request->series[series_idx];
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_identity identity = {0};
-    /* With hints, profiles name themselves. */
+    /* With hints, each profile names itself: identities are made later. */
     bool is_named = series->n_samples > 0 && series->samples[0].hints == NULL;
-    enum hearth_status status =
-        is_named ? hearth_identity_make(&state->options, series, request->app_name, &state->arena,
-                                        request->discards, &identity, &err)
-                 : HEARTH_OK;
+    enum hearth_status status = HEARTH_OK;
+
+    if (is_named) {
+        const struct hearth_push_work work = {
+            .limits = &state->options.limits,
+            .service_labels = state->options.service_labels,
+            .app_name = request->app_name,
+            .arena = &state->arena,
+            .discards = request->discards,
+        };
+        status = hearth_identity_make(&work, series, &identity, &err);
+    }
+
     for (size_t i = 0; i < series->n_samples; i++) {
         struct push_job *job = &jobs[i];
         job->state = state;
         job->series_idx = series_idx;
+        job->sample = &series->samples[i];
         job->has_hints = !is_named;
         job->receipt = series->samples[i].receipt;
         if (job->receipt != NULL) {
             *job->receipt = (struct hearth_push_receipt){.status = HEARTH_OK};
         }
-        /* A copy: the end may come after the caller has let go of its texts. */
+        /* A copy: the profile may end after the caller has freed its texts. */
         job->id = hearth_arena_str(&state->arena, series->samples[i].id);
         hearth_arena_init(&job->keep, 0);
         hearth_metric_add(HEARTH_M_PROFILES_RECEIVED, 1);
+
+        /* It ends here, or in push_one_profile, or when its commit ends. */
         if (status != HEARTH_OK) {
-            record_failure(state, job, status, &err);
-            release_pending(state);
+            record_push_failure(state, job, status, &err);
+            release_pending_profile(state);
             continue;
         }
+
         if (is_named) {
-            bind_id(job, &identity, series->samples[i].id);
+            bind_push_id(job, &identity, series->samples[i].id);
         }
-        push_profile(job, &identity, &series->samples[i]);
+        push_one_profile(job, &identity);
     }
 }
 
-static enum hearth_status make_state(struct hearth_ingest *ingest,
-                                     struct hearth_push_request *request, struct hearth_err *err)
+/* Checks the request and makes its state, with n_pending one above the number of profiles. */
+static enum hearth_status make_push_state(struct hearth_ingest *ingest,
+                                          struct hearth_push_request *request,
+                                          struct hearth_err *err)
 {
     size_t n_jobs = 0, n_bytes = 0;
     for (size_t i = 0; i < request->n_series; i++) {
@@ -616,24 +735,31 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
                 request->series[i].samples[j].profile.n + request->series[i].samples[j].n_bytes;
         }
     }
+
     if (n_jobs == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no profiles received");
     }
+
+    /* The rate is per tenant. Beyond it, a profile that can never be accepted is told so first. */
     struct hearth_limits limits;
     hearth_limits_of_tenant(&ingest->options.limits, ingest->store, request->tenant, &limits);
-    enum hearth_status rate = check_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
+    enum hearth_status rate =
+        check_push_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
     if (rate != HEARTH_OK) {
-        HEARTH_TRY(check_sizes(request, &limits, err));
+        HEARTH_TRY(check_push_sizes(request, &limits, err));
         return rate;
     }
+
     struct hearth_push_state *state = NULL;
     if (n_jobs < UINT32_MAX) {
         state = hearth_mem_zalloc(sizeof *state + n_jobs * sizeof state->jobs[0]);
     }
+
     if (state == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a request of %zu profiles",
                            n_jobs);
     }
+
     state->request = request;
     state->ingest = ingest;
     state->options = ingest->options;
@@ -643,33 +769,39 @@ static enum hearth_status make_state(struct hearth_ingest *ingest,
     hearth_arena_init(&state->arena, 64u << 20);
     request->n_profiles = (uint32_t)n_jobs;
     request->state = state;
-    atomic_store(&request->n_pending, (uint32_t)n_jobs + 1); /* hearth_ingest_give_up may use it */
+    /* From now on hearth_ingest_give_up may use the state. */
+    atomic_store(&request->n_pending, (uint32_t)n_jobs + 1);
+
     return HEARTH_OK;
 }
 
 void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request)
 {
+    assert(request->done != NULL && request->state == NULL);
     request->status = HEARTH_OK;
     request->n_profiles = request->n_failed = request->n_repeated = 0;
     memset(request->discards, 0, sizeof request->discards);
-    request->status = make_state(ingest, request, &request->err);
+
+    request->status = make_push_state(ingest, request, &request->err);
     if (request->status != HEARTH_OK) {
-        count_rejected(request, request->status);
+        count_rejected_profile(request, request->status);
         request->done(request);
         return;
     }
+
     struct hearth_push_state *state = request->state;
     struct push_job *jobs = state->jobs;
     for (size_t i = 0; i < request->n_series; i++) {
-        push_series(state, (uint32_t)i, jobs);
+        push_one_series(state, (uint32_t)i, jobs);
         jobs += request->series[i].n_samples;
     }
-    release_pending(
-        state); /* the one that kept the request open while its profiles were submitted */
+
+    /* Release the hold that kept the request open while its profiles were submitted. */
+    release_pending_profile(state);
 }
 
-/* False: the push has not begun, or all of it has ended. */
-static bool hold_pending(struct hearth_push_request *request)
+/* Keeps a running push open. False: it has not begun, or all of its profiles have ended. */
+static bool hold_pending_profile(struct hearth_push_request *request)
 {
     uint32_t n = atomic_load(&request->n_pending);
     while (n > 0 && !atomic_compare_exchange_weak(&request->n_pending, &n, n + 1)) {
@@ -681,15 +813,17 @@ bool hearth_push_withdraw(struct hearth_ingest *ingest, struct hearth_push_reque
                           enum hearth_status status, const struct hearth_err *err)
 {
     atomic_store(&request->is_given_up, true);
-    if (!hold_pending(request)) {
+    if (!hold_pending_profile(request)) {
         return true;
     }
+
     struct hearth_push_state *state = request->state;
     bool may_be_stored = false;
     for (uint32_t i = 0; i < request->n_profiles; i++) {
         may_be_stored = hearth_store_withdraw(ingest->store, &state->jobs[i].item, status, err) ||
                         may_be_stored;
     }
-    release_pending(state);
+
+    release_pending_profile(state);
     return may_be_stored;
 }

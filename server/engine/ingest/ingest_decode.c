@@ -1,6 +1,6 @@
 /*
- * ingest_decode.c -- bytes of any format become a profile: pprof as it is, or an upload to /ingest with
- * what its protocol says beside the bytes.
+ * ingest_decode.c -- decodes bytes of any format to a profile: a pprof by itself, or an upload to /ingest
+ * with the parameters of its request.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
@@ -9,6 +9,8 @@
 #include "hearth/format/text_profile.h"
 
 #include "ingest/ingest_internal.h"
+
+#include <assert.h>
 
 #define YEAR_1971_NS (INT64_C(365) * HEARTH_NS_PER_DAY)
 
@@ -20,6 +22,8 @@ static const char *const g_discard_names[] = {
 
 const char *hearth_discard_name(enum hearth_discard discard)
 {
+    assert(discard < HEARTH_N_DISCARDS);
+
     return g_discard_names[discard];
 }
 
@@ -40,7 +44,8 @@ void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS])
     }
 }
 
-static uint32_t clamp_u32(int64_t limit)
+/* The limit in the type of decoders: 0 for none, at most UINT32_MAX. */
+static uint32_t clamp_limit(int64_t limit)
 {
     return limit <= 0 ? 0 : limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
 }
@@ -48,15 +53,15 @@ static uint32_t clamp_u32(int64_t limit)
 struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits)
 {
     return (struct hearth_pprof_limits){
-        .max_samples = clamp_u32(limits->max_samples),
-        .max_sample_labels = clamp_u32(limits->max_sample_labels),
-        .max_types = clamp_u32(limits->max_sample_types),
-        .max_depth = clamp_u32(limits->max_stack_depth),
-        .max_string_bytes = clamp_u32(limits->max_symbol_bytes),
+        .max_samples = clamp_limit(limits->max_samples),
+        .max_sample_labels = clamp_limit(limits->max_sample_labels),
+        .max_types = clamp_limit(limits->max_sample_types),
+        .max_depth = clamp_limit(limits->max_stack_depth),
+        .max_string_bytes = clamp_limit(limits->max_symbol_bytes),
     };
 }
 
-static void count_notes(const struct hearth_pprof_notes *notes, uint64_t *discards)
+static void count_decode_notes(const struct hearth_pprof_notes *notes, uint64_t *discards)
 {
     discards[HEARTH_DISCARD_CUT_STACKS] += notes->stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] += notes->frames_cut;
@@ -64,39 +69,49 @@ static void count_notes(const struct hearth_pprof_notes *notes, uint64_t *discar
     discards[HEARTH_DISCARD_REPAIRED_STRINGS] += notes->strings_repaired;
 }
 
-/* Where the type of a text format has a period, it is the type itself: cpu. */
-static enum hearth_status set_period(const struct hearth_ingest_type *type,
-                                     struct hearth_arena *arena, struct hearth_profile *p,
-                                     struct hearth_err *err)
+/*
+ * If the type of a text format has a period, its period type is added to the strings of the
+ * profile.
+ */
+static enum hearth_status set_type_period(const struct hearth_ingest_type *type,
+                                          struct hearth_arena *arena, struct hearth_profile *p,
+                                          struct hearth_err *err)
 {
     if (type->period_type[0] == '\0') {
         return HEARTH_OK;
     }
+
     uint32_t n = p->n_strings;
     struct hearth_str *strings = hearth_arena_array(arena, (size_t)n + 2, sizeof *strings);
     if (strings == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* The table of strings grows by two. */
     memcpy(strings, p->strings, n * sizeof *strings);
     strings[n] = hearth_str_c(type->period_type);
     strings[n + 1] = hearth_str_c(type->period_unit);
     p->strings = strings;
     p->n_strings = n + 2;
     p->period_type = (struct hearth_value_type){n, n + 1};
+
     return HEARTH_OK;
 }
 
-static enum hearth_status decode_text(const struct hearth_push_hints *hints,
-                                      const struct hearth_pprof_limits *limits,
-                                      struct hearth_str bytes, struct hearth_arena *arena,
-                                      uint64_t *discards, struct hearth_profile *p,
-                                      struct hearth_err *err)
+/* Decodes a text format, and gives it the type and period of the upload. */
+static enum hearth_status decode_text_upload(const struct hearth_push_work *work,
+                                             const struct hearth_push_hints *hints,
+                                             struct hearth_str bytes, struct hearth_err *err)
 {
+    const struct hearth_pprof_limits limits = hearth_ingest_pprof_limits(work->limits);
+    struct hearth_profile *p = work->profile;
+    struct hearth_arena *arena = work->arena;
     struct hearth_str type = hearth_str_c(hints->type->type);
     struct hearth_str unit = hearth_str_c(hints->type->unit);
     struct hearth_pprof_notes notes = {0};
     struct hearth_text_notes text = {0};
     enum hearth_status status;
+
     switch (hints->format) {
     case HEARTH_INGEST_LINES:
         status = hearth_lines_decode(bytes, type, unit, arena, p, &text.skipped_lines, err);
@@ -111,67 +126,78 @@ static enum hearth_status decode_text(const struct hearth_push_hints *hints,
         status = hearth_text_decode(bytes, type, unit, arena, p, &text, err);
         break;
     }
-    HEARTH_TRY(status);
-    discards[HEARTH_DISCARD_SKIPPED_LINES] += text.skipped_lines;
 
-    /* perf script says itself what its values and periods are. */
+    HEARTH_TRY(status);
+    work->discards[HEARTH_DISCARD_SKIPPED_LINES] += text.skipped_lines;
+
+    /* The output of perf script itself says what its values and periods are. */
     if (!text.is_perf_script) {
         HEARTH_TRY(hearth_ingest_scale(hints->type, hints->sample_rate, p, err));
-        HEARTH_TRY(set_period(hints->type, arena, p, err));
+        HEARTH_TRY(set_type_period(hints->type, arena, p, err));
     }
-    HEARTH_TRY(hearth_ingest_cut(limits, arena, p, &notes, err));
-    count_notes(&notes, discards);
+
+    HEARTH_TRY(hearth_ingest_cut(&limits, arena, p, &notes, err));
+    count_decode_notes(&notes, work->discards);
+
     return HEARTH_OK;
 }
 
-static enum hearth_status decode_upload(const struct hearth_push_hints *hints,
-                                        const struct hearth_pprof_limits *limits,
-                                        struct hearth_str bytes, struct hearth_arena *arena,
-                                        uint64_t *discards, struct hearth_profile *p,
-                                        struct hearth_str *ret_name, struct hearth_err *err)
+/* Decodes an upload; takes the times from the request where the profile has none. */
+static enum hearth_status decode_ingest_upload(const struct hearth_push_work *work,
+                                               const struct hearth_push_hints *hints,
+                                               struct hearth_str bytes, struct hearth_str *ret_name,
+                                               struct hearth_err *err)
 {
+    struct hearth_profile *p = work->profile;
+
     if (hints->format == HEARTH_INGEST_PPROF) {
-        struct hearth_pprof_limits own = *limits;
+        struct hearth_pprof_limits limits = hearth_ingest_pprof_limits(work->limits);
         struct hearth_pprof_notes notes = {0};
-        own.number_functions = hearth_str_eq_c(hints->spy, "dotnetspy");
-        HEARTH_TRY(hearth_pprof_decode(bytes, &own, arena, p, &notes, err));
-        count_notes(&notes, discards);
-        HEARTH_TRY(hearth_ingest_fix_spy(hints->spy, arena, p, err));
+
+        limits.number_functions = hearth_str_eq_c(hints->spy, "dotnetspy");
+        HEARTH_TRY(hearth_pprof_decode(bytes, &limits, work->arena, p, &notes, err));
+        count_decode_notes(&notes, work->discards);
+        HEARTH_TRY(hearth_ingest_fix_spy(hints->spy, work->arena, p, err));
         *ret_name = hearth_ingest_pprof_name(p, hints->cells, hints->n_cells);
     } else {
-        HEARTH_TRY(decode_text(hints, limits, bytes, arena, discards, p, err));
+        HEARTH_TRY(decode_text_upload(work, hints, bytes, err));
         *ret_name = hearth_str_c(hints->type->name);
     }
-    /* Some agents write milliseconds, which is a day in 1970. */
+
+    /* Some agents write milliseconds, which are a time in 1970. */
     if (p->time_ns < YEAR_1971_NS) {
         p->time_ns = hints->from_ns;
     }
+
     int64_t duration_ns;
     if (p->duration_ns == 0 &&
         !__builtin_sub_overflow(hints->until_ns, hints->from_ns, &duration_ns) && duration_ns > 0) {
         p->duration_ns = duration_ns;
     }
+
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_ingest_decode(const struct hearth_limits *limits,
+enum hearth_status hearth_ingest_decode(const struct hearth_push_work *work,
                                         const struct hearth_push_hints *hints,
-                                        struct hearth_str bytes, struct hearth_arena *arena,
-                                        uint64_t *discards, struct hearth_profile *ret_profile,
-                                        struct hearth_str *ret_name, struct hearth_err *err)
+                                        struct hearth_str bytes, struct hearth_str *ret_name,
+                                        struct hearth_err *err)
 {
-    const struct hearth_pprof_limits decode_limits = hearth_ingest_pprof_limits(limits);
+    const struct hearth_pprof_limits limits = hearth_ingest_pprof_limits(work->limits);
     struct hearth_pprof_notes notes = {0};
     enum hearth_status status;
+
+    assert(work->profile != NULL);
     *ret_name = HEARTH_STR("");
     if (hints != NULL) {
-        status = decode_upload(hints, &decode_limits, bytes, arena, discards, ret_profile, ret_name,
-                               err);
+        status = decode_ingest_upload(work, hints, bytes, ret_name, err);
     } else {
-        status = hearth_pprof_decode(bytes, &decode_limits, arena, ret_profile, &notes, err);
+        status = hearth_pprof_decode(bytes, &limits, work->arena, work->profile, &notes, err);
         if (status == HEARTH_OK) {
-            count_notes(&notes, discards);
+            count_decode_notes(&notes, work->discards);
         }
     }
+
+    /* All other failures are faults of the bytes. */
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }

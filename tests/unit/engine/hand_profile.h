@@ -70,6 +70,18 @@ static inline void hand_init(struct hand *h)
     hearth_arena_init(&h->arena, 0);
 }
 
+/* The context of a step: scratch and rows share the arena. */
+static inline struct hearth_push_work hand_work(struct hand *h)
+{
+    return (struct hearth_push_work){
+        .limits = &h->limits,
+        .arena = &h->arena,
+        .keep = &h->arena,
+        .discards = h->discards,
+        .profile = &h->p,
+    };
+}
+
 static inline void hand_release(struct hand *h)
 {
     hearth_arena_release(&h->arena);

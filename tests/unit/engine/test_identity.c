@@ -52,8 +52,14 @@ static void label(struct made *m, const char *name, const char *value)
 
 static enum hearth_status make(struct made *m)
 {
-    return hearth_identity_make(&m->options, &m->series, hearth_str_c(m->app_name), &m->arena,
-                                m->discards, &m->identity, &m->err);
+    const struct hearth_push_work work = {
+        .limits = &m->options.limits,
+        .service_labels = m->options.service_labels,
+        .app_name = hearth_str_c(m->app_name),
+        .arena = &m->arena,
+        .discards = m->discards,
+    };
+    return hearth_identity_make(&work, &m->series, &m->identity, &m->err);
 }
 
 static void assert_made(struct made *m, const char *name, const char *service, const char *labels)
@@ -375,8 +381,9 @@ static void assert_types(struct hand *h, const char *name, const char *const *ex
 {
     struct hearth_identity identity = {.name = hearth_str_c(name)};
     struct hearth_str *ids;
-    assert_int_equal(
-        hearth_identity_types(&TYPE_LIMITS, &identity, &h->p, &h->arena, &ids, &h->err), HEARTH_OK);
+    struct hearth_push_work work = hand_work(h);
+    work.limits = &TYPE_LIMITS;
+    assert_int_equal(hearth_identity_types(&work, &identity, &ids, &h->err), HEARTH_OK);
     for (uint32_t i = 0; i < h->p.n_types; i++) {
         if (!hearth_str_eq_c(ids[i], expected[i])) {
             fail_msg(HEARTH_STR_FMT " instead of %s", HEARTH_STR_ARG(ids[i]), expected[i]);
@@ -540,8 +547,9 @@ static void types_are_bounded_like_the_values_of_labels(void **state)
         struct hearth_str *ids;
         hand_init(&h);
         hand_type(&h, cases[i].type, cases[i].unit);
-        enum hearth_status status =
-            hearth_identity_types(&TYPE_LIMITS, &identity, &h.p, &h.arena, &ids, &h.err);
+        struct hearth_push_work work = hand_work(&h);
+        work.limits = &TYPE_LIMITS;
+        enum hearth_status status = hearth_identity_types(&work, &identity, &ids, &h.err);
         assert_int_equal(status, cases[i].part == NULL ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
         if (cases[i].part != NULL) {
             assert_non_null(strstr(h.err.msg, cases[i].part));

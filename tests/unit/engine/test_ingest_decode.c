@@ -41,8 +41,13 @@ static int teardown(void **state)
 
 static enum hearth_status decode(struct decoded *d, struct hearth_str bytes, bool with_hints)
 {
-    return hearth_ingest_decode(&d->limits, with_hints ? &d->hints : NULL, bytes, &d->arena,
-                                d->discards, &d->profile, &d->name, &d->err);
+    const struct hearth_push_work work = {
+        .limits = &d->limits,
+        .arena = &d->arena,
+        .discards = d->discards,
+        .profile = &d->profile,
+    };
+    return hearth_ingest_decode(&work, with_hints ? &d->hints : NULL, bytes, &d->name, &d->err);
 }
 
 static void as_text(struct decoded *d, enum hearth_ingest_format format, const char *app)

@@ -42,8 +42,8 @@ static enum hearth_status encode(struct hand *h, const uint32_t *samples, uint32
     }
     struct hearth_group group = {
         .samples = copy, .n_samples = n, .types = types, .n_types = n_types};
-    return hearth_group_encode(&h->p, &group, stack_ids, has_attrs, &h->arena, &h->arena,
-                               h->discards, row, &h->err);
+    struct hearth_push_work work = hand_work(h);
+    return hearth_group_encode(&work, &group, stack_ids, has_attrs, row, &h->err);
 }
 
 /* All samples of the profile, in order. */
@@ -308,12 +308,14 @@ static void a_refused_arena_is_no_memory(void **state)
     (void)hand_sample(h, 1);
     hand_label(h, "span_id", "00000000000000ff");
     hearth_arena_init(&none, 4);
-    assert_int_equal(
-        hearth_group_encode(&h->p, &group, &id, true, &none, &h->arena, h->discards, &row, &h->err),
-        HEARTH_NO_MEMORY);
-    assert_int_equal(
-        hearth_group_encode(&h->p, &group, &id, true, &h->arena, &none, h->discards, &row, &h->err),
-        HEARTH_NO_MEMORY);
+    struct hearth_push_work work = hand_work(h);
+    work.arena = &none;
+    assert_int_equal(hearth_group_encode(&work, &group, &id, true, &row, &h->err),
+                     HEARTH_NO_MEMORY);
+    work = hand_work(h);
+    work.keep = &none;
+    assert_int_equal(hearth_group_encode(&work, &group, &id, true, &row, &h->err),
+                     HEARTH_NO_MEMORY);
     hearth_arena_release(&none);
 }
 

@@ -30,8 +30,8 @@ static int teardown(void **state)
 static struct hearth_split split(struct hand *h)
 {
     struct hearth_split split;
-    enum hearth_status status = hearth_split_samples(&h->limits, &h->p, &g_series, h->skip,
-                                                     &h->arena, h->discards, &split, &h->err);
+    struct hearth_push_work work = hand_work(h);
+    enum hearth_status status = hearth_split_samples(&work, &g_series, h->skip, &split, &h->err);
     if (status != HEARTH_OK) {
         fail_msg("%s", h->err.msg);
     }
@@ -360,8 +360,8 @@ static void a_refused_arena_is_no_memory(void **state)
     hearth_arena_release(&h->arena);
     for (unsigned labelled = 0; labelled < 2; labelled++) {
         hearth_arena_init(&h->arena, 8);
-        assert_int_equal(hearth_split_samples(&h->limits, &h->p, &g_series, h->skip, &h->arena,
-                                              h->discards, &s, &h->err),
+        struct hearth_push_work work = hand_work(h);
+        assert_int_equal(hearth_split_samples(&work, &g_series, h->skip, &s, &h->err),
                          HEARTH_NO_MEMORY);
         hearth_arena_release(&h->arena);
         hand_label(h, "vehicle", "car");
