@@ -1,8 +1,9 @@
 /*
- * task_archive.h -- a task with all that it brought as one file, and back: for bug reports.
+ * task_archive.h -- export of a task with all its data to one file, and its import: for bug
+ * reports.
  *
- * An import is another task: a new id, origin IMPORTED, nothing runs, and its data are no profiles of the service. It is
- * kept as long as a task that ends now.
+ * An imported task is a new task: it has a new id and the origin IMPORTED, nothing runs, and its
+ * data do not become profiles of the service. It is kept as long as a task that ends now.
  *
  * Ownership: answers live in the call's arena. Threads: safe; calls wait for the database.
  */
@@ -12,21 +13,28 @@
 #include "hearth/engine/call.h"
 
 /*
- * The file (zstd). max_bytes: inflated, less than max_task_export_bytes counts; 0: that. NOT_FOUND; INVALID_ARGUMENT when
- * it is larger.
+ * Export a task as a file compressed with zstd. max_bytes: bound of the decompressed size; 0, or
+ * more than max_task_export_bytes, means max_task_export_bytes. NOT_FOUND; INVALID_ARGUMENT: the
+ * file would be larger.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_export(const struct hearth_call *call, struct hearth_str task_id,
                                       int64_t max_bytes, struct hearth_str *ret,
                                       struct hearth_err *err);
 
-/* Of an archive's task: are `sampling` and `causes`, each one array of JSON, what tasks are shown by? */
+/*
+ * Checks that `sampling` and `causes` of an archive's task, each a JSON array, can be shown as part
+ * of a task.
+ */
 struct hearth_task_json_check {
     void *context;
     bool (*is_shown)(void *context, struct hearth_str sampling, struct hearth_str causes);
 };
 
-/* INVALID_ARGUMENT for what is no such file, or too large; then nothing was stored. */
+/*
+ * Import an archive. INVALID_ARGUMENT: the file is not an archive, or too large; nothing is stored
+ * then.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_import(const struct hearth_call *call, struct hearth_str archive,
                                       const struct hearth_task_json_check *check,

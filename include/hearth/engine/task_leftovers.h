@@ -1,7 +1,8 @@
 /*
- * task_leftovers.h -- what tasks brought that was stored and never became profiles: its server was lost in between, or the
- * push failed, and agents do not send it again. A thread looks for it every 15 s and makes the same push, under the same
- * key, from a minute on until the key is forgotten (50 minutes). Several servers may do it at once.
+ * task_leftovers.h -- stored results of tasks that never became profiles: their server was lost in
+ * between, or the push failed, and agents do not send them again. A thread looks for them every 15
+ * s and repeats the push under the same key, from one minute after they were stored until the key
+ * is forgotten (50 minutes). Several servers may do this at once.
  *
  * Threads: start and stop from one thread.
  */
@@ -13,14 +14,14 @@
 
 struct hearth_task_leftovers;
 
-/* The database may not be there yet. */
+/* Start the thread. The database need not be reachable yet. */
 HEARTH_MUST_CHECK
 enum hearth_status
-hearth_task_leftovers_start(struct hearth_query_engine *engine, /* kept, as the next two */
+hearth_task_leftovers_start(struct hearth_query_engine *engine, /* kept, like the next two */
                             struct hearth_ingest *ingest,
-                            struct hearth_budget *budget, /* of pushes */
+                            struct hearth_budget *budget, /* the budget of pushes */
                             struct hearth_task_leftovers **ret, struct hearth_err *err);
-/* While the store is open. NULL-safe. */
+/* Stop the thread; the store must still be open. NULL-safe. */
 void hearth_task_leftovers_stop(struct hearth_task_leftovers *leftovers);
 
 #endif

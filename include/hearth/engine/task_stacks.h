@@ -1,18 +1,21 @@
 /*
- * task_stacks.h -- stack traces that agents send for on-CPU and off-CPU tasks: taken, kept twice, and analysed.
+ * task_stacks.h -- stack traces that agents send for on-CPU and off-CPU tasks: intake and analysis.
  *
- * Taken: data are gathered by run (task, process, start) and flush, and written together: as chunks (store/task_results.h)
- * and as ordinary profiles through ingest. What was written is committed when the call returns. The same flush may
- * come again: what is there already is not doubled, neither in chunks nor, within an hour, in profiles.
+ * Intake: data are gathered by run (task, process, start) and flush, and written together, as
+ * chunks (store/task_results.h) and as ordinary profiles through ingest. Written data are committed
+ * when the call returns. A repeated flush is not stored twice: in chunks never, in profiles within
+ * an hour.
  *
- * Profiles: __name__ process_cpu with samples:count and, when the limit agent_oncpu_period_ns says what a dump stands for,
- * cpu:nanoseconds; off_cpu with off_cpu:nanoseconds and switches:count. Labels service_name, instance and
- * process_name; process_id where the process is not known. The kernel's frames are of the mapping [kernel], the
- * program's of one that is named like its process. Time: the flush; duration: since the flush before.
+ * Profiles: __name__ process_cpu with samples:count and, if the limit agent_oncpu_period_ns gives
+ * the time that a dump stands for, cpu:nanoseconds; off_cpu with off_cpu:nanoseconds and
+ * switches:count. Labels service_name, instance and process_name; process_id if the process is
+ * unknown. Kernel frames have the mapping [kernel], frames of the program a mapping named like its
+ * process. Time: the flush; duration: since the previous flush.
  *
  * Ownership: inputs are borrowed; answers live in the call's arena.
  * Threads:   an intake belongs to one thread at a time; calls wait for the database.
- * Source:    Apache SkyWalking's public protocol, ebpf/profiling/Profile.proto; docs/reference/skywalking.md.
+ * Source:    Apache SkyWalking's public protocol, ebpf/profiling/Profile.proto;
+ *            docs/reference/skywalking.md.
  */
 #ifndef HEARTH_ENGINE_TASK_STACKS_H
 #define HEARTH_ENGINE_TASK_STACKS_H
@@ -23,48 +26,57 @@
 #include "hearth/model/task_chunk.h"
 #include "hearth/store/task_results.h"
 
-/* ---- taking ---- */
+/* ---- intake ---- */
 
 struct hearth_task_intake;
 
 struct hearth_task_metadata {
     struct hearth_str task_id, process_id;
-    int64_t start_ms, at_ms; /* of the run; of this flush */
+    int64_t start_ms, at_ms; /* start of the run; time of this flush */
 };
 
-/* Both are kept; budget: of what is gathered, NULL: none. */
+/* Make an intake. ingest and engine are kept. budget: for gathered data; may be NULL. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
                                           struct hearth_query_engine *engine,
                                           struct hearth_str tenant, struct hearth_budget *budget,
                                           struct hearth_task_intake **ret, struct hearth_err *err);
-/* What was not written is forgotten. NULL-safe. */
+/* Free an intake; data that were not written are discarded. NULL-safe. */
 void hearth_task_intake_free(struct hearth_task_intake *intake);
-/* Whose the next data are. INVALID_ARGUMENT: an id is missing or too long, or the time is outside the ingestion window. */
+/*
+ * Set the run and flush of the data that follow. INVALID_ARGUMENT: an id is missing or too long, or
+ * the time is outside the ingestion window.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,
                                                const struct hearth_task_metadata *metadata,
                                                struct hearth_err *err);
 /*
- * Gather one stack trace; writes what there is when that is max_task_chunk_bytes, or has waited 5 s.
- * INVALID_ARGUMENT before any metadata, and as hearth_task_builder_add and _write.
+ * Gather one stack trace. Gathered data are written when they reach max_task_chunk_bytes or are 5 s
+ * old. INVALID_ARGUMENT: no metadata yet. Further errors as of hearth_task_builder_add and
+ * hearth_task_intake_write.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
                                           enum hearth_stack_kind kind,
                                           const struct hearth_task_datum *datum,
                                           struct hearth_cancel *cancel, struct hearth_err *err);
-/* Note in the log of the task that had the latest metadata why its data was refused. Failures are only logged. */
+/*
+ * Note in the log of the task of the latest metadata why its data were refused. Failures are only
+ * logged.
+ */
 void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct hearth_err *why,
                                 struct hearth_cancel *cancel);
-/* Write what was gathered. As hearth_ingest_push; UNAVAILABLE when the outcome is not known. */
+/*
+ * Write the gathered data. Errors as of hearth_ingest_push; UNAVAILABLE if the outcome is unknown.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
                                             struct hearth_cancel *cancel, struct hearth_err *err);
 
 /*
- * Push what is stored of flushes in [from, to] and is no profile yet, some of it at a time. The status of the last that
- * failed; the others were pushed.
+ * Push, in parts, the stored flushes in [from, to] that are not profiles yet. Returns the status of
+ * the last push that failed; the other pushes were made.
  */
 HEARTH_MUST_CHECK
 enum hearth_status
@@ -73,7 +85,7 @@ hearth_task_stacks_push_left(struct hearth_ingest *ingest, struct hearth_query_e
                              int64_t from_ms, int64_t to_ms, struct hearth_cancel *cancel,
                              struct hearth_err *err);
 
-/* ---- asking ---- */
+/* ---- analysis ---- */
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct hearth_str task_id,
@@ -83,14 +95,15 @@ enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct 
 struct hearth_stack_analysis {
     struct hearth_stack_tree *trees;
     size_t n_trees;
-    const char *unit;      /* "dumps", "switches", "nanoseconds"; "": there were no data */
-    struct hearth_str tip; /* what is missing, and why */
+    const char *unit;      /* "dumps", "switches" or "nanoseconds"; "": no data */
+    struct hearth_str tip; /* what is missing and why; empty: nothing is missing */
 };
 
 /*
- * Trees of the schedules' stack traces in the ranges (both ends included; overlaps count once; none: everything).
- * NOT_FOUND for a schedule that is not there, INVALID_ARGUMENT for none, for a range that ends before it starts, and
- * for schedules of on-CPU and off-CPU tasks together; OUT_OF_RANGE when a sum exceeds 64 bits.
+ * Build trees of the schedules' stack traces in the ranges. Ranges include both ends, overlapping
+ * parts count once, and an empty list selects everything. NOT_FOUND: a schedule does not exist.
+ * INVALID_ARGUMENT: no schedule, a range that ends before it starts, or schedules of on-CPU and
+ * off-CPU tasks together. OUT_OF_RANGE: a sum exceeds 64 bits.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,

@@ -1,12 +1,13 @@
 /*
- * tasks.h -- profiling tasks: what makes one valid, what agents are told, and why nothing came.
+ * tasks.h -- profiling tasks: validation, delivery to agents, and why a task has no data.
  *
- * A call says tenant, cancel and arena. Times are milliseconds since the epoch. Texts of requests are borrowed,
- * answers live in the call's arena.
+ * The call gives tenant, cancel and arena. Times are milliseconds since the epoch. Texts of
+ * requests are borrowed, answers live in the call's arena.
  *
- * Threads: safe; one request is one thread.
- * Errors:  INVALID_ARGUMENT with the texts that SkyWalking's server has, ALREADY_EXISTS (overlap), NOT_FOUND,
- *          RESOURCE_EXHAUSTED (max-tasks), FAILED_PRECONDITION (keep-alive), and those of the store.
+ * Threads: safe; one request runs on one thread.
+ * Errors:  INVALID_ARGUMENT with the texts of SkyWalking's server, ALREADY_EXISTS (overlap),
+ *          NOT_FOUND, RESOURCE_EXHAUSTED (max-tasks), FAILED_PRECONDITION (keep-alive), and those
+ *          of the store.
  * Source:  docs/reference/skywalking.md.
  */
 #ifndef HEARTH_ENGINE_TASKS_H
@@ -59,7 +60,7 @@ struct hearth_judgement {
 struct hearth_task_view {
     struct hearth_task task;
     struct hearth_judgement judgement;
-    const struct hearth_task_log *log; /* of lists, where it is asked for; the earliest first */
+    const struct hearth_task_log *log; /* in lists, if requested; oldest first */
     size_t n_log;
 };
 
@@ -71,7 +72,7 @@ struct hearth_target_view {
 
 struct hearth_task_prepared {
     bool can_be_profiled;
-    struct hearth_str *labels; /* of the service's processes */
+    struct hearth_str *labels; /* labels of the service's processes */
     size_t n_labels;
     int64_t n_processes; /* that a task with these labels would profile now */
     struct hearth_str reason;
@@ -86,7 +87,7 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
                                        const struct hearth_task_request *request,
                                        struct hearth_task_view *ret, struct hearth_err *err);
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_list(const struct hearth_call *call,
@@ -102,12 +103,12 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
 
 /* ---- changing ---- */
 
-/* *ret_note: what of it may still run, until when. */
+/* Cancel a task. *ret_note: which parts of it may still run, and until when. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err);
-/* A network task that ends within a minute goes on for 10 more. */
+/* Extend a network task that ends within a minute by 10 minutes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_str task_id, struct hearth_task_view *ret,
@@ -122,27 +123,30 @@ struct hearth_command_arg {
 
 #define HEARTH_COMMAND_ARGS 12
 
-/* What an agent is told, in the form of SkyWalking's protocol. */
+/* A command for an agent, as in SkyWalking's protocol. */
 struct hearth_command {
     const char *name;
     struct hearth_command_arg args[HEARTH_COMMAND_ARGS];
     size_t n_args;
 };
 
-/* An agent of processes asks: on-CPU, off-CPU and network tasks. */
+/* Commands for an agent of processes: on-CPU, off-CPU and network tasks. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           struct hearth_str agent_id, int64_t cursor_ms,
                                           struct hearth_command **ret, size_t *ret_n,
                                           struct hearth_err *err);
-/* An instance asks: tasks of one kind (trace: all there are; async-profiler, pprof: one at a time). */
+/*
+ * Commands of one kind for an instance: all trace tasks, or one async-profiler or pprof task at a
+ * time.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                              enum hearth_task_kind kind, struct hearth_str service,
                                              struct hearth_str instance, int64_t cursor_ms,
                                              struct hearth_command **ret, size_t *ret_n,
                                              struct hearth_err *err);
-/* An instance has done what a trace task asked of it. A task that does not exist is no error. */
+/* Note that an instance has finished a trace task. An unknown task is ignored. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tasks_finished(const struct hearth_call *call, struct hearth_str task_id,
                                          struct hearth_str instance, struct hearth_err *err);
