@@ -1,9 +1,10 @@
 /*
- * adhoc.h -- profiles that were uploaded to be looked at, outside of all services: kept as they are,
- * decoded for each look.
+ * adhoc.h -- profiles that were uploaded for viewing and belong to no service: stored unchanged,
+ * decoded for each view.
  *
- * Formats, by their bytes: pprof (plain, gzip or zstd), collapsed stacks, the text of perf script.
- * A type is named by its sample type ("cpu"), with its unit where two share that ("cpu:count").
+ * Formats, recognised by content: pprof (plain, gzip or zstd), collapsed stacks, text of perf
+ * script. A type is named by its sample type ("cpu"), with its unit if two types share the sample
+ * type ("cpu:count").
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
@@ -17,42 +18,45 @@
 #include "hearth/model/flame_diff.h"
 #include "hearth/model/stacktree.h"
 
-/* What of a profile is asked for. */
+/* The requested part of a profile. */
 struct hearth_adhoc_spec {
-    struct hearth_str profile_type; /* empty: the profile's first, or its default */
+    struct hearth_str profile_type; /* empty: the profile's default type, otherwise its first */
     bool has_max_nodes;
     int64_t max_nodes; /* unset or 0: default-flamegraph-nodes */
 };
 
 struct hearth_adhoc_view {
     struct hearth_adhoc profile; /* without payload */
-    struct hearth_str *types;    /* that it has */
+    struct hearth_str *types;    /* the profile's types */
     size_t n_types;
-    struct hearth_str type;              /* the one that is shown */
-    struct hearth_str sample_type, unit; /* of that */
-    struct hearth_flamegraph graph;      /* _upload and _get */
-    struct hearth_flame_diff diff;       /* _diff */
+    struct hearth_str type;              /* the shown type */
+    struct hearth_str sample_type, unit; /* sample type and unit of the shown type */
+    struct hearth_flamegraph graph;      /* set by _upload and _get */
+    struct hearth_flame_diff diff;       /* set by _diff */
 };
 
 /*
- * Keep a profile. INVALID_ARGUMENT: bytes that are no profile, or exceed max-adhoc-profile-bytes.
- * RESOURCE_EXHAUSTED: max-adhoc-profiles, max-adhoc-bytes.
+ * Store a profile. INVALID_ARGUMENT: the bytes are not a profile, or exceed
+ * max-adhoc-profile-bytes. RESOURCE_EXHAUSTED: max-adhoc-profiles, max-adhoc-bytes.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct hearth_str name,
                                        struct hearth_str bytes,
                                        const struct hearth_adhoc_spec *spec,
                                        struct hearth_adhoc_view *ret, struct hearth_err *err);
-/* NOT_FOUND; INVALID_ARGUMENT: it has no such type. */
+/* View a profile. NOT_FOUND; INVALID_ARGUMENT: the profile does not have the type. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct hearth_str id,
                                     const struct hearth_adhoc_spec *spec,
                                     struct hearth_adhoc_view *ret, struct hearth_err *err);
-/* Newest first. */
+/* All profiles of the tenant, newest first, without payload. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
                                      size_t *ret_n, struct hearth_err *err);
-/* ret->types: those that both have, with one unit; INVALID_ARGUMENT when there is none. */
+/*
+ * Compare two profiles. ret->types: the types that both have with the same unit; INVALID_ARGUMENT:
+ * there is no such type.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_adhoc_diff(const struct hearth_call *call, struct hearth_str left_id,
                                      struct hearth_str right_id,

@@ -1,13 +1,13 @@
 /*
- * admin.h -- what people do to a running database: delete, say how long things are kept, rebuild,
- * look at it.
+ * admin.h -- administration of a running database: deletion, retention, limits, rebuilding, and
+ * state.
  *
- * Times are milliseconds, ranges include both ends. Selectors are texts (query/selector.h).
- * Everything can be asked of any server: the one that builds does the work.
+ * Times are milliseconds, ranges include both ends. Selectors are texts (selector/selector.h). Any
+ * server accepts any of these requests; the server that builds does the work.
  *
- * Ownership: answers live in the arena given.
+ * Ownership: answers live in the given arena.
  * Threads:   safe.
- * Errors:    INVALID_ARGUMENT for what the caller can mend; NOT_FOUND; FAILED_PRECONDITION;
+ * Errors:    INVALID_ARGUMENT for what the caller can correct; NOT_FOUND; FAILED_PRECONDITION;
  *            UNAVAILABLE, CANCELLED, DEADLINE_EXCEEDED, NO_MEMORY.
  */
 #ifndef HEARTH_ENGINE_ADMIN_H
@@ -27,10 +27,10 @@ void hearth_admin_free(struct hearth_admin *admin); /* NULL-safe */
 
 struct hearth_admin_erase {
     struct hearth_str tenant;
-    struct hearth_str selector; /* "{}" is everything the tenant has; must not be empty */
+    struct hearth_str selector; /* "{}" selects all data of the tenant; must not be empty */
     int64_t from_ms, to_ms;     /* included; 0 and INT64_MAX: all times */
     struct hearth_str requested_by;
-    bool only_count; /* say what would go, delete nothing */
+    bool only_count; /* only count the matching series, delete nothing */
 };
 
 struct hearth_admin_erased {
@@ -39,11 +39,12 @@ struct hearth_admin_erased {
 };
 
 /*
- * Delete the profiles that the selector takes in the range: hidden at once in all servers, removed
- * by the builder a few minutes later. A profile that carries several types goes as a whole: the
- * selector must not name a profile type (INVALID_ARGUMENT). A range that ends within two minutes of
- * now is drawn out to the end of that hour, so that labels without anything left are gone at once;
- * what is pushed into it until the builder has been there goes too.
+ * Delete the profiles that the selector matches in the range. All servers hide them at once; the
+ * builder removes them a few minutes later. A profile with several types is deleted as a whole, so
+ * the selector must not name a profile type (INVALID_ARGUMENT). A range that ends within two
+ * minutes of now is extended to the end of that hour, so that labels without remaining profiles
+ * disappear at once; profiles pushed into the extended range before the builder has finished are
+ * deleted too.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
@@ -59,10 +60,13 @@ enum hearth_status hearth_admin_erasures(struct hearth_admin *admin, struct hear
 
 /* ---- retention ---- */
 
-/* What holds for the tenant now. */
+/* The retention that applies to the tenant now. */
 void hearth_admin_retention(struct hearth_admin *admin, struct hearth_str tenant,
                             struct hearth_retention *ret);
-/* name: retain-raw, retain-10m, retain-1h, retain-1d. 0: for ever; below 0: the server's again. */
+/*
+ * Set one retention of the tenant. name: retain-raw, retain-10m, retain-1h or retain-1d. value_ns
+ * 0: for ever; negative: the server's value applies again.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct hearth_str tenant,
                                               struct hearth_str name, int64_t value_ns,
@@ -72,11 +76,11 @@ enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct
 
 struct hearth_admin_limit {
     const struct hearth_limit *limit;
-    int64_t value, server; /* that holds, and the server's */
+    int64_t value, server; /* value that applies, and value of the server */
     bool is_own;
 };
 
-/* Every limit that a tenant may have of its own, in the order of tenant_limits.def. */
+/* All limits that can be set for a tenant, in the order of tenant_limits.def. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
                                        const struct hearth_limits *server, struct hearth_str tenant,
@@ -84,19 +88,19 @@ enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
                                        size_t *ret_n, struct hearth_err *err);
 
 struct hearth_admin_limit_change {
-    struct hearth_str name, value; /* value as of options; "default": the server's again */
+    struct hearth_str name, value; /* value as in options; "default": the server's value again */
 };
 
 /*
- * All or none; for a tenant that has pushed nothing yet, too. They hold at once on this server, on others
- * within seconds. INVALID_ARGUMENT names what is wrong.
+ * Change limits, all or none; also of a tenant that has pushed nothing yet. Changes apply at once
+ * on this server, on others within seconds. INVALID_ARGUMENT names the error.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            const struct hearth_admin_limit_change *changes,
                                            size_t n, struct hearth_arena *arena,
                                            struct hearth_err *err);
-/* The setting "gauge-aggregation"; HEARTH_GAUGES_UNSET takes it away. Likewise. */
+/* Change the setting "gauge-aggregation" likewise; HEARTH_GAUGES_UNSET deletes it. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
                                            enum hearth_gauge_aggregation aggregation,
@@ -105,8 +109,8 @@ enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct he
 /* ---- roll-ups ---- */
 
 /*
- * Build the roll-ups again from the day of from_ms on, of one service or (empty name) of all of the
- * tenant. Queries read the profiles meanwhile.
+ * Build the roll-ups again from the day of from_ms, for one service or, if the name is empty, for
+ * all services of the tenant. Queries read the profiles meanwhile.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct hearth_str tenant,
@@ -114,7 +118,7 @@ enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct heart
                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err);
 
-/* ---- looking ---- */
+/* ---- state ---- */
 
 HEARTH_MUST_CHECK
 enum hearth_status hearth_admin_state(struct hearth_admin *admin, struct hearth_arena *arena,

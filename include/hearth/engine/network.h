@@ -1,16 +1,17 @@
 /*
- * network.h -- what network tasks see: who talks to whom, how much and how fast, and sampled requests.
+ * network.h -- results of network tasks: topology, traffic, latency, and sampled requests.
  *
- * Metrics come by hearth_network_take (meters.h). Ends of connections that no agent watches become processes of the
- * reporting instance: UNKNOWN_LOCAL, what the address book calls the address, or UNKNOWN_REMOTE. Names of an ip and port
- * come before names of the ip, and both the option network-addresses and the tenant's own count.
+ * Metrics arrive by hearth_network_take (meters.h). Connection ends that no agent monitors become
+ * processes of the reporting instance: UNKNOWN_LOCAL, the name of the address in the address book,
+ * or UNKNOWN_REMOTE. A name of an ip and port takes precedence over a name of the ip; names of the
+ * option network-addresses and names of the tenant are both used.
  *
- * What was captured of requests is personal data. It is redacted (redact.h) and cut before it is stored, and only
- * hearth_network_request answers it whole.
+ * Captured parts of requests are personal data. They are redacted (redact.h) and truncated before
+ * they are stored, and only hearth_network_request returns them whole.
  *
  * Ownership: inputs are borrowed, answers live in the call's arena. Threads: safe.
- * Errors:    INVALID_ARGUMENT (what the caller can mend, named), RESOURCE_EXHAUSTED (a limit, named), NOT_FOUND,
- *            UNAVAILABLE, CANCELLED, NO_MEMORY.
+ * Errors:    INVALID_ARGUMENT (names what the caller can correct), RESOURCE_EXHAUSTED (names the
+ *            limit), NOT_FOUND, UNAVAILABLE, CANCELLED, NO_MEMORY.
  */
 #ifndef HEARTH_ENGINE_NETWORK_H
 #define HEARTH_ENGINE_NETWORK_H
@@ -20,10 +21,13 @@
 
 struct hearth_network_options {
     const char *const *addresses; /* "ip=name", "ip:port=name"; NULL-terminated, or NULL */
-    const char *const *redact;    /* rules of redact.h; the same */
+    const char *const *redact;    /* rules of redact.h; likewise */
 };
 
-/* Once, before the first question. Without it: no names, and nothing is captured. INVALID_ARGUMENT names the option. */
+/*
+ * Set the options, once, before the first call. Without it, addresses have no names and nothing is
+ * captured. INVALID_ARGUMENT names the option.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_set_network(struct hearth_query_engine *engine,
                                             const struct hearth_network_options *options,
@@ -44,19 +48,22 @@ enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
                                                const struct hearth_sampled_log *log,
                                                struct hearth_err *err);
 
-/* An event as sent; service, instance and counts are found, not read. *ret_kept false: today has no room for it. */
+/*
+ * Take a captured event as received; its service, instance and counts are determined here.
+ * *ret_kept false: it was dropped, because the limit of this day is reached.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_take_event(const struct hearth_call *call,
                                              const struct hearth_captured_event *event,
                                              bool *ret_kept, struct hearth_err *err);
 
-/* ---- topology and metrics: of the query's range, in whole minutes ---- */
+/* ---- topology and metrics of the query's range, in whole minutes ---- */
 
 #define HEARTH_NETWORK_MAX_COMPONENTS 4
 
 struct hearth_network_node {
     struct hearth_process process;
-    struct hearth_str *addresses; /* of one that no agent watches */
+    struct hearth_str *addresses; /* addresses of a process that no agent monitors */
     size_t n_addresses;
 };
 
@@ -68,9 +75,9 @@ struct hearth_network_call {
 };
 
 struct hearth_network_topology {
-    struct hearth_network_node *nodes; /* real ones first, then by name */
+    struct hearth_network_node *nodes; /* reported processes first, then sorted by name */
     size_t n_nodes;
-    struct hearth_network_call *calls; /* by id */
+    struct hearth_network_call *calls; /* sorted by id */
     size_t n_calls;
 };
 
@@ -84,8 +91,8 @@ struct hearth_network_line {
     struct hearth_str call_id;
     const char *metric, *unit;
     enum hearth_network_side side;
-    struct hearth_str code; /* of http1_response_status_cpm */
-    int32_t percentile;     /* 0: none */
+    struct hearth_str code; /* HTTP status code, for http1_response_status_cpm */
+    int32_t percentile;     /* 0: not a percentile */
     struct hearth_point *points;
     size_t n_points;
 };
@@ -96,14 +103,14 @@ struct hearth_network_series_spec {
     size_t n_metrics;                             /* 0: all */
 };
 
-/* By call, side, metric, code and percentile. OUT_OF_RANGE: more than max_points. */
+/* Sorted by call, side, metric, code and percentile. OUT_OF_RANGE: more than max_points. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_series(const struct hearth_query *query,
                                          const struct hearth_network_series_spec *spec,
                                          struct hearth_network_line **ret, size_t *ret_n,
                                          struct hearth_err *err);
 
-/* "http", "https", "tls", "tcp". */
+/* The name of a component: "http", "https", "tls" or "tcp". */
 const char *hearth_network_component_name(enum hearth_network_component component);
 
 /* ---- sampled requests ---- */
@@ -113,14 +120,17 @@ struct hearth_network_requests_spec {
     int64_t limit;                                                  /* 0: 20 */
 };
 
-/* The slowest first; the query's range may be open (0). */
+/* Sampled requests, slowest first; either end of the query's range may be open (0). */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                            const struct hearth_network_requests_spec *spec,
                                            struct hearth_sampled_request **ret, size_t *ret_n,
                                            struct hearth_err *err);
 
-/* With what was captured, the earliest first; *ret_notes: what was redacted, cut, left out or has expired. */
+/*
+ * One request with its captured events, oldest first. *ret_notes: what was redacted, truncated or
+ * dropped, or has expired.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_request(const struct hearth_call *call,
                                           struct hearth_str request_id,
@@ -129,7 +139,7 @@ enum hearth_status hearth_network_request(const struct hearth_call *call,
                                           struct hearth_str **ret_notes, size_t *ret_n_notes,
                                           struct hearth_err *err);
 
-/* Events of traces, by trace and time, without bodies. */
+/* Captured events of traces, sorted by trace and time, without bodies. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            const struct hearth_str *trace_ids, size_t n_ids,
@@ -140,15 +150,15 @@ enum hearth_status hearth_network_attached(const struct hearth_call *call,
 
 struct hearth_network_address {
     struct hearth_str address, name;
-    bool is_configured; /* by the option: it cannot be changed */
+    bool is_configured; /* set by the option, so it cannot be changed */
 };
 
-/* By address. */
+/* The address book, sorted by address. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_addresses(const struct hearth_call *call,
                                             struct hearth_network_address **ret, size_t *ret_n,
                                             struct hearth_err *err);
-/* All or none; an empty name takes the address out. */
+/* Set names, all or none; an empty name deletes the address. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
                                                 const struct hearth_address_name *names, size_t n,

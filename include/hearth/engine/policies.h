@@ -1,16 +1,19 @@
 /*
- * policies.h -- when agents start profiling by themselves: policies, what agents are told of them and report, and
- * what is known of the past.
+ * policies.h -- policies: when agents start profiling by themselves, what agents fetch and report,
+ * and their stored metrics.
  *
- * A policy is one of a service: targets (what starts), each with items (what it starts on), any of which is enough.
- * Setting replaces all of it. Agents ask with the uuid of what they have and are told what differs. A policy that is
- * observing is told them with thresholds that cannot be reached: then they report its metrics, and start nothing.
+ * Each service has at most one policy: targets (what starts), each with items (thresholds), any of
+ * which is enough to start it. Setting a policy replaces the whole policy. Agents send the uuid of
+ * the policy they have and receive the differences. The policy of an observing service is sent with
+ * thresholds that cannot be reached: agents then report its metrics and start nothing.
  *
- * What triggered is a task of the origin HEARTH_TASK_BY_POLICY; counts are of the last HEARTH_POLICY_WINDOW_MS.
+ * A triggered task has the origin HEARTH_TASK_BY_POLICY; counts cover the last
+ * HEARTH_POLICY_WINDOW_MS.
  *
- * The call says tenant, cancel, arena, and where there is a range, that.
+ * The call gives tenant, cancel and arena; a query also gives the range.
+ *
  * Ownership: answers live in the call's arena. Threads: safe.
- * Errors:    of the store, and what each function says.
+ * Errors:    those of the store, and those named with each function.
  * Source:    docs/reference/skywalking.md, docs/reference/monitors.md.
  */
 #ifndef HEARTH_ENGINE_POLICIES_H
@@ -22,27 +25,30 @@
 #include "hearth/model/task.h"
 
 #define HEARTH_POLICY_WINDOW_MS (INT64_C(48) * 3600 * 1000)
-/* A report within it, of the same process and target, is one whose answer was lost: agents report no sooner. */
+/*
+ * A repeated report of the same process and target within this time is a retry after a lost answer:
+ * agents report no sooner.
+ */
 #define HEARTH_POLICY_REPEAT_MS 60000
 
-/* ---- what a policy says (policy_check.c): pure ---- */
+/* ---- contents of a policy (policy_check.c): pure ---- */
 
-/* INVALID_ARGUMENT says which item of which target, and what of it. */
+/* Check a policy. INVALID_ARGUMENT names the target, the item and the error. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_check(const struct hearth_policy *policy,
                                        const struct hearth_limits *limits, struct hearth_err *err);
-/* Put targets and items in order, and fill in json and uuid, which depend on nothing but targets and is_observing. */
+/* Sort targets and items, and set json and uuid, which depend only on targets and is_observing. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_finish(struct hearth_policy *policy, struct hearth_arena *arena,
                                         struct hearth_err *err);
 
-/* What an agent is told of a service. policy NULL: that it has none any more. */
+/* The policy of a service, for an agent. policy NULL: the service has no policy any more. */
 struct hearth_policy_entry {
     struct hearth_str service;
     const struct hearth_policy *policy;
 };
 
-/* The argument ServiceWithPolicyJSON of the command. */
+/* Append the argument ServiceWithPolicyJSON of the command. */
 void hearth_policy_write_entries(const struct hearth_policy_entry *entries, size_t n,
                                  struct hearth_buf *out);
 
@@ -56,7 +62,7 @@ struct hearth_policy_status {
 
 struct hearth_policy_state {
     struct hearth_policy policy;
-    struct hearth_policy_status *status; /* of each of its targets */
+    struct hearth_policy_status *status; /* one for each of its targets */
     size_t n_status;
 };
 
@@ -67,8 +73,9 @@ struct hearth_policy_change {
 };
 
 /*
- * INVALID_ARGUMENT as hearth_policy_check; ABORTED. *ret_policy is what is stored, or would be; warnings are for
- * people.
+ * Store a policy. *ret_policy is the stored policy, or with validate_only the policy that would be
+ * stored; warnings are sentences for people. INVALID_ARGUMENT as of hearth_policy_check; ABORTED:
+ * the stored version is not expected_version.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_set(const struct hearth_call *call,
@@ -76,31 +83,31 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
                                        struct hearth_policy *ret_policy,
                                        struct hearth_str **ret_warnings, size_t *ret_n_warnings,
                                        struct hearth_err *err);
-/* NOT_FOUND. */
+/* The policy of a service. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_get(const struct hearth_call *call, struct hearth_str service,
                                        struct hearth_policy_state *ret, struct hearth_err *err);
-/* By service. */
+/* All policies of the tenant, sorted by service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_list(const struct hearth_call *call,
                                         struct hearth_policy_state **ret, size_t *ret_n,
                                         struct hearth_err *err);
-/* NOT_FOUND. */
+/* Delete the policy of a service. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_delete(const struct hearth_call *call, struct hearth_str service,
                                           struct hearth_str modified_by, struct hearth_err *err);
-/* The latest first; empty for a service that never had one. */
+/* All versions of a service's policy, newest first; empty if the service never had a policy. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_history(const struct hearth_call *call,
                                            struct hearth_str service, struct hearth_policy **ret,
                                            size_t *ret_n, struct hearth_err *err);
 
-/* ---- who is watched (policy_monitored.c) ---- */
+/* ---- monitored processes (policy_monitored.c) ---- */
 
 struct hearth_monitored_process {
     struct hearth_process process;
     int32_t n_triggered;
-    int64_t last_triggered_ms, silent_until_ms; /* 0: never; not silent */
+    int64_t last_triggered_ms, silent_until_ms; /* 0: never triggered; not silent */
 };
 
 struct hearth_monitored_instance {
@@ -113,7 +120,7 @@ struct hearth_monitored_instance {
     size_t n_processes;
 };
 
-/* Of the processes that were seen within the window, whether or not there is a policy. */
+/* The processes of a service that were seen within the window, with or without a policy. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
                                              struct hearth_str service,
@@ -124,10 +131,13 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
 /* ---- agents (policy_agents.c) ---- */
 
 struct hearth_policy_query {
-    struct hearth_str service, uuid; /* uuid: of what the agent has; empty: nothing */
+    struct hearth_str service, uuid; /* uuid: version that the agent has; empty: none */
 };
 
-/* Append what the agents' policies differ in, as hearth_policy_write_entries; nothing when they do not. */
+/*
+ * Append the policies that differ from the agent's versions, as hearth_policy_write_entries does;
+ * append nothing if all are equal.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_for_agent(const struct hearth_call *call,
                                              const struct hearth_policy_query *asked, size_t n,
@@ -139,18 +149,21 @@ struct hearth_policy_cause {
     double threshold, current;
 };
 
-/* An agent is about to profile, as a policy says. */
+/* An agent's report that a policy made it start profiling. */
 struct hearth_policy_report {
     enum hearth_policy_kind kind;
     struct hearth_str layer, service, instance, process;
     int32_t duration_seconds;
     struct hearth_policy_cause *causes;
     size_t n_causes;
-    struct hearth_str *uri_regexes; /* network: what is sampled */
+    struct hearth_str *uri_regexes; /* network targets: expressions of the sampled URIs */
     size_t n_uri_regexes;
 };
 
-/* Its task, which is stored. INVALID_ARGUMENT: names, duration, causes that no agent would send. */
+/*
+ * Store the task of a report. INVALID_ARGUMENT: names, a duration or causes that no agent would
+ * send.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_report(const struct hearth_call *call,
                                           const struct hearth_policy_report *report,
@@ -159,8 +172,8 @@ enum hearth_status hearth_policies_report(const struct hearth_call *call,
 /* ---- metrics (monitors.c; meters.h has their intake) ---- */
 
 /*
- * Lines of the query's range (0, 0: the last hour), by instance, process, monitor, URI. step_seconds > 0: means of
- * steps, at their beginning.
+ * Lines of the query's range (0, 0: the last hour), sorted by instance, process, monitor and URI.
+ * step_seconds > 0: means over steps, each at the beginning of its step.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_monitors_series(const struct hearth_query *query,
@@ -178,7 +191,10 @@ struct hearth_dry_run {
     size_t n_notes;
 };
 
-/* What the policy would have triggered on within the range (0, 0: the last hour). INVALID_ARGUMENT as the check. */
+/*
+ * The triggers that the policy would have had within the range (0, 0: the last hour).
+ * INVALID_ARGUMENT as of hearth_policy_check.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
                                            const struct hearth_policy *policy,

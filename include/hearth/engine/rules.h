@@ -1,8 +1,9 @@
 /*
- * rules.h -- recording rules: counters made of profiles as they come.
+ * rules.h -- recording rules: counters computed from incoming profiles.
  *
- * A rule selects series of one profile type and groups them by labels; the totals of their profiles,
- * or of one function in them, add up in a counter per group, minute by minute (store/store_rules.h).
+ * A rule selects series of one profile type and groups them by labels. The totals of their
+ * profiles, or of one function in them, are summed in a counter per group, minute by minute
+ * (store/store_rules.h).
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
@@ -15,20 +16,20 @@
 #include "hearth/engine/query.h"
 #include "hearth/model/rule.h"
 
-/* Label of every counter: the id of its rule, so that two rules of one metric stay apart. */
+/* A label of every counter: the id of its rule, which tells apart rules of the same metric. */
 #define HEARTH_RULE_ID_LABEL "profiles_rule_id"
 
-/* By id. */
+/* All rules of the tenant, sorted by id. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_list(const struct hearth_call *call, struct hearth_rule **ret,
                                      size_t *ret_n, struct hearth_err *err);
-/* NOT_FOUND. */
+/* One rule. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_get(const struct hearth_call *call, struct hearth_str id,
                                     struct hearth_rule *ret, struct hearth_err *err);
 /*
- * Make or replace one; an empty id becomes one of our own. INVALID_ARGUMENT names what is wrong with
- * it; the rest as hearth_store_rule_put. rule->tenant is set.
+ * Create or replace a rule; an empty id is replaced by a generated one, and rule->tenant is set.
+ * INVALID_ARGUMENT names the error in the rule; further errors as of hearth_store_rule_put.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_put(const struct hearth_call *call, struct hearth_rule *rule,
@@ -36,16 +37,16 @@ enum hearth_status hearth_rules_put(const struct hearth_call *call, struct heart
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_delete(const struct hearth_call *call, struct hearth_str id,
                                        struct hearth_err *err);
-/* The profile type that a stored rule selects; empty when its matchers cannot be read any more. */
+/* The profile type that a stored rule selects; empty if its matchers cannot be parsed any more. */
 struct hearth_str hearth_rule_profile_type(const struct hearth_rule *rule,
                                            struct hearth_arena *arena);
 
-/* All counters of the tenant as Prometheus text. */
+/* Append all counters of the tenant as Prometheus text. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_write_metrics(const struct hearth_call *call,
                                               struct hearth_buf *out, struct hearth_err *err);
 
-/* Sums rules for the builder of a store, from now on. Free it after the store has closed. */
+/* Evaluate rules for the builder of the store, from now on. Free it after the store has closed. */
 struct hearth_rules;
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rules_start(struct hearth_query_engine *engine, /* kept */
