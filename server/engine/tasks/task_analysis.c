@@ -1,17 +1,21 @@
-/* task_analysis.c -- trees of what agents sent for a task (contract: hearth/engine/task_stacks.h). */
+/*
+ * task_analysis.c -- trees of the stack traces of on-CPU and off-CPU tasks (contract:
+ * hearth/engine/task_stacks.h).
+ */
 #include "hearth/engine/task_stacks.h"
 #include "hearth/store/task_results.h"
 
 #include "select/query_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* What is read, as chunks come. */
-struct analysis {
+/* State of an analysis while its chunks are read. */
+struct stack_analysis {
     const struct hearth_call *call;
     enum hearth_stack_weight weight;
     struct hearth_stack_forest *forest;
-    enum hearth_stack_kind kind; /* 0: no chunk came yet */
+    enum hearth_stack_kind kind; /* kind of the chunks read; 0: none read yet */
     uint64_t n_cut, n_chunks;
 };
 
@@ -25,7 +29,7 @@ enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct 
     return hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, ret, ret_n, err);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static int compare_ranges(const void *va, const void *vb)
 {
@@ -33,15 +37,21 @@ static int compare_ranges(const void *va, const void *vb)
     return (a->from_ms > b->from_ms) - (a->from_ms < b->from_ms);
 }
 
-/* Sorted, and those that meet made one: what lies in two of them counts once. */
-static enum hearth_status join_ranges(const struct hearth_task_range *ranges, size_t n,
-                                      struct hearth_arena *arena, struct hearth_task_range **ret,
-                                      size_t *ret_n, struct hearth_err *err)
+/* Sort the ranges and join overlapping ones, so that a stack trace counts once. */
+static enum hearth_status join_task_ranges(const struct hearth_task_range *ranges, size_t n,
+                                           struct hearth_arena *arena,
+                                           struct hearth_task_range **ret, size_t *ret_n,
+                                           struct hearth_err *err)
 {
     struct hearth_task_range *joined = hearth_arena_array(arena, n, sizeof *joined);
+
+    assert(ranges != NULL || n == 0);
+
     if (joined == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Copy and check the ranges. */
     for (size_t i = 0; i < n; i++) {
         if (ranges[i].from_ms > ranges[i].to_ms) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -50,9 +60,12 @@ static enum hearth_status join_ranges(const struct hearth_task_range *ranges, si
         }
         joined[i] = ranges[i];
     }
+
     if (n > 0) {
         qsort(joined, n, sizeof *joined, compare_ranges);
     }
+
+    /* Join each range with the previous one if they overlap. */
     size_t last = 0;
     for (size_t i = 1; i < n; i++) {
         if (joined[i].from_ms > joined[last].to_ms) {
@@ -61,21 +74,26 @@ static enum hearth_status join_ranges(const struct hearth_task_range *ranges, si
             joined[last].to_ms = joined[i].to_ms;
         }
     }
+
     *ret = joined;
     *ret_n = n == 0 ? 0 : last + 1;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status find_schedules(const struct hearth_call *call,
-                                         const struct hearth_str *ids, size_t n_ids,
-                                         struct hearth_task_schedule **ret, size_t *ret_n,
-                                         struct hearth_err *err)
+static enum hearth_status find_task_schedules(const struct hearth_call *call,
+                                              const struct hearth_str *ids, size_t n_ids,
+                                              struct hearth_task_schedule **ret, size_t *ret_n,
+                                              struct hearth_err *err)
 {
     if (n_ids == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
     }
+
     HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), ids, n_ids, ret,
                                            ret_n, err));
+
+    /* Every requested schedule must exist. */
     for (size_t i = 0; i < n_ids; i++) {
         size_t k = 0;
         while (k < *ret_n && !hearth_str_eq((*ret)[k].schedule_id, ids[i])) {
@@ -86,43 +104,52 @@ static enum hearth_status find_schedules(const struct hearth_call *call,
                                HEARTH_STR_ARG(ids[i]));
         }
     }
+
     return HEARTH_OK;
 }
 
 /* ---- reading ---- */
 
-static enum hearth_status begin(void *context, struct hearth_err *err)
+static enum hearth_status begin_analysis(void *context, struct hearth_err *err)
 {
-    struct analysis *a = context;
+    struct stack_analysis *a = context;
+
+    assert(a->call != NULL);
+
+    /* The read may begin again, so results of an earlier attempt are discarded. */
     hearth_stack_forest_free(a->forest);
     a->forest = hearth_stack_forest_new(a->call->arena);
     a->kind = (enum hearth_stack_kind)0;
     a->n_cut = a->n_chunks = 0;
+
     return a->forest == NULL ? (enum hearth_status)HEARTH_FAIL(err, HEARTH_NO_MEMORY,
                                                                "no memory for stack traces")
                              : HEARTH_OK;
 }
 
-static enum hearth_status add_chunk(void *context, const struct hearth_task_schedule *schedule,
-                                    int64_t at_ms, const struct hearth_task_chunk *chunk,
-                                    struct hearth_err *err)
+static enum hearth_status add_analysis_chunk(void *context,
+                                             const struct hearth_task_schedule *schedule,
+                                             int64_t at_ms, const struct hearth_task_chunk *chunk,
+                                             struct hearth_err *err)
 {
     (void)schedule;
     (void)at_ms;
-    struct analysis *a = context;
+    struct stack_analysis *a = context;
     if (a->kind != 0 && a->kind != chunk->kind) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the schedules are of on-CPU and of off-CPU tasks: ask for one kind");
     }
+
     a->kind = chunk->kind;
     a->n_cut += chunk->n_cut;
     a->n_chunks++;
+
     return hearth_stack_forest_add(a->forest, chunk, a->weight, err);
 }
 
 /* ---- answers ---- */
 
-static const char *unit_of(const struct analysis *a)
+static const char *choose_unit(const struct stack_analysis *a)
 {
     if (a->kind == HEARTH_STACKS_ON_CPU) {
         return "dumps";
@@ -130,15 +157,19 @@ static const char *unit_of(const struct analysis *a)
     if (a->kind == HEARTH_STACKS_OFF_CPU) {
         return a->weight == HEARTH_STACK_DURATION ? "nanoseconds" : "switches";
     }
+
     return "";
 }
 
-static enum hearth_status make_tip(const struct analysis *a,
-                                   const struct hearth_task_schedule *schedules, size_t n,
-                                   size_t n_ranges, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status make_stack_tip(const struct stack_analysis *a,
+                                         const struct hearth_task_schedule *schedules, size_t n,
+                                         size_t n_ranges, struct hearth_str *ret,
+                                         struct hearth_err *err)
 {
     struct hearth_arena *arena = a->call->arena;
     char *text = NULL;
+
+    /* Without data, tell when the schedules ran; otherwise, whether stack traces were truncated. */
     *ret = HEARTH_STR("");
     if (a->n_chunks == 0) {
         int64_t from = INT64_MAX, to = 0;
@@ -158,7 +189,9 @@ static enum hearth_status make_tip(const struct analysis *a,
     } else {
         return HEARTH_OK;
     }
+
     *ret = hearth_str_c(text);
+
     return text == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
@@ -172,19 +205,26 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
     struct hearth_task_schedule *schedules;
     struct hearth_task_range *joined;
     size_t n, n_joined;
-    HEARTH_TRY(join_ranges(ranges, n_ranges, call->arena, &joined, &n_joined, err));
-    HEARTH_TRY(find_schedules(call, schedule_ids, n_ids, &schedules, &n, err));
-    struct analysis a = {.call = call, .weight = weight};
-    const struct hearth_task_chunk_reader reader = {&a, begin, add_chunk};
+
+    /* Read the chunks of the schedules into a forest. */
+    HEARTH_TRY(join_task_ranges(ranges, n_ranges, call->arena, &joined, &n_joined, err));
+    HEARTH_TRY(find_task_schedules(call, schedule_ids, n_ids, &schedules, &n, err));
+    struct stack_analysis a = {.call = call, .weight = weight};
+    const struct hearth_task_chunk_reader reader = {&a, begin_analysis, add_analysis_chunk};
     enum hearth_status status = hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), schedules, n,
                                                          joined, n_joined, &reader, err);
+
+    /* Make the trees, the unit and the tip. */
     if (status == HEARTH_OK) {
         status = hearth_stack_forest_trees(a.forest, &ret->trees, &ret->n_trees, err);
     }
+
     if (status == HEARTH_OK) {
-        ret->unit = unit_of(&a);
-        status = make_tip(&a, schedules, n, n_joined, &ret->tip, err);
+        ret->unit = choose_unit(&a);
+        status = make_stack_tip(&a, schedules, n, n_joined, &ret->tip, err);
     }
+
     hearth_stack_forest_free(a.forest);
+
     return status;
 }

@@ -1,38 +1,48 @@
-/* tasks.c -- profiling tasks: creating, looking, cancelling, keeping alive (contract: hearth/engine/tasks.h). */
+/*
+ * tasks.c -- profiling tasks: creation, queries, cancellation, keep-alive (contract:
+ * hearth/engine/tasks.h).
+ */
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
 #include "tasks/tasks_internal.h"
 
+#include <assert.h>
 #include <sys/random.h>
 
-/* What is there now: reported in this time. */
+/* Age up to which a report counts as current. */
 #define ALIVE_MS   (10 * HEARTH_MS_PER_MINUTE)
 #define KEEP_MS    (10 * HEARTH_MS_PER_MINUTE)
 #define KEEP_BELOW HEARTH_MS_PER_MINUTE
 #define ID_RANDOM  8
 
-static int64_t clock_ms(void)
+static int64_t read_clock_ms(void)
 {
     return hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
 }
 
 /* ---- preparing ---- */
 
-static const char *why_not(const struct hearth_task_scope *scope, int64_t now_ms)
+static const char *explain_unprofilable(const struct hearth_task_scope *scope, int64_t now_ms)
 {
+    assert(scope != NULL);
+
     if (!scope->is_known) {
         return "no service of this name is known";
     }
+
     if (scope->n_processes == 0 && scope->asked_ms < now_ms - ALIVE_MS) {
         return "no agent of processes (eBPF) has asked for tasks within 10 minutes";
     }
+
     if (scope->n_processes == 0) {
         return "agents ask, but none has reported a process of this service within 10 minutes";
     }
+
     if (scope->n_matching == 0) {
         return "no process has these labels";
     }
+
     return "the agents of the matching processes say that they cannot be profiled "
            "(support_ebpf_profiling)";
 }
@@ -44,28 +54,33 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct h
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "service could not be empty");
     }
-    int64_t now_ms = clock_ms();
+
+    /* Count the processes that the task would profile. */
+    int64_t now_ms = read_clock_ms();
     struct hearth_task_scope scope;
     struct hearth_str *wanted;
     size_t n_wanted;
     HEARTH_TRY(hearth_task_texts(labels, n_labels, call->arena, &wanted, &n_wanted, err));
     HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), service, HEARTH_STR(""), wanted,
                                        n_wanted, now_ms - ALIVE_MS, &scope, err));
+
     *ret = (struct hearth_task_prepared){
         .can_be_profiled = scope.n_profilable > 0,
         .labels = scope.labels,
         .n_labels = scope.n_labels,
         .n_processes = scope.n_profilable,
-        .reason = scope.n_profilable > 0 ? HEARTH_STR("") : hearth_str_c(why_not(&scope, now_ms)),
+        .reason = scope.n_profilable > 0 ? HEARTH_STR("")
+                                         : hearth_str_c(explain_unprofilable(&scope, now_ms)),
     };
+
     return HEARTH_OK;
 }
 
 /* ---- creating ---- */
 
-/* Opaque; nobody guesses another's. */
-static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena *arena,
-                                  struct hearth_err *err)
+/* Make an opaque id that cannot be guessed. */
+static enum hearth_status make_task_id(struct hearth_task *task, struct hearth_arena *arena,
+                                       struct hearth_err *err)
 {
     static const char *const kinds[] = {
         [HEARTH_TASK_ON_CPU] = "oncpu",         [HEARTH_TASK_OFF_CPU] = "offcpu",
@@ -73,31 +88,43 @@ static enum hearth_status make_id(struct hearth_task *task, struct hearth_arena 
         [HEARTH_TASK_ASYNC_PROFILER] = "async", [HEARTH_TASK_PPROF] = "pprof",
     };
     unsigned char r[ID_RANDOM];
+
+    assert((size_t)task->kind < HEARTH_ARRAY_LEN(kinds));
+
     if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r) {
         return HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gave no random bytes for an id");
     }
+
     task->task_id = hearth_str_c(hearth_arena_printf(
         arena, "%s-%lld-%02x%02x%02x%02x%02x%02x%02x%02x", kinds[task->kind],
         (long long)task->created_ms, r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]));
+
     return task->task_id.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status judge_all(const struct hearth_call *call, struct hearth_task_view *views,
-                                    size_t n, struct hearth_err *err)
+static enum hearth_status judge_tasks(const struct hearth_call *call,
+                                      struct hearth_task_view *views, size_t n,
+                                      struct hearth_err *err)
 {
     struct hearth_task_fact *facts;
     struct hearth_task *tasks = hearth_arena_array(call->arena, n, sizeof *tasks);
+
+    assert(views != NULL || n == 0);
+
     if (tasks == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         tasks[i] = views[i].task;
     }
+
     HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), tasks, n, &facts, err));
-    int64_t now_ms = clock_ms();
+    int64_t now_ms = read_clock_ms();
     for (size_t i = 0; i < n; i++) {
         hearth_task_judge(&tasks[i], &facts[i], now_ms, call->arena, &views[i].judgement, NULL);
     }
+
     return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
@@ -108,37 +135,48 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
     struct hearth_task *task = &ret->task;
     struct hearth_task_scope scope;
     struct hearth_limits limits;
-    int64_t now_ms = clock_ms();
+    int64_t now_ms = read_clock_ms();
+
+    /* Check the request against what the service has reported. */
     HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), request->service, request->instance,
                                        NULL, 0, now_ms - ALIVE_MS, &scope, err));
     HEARTH_TRY(hearth_task_check(request, &scope, now_ms, call->arena, task, err));
+
+    /* Complete the task and store it, unless it overlaps another one. */
     HEARTH_TRY(hearth_store_service_id(HEARTH_CALL_SCOPE(call), request->service, true,
                                        &task->service_id, err));
     task->created_ms = task->updated_ms = now_ms;
-    HEARTH_TRY(make_id(task, call->arena, err));
+    HEARTH_TRY(make_task_id(task, call->arena, err));
     hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_store_task_put(HEARTH_CALL_SCOPE(call), task, limits.max_tasks,
                                      hearth_task_overlap_message(task->kind), err));
-    return judge_all(call, ret, 1, err);
+
+    return judge_tasks(call, ret, 1, err);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-/* The logs of all views in one statement: rows come by task. */
-static enum hearth_status add_logs(const struct hearth_call *call, struct hearth_task_view *views,
-                                   size_t n, struct hearth_err *err)
+/* Add the logs of all views, read by one statement; its rows are grouped by task. */
+static enum hearth_status add_task_logs(const struct hearth_call *call,
+                                        struct hearth_task_view *views, size_t n,
+                                        struct hearth_err *err)
 {
     struct hearth_str *ids = hearth_arena_array(call->arena, n, sizeof *ids);
     struct hearth_task_log *log;
     size_t n_log;
+
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Read the logs of all tasks. */
     for (size_t i = 0; i < n; i++) {
         ids[i] = views[i].task.task_id;
     }
+
     HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), ids, n, &log, &n_log, err));
 
+    /* Give each group of rows to the view of its task. */
     for (size_t first = 0, next; first < n_log; first = next) {
         next = first + 1;
         while (next < n_log && hearth_str_eq(log[next].task_id, log[first].task_id)) {
@@ -151,6 +189,7 @@ static enum hearth_status add_logs(const struct hearth_call *call, struct hearth
             }
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -161,34 +200,45 @@ enum hearth_status hearth_tasks_list(const struct hearth_call *call,
 {
     struct hearth_task *tasks;
     size_t n;
+
     HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), filter, &tasks, &n, err));
     struct hearth_task_view *views = hearth_arena_calloc(call->arena, n, sizeof *views);
     if (views == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         views[i].task = tasks[i];
     }
-    HEARTH_TRY(with_log ? add_logs(call, views, n, err) : HEARTH_OK);
+
+    HEARTH_TRY(with_log ? add_task_logs(call, views, n, err) : HEARTH_OK);
+
     *ret = views;
     *ret_n = n;
-    return judge_all(call, views, n, err);
+
+    return judge_tasks(call, views, n, err);
 }
 
-/* A task with its facts; targets and their judgements where they are wanted. */
-static enum hearth_status look(const struct hearth_call *call, struct hearth_str task_id,
-                               struct hearth_task_view *ret, struct hearth_task_fact **ret_fact,
-                               struct hearth_judgement **ret_judgements, struct hearth_err *err)
+/* Read a task with its facts, and judge it and its targets. */
+static enum hearth_status read_task_facts(const struct hearth_call *call, struct hearth_str task_id,
+                                          struct hearth_task_view *ret,
+                                          struct hearth_task_fact **ret_fact,
+                                          struct hearth_judgement **ret_judgements,
+                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &ret->task, err));
     HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), &ret->task, 1, ret_fact, err));
     struct hearth_judgement *judgements =
+
         hearth_arena_array(call->arena, (*ret_fact)->n_targets, sizeof *judgements);
     if (judgements == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
-    hearth_task_judge(&ret->task, *ret_fact, clock_ms(), call->arena, &ret->judgement, judgements);
+
+    hearth_task_judge(&ret->task, *ret_fact, read_clock_ms(), call->arena, &ret->judgement,
+                      judgements);
     *ret_judgements = judgements;
+
     return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
@@ -200,12 +250,16 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
 {
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
-    HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err));
+
+    /* Read the task, and judge its targets. */
+    HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
     struct hearth_target_view *targets =
         hearth_arena_array(call->arena, fact->n_targets, sizeof *targets);
     if (targets == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Answer the targets; targets of agents inside a program have no process. */
     bool is_of_instances = ret->task.kind > HEARTH_TASK_NETWORK;
     for (size_t i = 0; i < fact->n_targets; i++) {
         const struct hearth_task_target *target = &fact->targets[i];
@@ -216,28 +270,37 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
             .judgement = judgements[i],
         };
     }
+
+    /* Add the log of the task. */
     *ret_targets = targets;
     *ret_n_targets = fact->n_targets;
+
     return hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, ret_log, ret_n_log, err);
 }
 
 /* ---- changing ---- */
 
-static struct hearth_str note_of(const struct hearth_call *call,
-                                 const struct hearth_task_view *view,
-                                 const struct hearth_task_fact *fact, int64_t now_ms)
+static struct hearth_str describe_cancel(const struct hearth_call *call,
+                                         const struct hearth_task_view *view,
+                                         const struct hearth_task_fact *fact, int64_t now_ms)
 {
+    assert(view != NULL && fact != NULL);
+
     struct hearth_arena *arena = call->arena;
     int64_t end_ms = hearth_task_last_end(&view->task, fact);
+
     if (hearth_task_handed_out_until(&view->task) < now_ms && end_ms < now_ms) {
         return HEARTH_STR("it had ended already; its results are kept");
     }
+
     if (fact->n_targets == 0) {
         return HEARTH_STR("nobody had been told of it, nobody will be: nothing runs");
     }
+
     if (end_ms <= now_ms) {
         return HEARTH_STR("nobody else is told of it; those who were have ended. Results are kept");
     }
+
     return hearth_str_c(hearth_arena_printf(
         arena,
         "nobody else is told of it. %zu were told before and cannot be called back: they end by "
@@ -251,15 +314,21 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct he
 {
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
-    int64_t now_ms = clock_ms();
-    HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err));
+    int64_t now_ms = read_clock_ms();
+
+    /* Cancel a task that may still be delivered or run. */
+    HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
     int64_t end_ms = hearth_task_handed_out_until(&ret->task);
     int64_t last_ms = hearth_task_last_end(&ret->task, fact);
     if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
         HEARTH_TRY(hearth_store_task_cancel(HEARTH_CALL_SCOPE(call), task_id, now_ms, err));
-        HEARTH_TRY(look(call, task_id, ret, &fact, &judgements, err)); /* who was told meanwhile */
+
+        /* It may have been delivered in between. */
+        HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
     }
-    *ret_note = note_of(call, ret, fact, now_ms);
+
+    *ret_note = describe_cancel(call, ret, fact, now_ms);
+
     return ret_note->p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
 
@@ -270,20 +339,26 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
     bool extended;
-    enum hearth_status status = look(call, task_id, ret, &fact, &judgements, err);
+    enum hearth_status status = read_task_facts(call, task_id, ret, &fact, &judgements, err);
+
+    /* Only network tasks that have not ended can be extended. */
     if (status == HEARTH_NOT_FOUND) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "profiling task not exists");
     }
+
     HEARTH_TRY(status);
     if (ret->task.kind != HEARTH_TASK_NETWORK) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "current task is not a \"NETWORK\" task");
     }
-    int64_t now_ms = clock_ms();
+
+    int64_t now_ms = read_clock_ms();
     if (ret->task.start_ms + ret->task.duration_ms < now_ms || ret->task.cancelled_ms > 0 ||
         ret->task.origin == HEARTH_TASK_IMPORTED) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "profiling task has been finished");
     }
+
     HEARTH_TRY(hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, now_ms, KEEP_BELOW,
                                         KEEP_MS, &extended, err));
-    return extended ? look(call, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
+
+    return extended ? read_task_facts(call, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
 }
