@@ -1,4 +1,4 @@
-/* tasks_internal.h -- what the files about tasks share (private to the engine). */
+/* tasks_internal.h -- declarations shared by the files about tasks (private to the engine). */
 #ifndef HEARTH_ENGINE_TASKS_INTERNAL_H
 #define HEARTH_ENGINE_TASKS_INTERNAL_H
 
@@ -13,18 +13,19 @@
 /* ---- task_checks.c ---- */
 
 /*
- * What of a request needs no database, in the order of its source, and the task that it makes: trimmed, without empty
- * and repeated texts, with start and duration; no id, service id or creation time yet. In arena. scope: of
- * the service, for what depends on its processes.
+ * Check a request as far as no database is needed, in the order of SkyWalking's server, and make
+ * its task in arena: texts trimmed, without empty and repeated ones, with start and duration; id,
+ * service id and creation time are not set. scope: facts about the service, for checks that depend
+ * on its processes.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_check(const struct hearth_task_request *request,
                                      const struct hearth_task_scope *scope, int64_t now_ms,
                                      struct hearth_arena *arena, struct hearth_task *ret,
                                      struct hearth_err *err);
-/* What is said when another task runs then; NULL: it may. */
+/* The error text if another task overlaps; NULL: tasks of this kind may overlap. */
 const char *hearth_task_overlap_message(enum hearth_task_kind kind);
-/* Labels as they count: without empty ones and repetitions, sorted. */
+/* Copy labels without empty and repeated ones, sorted. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_texts(const struct hearth_str *texts, size_t n,
                                      struct hearth_arena *arena, struct hearth_str **ret,
@@ -32,18 +33,19 @@ enum hearth_status hearth_task_texts(const struct hearth_str *texts, size_t n,
 
 /* ---- task_events.c ---- */
 
-/* Later events that equal an earlier one are dropped; the order stays. */
+/* Drop events that repeat an earlier one; the order is kept. */
 void hearth_task_drop_repeated_events(struct hearth_task *task);
 /*
- * Events by their known names, each once, in the order in which agents are given them: of async-profiler the one that
- * samples execution first, the others as the request has them. INVALID_ARGUMENT.
+ * Replace events by their known names, each once, in the order in which agents receive them: for
+ * async-profiler the event that samples execution first, the others in the order of the request.
+ * INVALID_ARGUMENT: an unknown event, or several that sample execution.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_check_events(struct hearth_task *task, struct hearth_err *err);
 
 /* ---- task_commands.c ---- */
 
-/* In arena; serial: not empty, another one each time. */
+/* Make the command of a task, in arena. serial: not empty, different each time. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_command(const struct hearth_task *task,
                                        const struct hearth_str *process_ids, size_t n_process_ids,
@@ -53,13 +55,13 @@ enum hearth_status hearth_task_command(const struct hearth_task *task,
 
 /* ---- task_states.c ---- */
 
-/* How a task and each of its targets stand. Texts in arena; NO_MEMORY shows there. */
+/* Judge a task and each of its targets. Texts in arena; the caller checks arena->refused. */
 void hearth_task_judge(const struct hearth_task *task, const struct hearth_task_fact *fact,
                        int64_t now_ms, struct hearth_arena *arena, struct hearth_judgement *ret,
-                       struct hearth_judgement *ret_targets); /* [n_targets]; may be NULL */
-/* When the last of those who were told ends by itself; 0: nobody was told. */
+                       struct hearth_judgement *ret_targets); /* one for each target; may be NULL */
+/* Time at which the last target that received the task ends by itself; 0: no target received it. */
 int64_t hearth_task_last_end(const struct hearth_task *task, const struct hearth_task_fact *fact);
-/* "2026-11-20T10:36:30.000Z" in arena. */
+/* A time as text in arena: "2026-11-20T10:36:30.000Z". */
 const char *hearth_task_time(int64_t ms, struct hearth_arena *arena);
 
 #endif
