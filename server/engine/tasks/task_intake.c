@@ -1,11 +1,12 @@
 /*
- * task_intake.c -- stack traces of agents: gathered, then written as chunks and as profiles (contract:
- * hearth/engine/task_stacks.h).
+ * task_intake.c -- stack traces of agents: gathered, then written as chunks and as profiles
+ * (contract: hearth/engine/task_stacks.h).
  *
- * A write is three steps: chunks that are new, in one transaction; profiles of all chunks that are none yet; the
- * mark that they are. Whatever is lost in between, the agent was not answered, sends again, and the first step
- * finds what there is. A profile's idempotency key is its chunk's hash, so the second step may be done twice.
- * Agents that do not send again leave chunks without profiles behind: task_leftovers.c does their second and third step.
+ * A write has three steps: store new chunks in one transaction; push profiles of all chunks that
+ * are not profiles yet; mark these chunks. If a step fails, the agent gets no answer and sends the
+ * data again; the first step then finds the stored chunks. The idempotency key of a profile is the
+ * hash of its chunk, so the second step may be repeated. For agents that do not send again,
+ * task_leftovers.c repeats the second and third step.
  */
 #include "hearth/base/budget.h"
 #include "hearth/base/log.h"
@@ -22,35 +23,36 @@
 #include "tasks/task_profile.h"
 #include "tasks/tasks_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
-#define MAX_GROUPS        1000 /* flushes that are gathered together */
+#define MAX_GROUPS        1000 /* flushes gathered together */
 #define MAX_WAIT_NS       (5 * HEARTH_NS_PER_SEC)
 #define MAX_ID_BYTES      1024
-#define GROUP_BYTES       4096 /* about what the tables of an empty group take */
+#define GROUP_BYTES       4096 /* approximate size of an empty group's tables */
 #define UNKNOWN_SERVICE   "unknown_service"
 #define MAX_SERIES_LABELS 5
-#define MAX_LEFT          20 /* flushes that are read at once */
+#define MAX_LEFT          20 /* leftover flushes read at once */
 
-/* What is gathered of one run and flush. */
-struct group {
+/* The gathered data of one run and flush. */
+struct flush_group {
     struct hearth_task_metadata metadata; /* texts in the intake's arena */
     enum hearth_stack_kind kind;
     struct hearth_task_builder *builder;
-    int64_t n_ns; /* of all of it; of on-CPU: dumps, where their period is not known */
+    int64_t n_ns; /* sum over the group; for on-CPU data of unknown period, dumps */
 };
 
 struct hearth_task_intake {
     struct hearth_ingest *ingest;
     struct hearth_query_engine *engine;
     struct hearth_str tenant;    /* owned */
-    struct hearth_limits limits; /* of the tenant */
-    struct hearth_arena arena;   /* what is gathered; emptied by writes */
-    struct hearth_arena about;   /* of the latest metadata */
+    struct hearth_limits limits; /* limits of the tenant */
+    struct hearth_arena arena;   /* gathered data; reset by each write */
+    struct hearth_arena about;   /* texts of the latest metadata */
     struct hearth_task_metadata metadata;
     bool has_metadata;
-    struct group groups[MAX_GROUPS];
-    size_t n_groups, last; /* last: that got the latest datum */
+    struct flush_group groups[MAX_GROUPS];
+    size_t n_groups, last; /* last: index of the group of the latest datum */
     size_t n_bytes;
     int64_t first_mono_ns;
     struct hearth_task_notes notes;
@@ -64,29 +66,40 @@ enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
                                           struct hearth_str tenant, struct hearth_budget *budget,
                                           struct hearth_task_intake **ret, struct hearth_err *err)
 {
+    assert(ingest != NULL && engine != NULL);
+
     struct hearth_task_intake *intake = hearth_mem_zalloc(sizeof *intake);
+
     if (intake == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
     }
+
+    /* Both arenas are unlimited; gathered data count in the budget. */
     intake->ingest = ingest;
     intake->engine = engine;
     hearth_query_tenant_limits(engine, tenant, &intake->limits);
     hearth_arena_init(&intake->arena, 0);
     hearth_arena_init(&intake->about, 0);
     intake->arena.budget = budget;
+
+    /* The tenant's name must outlive the request that made the intake. */
     char *copy = hearth_mem_alloc(tenant.n + 1);
     if (copy == NULL) {
         hearth_mem_free(intake);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
     }
+
     memcpy(copy, tenant.p, tenant.n);
     intake->tenant = hearth_str_n(copy, tenant.n);
     *ret = intake;
+
     return HEARTH_OK;
 }
 
-static void forget(struct hearth_task_intake *intake)
+static void discard_groups(struct hearth_task_intake *intake)
 {
+    assert(intake->n_groups <= MAX_GROUPS);
+
     for (size_t i = 0; i < intake->n_groups; i++) {
         hearth_task_builder_free(intake->groups[i].builder);
     }
@@ -99,7 +112,9 @@ void hearth_task_intake_free(struct hearth_task_intake *intake)
     if (intake == NULL) {
         return;
     }
-    forget(intake);
+
+    /* Gathered data that were not written are discarded. */
+    discard_groups(intake);
     hearth_arena_release(&intake->arena);
     hearth_arena_release(&intake->about);
     char *tenant;
@@ -108,7 +123,8 @@ void hearth_task_intake_free(struct hearth_task_intake *intake)
     hearth_mem_free(intake);
 }
 
-static enum hearth_status check_id(const char *what, struct hearth_str id, struct hearth_err *err)
+static enum hearth_status check_metadata_id(const char *what, struct hearth_str id,
+                                            struct hearth_err *err)
 {
     if (id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task metadata without %s", what);
@@ -117,13 +133,17 @@ static enum hearth_status check_id(const char *what, struct hearth_str id, struc
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s of %zu bytes; at most %d are taken",
                            what, id.n, MAX_ID_BYTES);
     }
+
     return HEARTH_OK;
 }
 
-/* As profiles are, so that none of a chunk is refused afterwards; and no run begins so late that it is never removed. */
-static enum hearth_status check_times(const struct hearth_limits *limits,
-                                      const struct hearth_task_metadata *metadata,
-                                      struct hearth_err *err)
+/*
+ * Check times like those of profiles, so that ingest does not refuse a chunk later, and so that
+ * every run expires some day.
+ */
+static enum hearth_status check_metadata_times(const struct hearth_limits *limits,
+                                               const struct hearth_task_metadata *metadata,
+                                               struct hearth_err *err)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS, at_ms = metadata->at_ms;
     int64_t oldest = limits->reject_older_than_ns > 0
@@ -133,6 +153,8 @@ static enum hearth_status check_times(const struct hearth_limits *limits,
         limits->reject_newer_than_ns > 0 && limits->reject_newer_than_ns < INT64_MAX / 2
             ? now_ms + limits->reject_newer_than_ns / HEARTH_NS_PER_MS
             : INT64_MAX / HEARTH_NS_PER_MS;
+
+    /* The time of the flush must lie within the ingestion window. */
     if (at_ms < oldest || at_ms <= 0 || at_ms > newest) {
         char clock[96];
         hearth_task_clock_text(((double)at_ms - (double)now_ms) * 1e6, clock);
@@ -141,12 +163,15 @@ static enum hearth_status check_times(const struct hearth_limits *limits,
                            "%lld (limits reject-older-than, reject-newer-than)",
                            clock, (long long)at_ms, (long long)oldest, (long long)newest);
     }
+
+    /* The start of the run may lie far back, but not ahead. */
     if (metadata->start_ms < 0 || metadata->start_ms > newest) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profilingStartTime is %lld; 0 to %lld is taken (limit "
                            "reject-newer-than)",
                            (long long)metadata->start_ms, (long long)newest);
     }
+
     return HEARTH_OK;
 }
 
@@ -154,12 +179,13 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
                                                const struct hearth_task_metadata *metadata,
                                                struct hearth_err *err)
 {
+    /* Until the metadata are valid, data are refused. */
     intake->has_metadata = false;
     intake->metadata = (struct hearth_task_metadata){0};
-    HEARTH_TRY(check_id("taskId", metadata->task_id, err));
-    HEARTH_TRY(check_id("processId", metadata->process_id, err));
+    HEARTH_TRY(check_metadata_id("taskId", metadata->task_id, err));
+    HEARTH_TRY(check_metadata_id("processId", metadata->process_id, err));
 
-    /* Before the times are checked: a refusal is told to the task. */
+    /* Keep the metadata before the times are checked, because a refusal is logged with the task. */
     hearth_arena_reset(&intake->about);
     intake->metadata = *metadata;
     intake->metadata.task_id = hearth_arena_str(&intake->about, metadata->task_id);
@@ -167,8 +193,10 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
     if (intake->about.refused) {
         return HEARTH_FAIL_ARENA(err, &intake->about);
     }
-    HEARTH_TRY(check_times(&intake->limits, metadata, err));
+
+    HEARTH_TRY(check_metadata_times(&intake->limits, metadata, err));
     intake->has_metadata = true;
+
     return HEARTH_OK;
 }
 
@@ -181,21 +209,25 @@ void hearth_task_intake_refused(struct hearth_task_intake *intake, const struct 
         .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
         .message = hearth_task_refusal_text(why, &intake->about),
     };
+
+    /* Without a task, the refusal cannot be logged. */
     if (refusal.task_id.n == 0 || refusal.message.p == NULL) {
         return;
     }
+
     struct hearth_err err = {0};
     if (hearth_store_task_log_refusal(&(const struct hearth_scope){.store = intake->engine->store,
                                                                    .tenant = intake->tenant,
                                                                    .cancel = cancel},
                                       &refusal, &err) != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "could not log a refusal with its task", "error",
                    err.msg, NULL);
     }
 }
 
-static bool is_of(const struct group *group, const struct hearth_task_metadata *metadata,
-                  enum hearth_stack_kind kind)
+static bool belongs_to_flush(const struct flush_group *group,
+                             const struct hearth_task_metadata *metadata,
+                             enum hearth_stack_kind kind)
 {
     return group->kind == kind && group->metadata.at_ms == metadata->at_ms &&
            group->metadata.start_ms == metadata->start_ms &&
@@ -203,8 +235,9 @@ static bool is_of(const struct group *group, const struct hearth_task_metadata *
            hearth_str_eq(group->metadata.task_id, metadata->task_id);
 }
 
-static enum hearth_status make_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
-                                     struct group *ret, struct hearth_err *err)
+static enum hearth_status make_flush_group(struct hearth_task_intake *intake,
+                                           enum hearth_stack_kind kind, struct flush_group *ret,
+                                           struct hearth_err *err)
 {
     const struct hearth_limits *limits = &intake->limits;
     const struct hearth_task_limits cut = {
@@ -216,61 +249,77 @@ static enum hearth_status make_group(struct hearth_task_intake *intake, enum hea
                                 : 0,
     };
     struct hearth_arena *arena = &intake->arena;
-    *ret = (struct group){.kind = kind, .metadata = intake->metadata};
+
+    *ret = (struct flush_group){.kind = kind, .metadata = intake->metadata};
     ret->metadata.task_id = hearth_arena_str(arena, intake->metadata.task_id);
     ret->metadata.process_id = hearth_arena_str(arena, intake->metadata.process_id);
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     ret->builder = hearth_task_builder_new(kind, &cut, arena);
+
     return ret->builder != NULL ? HEARTH_OK
                                 : (enum hearth_status)HEARTH_FAIL(
                                       err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
 }
 
-/* The group of the latest metadata, made when it is new; intake->last. */
-static enum hearth_status find_group(struct hearth_task_intake *intake, enum hearth_stack_kind kind,
-                                     struct hearth_err *err)
+/* Find or make the group of the latest metadata, and set intake->last. */
+static enum hearth_status find_flush_group(struct hearth_task_intake *intake,
+                                           enum hearth_stack_kind kind, struct hearth_err *err)
 {
+    /* Most data belong to the group of the previous datum. */
+    assert(intake->n_groups < MAX_GROUPS);
+
     if (intake->last < intake->n_groups &&
-        is_of(&intake->groups[intake->last], &intake->metadata, kind)) {
+        belongs_to_flush(&intake->groups[intake->last], &intake->metadata, kind)) {
         return HEARTH_OK;
     }
+
     size_t i = 0;
-    while (i < intake->n_groups && !is_of(&intake->groups[i], &intake->metadata, kind)) {
+    while (i < intake->n_groups && !belongs_to_flush(&intake->groups[i], &intake->metadata, kind)) {
         i++;
     }
+
+    /* Make a new group; the first one starts the wait. */
     if (i == intake->n_groups) {
-        HEARTH_TRY(make_group(intake, kind, &intake->groups[i], err));
+        HEARTH_TRY(make_flush_group(intake, kind, &intake->groups[i], err));
         intake->n_groups++;
         intake->n_bytes += GROUP_BYTES;
         if (i == 0) {
             intake->first_mono_ns = hearth_clock_mono_ns();
         }
     }
+
     intake->last = i;
+
     return HEARTH_OK;
 }
 
-static bool is_due(const struct hearth_task_intake *intake)
+static bool is_write_due(const struct hearth_task_intake *intake)
 {
     int64_t max = intake->limits.max_task_chunk_bytes;
     return (max > 0 && intake->n_bytes >= (uint64_t)max) || intake->n_groups == MAX_GROUPS ||
            hearth_clock_mono_ns() - intake->first_mono_ns >= MAX_WAIT_NS;
 }
 
-/* Equal stacks are summed in the profile: their sum must fit before any of it is stored. */
-static enum hearth_status count_ns(const struct hearth_task_intake *intake,
-                                   const struct hearth_task_datum *datum, struct group *group,
-                                   struct hearth_err *err)
+/*
+ * Add the duration of a datum to the group. Equal stacks are summed in the profile, so the sum must
+ * fit 64 bits before anything is stored.
+ */
+static enum hearth_status add_duration(const struct hearth_task_intake *intake,
+                                       const struct hearth_task_datum *datum,
+                                       struct flush_group *group, struct hearth_err *err)
 {
     int64_t period_ns = intake->limits.agent_oncpu_period_ns, n_ns = datum->duration_ns;
     bool is_on = group->kind == HEARTH_STACKS_ON_CPU;
+
     if ((is_on && __builtin_mul_overflow(datum->count, period_ns > 0 ? period_ns : 1, &n_ns)) ||
         __builtin_add_overflow(group->n_ns, n_ns, &group->n_ns)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the stack traces of a flush last longer than 64 bits of nanoseconds");
     }
+
     return HEARTH_OK;
 }
 
@@ -283,20 +332,25 @@ enum hearth_status hearth_task_intake_add(struct hearth_task_intake *intake,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "stack traces came before the metadata of their task");
     }
-    HEARTH_TRY(find_group(intake, kind, err));
-    struct group *group = &intake->groups[intake->last];
+
+    /* Add the datum to its group. */
+    HEARTH_TRY(find_flush_group(intake, kind, err));
+    struct flush_group *group = &intake->groups[intake->last];
     struct hearth_task_builder *builder = group->builder;
     size_t before = hearth_task_builder_bytes(builder);
     HEARTH_TRY(hearth_task_builder_add(builder, datum, &intake->notes, err));
-    HEARTH_TRY(count_ns(intake, datum, group, err));
+    HEARTH_TRY(add_duration(intake, datum, group, err));
+
+    /* Write if enough was gathered. */
     intake->n_bytes += hearth_task_builder_bytes(builder) - before;
-    return is_due(intake) ? hearth_task_intake_write(intake, cancel, err) : HEARTH_OK;
+
+    return is_write_due(intake) ? hearth_task_intake_write(intake, cancel, err) : HEARTH_OK;
 }
 
 /* ---- writing ---- */
 
-/* Groups that have something as flushes; what counts of them is said once, here. */
-static enum hearth_status make_flushes(struct hearth_task_intake *intake,
+/* List the groups that have data as flushes. */
+static enum hearth_status list_flushes(struct hearth_task_intake *intake,
                                        struct hearth_arena *arena, struct hearth_task_flush **ret,
                                        size_t *ret_n, struct hearth_err *err)
 {
@@ -305,9 +359,12 @@ static enum hearth_status make_flushes(struct hearth_task_intake *intake,
     struct hearth_task_chunk *chunks = hearth_arena_array(arena, intake->n_groups, sizeof *chunks);
     struct hearth_entity_hash hash;
     size_t n = 0;
+
     if (flushes == NULL || chunks == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* A group is empty if all its data were dropped. */
     for (size_t i = 0; i < intake->n_groups; i++) {
         const struct hearth_task_metadata *m = &intake->groups[i].metadata;
         hearth_task_builder_chunk(intake->groups[i].builder, &chunks[n]);
@@ -317,6 +374,7 @@ static enum hearth_status make_flushes(struct hearth_task_intake *intake,
         if (!hearth_schedule_public_id(m->task_id, m->process_id, m->start_ms, &hash)) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a schedule");
         }
+
         flushes[n] = (struct hearth_task_flush){
             .task_id = m->task_id,
             .process_id = m->process_id,
@@ -327,67 +385,80 @@ static enum hearth_status make_flushes(struct hearth_task_intake *intake,
         };
         n++;
     }
+
     *ret = flushes;
     *ret_n = n;
+
     return arena->refused ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status put_flushes(struct hearth_task_intake *intake,
-                                      struct hearth_task_flush *flushes, size_t n,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                      struct hearth_err *err)
+static enum hearth_status store_flushes(struct hearth_task_intake *intake,
+                                        struct hearth_task_flush *flushes, size_t n,
+                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                        struct hearth_err *err)
 {
     struct hearth_store *store = intake->engine->store;
     enum hearth_status status = hearth_store_task_flushes_put(
         &(const struct hearth_scope){
             .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
         flushes, n, 0, false, err);
+
+    assert(n > 0);
+
+    /* A process that no agent reported belongs to the service unknown_service, made on demand. */
     if (status != HEARTH_NOT_FOUND) {
         return status;
     }
+
     int32_t unknown;
     HEARTH_TRY(hearth_store_service_id(
         &(const struct hearth_scope){.store = store, .tenant = intake->tenant, .cancel = cancel},
         HEARTH_STR(UNKNOWN_SERVICE), true, &unknown, err));
+
     return hearth_store_task_flushes_put(
         &(const struct hearth_scope){
             .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
         flushes, n, unknown, false, err);
 }
 
-static void say_unknown(const struct hearth_task_flush *flush)
+static void log_unknown_process(const struct hearth_task_flush *flush)
 {
     char process[96], task[96];
+
     (void)snprintf(process, sizeof process, "%.*s", HEARTH_STR_ARG(flush->process_id));
     (void)snprintf(task, sizeof task, "%.*s", HEARTH_STR_ARG(flush->task_id));
     HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "stack traces of a process that no agent reported",
                "process_id", process, "task_id", task, NULL);
 }
 
-static void add_label(struct hearth_push_series *series, const char *name, struct hearth_str value)
+static void add_series_label(struct hearth_push_series *series, const char *name,
+                             struct hearth_str value)
 {
     if (value.n > 0) {
         series->labels[series->n_labels++] = (struct hearth_label){hearth_str_c(name), value};
     }
 }
 
-static void make_labels(const struct hearth_task_flush *flush, struct hearth_push_series *series)
+static void make_series_labels(const struct hearth_task_flush *flush,
+                               struct hearth_push_series *series)
 {
     struct hearth_str service = flush->service.n > 0        ? flush->service
                                 : flush->task_service.n > 0 ? flush->task_service
                                                             : HEARTH_STR(UNKNOWN_SERVICE);
-    add_label(series, HEARTH_LABEL_NAME, hearth_task_profile_name(flush->chunk->kind));
-    add_label(series, HEARTH_LABEL_SERVICE, service);
-    add_label(series, "instance", flush->instance);
-    add_label(series, "process_name", flush->process);
+
+    add_series_label(series, HEARTH_LABEL_NAME, hearth_task_profile_name(flush->chunk->kind));
+    add_series_label(series, HEARTH_LABEL_SERVICE, service);
+    add_series_label(series, "instance", flush->instance);
+    add_series_label(series, "process_name", flush->process);
     if (flush->process.n == 0) {
-        add_label(series, "process_id", flush->process_id);
+        add_series_label(series, "process_id", flush->process_id);
     }
 }
 
-/* Of a chunk, whenever it is pushed. */
-static struct hearth_str push_id(const struct hearth_task_flush *flush,
-                                 const struct hearth_task_part *part, struct hearth_arena *arena)
+/* The push id of a chunk, the same whenever it is pushed. */
+static struct hearth_str make_chunk_push_id(const struct hearth_task_flush *flush,
+                                            const struct hearth_task_part *part,
+                                            struct hearth_arena *arena)
 {
     return hearth_str_c(
         hearth_arena_printf(arena, "stacks " HEARTH_STR_FMT " %lld %016llx%016llx",
@@ -395,11 +466,11 @@ static struct hearth_str push_id(const struct hearth_task_flush *flush,
                             (unsigned long long)part->hash.hi, (unsigned long long)part->hash.lo));
 }
 
-static enum hearth_status make_sample(const struct hearth_task_intake *intake,
-                                      const struct hearth_task_flush *flush,
-                                      const struct hearth_task_part *part,
-                                      struct hearth_arena *arena, struct hearth_push_sample *ret,
-                                      struct hearth_err *err)
+static enum hearth_status make_chunk_sample(const struct hearth_task_intake *intake,
+                                            const struct hearth_task_flush *flush,
+                                            const struct hearth_task_part *part,
+                                            struct hearth_arena *arena,
+                                            struct hearth_push_sample *ret, struct hearth_err *err)
 {
     int64_t from_ms = flush->previous_ms > 0 ? flush->previous_ms : flush->start_ms;
     int64_t lasted_ms = flush->at_ms > from_ms ? flush->at_ms - from_ms : 0;
@@ -410,28 +481,39 @@ static enum hearth_status make_sample(const struct hearth_task_intake *intake,
         .duration_ns = lasted_ms < INT64_MAX / HEARTH_NS_PER_MS ? lasted_ms * HEARTH_NS_PER_MS : 0,
     };
     struct hearth_profile *profile = hearth_arena_alloc(arena, sizeof *profile);
+
     if (profile == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Make the profile, and its push id from the hash of the chunk. */
     HEARTH_TRY(hearth_task_profile_make(&part->chunk, &about, arena, profile, err));
     *ret = (struct hearth_push_sample){
-        .id = push_id(flush, part, arena),
+        .id = make_chunk_push_id(flush, part, arena),
         .decoded = profile,
         .n_bytes = part->chunk.n_records * sizeof(struct hearth_task_record),
     };
+
     return ret->id.p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-/* All parts that are no profiles yet, as series of one sample each; in the order of flushes and parts. */
-static enum hearth_status make_series(const struct hearth_task_intake *intake,
-                                      const struct hearth_task_flush *flushes, size_t n,
-                                      struct hearth_arena *arena, struct hearth_push_series **ret,
-                                      size_t *ret_n, struct hearth_err *err)
+/*
+ * Make a series with one sample for each part that is not a profile yet, in the order of flushes
+ * and parts.
+ */
+static enum hearth_status make_chunk_series(const struct hearth_task_intake *intake,
+                                            const struct hearth_task_flush *flushes, size_t n,
+                                            struct hearth_arena *arena,
+                                            struct hearth_push_series **ret, size_t *ret_n,
+                                            struct hearth_err *err)
 {
     size_t n_parts = 0;
+
     for (size_t i = 0; i < n; i++) {
         n_parts += flushes[i].n_parts;
     }
+
+    /* Reserve all series at once. */
     struct hearth_push_series *series = hearth_arena_calloc(arena, n_parts, sizeof *series);
     struct hearth_push_sample *samples = hearth_arena_array(arena, n_parts, sizeof *samples);
     struct hearth_label *labels =
@@ -439,107 +521,131 @@ static enum hearth_status make_series(const struct hearth_task_intake *intake,
     if (series == NULL || samples == NULL || labels == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     *ret = series;
     *ret_n = n_parts;
+
+    /* Fill them one by one. */
     for (size_t i = 0; i < n; i++) {
         for (size_t p = 0; p < flushes[i].n_parts; p++) {
             series->labels = labels;
             series->samples = samples;
             series->n_samples = 1;
-            make_labels(&flushes[i], series);
-            HEARTH_TRY(make_sample(intake, &flushes[i], &flushes[i].parts[p], arena, samples, err));
+            make_series_labels(&flushes[i], series);
+            HEARTH_TRY(
+                make_chunk_sample(intake, &flushes[i], &flushes[i].parts[p], arena, samples, err));
             series++;
             samples++;
             labels += MAX_SERIES_LABELS;
         }
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status push_parts(struct hearth_task_intake *intake,
-                                     struct hearth_task_flush *flushes, size_t n,
-                                     struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                     struct hearth_err *err)
+static enum hearth_status push_chunk_parts(struct hearth_task_intake *intake,
+                                           struct hearth_task_flush *flushes, size_t n,
+                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
+                                           struct hearth_err *err)
 {
     struct hearth_push_series *series;
     size_t n_series;
-    HEARTH_TRY(make_series(intake, flushes, n, arena, &series, &n_series, err));
+
+    /* Push all parts as one request. */
+    HEARTH_TRY(make_chunk_series(intake, flushes, n, arena, &series, &n_series, err));
     if (n_series == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_push_receipt *receipts = hearth_arena_array(arena, n_series, sizeof *receipts);
     if (receipts == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(
         hearth_push_wait(intake->ingest, intake->tenant, series, n_series, cancel, receipts, err));
+
+    /* Note the profile of each part, and mark the parts as pushed. */
     for (size_t i = 0; i < n; i++) {
         for (size_t p = 0; p < flushes[i].n_parts; p++) {
             flushes[i].parts[p].profile = (receipts++)->profile;
         }
     }
+
     return hearth_store_task_parts_pushed(
         &(const struct hearth_scope){.store = intake->engine->store, .cancel = cancel}, flushes, n,
         err);
 }
 
-static void count(struct hearth_task_intake *intake, const struct hearth_task_flush *flushes,
-                  size_t n)
+static void count_records(struct hearth_task_intake *intake,
+                          const struct hearth_task_flush *flushes, size_t n)
 {
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     uint64_t n_repeated = intake->notes.n_repeated, n_records = 0;
+
+    /* Count truncated and dropped data. */
     discards[HEARTH_DISCARD_CUT_STACKS] = intake->notes.stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] = intake->notes.frames_cut;
     discards[HEARTH_DISCARD_CUT_STRINGS] = intake->notes.strings_cut;
     discards[HEARTH_DISCARD_ZERO_SAMPLES] = intake->notes.n_empty;
     hearth_discards_count(discards);
     intake->notes = (struct hearth_task_notes){0};
+
+    /* Count the stored records of each flush. */
     for (size_t i = 0; i < n; i++) {
         n_records += flushes[i].chunk->n_records - flushes[i].n_repeated;
         n_repeated += flushes[i].n_repeated;
         if (flushes[i].process.n == 0) {
-            say_unknown(&flushes[i]);
+            log_unknown_process(&flushes[i]);
         }
     }
+
     hearth_metric_add_label(HEARTH_M_TASK_STACKS, HEARTH_STR("stored"), (int64_t)n_records);
     hearth_metric_add_label(HEARTH_M_TASK_STACKS, HEARTH_STR("repeated"), (int64_t)n_repeated);
 }
 
-static enum hearth_status write_groups(struct hearth_task_intake *intake,
-                                       struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                       struct hearth_err *err)
+static enum hearth_status write_flush_groups(struct hearth_task_intake *intake,
+                                             struct hearth_cancel *cancel,
+                                             struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
     size_t n;
-    HEARTH_TRY(make_flushes(intake, arena, &flushes, &n, err));
+
+    /* The steps of the file's head: chunks, then profiles, then marks. */
+    HEARTH_TRY(list_flushes(intake, arena, &flushes, &n, err));
     if (n > 0) {
-        HEARTH_TRY(put_flushes(intake, flushes, n, cancel, arena, err));
-        HEARTH_TRY(push_parts(intake, flushes, n, cancel, arena, err));
+        HEARTH_TRY(store_flushes(intake, flushes, n, cancel, arena, err));
+        HEARTH_TRY(push_chunk_parts(intake, flushes, n, cancel, arena, err));
     }
-    count(intake, flushes, n);
+
+    count_records(intake, flushes, n);
+
     return HEARTH_OK;
 }
 
-/* ---- what was left ---- */
+/* ---- leftovers ---- */
 
-/* One by one: what cannot be a profile must not hold up the others. */
-static enum hearth_status push_left(struct hearth_task_intake *intake, int64_t from_ms,
-                                    int64_t to_ms, struct hearth_cancel *cancel,
-                                    struct hearth_arena *arena, struct hearth_err *err)
+/* Push the flushes one by one, so that one that fails does not hold up the others. */
+static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intake, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_cancel *cancel,
+                                                struct hearth_arena *arena, struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
     size_t n;
+
     HEARTH_TRY(
         hearth_store_task_flushes_left(&(const struct hearth_scope){.store = intake->engine->store,
                                                                     .tenant = intake->tenant,
                                                                     .cancel = cancel,
                                                                     .arena = arena},
                                        from_ms, to_ms, MAX_LEFT, &flushes, &n, err));
+
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {
-        enum hearth_status one = push_parts(intake, &flushes[i], 1, cancel, arena, err);
+        enum hearth_status one = push_chunk_parts(intake, &flushes[i], 1, cancel, arena, err);
         status = one == HEARTH_OK ? status : one;
     }
+
     return status;
 }
 
@@ -551,12 +657,15 @@ enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
                                                 struct hearth_err *err)
 {
     struct hearth_task_intake *intake;
+
     HEARTH_TRY(hearth_task_intake_new(ingest, engine, tenant, budget, &intake, err));
+
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
-    enum hearth_status status = push_left(intake, from_ms, to_ms, cancel, &arena, err);
+    enum hearth_status status = push_leftover_flushes(intake, from_ms, to_ms, cancel, &arena, err);
     hearth_arena_release(&arena);
     hearth_task_intake_free(intake);
+
     return status;
 }
 
@@ -566,10 +675,12 @@ enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
     if (intake->n_groups == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
-    enum hearth_status status = write_groups(intake, cancel, &arena, err);
+    enum hearth_status status = write_flush_groups(intake, cancel, &arena, err);
     hearth_arena_release(&arena);
-    forget(intake);
+    discard_groups(intake);
+
     return status;
 }
