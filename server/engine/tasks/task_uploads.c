@@ -1,4 +1,7 @@
-/* task_uploads.c -- files of agents: taken, kept, and their traced requests (contract: hearth/engine/task_uploads.h). */
+/*
+ * task_uploads.c -- files of agents: intake, storage, and their traced requests (contract:
+ * hearth/engine/task_uploads.h).
+ */
 #include "hearth/engine/task_uploads.h"
 
 #include "hearth/base/clock.h"
@@ -16,21 +19,26 @@
 #include "tasks/task_uploads_internal.h"
 #include "tasks/tasks_internal.h"
 
-#define UNKNOWN_SERVICE   "unknown_service"
-#define MAX_SEGMENT_BYTES 512 /* as of segments (traces.c): no other one can be asked for */
+#include <assert.h>
 
-/* How agents call the label that names a traced request, the first that is there counts. */
+#define UNKNOWN_SERVICE "unknown_service"
+/* The limit of segment ids in traces.c: longer ones cannot be queried. */
+#define MAX_SEGMENT_BYTES 512
+
+/* Names of the label that names a traced request; the first one present counts. */
 static const char *const g_segment_keys[] = {"segment_id", "trace_segment_id", "segmentId",
                                              "traceSegmentId", "traceSegmentID"};
-/* What else they say of such a sample: nothing that would tell series apart. */
+/* Other labels of such samples; they would not tell series apart. */
 static const char *const g_request_keys[] = {"spanID", "spanId", "span_id", "minDurationThreshold"};
 
 /* ---- reading ---- */
 
-static enum hearth_status inflate(const struct hearth_call *call, struct hearth_str bytes,
-                                  int64_t max_bytes, struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status inflate_upload(const struct hearth_call *call, struct hearth_str bytes,
+                                         int64_t max_bytes, struct hearth_str *ret,
+                                         struct hearth_err *err)
 {
     struct hearth_buf plain;
+
     hearth_buf_init(&plain, 0);
     plain.budget = call->arena->budget;
     struct hearth_inflater *inflater = hearth_inflater_new();
@@ -41,18 +49,23 @@ static enum hearth_status inflate(const struct hearth_call *call, struct hearth_
         status = hearth_inflate(inflater, hearth_compression_detect(bytes), bytes,
                                 max_bytes > 0 ? (size_t)max_bytes : SIZE_MAX, &plain, err);
     }
+
+    /* Turn the size limit into an error that names its option. */
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                              "the profile inflates to more than %lld bytes (max-profile-bytes)",
                              (long long)max_bytes);
     }
+
     if (status == HEARTH_OK) {
         *ret = hearth_arena_str(call->arena, hearth_buf_view(&plain));
         status =
             ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
     }
+
     hearth_inflater_free(inflater);
     hearth_buf_release(&plain);
+
     return status;
 }
 
@@ -62,28 +75,36 @@ enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct h
 {
     struct hearth_limits limits;
     struct hearth_str bytes;
+
+    /* Decompress the file. */
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
-    HEARTH_TRY(inflate(call, content, limits.max_profile_bytes, &bytes, err));
+    HEARTH_TRY(inflate_upload(call, content, limits.max_profile_bytes, &bytes, err));
+
+    /* Decode it within the limits of pushed profiles. */
     const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(&limits);
     *notes = (struct hearth_pprof_notes){0};
     enum hearth_status status = hearth_pprof_decode(bytes, &of_pprof, call->arena, ret, notes, err);
+
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }
 
 /* ---- traced requests ---- */
 
-static bool is_key(struct hearth_str key, const char *const *keys, size_t n)
+static bool is_key_of_list(struct hearth_str key, const char *const *keys, size_t n)
 {
+    assert(keys != NULL);
+
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq_c(key, keys[i])) {
             return true;
         }
     }
+
     return false;
 }
 
-/* The traced request of a sample; empty: none. */
-static struct hearth_str segment_of(const struct hearth_profile *p, uint32_t sample)
+/* The traced request of a sample; empty if it has none. */
+static struct hearth_str find_sample_segment(const struct hearth_profile *p, uint32_t sample)
 {
     for (size_t k = 0; k < HEARTH_ARRAY_LEN(g_segment_keys); k++) {
         for (uint32_t l = p->label_first[sample]; l < p->label_first[sample + 1]; l++) {
@@ -93,15 +114,19 @@ static struct hearth_str segment_of(const struct hearth_profile *p, uint32_t sam
             }
         }
     }
+
     return HEARTH_STR("");
 }
 
-/* The traced requests of a profile, with how many samples each has. */
-static enum hearth_status find_segments(const struct hearth_profile *p, struct hearth_arena *arena,
-                                        struct hearth_go_segment **ret, size_t *ret_n,
-                                        struct hearth_err *err)
+/* List the traced requests of a profile, with their numbers of samples. */
+static enum hearth_status find_upload_segments(const struct hearth_profile *p,
+                                               struct hearth_arena *arena,
+                                               struct hearth_go_segment **ret, size_t *ret_n,
+                                               struct hearth_err *err)
 {
     struct hearth_idmap ids;
+
+    /* At most one request per sample. */
     hearth_idmap_init(&ids);
     enum hearth_status status = HEARTH_OK;
     size_t n = 0;
@@ -109,11 +134,14 @@ static enum hearth_status find_segments(const struct hearth_profile *p, struct h
     if (*ret == NULL) {
         status = HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Count the samples of each request. */
     for (uint32_t s = 0; s < p->n_samples && status == HEARTH_OK; s++) {
-        struct hearth_str segment = segment_of(p, s);
+        struct hearth_str segment = find_sample_segment(p, s);
         if (segment.n == 0 || segment.n > MAX_SEGMENT_BYTES) {
             continue;
         }
+
         bool inserted;
         uint32_t id = hearth_idmap_intern(
             &ids, hearth_hash128(segment.p, segment.n, hearth_hash_process_seed()), (uint32_t)n,
@@ -122,13 +150,16 @@ static enum hearth_status find_segments(const struct hearth_profile *p, struct h
             status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for traced requests");
             break;
         }
+
         if (inserted) {
             (*ret)[n++] = (struct hearth_go_segment){.segment_id = segment};
         }
         (*ret)[id].n_samples++;
     }
+
     hearth_idmap_release(&ids);
     *ret_n = n;
+
     return status;
 }
 
@@ -138,43 +169,56 @@ enum hearth_status hearth_upload_segments(const struct hearth_call *call, struct
 {
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
+
     HEARTH_TRY(hearth_upload_decode(call, content, &profile, &notes, err));
-    return find_segments(&profile, call->arena, ret, ret_n, err);
+    return find_upload_segments(&profile, call->arena, ret, ret_n, err);
 }
 
-/* Without the labels of traced requests: each would be a series. The trace's id stays, beside the samples. */
+/*
+ * Remove the labels of traced requests, each of which would make a series. The trace id stays, as
+ * an attribute of the samples.
+ */
 static void strip_requests(struct hearth_profile *p)
 {
     uint32_t n = 0;
+
     for (uint32_t s = 0, at = 0; s < p->n_samples; s++) {
-        bool is_traced = segment_of(p, s).n > 0;
+        bool is_traced = find_sample_segment(p, s).n > 0;
+
         uint32_t end = p->label_first[s + 1], first = n;
         for (; at < end; at++) {
             struct hearth_str key = p->strings[p->sample_labels[at].key];
-            bool drop =
-                is_traced && (is_key(key, g_segment_keys, HEARTH_ARRAY_LEN(g_segment_keys)) ||
-                              is_key(key, g_request_keys, HEARTH_ARRAY_LEN(g_request_keys)));
+            bool drop = is_traced &&
+                        (is_key_of_list(key, g_segment_keys, HEARTH_ARRAY_LEN(g_segment_keys)) ||
+                         is_key_of_list(key, g_request_keys, HEARTH_ARRAY_LEN(g_request_keys)));
             if (!drop) {
                 p->sample_labels[n++] = p->sample_labels[at];
             }
         }
-        p->label_first[s] = first; /* the next one still has its old end */
+        p->label_first[s] = first; /* the next sample's entry still holds this sample's old end */
     }
+
+    /* The last entry is the end of all labels. */
     if (p->n_samples > 0) {
         p->label_first[p->n_samples] = n;
     }
+
     p->n_sample_labels = n;
 }
 
-/* ---- taking ---- */
+/* ---- intake ---- */
 
-/* The instance that was told of a task, where it was only one; else empty. */
-static enum hearth_status only_told(const struct hearth_call *call, struct hearth_str task_id,
-                                    struct hearth_str *ret, struct hearth_err *err)
+/*
+ * The instance that a task was delivered to, if it was delivered to exactly one; otherwise empty.
+ */
+static enum hearth_status find_only_instance(const struct hearth_call *call,
+                                             struct hearth_str task_id, struct hearth_str *ret,
+                                             struct hearth_err *err)
 {
     struct hearth_task_log *log;
     struct hearth_str instance = HEARTH_STR("");
     size_t n, n_told = 0;
+
     HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED) {
@@ -182,11 +226,13 @@ static enum hearth_status only_told(const struct hearth_call *call, struct heart
             n_told++;
         }
     }
+
     *ret = n_told == 1 ? instance : HEARTH_STR("");
+
     return HEARTH_OK;
 }
 
-/* Whose a file is, where the agent did not say: as the task has it. */
+/* Complete service and instance from the task, if the agent did not send them. */
 static enum hearth_status complete_owner(const struct hearth_call *call,
                                          struct hearth_task_upload *upload, struct hearth_err *err)
 {
@@ -197,20 +243,27 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
         if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
             return status;
         }
+
         upload->service = status == HEARTH_OK ? task.service : HEARTH_STR(UNKNOWN_SERVICE);
     }
+
     if (upload->instance.n == 0) {
-        HEARTH_TRY(only_told(call, upload->task_id, &upload->instance, err));
+        HEARTH_TRY(find_only_instance(call, upload->task_id, &upload->instance, err));
     }
+
     return hearth_store_service_id(HEARTH_CALL_SCOPE(call), upload->service, true,
                                    &upload->service_id, err);
 }
 
-static enum hearth_status push_upload(const struct hearth_call *call, struct hearth_ingest *ingest,
-                                      const struct hearth_task_upload *upload,
-                                      struct hearth_profile *profile, struct hearth_err *err)
+static enum hearth_status push_upload_profile(const struct hearth_call *call,
+                                              struct hearth_ingest *ingest,
+                                              const struct hearth_task_upload *upload,
+                                              struct hearth_profile *profile,
+                                              struct hearth_err *err)
 {
     struct hearth_upload_values values;
+
+    /* Keep the values of the task's event, without those of an earlier file. */
     HEARTH_TRY(hearth_upload_values(call, upload->upload_id, profile, &values, err));
     hearth_upload_keep_types(profile, values.event);
     struct hearth_label labels[3] = {
@@ -218,11 +271,15 @@ static enum hearth_status push_upload(const struct hearth_call *call, struct hea
         {HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service},
         {HEARTH_STR("instance"), upload->instance},
     };
+
+    /* The push id is the upload's, so that a repeated push stores nothing. */
     char *id = hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
                                    HEARTH_STR_ARG(upload->upload_id));
     if (id == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Push the profile, then mark the upload. */
     strip_requests(profile);
     struct hearth_push_sample sample = {
         .id = hearth_str_c(id), .decoded = profile, .n_bytes = upload->content.n};
@@ -232,7 +289,9 @@ static enum hearth_status push_upload(const struct hearth_call *call, struct hea
         .samples = &sample,
         .n_samples = 1,
     };
+
     HEARTH_TRY(hearth_push_wait(ingest, call->tenant, &series, 1, call->cancel, NULL, err));
+
     return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
 }
 
@@ -243,39 +302,46 @@ enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
     struct hearth_task_upload upload;
     struct hearth_profile profile;
     struct hearth_pprof_notes notes;
+
     HEARTH_TRY(hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, &upload, err));
     if (upload.is_pushed) {
         return HEARTH_OK;
     }
     HEARTH_TRY(hearth_upload_decode(call, upload.content, &profile, &notes, err));
-    return push_upload(call, ingest, &upload, &profile, err);
+
+    return push_upload_profile(call, ingest, &upload, &profile, err);
 }
 
-/* Read it, so that what is kept can be shown, and its profile taken. */
-static enum hearth_status check_pprof(const struct hearth_call *call,
-                                      const struct hearth_limits *limits,
-                                      const struct hearth_task_upload *upload,
-                                      struct hearth_profile *profile, struct hearth_err *err)
+/* Decode a pprof and check its time, so that only files that can be shown and pushed are stored. */
+static enum hearth_status check_pprof_upload(const struct hearth_call *call,
+                                             const struct hearth_limits *limits,
+                                             const struct hearth_task_upload *upload,
+                                             struct hearth_profile *profile, struct hearth_err *err)
 {
     const struct hearth_identity identity = {.service_name = upload->service};
     struct hearth_pprof_notes notes;
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
     int64_t ts_ns;
+
+    /* Decode the file; its time must be within the ingestion window. */
     HEARTH_TRY(hearth_upload_decode(call, upload->content, profile, &notes, err));
     int64_t now_ns = hearth_clock_wall_ns();
     if (hearth_identity_time(limits, &identity, profile->time_ns, now_ns,
                              hearth_store_clock_ahead_ns(call->engine->store), &ts_ns,
                              err) != HEARTH_OK) {
-        char clock[96]; /* files of tasks were made just now */
+        char clock[96]; /* a file of a task was made just now, so a clock is wrong */
         hearth_task_clock_text((double)profile->time_ns - (double)now_ns, clock);
         hearth_err_prefix(err, "%s", clock);
         return HEARTH_INVALID_ARGUMENT;
     }
+
+    /* Count what was truncated. */
     discards[HEARTH_DISCARD_CUT_STACKS] = notes.stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] = notes.frames_cut;
     discards[HEARTH_DISCARD_CUT_STRINGS] = notes.strings_cut;
     discards[HEARTH_DISCARD_REPAIRED_STRINGS] = notes.strings_repaired;
     hearth_discards_count(discards);
+
     return HEARTH_OK;
 }
 
@@ -283,16 +349,22 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     struct hearth_limits limits;
+
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+
+    /* Check the size. */
     if (spec->content.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the upload is empty");
     }
+
     if (limits.max_task_upload_bytes > 0 &&
         spec->content.n > (uint64_t)limits.max_task_upload_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the upload has %zu bytes; max-task-upload-bytes allows %lld",
                            spec->content.n, (long long)limits.max_task_upload_bytes);
     }
+
+    /* Check the content. */
     bool is_pprof = strcmp(spec->format, HEARTH_UPLOAD_PPROF) == 0;
     struct hearth_task_upload upload = {
         .task_id = spec->task_id,
@@ -306,19 +378,23 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
     struct hearth_profile profile;
     struct hearth_go_segment *segments = NULL;
     size_t n_segments = 0;
+
     if (is_pprof) {
-        HEARTH_TRY(check_pprof(call, &limits, &upload, &profile, err));
-        HEARTH_TRY(find_segments(&profile, call->arena, &segments, &n_segments, err));
+        HEARTH_TRY(check_pprof_upload(call, &limits, &upload, &profile, err));
+        HEARTH_TRY(find_upload_segments(&profile, call->arena, &segments, &n_segments, err));
     } else {
         HEARTH_TRY(hearth_jfr_check(spec->content, err));
     }
+
+    /* Store the file, then push its profile. */
     HEARTH_TRY(complete_owner(call, &upload, err));
     HEARTH_TRY(
         hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments, n_segments, err));
-    return upload.is_pushed ? HEARTH_OK : push_upload(call, ingest, &upload, &profile, err);
+
+    return upload.is_pushed ? HEARTH_OK : push_upload_profile(call, ingest, &upload, &profile, err);
 }
 
-static void count_outcome(const char *outcome)
+static void count_upload_outcome(const char *outcome)
 {
     hearth_metric_add_label(HEARTH_M_TASK_UPLOADS, hearth_str_c(outcome), 1);
 }
@@ -327,15 +403,16 @@ enum hearth_status hearth_task_upload(const struct hearth_call *call, struct hea
                                       const struct hearth_upload_spec *spec, struct hearth_err *err)
 {
     enum hearth_status status = take_upload(call, ingest, spec, err);
-    if (status != HEARTH_INVALID_ARGUMENT) { /* that is counted where its task is told of it */
-        count_outcome(status == HEARTH_OK ? "stored" : "refused");
+
+    if (status != HEARTH_INVALID_ARGUMENT) { /* counted by hearth_task_upload_refused */
+        count_upload_outcome(status == HEARTH_OK ? "stored" : "refused");
     }
     return status;
 }
 
-static enum hearth_status add_log(const struct hearth_call *call, struct hearth_str task_id,
-                                  struct hearth_str instance, enum hearth_upload_event event,
-                                  struct hearth_str message, struct hearth_err *err)
+static enum hearth_status add_upload_log(const struct hearth_call *call, struct hearth_str task_id,
+                                         struct hearth_str instance, enum hearth_upload_event event,
+                                         struct hearth_str message, struct hearth_err *err)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     const struct hearth_task_log entry = {
@@ -346,6 +423,7 @@ static enum hearth_status add_log(const struct hearth_call *call, struct hearth_
         .last_at_ms = now_ms,
         .message = message,
     };
+
     return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }
 
@@ -355,27 +433,32 @@ enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct
                                           struct hearth_err *err)
 {
     if (event != HEARTH_UPLOAD_FINISHED) {
-        count_outcome("failed");
+        count_upload_outcome("failed");
     }
-    return add_log(call, task_id, instance, event, message, err);
+    return add_upload_log(call, task_id, instance, event, message, err);
 }
 
-static enum hearth_status check_told(const struct hearth_call *call, struct hearth_str task_id,
-                                     struct hearth_str service, struct hearth_str instance,
-                                     struct hearth_err *err)
+static enum hearth_status check_delivered(const struct hearth_call *call, struct hearth_str task_id,
+                                          struct hearth_str service, struct hearth_str instance,
+                                          struct hearth_err *err)
 {
     struct hearth_task task;
     struct hearth_task_log *log;
     size_t n;
+
+    /* The task must exist and have been delivered. */
     HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
     HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
+
+    /* Look for a delivery to the instance. */
     for (size_t i = 0; i < n && is_of_service && task.origin != HEARTH_TASK_IMPORTED; i++) {
         if (log[i].event == HEARTH_TASK_NOTIFIED &&
             (instance.n == 0 || hearth_str_eq(instance, log[i].instance))) {
             return HEARTH_OK;
         }
     }
+
     return instance.n == 0
                ? HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                              "task \"" HEARTH_STR_FMT
@@ -393,9 +476,10 @@ enum hearth_status hearth_task_upload_expected(const struct hearth_call *call,
                                                struct hearth_str task_id, struct hearth_str service,
                                                struct hearth_str instance, struct hearth_err *err)
 {
-    enum hearth_status status = check_told(call, task_id, service, instance, err);
+    enum hearth_status status = check_delivered(call, task_id, service, instance, err);
+
     if (status != HEARTH_OK) {
-        count_outcome("refused");
+        count_upload_outcome("refused");
     }
     return status;
 }
@@ -403,21 +487,24 @@ enum hearth_status hearth_task_upload_expected(const struct hearth_call *call,
 void hearth_task_upload_refused(const struct hearth_call *call, struct hearth_str task_id,
                                 struct hearth_str instance, const struct hearth_err *why)
 {
-    count_outcome("refused");
+    assert(why != NULL);
+
+    count_upload_outcome("refused");
     struct hearth_err err = {0};
     struct hearth_str message = hearth_task_refusal_text(why, call->arena);
     enum hearth_status status =
-        instance.n > 0 ? HEARTH_OK : only_told(call, task_id, &instance, &err);
+        instance.n > 0 ? HEARTH_OK : find_only_instance(call, task_id, &instance, &err);
     if (status == HEARTH_OK && message.p != NULL) {
-        status = add_log(call, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
+        status = add_upload_log(call, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
     }
+
     if (status != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "a refusal is not in the log of its task", "error",
+        HEARTH_LOG(HEARTH_LOG_WARN, "tasks", "could not log a refusal with its task", "error",
                    err.msg, NULL);
     }
 }
 
-/* ---- asking ---- */
+/* ---- reading ---- */
 
 enum hearth_status hearth_task_uploads(const struct hearth_call *call, struct hearth_str task_id,
                                        struct hearth_task_upload **ret, size_t *ret_n,

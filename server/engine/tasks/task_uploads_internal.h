@@ -1,4 +1,7 @@
-/* task_uploads_internal.h -- what the files of uploads share (private to the engine). Threads: pure. */
+/*
+ * task_uploads_internal.h -- declarations shared by the files about uploads (private to the
+ * engine). Threads: pure.
+ */
 #ifndef HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
 #define HEARTH_ENGINE_TASK_UPLOADS_INTERNAL_H
 
@@ -7,32 +10,38 @@
 #include "hearth/format/pprof.h"
 #include "hearth/store/task_results.h"
 
-/* A pprof within the limits of the tenant, in the call's arena. INVALID_ARGUMENT, NO_MEMORY. */
+/*
+ * Decode a pprof within the limits of the tenant, in the call's arena. INVALID_ARGUMENT, NO_MEMORY.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct hearth_str content,
                                         struct hearth_profile *ret,
                                         struct hearth_pprof_notes *notes, struct hearth_err *err);
 
-/* The traced requests that have samples in a pprof. As _decode. */
+/* List the traced requests that have samples in a pprof. Errors as of _decode. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_segments(const struct hearth_call *call, struct hearth_str content,
                                           struct hearth_go_segment **ret, size_t *ret_n,
                                           struct hearth_err *err);
 
-/* ---- upload_events.c: `event` is that of the pprof task, empty if it is not known ---- */
+/* ---- upload_events.c: `event` is the event of the pprof task; empty: unknown ---- */
 
-/* Go counts the sample type of files of the event from the start of the process. */
+/* Whether, in files of the event, Go counts the sample type from the start of the process. */
 bool hearth_upload_is_cumulative(struct hearth_str event, struct hearth_str type);
-/* __name__ of the ordinary profile. */
+/* The __name__ of the ordinary profile. */
 struct hearth_str hearth_upload_name(const struct hearth_profile *profile, struct hearth_str event);
-/* Of heap only what is in use stays, of allocs only what was allocated: each file has both. */
+/*
+ * Keep only the types of the event, because each file has both kinds: memory in use for heap,
+ * allocations for allocs.
+ */
 void hearth_upload_keep_types(struct hearth_profile *profile, struct hearth_str event);
 
 /* ---- upload_values.c ---- */
 
 /*
- * Take off the cumulative values of `profile` those that an earlier one of the event has. *ret_contains: false, and
- * nothing is taken off, when it does not have at least as much of each sample: another process.
+ * Subtract from the cumulative values of `profile` those of `before`, an earlier file of the event.
+ * *ret_contains false, and nothing subtracted: some sample of `before` has a larger value, so it is
+ * from another process.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_subtract(struct hearth_profile *profile,
@@ -43,16 +52,16 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *profile,
 struct hearth_upload_values {
     struct hearth_str event;
     int64_t
-        before_ms; /* cumulative values are what came since the file received then; 0: since the process started */
+        before_ms; /* time of the file that was subtracted; 0: values count from the start of the process */
 };
 
-/* The same with the file that came before the stored upload, of which `profile` was decoded. */
+/* Likewise, with the previous file of the stored upload that `profile` was decoded from. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_values(const struct hearth_call *call, struct hearth_str upload_id,
                                         struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err);
 
-/* Make a stored pprof a profile, unless it is one. As _decode; NOT_FOUND. */
+/* Push a stored pprof as a profile, unless that was done. Errors as of _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
                                            struct hearth_ingest *ingest,
