@@ -1,31 +1,37 @@
 /*
- * upload_values.c -- what a task's pprof adds to the file before it (contract: task_uploads_internal.h).
+ * upload_values.c -- the difference of a task's pprof to the previous file (contract:
+ * task_uploads_internal.h).
  *
- * Go counts allocations and contentions from the start of the process, so two of its profiles contain each other. What
- * the earlier one has is taken off the later one, sample by sample: their sum is then what the process counted. A
- * sample is known again by its stack trace and labels. Where an earlier profile has more of any sample, it is of
- * another process, and nothing is taken off.
+ * Go counts allocations and contentions from the start of the process, so a later profile contains
+ * an earlier one. The earlier values are subtracted from the later ones, sample by sample; the sum
+ * of both is then what the process counted. Samples are matched by stack trace and labels. If an
+ * earlier profile has a larger value in any sample, it is from another process, and nothing is
+ * subtracted.
  */
 #include "select/query_internal.h"
 #include "tasks/task_uploads_internal.h"
 
+#include <assert.h>
+
 #define MAX_COLUMNS 8
 
-/* The cumulative columns of a profile, and those of the profile before. */
-struct columns {
+/* The cumulative columns of a profile, and the same columns of the previous profile. */
+struct cumulative_columns {
     uint32_t of[MAX_COLUMNS], before[MAX_COLUMNS];
     size_t n;
 };
 
-/* False: the profile before does not have them all. */
-static bool find_columns(const struct hearth_profile *p, const struct hearth_profile *before,
-                         struct hearth_str event, struct columns *ret)
+/* Find the columns in both profiles; false: there are none, or the previous profile lacks one. */
+static bool find_cumulative_columns(const struct hearth_profile *p,
+                                    const struct hearth_profile *before, struct hearth_str event,
+                                    struct cumulative_columns *ret)
 {
     ret->n = 0;
     for (uint32_t t = 0; t < p->n_types; t++) {
         if (!hearth_upload_is_cumulative(event, p->strings[p->types[t].type])) {
             continue;
         }
+
         uint32_t b = 0;
         while (b < before->n_types && (!hearth_str_eq(before->strings[before->types[b].type],
                                                       p->strings[p->types[t].type]) ||
@@ -36,89 +42,110 @@ static bool find_columns(const struct hearth_profile *p, const struct hearth_pro
         if (b == before->n_types || ret->n == MAX_COLUMNS) {
             return false;
         }
+
         ret->of[ret->n] = t;
         ret->before[ret->n++] = b;
     }
+
     return ret->n > 0;
 }
 
-static void append_text(struct hearth_buf *out, struct hearth_str text)
+static void append_key_text(struct hearth_buf *out, struct hearth_str text)
 {
     hearth_buf_append(out, &text.n, sizeof text.n);
     hearth_buf_str(out, text);
 }
 
-static void append_location(const struct hearth_profile *p, uint32_t loc, struct hearth_buf *out)
+static void append_location_key(const struct hearth_profile *p, uint32_t loc,
+                                struct hearth_buf *out)
 {
     const struct hearth_location *location = &p->locations[loc];
+
     hearth_buf_append(out, &location->address, sizeof location->address);
     for (uint32_t i = 0; i < location->n_lines; i++) {
         const struct hearth_line *line = &p->lines[location->first_line + i];
-        append_text(out, p->strings[p->functions[line->function].name]);
+        append_key_text(out, p->strings[p->functions[line->function].name]);
         hearth_buf_append(out, &line->line, sizeof line->line);
     }
 }
 
-static void append_labels(const struct hearth_profile *p, uint32_t sample, struct hearth_buf *out)
+static void append_label_keys(const struct hearth_profile *p, uint32_t sample,
+                              struct hearth_buf *out)
 {
     for (uint32_t l = p->label_first[sample]; l < p->label_first[sample + 1]; l++) {
         const struct hearth_sample_label *label = &p->sample_labels[l];
-        append_text(out, p->strings[label->key]);
-        append_text(out, p->strings[label->str]);
+        append_key_text(out, p->strings[label->key]);
+        append_key_text(out, p->strings[label->str]);
         hearth_buf_append(out, &label->num, sizeof label->num);
     }
 }
 
-static struct hearth_hash128 take_hash(struct hearth_buf *text)
+static struct hearth_hash128 finish_key(struct hearth_buf *text)
 {
     struct hearth_hash128 hash =
         hearth_hash128(text->n > 0 ? text->p : "", text->n, hearth_hash_process_seed());
-    if (!hearth_buf_failed(text)) { /* a failure is asked for once, at the end */
+
+    if (!hearth_buf_failed(text)) { /* a failure is checked once, at the end */
         hearth_buf_reset(text);
     }
+
     return hash;
 }
 
-/* By what samples are known again: (*ret_keys)[s] of sample s. */
-static enum hearth_status make_keys(const struct hearth_profile *p, struct hearth_arena *arena,
-                                    struct hearth_hash128 **ret_keys, struct hearth_err *err)
+/* Make the keys by which samples are matched: (*ret_keys)[s] for sample s. */
+static enum hearth_status make_sample_keys(const struct hearth_profile *p,
+                                           struct hearth_arena *arena,
+                                           struct hearth_hash128 **ret_keys, struct hearth_err *err)
 {
     struct hearth_hash128 *keys = hearth_arena_array(arena, p->n_samples, sizeof *keys);
     struct hearth_hash128 *locations =
         hearth_arena_array(arena, (size_t)p->n_locations + 1, sizeof *locations);
+
     if (keys == NULL || locations == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    for (uint32_t l = 0; l < p->n_locations; l++) {
-        append_location(p, l, &text);
-        locations[l] = take_hash(&text);
-    }
-    locations[p->n_locations] = take_hash(&text); /* of a location that is missing */
 
+    /* Hash each location once. */
+    for (uint32_t l = 0; l < p->n_locations; l++) {
+        append_location_key(p, l, &text);
+        locations[l] = finish_key(&text);
+    }
+
+    locations[p->n_locations] = finish_key(&text); /* key of a missing location */
+
+    /* A sample's key has its locations and labels. */
     for (uint32_t s = 0; s < p->n_samples; s++) {
         for (uint32_t i = p->stack_first[s]; i < p->stack_first[s + 1]; i++) {
             uint32_t loc = p->stack_locs[i];
             hearth_buf_append(&text, &locations[loc == HEARTH_NO_INDEX ? p->n_locations : loc],
                               sizeof *locations);
         }
-        append_labels(p, s, &text);
-        keys[s] = take_hash(&text);
+        append_label_keys(p, s, &text);
+        keys[s] = finish_key(&text);
     }
+
     enum hearth_status status =
         hearth_buf_failed(&text) ? (enum hearth_status)HEARTH_FAIL(
                                        err, HEARTH_NO_MEMORY, "no memory to compare two profiles")
                                  : HEARTH_OK;
     hearth_buf_release(&text);
     *ret_keys = keys;
+
     return status;
 }
 
-/* sums[id * n_columns + c] += the values of the samples with an id. False: one is negative, or a sum exceeds 64 bits. */
-static bool add_values(const struct hearth_profile *p, const uint32_t *columns, size_t n_columns,
-                       const uint32_t *ids, int64_t *sums)
+/*
+ * Add the values of the samples to sums[id * n_columns + c]. False: a value is negative, or a sum
+ * exceeds 64 bits.
+ */
+static bool sum_columns(const struct hearth_profile *p, const uint32_t *columns, size_t n_columns,
+                        const uint32_t *ids, int64_t *sums)
 {
+    assert(n_columns <= MAX_COLUMNS);
+
     for (uint32_t s = 0; s < p->n_samples; s++) {
         for (size_t c = 0; c < n_columns && ids[s] != HEARTH_IDMAP_NONE; c++) {
             int64_t value = p->values[(size_t)s * p->n_types + columns[c]];
@@ -128,12 +155,13 @@ static bool add_values(const struct hearth_profile *p, const uint32_t *columns, 
             }
         }
     }
+
     return true;
 }
 
-/* `left` is taken off the samples with its ids. */
-static void take_off(struct hearth_profile *p, const struct columns *columns, const uint32_t *ids,
-                     int64_t *left)
+/* Subtract the sums in `left` from the samples with the same ids. */
+static void subtract_sums(struct hearth_profile *p, const struct cumulative_columns *columns,
+                          const uint32_t *ids, int64_t *left)
 {
     for (uint32_t s = 0; s < p->n_samples; s++) {
         for (size_t c = 0; c < columns->n && ids[s] != HEARTH_IDMAP_NONE; c++) {
@@ -146,21 +174,28 @@ static void take_off(struct hearth_profile *p, const struct columns *columns, co
     }
 }
 
-/* (*ret_before)[s]: a number for each key of `before`; (*ret_of)[s]: that of the same key in p, or NONE. */
-static enum hearth_status number_samples(const struct hearth_profile *p,
-                                         const struct hearth_profile *before,
-                                         struct hearth_arena *arena, uint32_t **ret_of,
-                                         uint32_t **ret_before, size_t *ret_n_ids,
-                                         struct hearth_err *err)
+/*
+ * Number the keys of `before`: (*ret_before)[s] is the number of its sample s, (*ret_of)[s] the
+ * number of the same key in p, or NONE.
+ */
+static enum hearth_status match_samples(const struct hearth_profile *p,
+                                        const struct hearth_profile *before,
+                                        struct hearth_arena *arena, uint32_t **ret_of,
+                                        uint32_t **ret_before, size_t *ret_n_ids,
+                                        struct hearth_err *err)
 {
     struct hearth_hash128 *keys, *keys_before;
-    HEARTH_TRY(make_keys(p, arena, &keys, err));
-    HEARTH_TRY(make_keys(before, arena, &keys_before, err));
+
+    /* Make the keys of both profiles. */
+    HEARTH_TRY(make_sample_keys(p, arena, &keys, err));
+    HEARTH_TRY(make_sample_keys(before, arena, &keys_before, err));
     uint32_t *of = hearth_arena_array(arena, p->n_samples, sizeof *of);
     uint32_t *ids = hearth_arena_array(arena, before->n_samples, sizeof *ids);
     if (of == NULL || ids == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Number the keys of the earlier one. */
     struct hearth_idmap map;
     hearth_idmap_init(&map);
     uint32_t n = 0;
@@ -173,13 +208,17 @@ static enum hearth_status number_samples(const struct hearth_profile *p,
             status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compare two profiles");
         }
     }
+
+    /* Find them in the later one. */
     for (uint32_t s = 0; s < p->n_samples && status == HEARTH_OK; s++) {
         of[s] = hearth_idmap_find(&map, keys[s]);
     }
+
     hearth_idmap_release(&map);
     *ret_of = of;
     *ret_before = ids;
     *ret_n_ids = n;
+
     return status;
 }
 
@@ -188,37 +227,45 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
                                           struct hearth_str event, struct hearth_arena *arena,
                                           bool *ret_contains, struct hearth_err *err)
 {
-    struct columns columns;
+    struct cumulative_columns columns;
     uint32_t *ids, *ids_before;
     size_t n_ids;
+
+    /* Match the samples. */
     *ret_contains = false;
-    if (!find_columns(p, before, event, &columns)) {
+    if (!find_cumulative_columns(p, before, event, &columns)) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(number_samples(p, before, arena, &ids, &ids_before, &n_ids, err));
 
-    /* The same process has at least as much of each sample. */
+    HEARTH_TRY(match_samples(p, before, arena, &ids, &ids_before, &n_ids, err));
+
+    /* A later profile of the same process has at least the earlier value of each sample. */
     int64_t *sums = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *sums);
     int64_t *left = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *left);
     if (sums == NULL || left == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    bool contains = add_values(p, columns.of, columns.n, ids, sums) &&
-                    add_values(before, columns.before, columns.n, ids_before, left);
+
+    bool contains = sum_columns(p, columns.of, columns.n, ids, sums) &&
+                    sum_columns(before, columns.before, columns.n, ids_before, left);
     for (size_t i = 0; i < n_ids * columns.n && contains; i++) {
         contains = sums[i] >= left[i];
     }
+
     if (contains) {
-        take_off(p, &columns, ids, left);
+        subtract_sums(p, &columns, ids, left);
     }
+
     *ret_contains = contains;
+
     return HEARTH_OK;
 }
 
-/* It has values to take something off. */
-static bool counts_from_start(const struct hearth_profile *p, struct hearth_str event)
+/* Whether the profile has a cumulative type. */
+static bool has_cumulative_types(const struct hearth_profile *p, struct hearth_str event)
 {
     uint32_t t = 0;
+
     while (t < p->n_types && !hearth_upload_is_cumulative(event, p->strings[p->types[t].type])) {
         t++;
     }
@@ -234,19 +281,25 @@ enum hearth_status hearth_upload_values(const struct hearth_call *call, struct h
     struct hearth_profile before;
     struct hearth_pprof_notes notes;
     bool contains = false;
+
+    /* Find the previous file of the process. */
     HEARTH_TRY(hearth_store_task_upload_origin(HEARTH_CALL_SCOPE(call), upload_id, &origin, err));
     *ret = (struct hearth_upload_values){.event = origin.event};
-    if (origin.before_id.n == 0 || !counts_from_start(profile, origin.event)) {
+    if (origin.before_id.n == 0 || !has_cumulative_types(profile, origin.event)) {
         return HEARTH_OK;
     }
+
+    /* Subtract it. */
     enum hearth_status status =
         hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), origin.before_id, &file, err);
-    if (status == HEARTH_NOT_FOUND) { /* it was deleted meanwhile */
+    if (status == HEARTH_NOT_FOUND) { /* deleted in the meantime */
         return HEARTH_OK;
     }
+
     HEARTH_TRY(status);
     HEARTH_TRY(hearth_upload_decode(call, file.content, &before, &notes, err));
     HEARTH_TRY(hearth_upload_subtract(profile, &before, origin.event, call->arena, &contains, err));
     ret->before_ms = contains ? origin.before_ms : 0;
+
     return HEARTH_OK;
 }
