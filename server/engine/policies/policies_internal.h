@@ -1,4 +1,7 @@
-/* policies_internal.h -- what the files about policies share (private to the engine). Threads: safe. */
+/*
+ * policies_internal.h -- declarations shared by the files about policies (private to the engine).
+ * Threads: safe.
+ */
 #ifndef HEARTH_ENGINE_POLICIES_INTERNAL_H
 #define HEARTH_ENGINE_POLICIES_INTERNAL_H
 
@@ -7,12 +10,12 @@
 
 #include "select/query_internal.h"
 
-/* What policies started within the window. service empty: of all. */
+/* Count the tasks that policies started within the window. service empty: all services. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_triggers(const struct hearth_call *call, struct hearth_str service,
                                           bool by_process, struct hearth_trigger_count **ret,
                                           size_t *ret_n, struct hearth_err *err);
-/* The query's range, the last hour where it does not say; INVALID_ARGUMENT. */
+/* The query's range; an open end means now, an open start an hour before. INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t *ret_start_ms,
                                        int64_t *ret_end_ms, struct hearth_err *err);
