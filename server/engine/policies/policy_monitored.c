@@ -1,10 +1,15 @@
-/* policy_monitored.c -- who is watched, and what it came to (contract: hearth/engine/policies.h). */
+/*
+ * policy_monitored.c -- the monitored processes and their triggers (contract:
+ * hearth/engine/policies.h).
+ */
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
 #include "policies/policies_internal.h"
 
-struct answer {
+#include <assert.h>
+
+struct monitored_facts {
     const struct hearth_call *call;
     enum hearth_policy_kind kind;
     int64_t now_ms;
@@ -14,22 +19,25 @@ struct answer {
     size_t n_processes, n_instances, n_counts;
 };
 
-static enum hearth_status ask(struct answer *answer, struct hearth_str service,
-                              struct hearth_err *err)
+static enum hearth_status read_monitored_facts(struct monitored_facts *answer,
+                                               struct hearth_str service, struct hearth_err *err)
 {
     const struct hearth_call *call = answer->call;
     struct hearth_process_filter filter = {.service = service,
                                            .seen_after_ms =
                                                answer->now_ms - HEARTH_POLICY_WINDOW_MS,
                                            .without_virtual = true};
+
     HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &answer->processes,
                                       &answer->n_processes, err));
     HEARTH_TRY(hearth_store_instances(HEARTH_CALL_SCOPE(call), service, 0, &answer->instances,
                                       &answer->n_instances, err));
+
     return hearth_policy_triggers(call, service, true, &answer->counts, &answer->n_counts, err);
 }
 
-static void find_properties(const struct answer *answer, struct hearth_monitored_instance *instance)
+static void find_instance_properties(const struct monitored_facts *answer,
+                                     struct hearth_monitored_instance *instance)
 {
     for (size_t i = 0; i < answer->n_instances; i++) {
         if (hearth_str_eq(answer->instances[i].name, instance->name)) {
@@ -39,9 +47,14 @@ static void find_properties(const struct answer *answer, struct hearth_monitored
     }
 }
 
-static void count(const struct answer *answer, struct hearth_monitored_instance *instance)
+static void count_instance_triggers(const struct monitored_facts *answer,
+                                    struct hearth_monitored_instance *instance)
 {
+    assert(instance->processes != NULL);
+
     int64_t instance_last_ms = 0;
+
+    /* Add up the triggers of the instance and its processes. */
     for (size_t i = 0; i < answer->n_counts; i++) {
         const struct hearth_trigger_count *counted = &answer->counts[i];
         if (counted->kind != (int32_t)answer->kind ||
@@ -59,10 +72,12 @@ static void count(const struct answer *answer, struct hearth_monitored_instance 
             }
         }
     }
+
+    /* Compute until when each process is silent. */
     instance->last_triggered_ms = instance_last_ms;
     for (size_t k = 0; k < instance->n_processes; k++) {
         struct hearth_monitored_process *process = &instance->processes[k];
-        /* Network profiling is of the whole instance, and so is the silence after it. */
+        /* Network profiling covers the whole instance, and so does the silence after it. */
         int64_t last_ms =
             answer->kind == HEARTH_POLICY_NETWORK ? instance_last_ms : process->last_triggered_ms;
         int64_t until_ms = last_ms + HEARTH_POLICY_SILENCE_MS;
@@ -79,13 +94,16 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
     }
+
     if (kind <= 0 || kind >= HEARTH_POLICY_KIND_END) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "kind: a policy starts ON_CPU, OFF_CPU or NETWORK");
     }
-    struct answer answer = {
+
+    /* Read processes, instances and counts. */
+    struct monitored_facts answer = {
         .call = call, .kind = kind, .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
-    HEARTH_TRY(ask(&answer, service, err));
+    HEARTH_TRY(read_monitored_facts(&answer, service, err));
     size_t n = answer.n_processes, n_instances = 0;
     struct hearth_monitored_instance *instances =
         hearth_arena_array(call->arena, n, sizeof instances[0]);
@@ -93,6 +111,8 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
     if (instances == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Group the processes by instance; they are sorted by it. */
     for (size_t i = 0; i < n; i++) {
         all[i].process = answer.processes[i];
         if (i == 0 ||
@@ -102,11 +122,15 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
         }
         instances[n_instances - 1].n_processes++;
     }
+
+    /* Complete each instance. */
     for (size_t i = 0; i < n_instances; i++) {
-        find_properties(&answer, &instances[i]);
-        count(&answer, &instances[i]);
+        find_instance_properties(&answer, &instances[i]);
+        count_instance_triggers(&answer, &instances[i]);
     }
+
     *ret = instances;
     *ret_n = n_instances;
+
     return HEARTH_OK;
 }
