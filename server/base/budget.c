@@ -109,12 +109,11 @@ void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes)
 
 void hearth_budget_settle(struct hearth_budget *part)
 {
-    assert(part->is_part);
-
     size_t used = atomic_load_explicit(&part->used_bytes, memory_order_relaxed);
 
     /* used_bytes minus the bytes charged already: at most the free bytes. */
     size_t not_owed = used - count_owed_bytes(part, used);
+    assert(part->is_part || used == 0);
 
     part->free_bytes = 0;
     if (part->parent != NULL) {
@@ -124,8 +123,6 @@ void hearth_budget_settle(struct hearth_budget *part)
 
 void hearth_budget_close(struct hearth_budget *part)
 {
-    assert(part->is_part);
-
     hearth_budget_give(part, atomic_load_explicit(&part->used_bytes, memory_order_relaxed));
 }
 

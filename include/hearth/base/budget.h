@@ -6,6 +6,8 @@
  * first `free_bytes` from its parent, too: so small queries are answered while large ones hold the
  * rest.
  *
+ * A zeroed struct is a part that holds nothing: settle and close have no effect on it.
+ *
  * Ownership: a budget outlives all memory taken from it; a part is closed before its parent ends.
  * Threads:   a budget without a parent is safe; a part is used by one thread at a time.
  */
