@@ -26,7 +26,7 @@ enum hearth_status cli_resolve_range(struct cli *cli)
         from = to - since;
     }
     if (from > to) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--from lies after --to");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--from is after --to");
     }
     cli->from_ms = from / HEARTH_NS_PER_MS;
     cli->to_ms = to / HEARTH_NS_PER_MS + (to % HEARTH_NS_PER_MS > 0);
@@ -168,7 +168,7 @@ enum cli_exit cli_check_output(const struct cli *cli)
 {
     return cli->output == CLI_TABLE || cli->output == CLI_JSON
                ? CLI_OK
-               : cli_usage("this command prints table or json");
+               : cli_usage("this command supports -o table and -o json only");
 }
 
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,

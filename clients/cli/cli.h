@@ -1,7 +1,7 @@
 /*
  * cli.h -- what the commands of `hearth` share: options, the connection, output.
  *
- * main.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
+ * hearth.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
  * --help; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests; ask.c makes the calls that several
  * commands need; sizing.c is the arithmetic of `admin sizing`.
  */
@@ -112,7 +112,7 @@ cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_ti
     cli_admin_retention, cli_admin_limits, cli_admin_sizing, cli_agents_services,
     cli_agents_instances, cli_agents_processes;
 
-/* ---- main.c ---- */
+/* ---- hearth.c ---- */
 
 struct cli_command {
     const char *name, *sub; /* sub: NULL, or the second word */
@@ -149,7 +149,7 @@ void cli_print_task_help(void);
 void cli_print_policy_help(void);
 void cli_print_trace_help(void);
 void cli_print_spans_help(void);
-/* The options of agent_options.def whose help begins with the command's name, or with none. */
+/* The options of agent_options.def that the command takes. */
 void cli_print_agent_options(const char *command);
 /* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
 void cli_print_admin_help(const char *sub);

@@ -180,13 +180,13 @@ enum cli_exit cli_admin_doctor(struct cli *cli)
 enum cli_exit cli_admin_rebuild(struct cli *cli)
 {
     if (cli->output != CLI_TABLE) {
-        return cli_usage("admin rebuild has no other output than its line");
+        return cli_usage("admin rebuild supports no -o");
     }
     if (cli->all == (cli->n_args > 0)) {
-        return cli_usage("admin rebuild needs the name of a service, or --all");
+        return cli_usage("admin rebuild requires a service name or --all");
     }
     if (cli->since == NULL && cli->from == NULL) {
-        return cli_usage("admin rebuild needs the time to begin at: --since 2d, or --from T");
+        return cli_usage("admin rebuild requires a start time: --since 2d or --from T");
     }
     enum hearth_status status = cli_resolve_range(cli);
     Hearth__V1__RebuildRequest request;
@@ -246,7 +246,7 @@ static enum hearth_status read_setting(struct cli *cli, bool is_reset,
     }
     if (request->name[0] == '\0') {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "\"%.60s\" is not kept by itself: raw, 10m, 1h and 1d are", name);
+                           "unknown tier \"%.60s\"; tiers are raw, 10m, 1h, 1d", name);
     }
     if (is_reset) {
         request->value_case = HEARTH__V1__SET_RETENTION_REQUEST__VALUE_RESET;
@@ -258,7 +258,8 @@ static enum hearth_status read_setting(struct cli *cli, bool is_reset,
     if (strcmp(value, "forever") != 0 && strcmp(value, "0") != 0) {
         HEARTH_TRY(hearth_duration_parse(hearth_str_c(value), &ns, &cli->err));
         if (ns < HEARTH_NS_PER_MS) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "\"%.60s\" is too short", value);
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "retention \"%.60s\" is too short", value);
         }
     }
     request->value_case = HEARTH__V1__SET_RETENTION_REQUEST__VALUE_DURATION_MS;

@@ -32,7 +32,7 @@ static enum hearth_status named_service(struct cli *cli, char **ret)
     const char *service = cli->n_args > 0 ? cli->args[0] : cli->agent.service;
     if (service == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "of which service? hearth agents services has their names");
+                           "service name required; `hearth agents services` lists them");
     }
     *ret = cli_field(cli, service);
     return *ret == NULL ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
@@ -130,9 +130,10 @@ static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer,
     }
     if (table->n_rows == 0) {
         bool is_range = cli->since != NULL || cli->from != NULL || cli->to != NULL;
-        cli_say("hearth", cli->all   ? "none was ever reported"
-                          : is_range ? "none was seen in this range; --all: of long ago"
-                                     : "none was seen in the last 10 minutes; --all: of long ago");
+        cli_say("hearth", cli->all ? "none was ever reported"
+                          : is_range
+                              ? "none was seen in this range; --all lists older ones"
+                              : "none was seen in the last 10 minutes; --all lists older ones");
     }
     enum cli_exit code = cli_print_answer(cli, answer, &out);
     return code == CLI_OK && table->n_rows == 0 ? CLI_NO_DATA : code;

@@ -40,7 +40,7 @@ struct row {
 
 static enum hearth_status broken(struct cli *cli)
 {
-    return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a broken diff");
+    return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a malformed diff");
 }
 
 static enum hearth_status read_level(struct cli *cli, struct diff *d, size_t l)
@@ -280,7 +280,7 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
         *ret_to = cli->base_to == NULL && !other ? *ret_from + length : *ret_to;
     }
     if (*ret_from > *ret_to) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--base-from lies after --base-to");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--base-from is after --base-to");
     }
     char a[32], b[32];
     hearth_clock_format(*ret_from * HEARTH_NS_PER_MS, a);

@@ -43,7 +43,7 @@ static enum hearth_status prepare(struct cli *cli, Hearth__V1__EraseRequest *req
 static bool is_confirmed(int64_t n_series)
 {
     char line[64];
-    (void)fprintf(stderr, "There is no way back. Type the number of series to delete them: ");
+    (void)fprintf(stderr, "This cannot be undone. Type the number of series to delete them: ");
     (void)fflush(stderr);
     if (fgets(line, sizeof line, stdin) == NULL) {
         return false;
@@ -94,13 +94,13 @@ static enum cli_exit erase(struct cli *cli, Hearth__V1__EraseRequest *request,
 enum cli_exit cli_admin_erase(struct cli *cli)
 {
     if (cli->n_args == 0) {
-        return cli_usage("admin erase needs a selector; '{}' is everything");
+        return cli_usage("admin erase requires a selector; '{}' selects everything");
     }
     if (!cli->all && cli->since == NULL && cli->from == NULL) {
-        return cli_usage("admin erase needs a range: --since 1h, --from T --to T, or --all");
+        return cli_usage("admin erase requires a range: --since 1h, --from T --to T, or --all");
     }
     if (cli->all && (cli->since != NULL || cli->from != NULL || cli->to != NULL)) {
-        return cli_usage("--all is all times: without --since, --from and --to");
+        return cli_usage("--all cannot be combined with --since, --from or --to");
     }
     Hearth__V1__EraseRequest request;
     hearth__v1__erase_request__init(&request);

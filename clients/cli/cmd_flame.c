@@ -43,7 +43,7 @@ static enum hearth_status read_levels(struct cli *cli, struct picture *p)
             const int64_t *v = level->values + 4 * i;
             if (v[3] < 0 || (uint64_t)v[3] >= graph->n_names) {
                 return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL,
-                                   "the server sent a broken flame graph");
+                                   "the server sent a malformed flame graph");
             }
             p->levels[l][i] = (struct cell){end + v[0], v[1], v[2], graph->names[v[3]]};
             end += v[0] + v[1];
@@ -188,7 +188,8 @@ enum cli_exit cli_flame(struct cli *cli)
     const char *type = NULL;
     Querier__V1__FlameGraph *graph = NULL;
     if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
-        return cli_usage("flame prints table or json; query profile has pprof and collapsed");
+        return cli_usage(
+            "flame supports -o table and -o json; query profile supports pprof and collapsed");
     }
     enum hearth_status status = ask(cli, &type, &graph);
     if (status != HEARTH_OK) {

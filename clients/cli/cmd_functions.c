@@ -90,11 +90,12 @@ enum cli_exit cli_top(struct cli *cli)
     int kind = number_of(cli->by_kind, g_kinds, HEARTH_ARRAY_LEN(g_kinds));
     int sort = number_of(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
     if (kind < 0) {
-        return cli_usage("--by-kind is function, line, file, directory, class, package, module or "
-                         "thread");
+        return cli_usage(
+            "--by-kind must be function, line, file, directory, class, package, module or "
+            "thread");
     }
     if (sort < 0) {
-        return cli_usage("--sort is self, total or name");
+        return cli_usage("--sort must be self, total or name");
     }
     kind = kind == 0 ? 1 : kind;
     enum hearth_status status = cli_no_go_stacks(cli, "top");
@@ -137,7 +138,7 @@ static enum hearth_status depths(struct cli *cli, Hearth__V1__SandwichNode *cons
     for (size_t i = 0; i < n; i++) {
         int32_t parent = nodes[i]->parent;
         if (parent >= (int64_t)i) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a broken tree");
+            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a malformed tree");
         }
         depth[i] = parent < 0 ? 0 : depth[parent] + 1;
     }
@@ -182,7 +183,7 @@ enum cli_exit cli_sandwich(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__SandwichResponse *answer = NULL;
     if (cli->n_args == 0) {
-        return cli_usage("sandwich needs the name of a function");
+        return cli_usage("sandwich requires a function name");
     }
     hearth__v1__sandwich_request__init(&request);
     enum hearth_status status = cli_selection(cli, 1, &selection);
@@ -243,7 +244,7 @@ enum cli_exit cli_lines(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__LinesResponse *answer = NULL;
     if (cli->n_args == 0) {
-        return cli_usage("lines needs the name of a function");
+        return cli_usage("lines requires a function name");
     }
     hearth__v1__lines_request__init(&request);
     enum hearth_status status = cli_selection(cli, 1, &selection);

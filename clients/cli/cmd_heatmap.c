@@ -66,7 +66,7 @@ static enum hearth_status ask(struct cli *cli, Querier__V1__SelectHeatmapRequest
     HEARTH_TRY(cli_no_filters(cli, "heatmap"));
     if (strcmp(what, "profile") != 0 && strcmp(what, "span") != 0) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "--by-kind of a heatmap is profile or span");
+                           "--by-kind of heatmap must be profile or span");
     }
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));

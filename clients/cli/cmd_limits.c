@@ -78,7 +78,7 @@ static enum hearth_status set_gauges(struct cli *cli, const char *value)
         request.gauge_aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
     } else if (strcmp(value, "default") != 0) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           GAUGES " is sum, mean or default, not \"%.60s\"", value);
+                           GAUGES " must be sum, mean or default, not \"%.60s\"", value);
     }
     return cli_call(cli, ADMIN "SetTenantSettings", &request,
                     &hearth__v1__tenant_settings__descriptor, &answer);
@@ -95,8 +95,8 @@ static enum hearth_status change(struct cli *cli, size_t first, Hearth__V1__Limi
         struct hearth_str word = hearth_str_c(cli->args[i]);
         size_t eq = hearth_str_find(word, '=', 0);
         if (eq == word.n || request.n_changes == CLI_MAX_LABELS) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                               "\"%.60s\" is not NAME=VALUE, or one too many", cli->args[i]);
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "\"%.60s\" is not NAME=VALUE",
+                               cli->args[i]);
         }
         const char *value = cli->args[i] + eq + 1;
         if (hearth_str_eq_c(hearth_str_n(word.p, eq), GAUGES)) {

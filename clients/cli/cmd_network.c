@@ -16,18 +16,19 @@ static const struct {
     cli_command_fn *run;
     size_t min_args, max_args;
 } g_commands[] = {
-    {"topology", "", "who talks to whom; --dot: for Graphviz", topology, 0, 0},
+    {"topology", "", "processes and their connections; --dot: for Graphviz", topology, 0, 0},
     {"series", "", "metrics by minute; --metric, --call", series, 0, 0},
     {"requests", "", "sampled requests, the slowest first; --trace-id, --reason, --call", requests,
      0, 0},
-    {"request", "ID", "one of them, with what was captured of it", request, 1, 1},
-    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set them", addresses,
+    {"request", "ID", "a sampled request with its captured data", request, 1, 1},
+    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set names", addresses,
      0, CLI_MAX_ARGS - 1},
 };
 
 void cli_print_network_help(void)
 {
-    (void)printf("hearth network -- what network tasks saw of one instance\n\n");
+    (void)printf(
+        "hearth network -- topology and metrics that network tasks measured in one instance\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
         (void)printf("  hearth network %-9s %-19s %s\n", g_commands[i].word,
                      g_commands[i].arguments, g_commands[i].help);
@@ -73,7 +74,7 @@ static enum hearth_status need_instance(struct cli *cli)
 {
     if (cli->agent.service == NULL || cli->agent.instance == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "of which instance? Say --service and --instance");
+                           "instance required: --service and --instance");
     }
     return cli_resolve_range(cli);
 }
@@ -96,8 +97,9 @@ static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, str
                             bool any)
 {
     if (!any) {
-        cli_say("hearth", "nothing was seen in the range; hearth task list --kind network has the "
-                          "tasks, and why");
+        cli_say("hearth",
+                "no data in this range; `hearth task list --kind network` shows the tasks and "
+                "their reasons");
     }
     enum cli_exit code = cli_print_answer(cli, answer, out);
     return code == CLI_OK && !any ? CLI_NO_DATA : code;

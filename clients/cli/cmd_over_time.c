@@ -149,7 +149,7 @@ enum cli_exit cli_label_stats(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__LabelStatsResponse *answer = NULL;
     if (cli->n_args == 0) {
-        return cli_usage("label-stats needs a label name");
+        return cli_usage("label-stats requires a label name");
     }
     hearth__v1__label_stats_request__init(&request);
     enum hearth_status status = cli_no_filters(cli, "label-stats");

@@ -16,25 +16,27 @@ static const struct {
     size_t n_args;
 } g_commands[] = {
     {"list", "", "services that have a policy, and how often it triggered", list, 0},
-    {"get", "SERVICE", "what starts profiling there", get, 1},
+    {"get", "SERVICE", "the policy of a service", get, 1},
     {"set", "SERVICE",
-     "replace it: -f FILE; --observe: only watch, without -f CPU, threads and load", set, 1},
-    {"apply", "SERVICE", "-f FILE: show what changes, and set it unless somebody else just did",
-     apply, 1},
+     "replace the policy: -f FILE; --observe: report metrics only (without -f: CPU, threads and "
+     "load)",
+     set, 1},
+    {"apply", "SERVICE",
+     "-f FILE: show the changes and set them, unless the policy was just changed", apply, 1},
     {"diff", "SERVICE", "-f FILE: show what apply would change", diff, 1},
-    {"dry-run", "SERVICE", "-f FILE: what it would have started in the range", cli_policy_dry_run,
-     1},
-    {"monitored", "SERVICE", "processes that are watched; --kind, --watch: what starts from now on",
+    {"dry-run", "SERVICE", "-f FILE: show what the policy would have started in the range",
+     cli_policy_dry_run, 1},
+    {"monitored", "SERVICE", "monitored processes; --kind; --watch: print tasks as they start",
      cli_policy_monitored, 1},
-    {"series", "SERVICE", "the metrics: --instance, --process, --monitor, --step",
+    {"series", "SERVICE", "metrics that agents report; --instance, --process, --monitor, --step",
      cli_policy_series, 1},
-    {"history", "SERVICE", "its versions, the latest first", history, 1},
-    {"delete", "SERVICE", "nothing starts by itself any more", delete_one, 1},
+    {"history", "SERVICE", "versions of the policy, the latest first", history, 1},
+    {"delete", "SERVICE", "delete the policy: nothing starts by itself any more", delete_one, 1},
 };
 
 void cli_print_policy_help(void)
 {
-    (void)printf("hearth policy -- when agents start profiling by themselves\n\n");
+    (void)printf("hearth policy -- rules by which agents start profiling by themselves\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
         (void)printf("  hearth policy %-9s %-8s %s\n", g_commands[i].word, g_commands[i].arguments,
                      g_commands[i].help);
@@ -150,7 +152,7 @@ enum hearth_status cli_policy_from_file(struct cli *cli, const char *service,
 {
     if (cli->agent.file == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "-f FILE is missing: the policy (-: standard input)");
+                           "-f FILE is required: the policy (-: standard input)");
     }
     struct hearth_buf text;
     struct hearth_policy_target *targets = NULL;

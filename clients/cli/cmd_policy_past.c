@@ -162,7 +162,7 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
     request.service = cli_field(cli, cli->args[0]);
     request.kind = HEARTH__V1__TASK_KIND__TASK_KIND_ON_CPU;
     if (cli->agent.kind != NULL && !cli_task_kind_of(cli->agent.kind, &request.kind)) {
-        return cli_usage("policy monitored --kind oncpu, offcpu or network");
+        return cli_usage("--kind of policy monitored must be oncpu, offcpu or network");
     }
     if (cli->agent.watch != NULL) {
         return watch(cli);
@@ -231,10 +231,11 @@ static enum hearth_status fill_series(struct cli *cli, Hearth__V1__MonitorSeries
     enum hearth_monitor monitor = 0;
     if (cli->agent.monitor != NULL &&
         !hearth_monitor_find(hearth_str_c(cli->agent.monitor), &monitor)) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "no monitor \"%s\": PROCESS_CPU, PROCESS_THREAD_COUNT, SYSTEM_LOAD,"
-                           " HTTP_ERROR_RATE, HTTP_AVG_RESPONSE_TIME",
-                           cli->agent.monitor);
+        return HEARTH_FAIL(
+            &cli->err, HEARTH_INVALID_ARGUMENT,
+            "unknown monitor \"%s\"; monitors are PROCESS_CPU, PROCESS_THREAD_COUNT, SYSTEM_LOAD,"
+            " HTTP_ERROR_RATE, HTTP_AVG_RESPONSE_TIME",
+            cli->agent.monitor);
     }
     request->monitor = (Hearth__V1__MonitorKind)monitor;
     return HEARTH_OK;

@@ -152,7 +152,7 @@ static enum cli_exit set_rule(struct cli *cli)
     settings__v1__stacktrace_filter__init(&filter);
     settings__v1__stacktrace_filter_function_name__init(&function);
     if (cli->functions.n > 1) {
-        return cli_usage("a rule counts one --function, or whole profiles");
+        return cli_usage("a rule supports at most one --function");
     }
     if (cli->functions.n == 1) {
         function.function_name = cli_field(cli, cli->functions.v[0]);
@@ -185,5 +185,5 @@ enum cli_exit cli_rules(struct cli *cli)
     if (strcmp(what, "set") == 0 && cli->n_args == 3) {
         return set_rule(cli);
     }
-    return cli_usage("rules list | get ID | set METRIC SELECTOR | delete ID");
+    return cli_usage("rules requires list, get ID, set METRIC SELECTOR or delete ID");
 }

@@ -220,7 +220,7 @@ enum cli_exit cli_spans_top(struct cli *cli)
         }
     }
     if (!known) {
-        return cli_usage("--by of spans top is span, trace, root, endpoint or name");
+        return cli_usage("--by of spans top must be span, trace, root, endpoint or name");
     }
     if (cli_check_output(cli) != CLI_OK) {
         return CLI_USAGE;
@@ -369,14 +369,14 @@ void cli_print_spans_help(void)
 {
     (void)fputs(
         "hearth spans -- the spans that samples carry\n\n"
-        "  hearth spans top [SELECTOR]    what carries the most: --by span, trace, root, endpoint, "
-        "name [span]\n"
-        "  hearth spans list [SELECTOR]   spans, the largest first\n"
-        "  hearth spans count [SELECTOR]  how many there are, over time: --step 1m, --by LABEL "
+        "  hearth spans top [SELECTOR]    largest totals: --by span, trace, root, endpoint, name "
+        "[span]\n"
+        "  hearth spans list [SELECTOR]   spans that have profiles, the largest first\n"
+        "  hearth spans count [SELECTOR]  number of spans over time: --step 1m, --by LABEL "
         "[service_name]\n\n"
-        "  --function NAME      only what goes through this function (repeat: one of them); "
-        "--without,\n"
-        "                       --call-site, --span-id, --trace-id, --profile-id: hearth --help\n"
+        "  --function NAME      only samples that contain this function (repeat: one of them);\n"
+        "                       --without, --call-site, --span-id, --trace-id, --profile-id: "
+        "hearth --help\n"
         "  --limit N, --offset N    rows [30]\n"
         "  --type, --since, --from, --to, -o json: hearth --help\n\n"
         "    hearth spans top '{service_name=\"shop\"}' --function json.Marshal --since 30m\n"

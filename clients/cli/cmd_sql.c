@@ -168,7 +168,7 @@ static enum hearth_status put_stacks(struct export *export, const struct hearth_
         int64_t value = tree->nodes[node].self;
         if (value < 0) {
             status = HEARTH_FAIL(&cli->err, HEARTH_ABORTED,
-                                 "profiles came while they were read: run it again");
+                                 "profiles arrived during the export; run it again");
         } else if (value > 0) {
             hearth_buf_printf(&text, "%s\t%" PRId64 "\t", when, value);
             copy_stack(tree, node, path, &text);
@@ -323,7 +323,8 @@ static enum hearth_status cut_range(struct export *export)
                                      &step_ns, &cli->err));
     export->step_ms = step_ns / HEARTH_NS_PER_MS;
     if (export->step_ms < 1) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--step is below a millisecond");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--step must be at least a millisecond");
     }
     int64_t now_ms = cli->now_ns / HEARTH_NS_PER_MS;
     int64_t to_ms = cli->to_ms > now_ms ? now_ms : cli->to_ms;
@@ -331,13 +332,13 @@ static enum hearth_status cut_range(struct export *export)
     export->to_ms = to_ms / export->step_ms * export->step_ms;
     if (export->from_ms < 1 || export->from_ms >= export->to_ms) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "no whole step of %s lies in the range; take a longer one, or a shorter "
+                           "the range has no whole step of %s; use a longer range or a shorter "
                            "--step",
                            cli->step == NULL ? DEFAULT_STEP : cli->step);
     }
     if ((export->to_ms - export->from_ms) / export->step_ms > MAX_STEPS) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "the range has more than %d steps; take a longer --step", MAX_STEPS);
+                           "the range has more than %d steps; use a longer --step", MAX_STEPS);
     }
     char from[32], to[32];
     hearth_clock_format(export->from_ms * HEARTH_NS_PER_MS, from);
@@ -349,7 +350,7 @@ static enum hearth_status cut_range(struct export *export)
 enum cli_exit cli_sql(struct cli *cli)
 {
     if (cli->materialize == NULL) {
-        return cli_usage("sql needs --materialize SELECTOR");
+        return cli_usage("sql requires --materialize SELECTOR");
     }
     struct export export = {.cli = cli};
     cli->args[0] = cli->materialize;

@@ -10,35 +10,35 @@
 static cli_command_fn prepare, list, get, print_log, cancel, keep;
 
 static const struct cli_task_command g_commands[] = {
-    {"prepare", "SERVICE", "labels to select by, and how many processes would be profiled", prepare,
-     1, 1},
+    {"prepare", "SERVICE", "labels to select processes by, and how many a task would profile",
+     prepare, 1, 1},
     {"create", "KIND", "oncpu, offcpu, network, trace, async or pprof; --watch", cli_task_create, 1,
      1},
-    {"list", "[SERVICE]", "tasks, the latest first; --log: with their logs", list, 0, 1},
-    {"get", "ID", "a task, why it is as it is, and each of its targets; --watch", get, 1, 1},
-    {"log", "ID", "who was told, finished, failed, and when", print_log, 1, 1},
-    {"cancel", "ID", "tell no more agents", cancel, 1, 1},
-    {"segments", "ID", "requests that a trace task has snapshots of, with their spans",
+    {"list", "[SERVICE]", "tasks, the latest first; --log: include their logs", list, 0, 1},
+    {"get", "ID", "state of a task with its reason, and each target; --watch", get, 1, 1},
+    {"log", "ID", "which agents received the task, finished or failed, and when", print_log, 1, 1},
+    {"cancel", "ID", "cancel: no more agents receive the task", cancel, 1, 1},
+    {"segments", "ID", "requests with snapshots of a trace task, and their spans",
      cli_task_segments, 1, 1},
     {"threads", "ID|SEGMENT..",
-     "where their time went: of a task, or of segments; SEGMENT@FROM-TO: a part, in milliseconds",
+     "time by thread of a task or of segments; SEGMENT@FROM-TO: a part, in milliseconds",
      cli_task_threads, 1, CLI_MAX_ARGS},
-    {"keep", "ID", "a network task goes on for 10 minutes", keep, 1, 1},
+    {"keep", "ID", "extend a network task by 10 minutes", keep, 1, 1},
     {"schedules", "ID", "runs of an on-CPU or off-CPU task", cli_task_schedules, 1, 1},
-    {"stacks", "ID|RUN..", "stack traces of a task, or of runs; --from, --to, --weight, -o",
+    {"stacks", "ID|RUN..", "stack traces of a task or of runs; --from, --to, --weight, -o",
      cli_task_stacks, 1, 64},
-    {"uploads", "ID", "files that a task brought", cli_task_uploads, 1, 1},
-    {"analyze", "ID", "its pprof files as one tree; --instances, --sample-type, -o",
+    {"uploads", "ID", "files that agents uploaded for a task", cli_task_uploads, 1, 1},
+    {"analyze", "ID", "pprof files of a task as one tree; --instances, --sample-type, -o",
      cli_task_analyze, 1, 1},
-    {"download", "UPLOAD FILE", "one of them, as it came", cli_task_download, 2, 2},
-    {"export", "ID FILE", "a task with all that it brought, for a bug report", cli_task_export, 2,
+    {"download", "UPLOAD FILE", "save an uploaded file unchanged", cli_task_download, 2, 2},
+    {"export", "ID FILE", "save a task with all its results, for a bug report", cli_task_export, 2,
      2},
-    {"import", "FILE", "read that back, as another task", cli_task_import, 1, 1},
+    {"import", "FILE", "import such a file as a new task", cli_task_import, 1, 1},
 };
 
 void cli_print_task_help(void)
 {
-    (void)printf("hearth task -- direct profilers\n\n");
+    (void)printf("hearth task -- profiling tasks for agents\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
         (void)printf("  hearth task %-9s %-11s %s\n", g_commands[i].word, g_commands[i].arguments,
                      g_commands[i].help);
@@ -240,7 +240,7 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
         }
         if (!cli_task_kind_of(agent->kind, &request->kinds[0])) {
             return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                               "--kind is oncpu, offcpu, network, trace, async or pprof");
+                               "--kind must be oncpu, offcpu, network, trace, async or pprof");
         }
         request->n_kinds = 1;
     }
@@ -340,7 +340,7 @@ void cli_task_say_left_out(struct cli *cli, const char *task_id)
         return;
     }
     if (answer->task->kind == HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK) {
-        cli_say("note", "what the network task saw is not in it");
+        cli_say("note", "topology and metrics of the network task are not included");
     }
 }
 

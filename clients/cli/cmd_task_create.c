@@ -217,7 +217,8 @@ enum cli_exit cli_task_create(struct cli *cli)
     Hearth__V1__CreateTaskResponse *answer = NULL;
     hearth__v1__create_task_request__init(&request);
     if (!cli_task_kind_of(cli->args[0], &request.kind)) {
-        return cli_usage("task create KIND: it is oncpu, offcpu, network, trace, async or pprof");
+        return cli_usage(
+            "KIND of task create must be oncpu, offcpu, network, trace, async or pprof");
     }
     if (check_needed(cli, request.kind) != CLI_OK) {
         return CLI_USAGE;

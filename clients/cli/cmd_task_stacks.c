@@ -65,7 +65,8 @@ static enum hearth_status find_runs(struct cli *cli, Hearth__V1__AnalyzeStacksRe
             request->schedule_ids[request->n_schedule_ids++] = cli_field(cli, cli->args[i]);
         }
     } else if (cli->n_args > 1) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "one task, or ids of runs");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "give one task or ids of runs, not both");
     } else {
         Hearth__V1__ListSchedulesResponse *runs = NULL;
         HEARTH_TRY(ask_schedules(cli, cli->args[0], &runs));
@@ -96,7 +97,8 @@ static enum hearth_status fill_request(struct cli *cli, Hearth__V1__TimeRange *r
     if (weight != NULL && strcmp(weight, "duration") == 0) {
         request->weight = HEARTH__V1__STACK_WEIGHT__STACK_WEIGHT_DURATION;
     } else if (weight != NULL && strcmp(weight, "count") != 0) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--weight is count or duration");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--weight must be count or duration");
     }
     return HEARTH_OK;
 }
@@ -459,7 +461,7 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
     (void)fclose(file);
     if (failed || hearth_buf_failed(out)) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "cannot read %s, or it is larger than 1 GiB", path);
+                           "cannot read %s: read error, or larger than 1 GiB", path);
     }
     return HEARTH_OK;
 }

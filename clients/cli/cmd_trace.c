@@ -81,8 +81,8 @@ static enum hearth_status read_times(struct cli *cli, int64_t *ret_start, int64_
     }
     if (start == NULL || (end == NULL) == (length == NULL)) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "when did the span run? --start T and --end T, or --start T and "
-                           "--duration 250ms");
+                           "time of the span required: --start T and --end T, or --start T "
+                           "and --duration 250ms");
     }
     HEARTH_TRY(hearth_time_parse(hearth_str_c(start), cli->now_ns, ret_start, &cli->err));
     if (end != NULL) {
@@ -93,7 +93,7 @@ static enum hearth_status read_times(struct cli *cli, int64_t *ret_start, int64_
         *ret_end = *ret_start > INT64_MAX - ns ? INT64_MAX : *ret_start + ns;
     }
     return *ret_end < *ret_start
-               ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--start lies after --end")
+               ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--start is after --end")
                : HEARTH_OK;
 }
 
@@ -161,7 +161,7 @@ static enum hearth_status as_traces(struct cli *cli, struct question *q, const c
     *ret = answer->results;
     return answer->n_results == n
                ? HEARTH_OK
-               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
 }
 
 static enum hearth_status as_spans(struct cli *cli, struct question *q, const char *const *ids,
@@ -192,7 +192,7 @@ static enum hearth_status as_spans(struct cli *cli, struct question *q, const ch
     *ret = answer->results;
     return answer->n_results == n
                ? HEARTH_OK
-               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
 }
 
 static bool is_exact(const Hearth__V1__Lookup *lookup)
@@ -265,7 +265,7 @@ static enum hearth_status look_up_both(struct cli *cli, struct question *q, stru
     }
     for (size_t i = 0; i < n; i++) {
         if (found[i].lookup == NULL) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server answered something else");
+            return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
         }
     }
     return HEARTH_OK;
@@ -395,7 +395,7 @@ enum cli_exit cli_trace(struct cli *cli)
         enum cli_exit code = cli_trace_fail(cli, status);
         if (status == HEARTH_NOT_FOUND && cli->agent.start == NULL) {
             cli_say("hint",
-                    "with --service NAME --start T --end T, profiles are found by time as well");
+                    "with --service NAME --start T --end T, profiles are also searched by time");
         }
         return code;
     }
@@ -435,21 +435,21 @@ void cli_print_trace_help(void)
 #undef X
     };
     (void)printf(
-        "hearth trace ID... -- which profiles there are of traces and spans\n"
-        "hearth trace --service NAME --start T --end T -- the same without an id, by time\n\n"
+        "hearth trace ID... -- profiles of traces and spans\n"
+        "hearth trace --service NAME --start T --end T -- the same by time, without an id\n\n"
         "  ID is hexadecimal, decimal, or any text that tracers use. Samples carry it (exact), or "
         "a "
-        "profile of the\n"
-        "  same service was being taken meanwhile (window).\n\n");
+        "profile of\n"
+        "  the same service was taken at that time (window).\n\n");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
         if (strcmp(options[i].flag, "--end") == 0) {
-            print_option("--service", "NAME", "whose profiles are looked for by time");
-            print_option("--start", "T", "when the span began: RFC 3339, unix time, now-5m");
-            print_option("--duration", "250ms", "how long it ran; or --end");
+            print_option("--service", "NAME", "service whose profiles are searched by time");
+            print_option("--start", "T", "start of the span: RFC 3339, unix time, now-5m");
+            print_option("--duration", "250ms", "how long the span ran; or --end");
         }
         print_option(options[i].flag, options[i].value, options[i].help);
     }
-    (void)printf("\n  --type, --limit, -o json, pprof=FILE, collapsed; --function, --without, "
+    (void)printf("\n  Also --type, --limit, -o json, pprof=FILE, collapsed; --function, --without, "
                  "--call-site: hearth --help\n"
                  "\n    hearth trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
                  "    hearth trace 00f067aa0ba902b7 --flame --children\n"

@@ -36,9 +36,9 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
     const Hearth__V1__Lookup *lookup = found->lookup;
     if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
         return cli_usage(
-            "no samples carry this id; --from, --to and --since are for those that do");
+            "no samples carry this id; --from, --to and --since apply to samples only");
     }
-    cli_say("note", "no samples carry an id: these are whole profiles, taken while it ran");
+    cli_say("note", "no samples carry an id: these are whole profiles taken while the span ran");
     cli->args[0] = lookup->label_selector;
     cli->n_args = 1;
     cli->from = hearth_arena_printf(&cli->arena, "%lld", (long long)lookup->start);
@@ -241,5 +241,5 @@ enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, 
         return by_id(cli, found, n);
     }
     return n == 1 ? whole_profiles(cli, found)
-                  : cli_usage("no samples carry these ids; ask for one at a time");
+                  : cli_usage("no samples carry these ids; give one id at a time");
 }

@@ -26,7 +26,7 @@ enum hearth_status cli_no_filters(struct cli *cli, const char *command)
 {
     if (has_filters(cli)) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "%s takes a selector and a range, no other filters", command);
+                           "%s supports a selector and a range only, no other filters", command);
     }
     return HEARTH_OK;
 }
@@ -40,7 +40,7 @@ static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregat
     } else if (strcmp(cli->aggregation, "mean") == 0) {
         *ret = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
     } else {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--aggregation is sum or mean");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--aggregation must be sum or mean");
     }
     return HEARTH_OK;
 }
@@ -52,7 +52,8 @@ enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret
     } else if (strcmp(cli->go_stacks, "repaired") == 0) {
         *ret = HEARTH__V1__GO_STACKS__GO_STACKS_REPAIRED;
     } else {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--go-stacks is stored or repaired");
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--go-stacks must be stored or repaired");
     }
     return HEARTH_OK;
 }
@@ -62,8 +63,8 @@ enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command)
     return cli->go_stacks == NULL
                ? HEARTH_OK
                : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                             "%s has stacks as they are stored: --go-stacks is of flame, diff and "
-                             "sandwich",
+                             "%s does not support --go-stacks; flame, diff and sandwich do"
+                             "",
                              command);
 }
 

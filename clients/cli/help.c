@@ -7,46 +7,48 @@ static const char g_options_help[] =
     "Options\n"
     "  --url URL          server [$HEARTH_URL, http://127.0.0.1:4040]\n"
     "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
-    "  --since 1h         range ends now [1h]\n"
+    "  --since 1h         length of a range that ends now [1h]\n"
     "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
-    "  --type ID          profile type [the only one, or that of CPU time]\n"
+    "  --type ID          profile type [the only one, or CPU time]\n"
     "  --by LABEL         series, timeline, spans count: labels to group by (repeat, or separate "
     "with\n"
     "                     commas); spans top: span, trace, root, endpoint, name\n"
-    "  --step 15s         timeline, spans count: distance of points [range / 60]\n"
+    "  --step 15s         timeline, spans count: time between points [range / 60]\n"
     "  --limit N          rows or series to print\n"
-    "  --function NAME    top, sandwich, lines, spans: stack traces with it (repeat: one of "
-    "them);\n"
-    "                     timeline: a line each\n"
-    "  --without NAME     the same: stack traces without it\n"
-    "  --call-site NAME   stack traces that begin with these (repeat, root first); also flame, "
+    "  --function NAME    top, sandwich, lines, spans: stack traces that contain one of "
+    "these\n"
+    "                     (repeat); timeline: one line for each\n"
+    "  --without NAME     the same: stack traces that do not contain it\n"
+    "  --call-site NAME   stack traces that begin with these (repeat, root first); also for flame, "
     "diff\n"
     "  --profile-id UUID, --span-id ID, --trace-id ID    only these (repeat)\n"
-    "  --aggregation A    of gauges: sum, mean [mean]\n"
+    "  --aggregation A    how gauges are aggregated: sum, mean [mean]\n"
     "  --go-stacks S      flame, diff, sandwich: stored; repaired: stacks that Go's runtime cut "
     "are\n"
     "                     joined to others, generic names shortened [stored]\n"
     "  --by-kind KIND     top: function, line, file, directory, class, package, module, thread\n"
-    "  --search RE        top: rows whose name matches\n"
+    "  --search RE        top: only rows whose name matches\n"
     "  --sort KEY         top: self, total, name [self]\n"
-    "  --offset N         top, spans: rows to pass over\n"
+    "  --offset N         top, spans: number of rows to skip\n"
     "  --base-from T --base-to T    diff: the range to compare with [as long, right before]\n"
-    "  --id ID            rules set: the rule to replace; upload: stored once in an hour under it\n"
-    "                     [made of the file's content]\n"
-    "  --max-nodes N      flame, profile: nodes asked for\n"
-    "  --min-percent P    flame: leave out what is smaller [0.5]\n"
+    "  --id ID            rules set: the rule to replace; upload: a repeat with the same id\n"
+    "                     within an hour is not stored again [made from the file's content]\n"
+    "  --max-nodes N      flame, profile: largest number of nodes\n"
+    "  --min-percent P    flame: leave out nodes smaller than this [0.5]\n"
     "  --label K=V        upload: labels (repeat); service_name and __name__ are guessed when "
     "absent\n"
     "  --name NAME        upload: __name__ [guessed from the sample types]\n"
     "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
     "  --timeout 60s      how long to wait for an answer\n"
-    "  --explain          flame, query timeline, profile, top: show what would be read, and stop;\n"
+    "  --explain          flame, query timeline, profile, top: show the plan of the query, do not "
+    "run it;\n"
     "                     --explain=json for scripts\n"
-    "  --materialize SEL  sql: what to copy, in whole steps of --step [10m]\n"
-    "  --database-url URL sql: run psql on it [print its script]\n"
+    "  --materialize SEL  sql: selection to copy, in whole steps of --step [10m]\n"
+    "  --database-url URL sql: run psql on this database [print the script]\n"
     "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
-    "  those of task, network, policy and trace: hearth task --help, hearth trace --help, ..\n"
-    "  --all, --dry-run, --yes, --reason TEXT, and the inputs of sizing: hearth admin --help\n"
+    "\n"
+    "Options of task, network, policy, spans and trace: hearth task --help, and so on\n"
+    "Options of admin (--all, --dry-run, --yes, --reason, inputs of sizing): hearth admin --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
     "\n"
@@ -73,7 +75,24 @@ void cli_print_help(const struct cli_command *commands, size_t n)
     (void)printf("\n%s", g_options_help);
 }
 
-/* ---- commands that direct agents ---- */
+/* ---- commands for agents ---- */
+
+/* Whether one of the commands that begin the help of an option, separated by commas, is `command`. */
+static bool is_option_of(const char *help, const char *command)
+{
+    size_t n = strlen(command);
+
+    for (const char *at = help; at != NULL; at = strpbrk(at, ",:")) {
+        at += strspn(at, ", ");
+        if (strncmp(at, command, n) == 0) {
+            return true;
+        }
+        if (at[0] == ':') {
+            break;
+        }
+    }
+    return strncmp(help, "only this ", 10) == 0;
+}
 
 void cli_print_agent_options(const char *command)
 {
@@ -84,11 +103,11 @@ void cli_print_agent_options(const char *command)
 #include "agent_options.def"
 #undef X
     };
-    size_t n = strlen(command);
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
         const char *help = options[i].help;
         char left[64];
-        if (strncmp(help, command, n) == 0 || strncmp(help, "of this ", 8) == 0) {
+        if (is_option_of(help, command)) {
             (void)snprintf(left, sizeof left, "%s %s", options[i].flag,
                            options[i].value == NULL ? "" : options[i].value);
             (void)printf("  %-24s %s\n", left, help);
@@ -101,52 +120,54 @@ void cli_print_agent_options(const char *command)
 static const struct {
     const char *sub, *text;
 } g_admin[] = {
-    {"status", "hearth admin status [-o json]\n"
-               "  Who builds roll-ups, how far behind it is, profiles that came late, deletions "
-               "that are not\n"
-               "  done, the oldest profile, and the size of each table.\n"
-               "    hearth admin status\n"
-               "    hearth admin status -o json | jq -r .lagMs\n"},
+    {"status",
+     "hearth admin status [-o json]\n"
+     "  Shows the server that builds roll-ups and its lag, late profiles, pending deletions,\n"
+     "  the oldest profile, and the size of each table.\n"
+     "    hearth admin status\n"
+     "    hearth admin status -o json | jq -r .lagMs\n"},
     {"doctor",
      "hearth admin doctor [-o json]\n"
-     "  Looks at the database as it is now: rights, settings, disk, background work. Each check "
-     "is\n"
-     "  ok, advice (works, would be better otherwise) or wrong. Exit code 1 when one is wrong.\n"
+     "  Checks rights, settings, disk and background work of the database. Each check results in\n"
+     "  ok, advice (works, but could be better) or wrong. Exit code 1 if one is wrong.\n"
      "    hearth admin doctor\n"
      "    hearth admin doctor || page-somebody\n"},
-    {"rebuild",
-     "hearth admin rebuild SERVICE|--all --since 2d|--from T\n"
-     "  Throws the roll-ups away from the day of that time on and builds them again from the\n"
-     "  profiles. Questions read the profiles meanwhile, with the same answers, more slowly.\n"
-     "    hearth admin rebuild api --since 2d\n"
-     "    hearth admin rebuild --all --from 2026-11-18\n"},
+    {"rebuild", "hearth admin rebuild SERVICE|--all --since 2d|--from T\n"
+                "  Deletes the roll-ups from the day of that time on and builds them again from "
+                "the profiles.\n"
+                "  Meanwhile queries read the profiles: the answers are the same, but slower.\n"
+                "    hearth admin rebuild api --since 2d\n"
+                "    hearth admin rebuild --all --from 2026-11-18\n"},
     {"erase",
      "hearth admin erase SELECTOR --since 1h|--from T [--to T]|--all [--dry-run] [--yes]\n"
-     "  Deletes the profiles of the matching series in the range (--all: of all times). They are\n"
-     "  hidden at once, for everybody, and removed from the disk within minutes. There is no way\n"
-     "  back. It counts the series first and, on a terminal, asks for that number. A range up to\n"
-     "  now ends with this hour: what comes within the next minutes goes too.\n"
-     "    --dry-run      count, and delete nothing\n"
-     "    --yes          do not ask (scripts)\n"
-     "    --reason TEXT  for the log, beside your name and address\n"
+     "  Deletes the profiles of the matching series in the range (--all: at any time). They are\n"
+     "  hidden from all queries at once and removed from disk within minutes. This cannot be\n"
+     "  undone. The command counts the series first and, on a terminal, asks for that number. A\n"
+     "  range that ends now ends with the current hour: profiles of the next minutes are deleted,\n"
+     "  too.\n"
+     "    --dry-run      count the series, delete nothing\n"
+     "    --yes          do not ask, for scripts\n"
+     "    --reason TEXT  reason for the log, which also has your name and address\n"
      "    hearth admin erase '{service_name=\"api\", token=~\".+\"}' --all --dry-run\n"
      "    hearth admin erase '{service_name=\"old\"}' --all --yes --reason 'ticket 4711'\n"},
     {"erasures",
      "hearth admin erasures [-o json]\n"
-     "  The latest 1,000 deletions: what, by whom, and whether the bytes are gone.\n"
+     "  Lists the latest 1,000 deletions: selector, author, and whether the bytes are removed.\n"
      "    hearth admin erasures\n"
      "    hearth admin erasures -o json | jq '.erasures[] | select(.doneAtMs == null)'\n"},
     {"retention",
      "hearth admin retention [show] | set NAME DURATION | reset NAME\n"
-     "  How long the tenant's data are kept. NAME is raw (profiles), 10m, 1h or 1d (roll-ups).\n"
-     "  DURATION is 7d, 36h, .., or forever. reset: as the server's own option says.\n"
+     "  Shows or sets how long the tenant's data are kept. NAME is raw (profiles), 10m, 1h\n"
+     "  or 1d (roll-ups). DURATION is 7d, 36h, .., or forever. reset: use the server's option.\n"
      "    hearth admin retention\n"
      "    hearth admin retention set raw 14d\n"
      "    hearth admin retention reset raw\n"},
     {"limits",
      "hearth admin limits [TENANT] [NAME=VALUE...]\n"
-     "  What holds for a tenant, and which limits are its own. NAME is that of hearthd's option,\n"
-     "  VALUE as there, or default: the server's again. gauge-aggregation is sum or mean.\n"
+     "  Shows the limits of a tenant and which of them differ from the server's, or sets them. "
+     "NAME\n"
+     "  and VALUE are those of hearthd's options; default: use the server's limit again.\n"
+     "  gauge-aggregation is sum or mean.\n"
      "    hearth admin limits shop\n"
      "    hearth admin limits shop max-query-range=30d ingest-rate-bytes=8m\n"
      "    hearth admin limits shop max-query-range=default gauge-aggregation=mean\n"},
@@ -156,7 +177,7 @@ static void print_sizing_help(void)
 {
     (void)printf(
         "hearth admin sizing [OPTIONS] [-o json]\n"
-        "  How many processors, how much disk and memory a fleet needs. Asks no server.\n");
+        "  Estimates the processors, disk and memory that a fleet needs. Makes no request.\n");
     for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
         const struct sizing_field *f = &sizing_fields[i];
         (void)printf("    %-15s %s [%s]\n", f->flag, f->text, f->text_default);
@@ -172,7 +193,7 @@ void cli_print_admin_help(const char *sub)
         one = one || (sub != NULL && strcmp(sub, g_admin[i].sub) == 0);
     }
     if (!one) {
-        (void)printf("hearth admin -- watch and direct what a server does in the background\n\n");
+        (void)printf("hearth admin -- watch and control the background work of a server\n\n");
     }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_admin); i++) {
         if (!one || strcmp(sub, g_admin[i].sub) == 0) {
@@ -182,5 +203,5 @@ void cli_print_admin_help(const char *sub)
     if (!one || strcmp(sub, "sizing") == 0) {
         print_sizing_help();
     }
-    (void)printf("\n--url, --tenant, times and exit codes: hearth --help\n");
+    (void)printf("\nOptions --url, --tenant, times, and exit codes: hearth --help\n");
 }

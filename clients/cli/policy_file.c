@@ -50,7 +50,7 @@ static enum hearth_status read_number(struct reading *reading, const yaml_node_t
 {
     if (!hearth_str_to_i64(text_of(node), ret) || *ret > max || *ret < -max) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                           "line %d: \"" HEARTH_STR_FMT "\" is no whole number up to %lld",
+                           "line %d: \"" HEARTH_STR_FMT "\" is not a whole number up to %lld",
                            line_of(node), HEARTH_STR_ARG(text_of(node)), (long long)max);
     }
     return HEARTH_OK;
@@ -65,7 +65,7 @@ static enum hearth_status read_text(struct reading *reading, const yaml_node_t *
     }
     if (node->type != YAML_SCALAR_NODE ||
         (text_of(node).n > 0 && memchr(text_of(node).p, 0, text_of(node).n) != NULL)) {
-        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: a text is wanted",
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a text",
                            line_of(node));
     }
     *ret = hearth_arena_str(reading->arena, text_of(node));
@@ -82,14 +82,15 @@ static enum hearth_status open_list(struct reading *reading, const yaml_node_t *
         return HEARTH_OK;
     }
     if (node->type != YAML_SEQUENCE_NODE) {
-        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: a list is wanted",
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a list",
                            line_of(node));
     }
     *ret = node->data.sequence.items.start;
     *ret_n = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start);
     if (*ret_n > max) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                           "line %d: a list of %zu; there may be %zu", line_of(node), *ret_n, max);
+                           "line %d: the list has %zu entries, more than %zu", line_of(node),
+                           *ret_n, max);
     }
     return HEARTH_OK;
 }
@@ -109,7 +110,7 @@ static enum hearth_status read_mapping(struct reading *reading, const yaml_node_
                                        take_fn *take, void *context)
 {
     if (node->type != YAML_MAPPING_NODE) {
-        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: a mapping is wanted",
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a mapping",
                            line_of(node));
     }
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
@@ -119,7 +120,7 @@ static enum hearth_status read_mapping(struct reading *reading, const yaml_node_
         HEARTH_TRY(take(reading, context, text_of(key), node_of(reading, pair->value), &known));
         if (!known) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: \"" HEARTH_STR_FMT "\" is not known here", line_of(key),
+                               "line %d: \"" HEARTH_STR_FMT "\" is unknown here", line_of(key),
                                HEARTH_STR_ARG(text_of(key)));
         }
     }
@@ -163,8 +164,8 @@ static enum hearth_status take_item(struct reading *reading, void *context, stru
         if (!hearth_monitor_find(without_prefix(text_of(value), HEARTH_STR("MONITOR_KIND_")),
                                  &item->monitor)) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: no monitor \"" HEARTH_STR_FMT
-                               "\": PROCESS_CPU, PROCESS_THREAD_COUNT, SYSTEM_LOAD,"
+                               "line %d: unknown monitor \"" HEARTH_STR_FMT
+                               "\"; monitors are PROCESS_CPU, PROCESS_THREAD_COUNT, SYSTEM_LOAD,"
                                " HTTP_ERROR_RATE, HTTP_AVG_RESPONSE_TIME",
                                line_of(value), HEARTH_STR_ARG(text_of(value)));
         }
@@ -198,8 +199,8 @@ static enum hearth_status take_target(struct reading *reading, void *context, st
         if (!hearth_policy_kind_find(without_prefix(text_of(value), HEARTH_STR("TASK_KIND_")),
                                      &target->kind)) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: no target \"" HEARTH_STR_FMT
-                               "\": ON_CPU, OFF_CPU, NETWORK",
+                               "line %d: unknown target \"" HEARTH_STR_FMT
+                               "\"; targets are ON_CPU, OFF_CPU, NETWORK",
                                line_of(value), HEARTH_STR_ARG(text_of(value)));
         }
         return HEARTH_OK;
@@ -219,7 +220,7 @@ static enum hearth_status take_target(struct reading *reading, void *context, st
         HEARTH_TRY(read_mapping(reading, node, take_item, &target->items[i]));
         if (target->items[i].monitor == 0) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: a checker without type", line_of(node));
+                               "line %d: a checker has no type", line_of(node));
         }
     }
     return HEARTH_OK;
@@ -244,7 +245,7 @@ static enum hearth_status read_targets(struct reading *reading, const yaml_node_
         HEARTH_TRY(read_mapping(reading, target, take_target, &ret->v[i]));
         if (ret->v[i].kind == 0) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: a target without type", line_of(target));
+                               "line %d: a target has no type", line_of(target));
         }
     }
     return HEARTH_OK;
@@ -290,7 +291,7 @@ static enum hearth_status load(struct hearth_str text, struct reading *reading)
         bool said = parser.problem != NULL;
         status =
             HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %zu: %s",
-                        parser.problem_mark.line + 1, said ? parser.problem : "this is no YAML");
+                        parser.problem_mark.line + 1, said ? parser.problem : "this is not YAML");
     }
     yaml_parser_delete(&parser);
     return status;
@@ -309,7 +310,7 @@ enum hearth_status policy_file_read(struct hearth_str text, struct hearth_arena 
     const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
     enum hearth_status status = HEARTH_OK;
     if (root == NULL) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "there is nothing in it");
+        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the file is empty");
     } else {
         status = read_mapping(&reading, root, take_root, &targets);
     }

@@ -44,7 +44,7 @@ enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, doubl
     switch (field->kind) {
     case SIZING_SWITCH:
         if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s is on or off, not \"%.60s\"",
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s must be on or off, not \"%.60s\"",
                                field->flag, text);
         }
         *ret = strcmp(text, "on") == 0 ? 1 : 0;
@@ -52,7 +52,7 @@ enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, doubl
     case SIZING_DURATION:
         if (strcmp(text, "0") == 0) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "%s: what is kept for ever has no size; say for how long, e.g. 365d",
+                               "%s: data kept for ever has no size; give a duration, e.g. 365d",
                                field->flag);
         }
         if (hearth_duration_parse(value, &n, err) != HEARTH_OK) {
@@ -65,8 +65,8 @@ enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, doubl
         if (!hearth_str_to_i64(value, &n) || n < (id == SIZING_SERVICES ? 0 : 1) ||
             n > INT64_C(1000000000)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "%s is a whole number up to 1000000000, not \"%.60s\"", field->flag,
-                               text);
+                               "%s must be a whole number up to 1000000000, not \"%.60s\"",
+                               field->flag, text);
         }
         *ret = (double)n;
         return HEARTH_OK;

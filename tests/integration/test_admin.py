@@ -267,9 +267,9 @@ class Admin(Base):
 
     def test_rebuild_asks_for_what_is_missing(self):
         for text, arguments in (
-            ("admin rebuild needs the name of a service, or --all", []),
-            ("admin rebuild needs the name of a service, or --all", ["shop", "--all"]),
-            ("admin rebuild needs the time to begin at", ["shop"]),
+            ("admin rebuild requires a service name or --all", []),
+            ("admin rebuild requires a service name or --all", ["shop", "--all"]),
+            ("admin rebuild requires a start time", ["shop"]),
         ):
             code, out, err = self.hearth("admin", "rebuild", *arguments)
             self.assertEqual((code, out), (USAGE, ""))
@@ -326,9 +326,9 @@ class Admin(Base):
         self.push("kept", self.now, pod="a")
         selector = '{service_name="kept"}'
         for text, arguments in (
-            ("admin erase needs a selector", []),
-            ("admin erase needs a range", [selector]),
-            ("--all is all times", [selector, "--all", "--since", "1h"]),
+            ("admin erase requires a selector", []),
+            ("admin erase requires a range", [selector]),
+            ("--all cannot be combined", [selector, "--all", "--since", "1h"]),
             ("standard input is not a terminal", [selector, "--all"]),
         ):
             code, out, err = self.hearth("admin", "erase", *arguments)
@@ -391,7 +391,7 @@ class Admin(Base):
                         {"name": "retain-raw", "durationMs": LATEST}, {"name": "retain-2h", "durationMs": DAY}, {"durationMs": 1}):
             with self.subTest(message):
                 self.refused("invalid_argument", "", ADMIN + "SetRetention", **message)
-        for text, arguments in (("raw, 10m, 1h and 1d are", ["set", "weeks", "7d"]), ("", ["set", "raw", "soon"]),
+        for text, arguments in (("tiers are raw, 10m, 1h, 1d", ["set", "weeks", "7d"]), ("", ["set", "raw", "soon"]),
                                 ("admin retention: show, set NAME DURATION", ["set", "raw"]),
                                 ("admin retention: show, set NAME DURATION", ["drop"])):
             code, out, err = self.hearth("admin", "retention", *arguments)

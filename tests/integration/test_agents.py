@@ -183,7 +183,7 @@ class Agents(unittest.TestCase):
     def test_the_client_says_what_it_lacks(self):
         done = self.hearth("processes")
         self.assertEqual(done.code, USAGE)
-        self.assertIn("of which service?", done.err)
+        self.assertIn("service name required", done.err)
         self.assertEqual(self.hearth("instances", "nobody").code, NO_DATA)
         self.assertEqual(self.hearth("services", "more").code, USAGE)
 

@@ -146,7 +146,7 @@ class Cli(unittest.TestCase):
             ("query is followed by types, labels, values, series, timeline, profile, top, flamegraph", ["query", "everything"]),
             ("agents is followed by services, instances, processes", ["agents"]),
             ("--duration is for task, policy, network or agents", ["flame", "{}", "--duration", "1m"]),
-            ("this command prints table or json", ["policy", "list", "-o", "collapsed"]),
+            ("this command supports -o table and -o json only", ["policy", "list", "-o", "collapsed"]),
             ("unknown option --frobnicate", ["query", "types", "--frobnicate"]),
             ("unknown option --frobnicate=1", ["query", "types", "--frobnicate=1"]),
             ("unknown option -x", ["-x"]),
@@ -161,22 +161,22 @@ class Cli(unittest.TestCase):
             ('"pprof=" is not a value for --output', ["query", "profile", "--output", "pprof="]),
             ('"region" is not a value for --label', ["upload", "x", "--label", "region"]),
             ('"=eu" is not a value for --label', ["upload", "x", "--label", "=eu"]),
-            ("upload needs files", ["upload"]),
-            ("--time is now or keep", ["upload", "x", "--time", "later"]),
-            ("--id names one file", ["upload", "x", "y", "--id", "a"]),
+            ("upload requires files", ["upload"]),
+            ("--time must be now or keep", ["upload", "x", "--time", "later"]),
+            ("--id requires exactly one file", ["upload", "x", "y", "--id", "a"]),
             ("--id is for upload and rules set", ["flame", "--id", "a"]),
-            ("--timeout is a time like 90s, at least 1ms", ["query", "types", "--timeout", "soon"]),
-            ("upload has no other output than its lines", ["upload", "x", "-o", "json"]),
-            ("query values needs a label name", ["query", "values"]),
-            ("this command prints table or json", ["query", "top", "-o", "collapsed"]),
-            ("this command prints table or json", ["query", "types", "-o", "collapsed"]),
-            ("flame prints table or json; query profile has pprof and collapsed", ["flame", "-o", "pprof=x"]),
+            ("--timeout must be a duration like 90s, at least 1ms", ["query", "types", "--timeout", "soon"]),
+            ("upload supports no -o", ["upload", "x", "-o", "json"]),
+            ("query values requires a label name", ["query", "values"]),
+            ("this command supports -o table and -o json only", ["query", "top", "-o", "collapsed"]),
+            ("this command supports -o table and -o json only", ["query", "types", "-o", "collapsed"]),
+            ("flame supports -o table and -o json; query profile supports pprof and collapsed", ["flame", "-o", "pprof=x"]),
             ("--by-kind is for top and heatmap", ["flame", "--by-kind", "line"]),
             ("--search and --sort are for top", ["flame", "--sort", "name"]),
             ("--offset is for top, spans top and spans list", ["query", "timeline", "--offset", "5"]),
             ("--explain is for flame, query flamegraph, timeline, profile and top", ["sandwich", "main", "--explain"]),
-            ("too many arguments; a selector is one argument: put it in quotes", ["query", "top", "{a=", "b}"]),
-            ("too many arguments; a selector is one argument: put it in quotes", ["query", "types", "{}"]),
+            ("too many arguments; quote the selector: it is one argument", ["query", "top", "{a=", "b}"]),
+            ("too many arguments; quote the selector: it is one argument", ["query", "types", "{}"]),
         ):
             with self.subTest(arguments):
                 self.refused(USAGE, message + try_help, *arguments)
@@ -188,7 +188,7 @@ class Cli(unittest.TestCase):
         for arguments in (["--since", "1parsec"], ["--from", "yesterday-ish"], ["--to", "now-"]):
             done = self.hearth("query", "types", *arguments)
             self.assertEqual((done.code, done.out), (USAGE, ""), done.err)
-        self.refused(USAGE, "--from lies after --to", "query", "types", "--from", "now", "--to", "now-1h")
+        self.refused(USAGE, "--from is after --to", "query", "types", "--from", "now", "--to", "now-1h")
 
     # ---- selectors ----
 

@@ -115,13 +115,13 @@ class CliQuestions(unittest.TestCase):
             ],
         )
         self.refused("nobody", "sandwich", "nobody", SHOP, code=NO_DATA)
-        self.refused("sandwich needs the name of a function", "sandwich")
+        self.refused("sandwich requires a function name", "sandwich")
 
     def test_lines_are_those_of_one_function(self):
         self.assertEqual(
             self.ask("lines", "handle", SHOP).splitlines()[1], "     10 ns  25.00%      40 ns 100.00%  handle.c:1"
         )
-        self.refused("lines needs the name of a function", "lines")
+        self.refused("lines requires a function name", "lines")
 
     # ---- over time ----
 
@@ -137,7 +137,7 @@ class CliQuestions(unittest.TestCase):
         lines = self.ask("label-stats", "zone", HEAT).splitlines()
         self.assertEqual(lines[1].split(), "420 ns 51.16% 3 1 140 ns 43.2 ns 100 ns 200 ns east".split())
         self.assertEqual(lines[2].split()[-1], "west")
-        self.refused("label-stats needs a label name", "label-stats")
+        self.refused("label-stats requires a label name", "label-stats")
         self.refused("no other filters", "label-stats", "zone", "--function", "x")
 
     # ---- two sides ----
@@ -169,7 +169,7 @@ class CliQuestions(unittest.TestCase):
         done = self.run_hearth(*heat)
         self.assertEqual(done.code, OK, done.err)
         self.assertRegex(done.err, "base: .* to ")
-        self.refused("--base-from lies after --base-to", *heat, "--base-from", side(self.t + 9), "--base-to", side(self.t))
+        self.refused("--base-from is after --base-to", *heat, "--base-from", side(self.t + 9), "--base-to", side(self.t))
 
     def test_diff_on_a_terminal_is_a_picture_too(self):
         master, slave = pty.openpty()
@@ -204,7 +204,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(sum(line.count("█") for line in lines), 5)
         spans = self.ask("heatmap", '{service_name="spans"}', "--by-kind", "span")
         self.assertIn("2 points", spans)
-        self.refused("--by-kind of a heatmap is profile or span", "heatmap", HEAT, "--by-kind", "line")
+        self.refused("--by-kind of heatmap must be profile or span", "heatmap", HEAT, "--by-kind", "line")
 
     # ---- traces and spans ----
 
@@ -316,7 +316,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(self.ask(*exact_pad, "-o", "collapsed"), "main 220\n")
         done = self.run_hearth(*exact_pad, "--flame")
         self.assertIn("    220 ns 100.00%", done.out)
-        self.assertIn("note: no samples carry an id: these are whole profiles, taken while it ran", done.err)
+        self.assertIn("note: no samples carry an id: these are whole profiles taken while the span ran", done.err)
 
     def test_what_is_not_found_is_said_with_what_was_searched(self):
         self.refused("searched: ", "trace", "77", code=NO_DATA)
@@ -343,8 +343,8 @@ class CliQuestions(unittest.TestCase):
         for part, *arguments in (
             ("trace needs the ID of a trace or span, or --service, --start and --end",),
             ("trace needs the ID", "--service", "x"),
-            ("when did the span run? --start T and --end T", "--service", "x", "--start", "now-1h"),
-            ("--start lies after --end", "--service", "x", "--start", "now", "--end", "now-1h"),
+            ("time of the span required: --start T and --end T", "--service", "x", "--start", "now-1h"),
+            ("--start is after --end", "--service", "x", "--start", "now", "--end", "now-1h"),
             ("an ID is one of --trace, --span and --root", "1", "--trace", "--span"),
             ("--flame or --top", "1", "--flame", "--top"),
             ("ids are arguments of trace", "--span-id", "1"),
@@ -382,8 +382,8 @@ class CliQuestions(unittest.TestCase):
         self.refused("hearth: 5 ns, of which nothing carries a span", "spans", "top", SPANS, "--function", "y", code=NO_DATA)
         self.refused("hearth: 14 ns, of which nothing carries an endpoint", "spans", "top", SPANS, "--by", "endpoint", code=NO_DATA)
         self.refused("hearth: no data in this range", "spans", "top", SPANS, "--function", "nobody", code=NO_DATA)
-        self.refused("--by of spans top is span, trace, root, endpoint or name", "spans", "top", SPANS, "--by", "pod")
-        self.refused("this command prints table or json", "spans", "top", SPANS, "-o", "collapsed")
+        self.refused("--by of spans top must be span, trace, root, endpoint or name", "spans", "top", SPANS, "--by", "pod")
+        self.refused("this command supports -o table and -o json only", "spans", "top", SPANS, "-o", "collapsed")
         self.refused("spans is followed by top, list, count", "spans")
 
     def test_spans_list_has_pages(self):
@@ -413,7 +413,7 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(self.json("rules", "get", made["id"])["rule"], again)
         self.assertEqual(self.ask("rules", "delete", made["id"]), "")
         self.assertEqual(self.run_hearth("rules", "get", made["id"]).code, NO_DATA)
-        self.refused("rules list | get ID | set METRIC SELECTOR | delete ID", "rules", "what")
+        self.refused("rules requires list, get ID, set METRIC SELECTOR or delete ID", "rules", "what")
 
     def test_what_is_done_with_a_gauge_is_said_and_can_be_asked_for(self):
         for value in (100, 300):
@@ -445,9 +445,9 @@ class CliQuestions(unittest.TestCase):
                 self.assertEqual(found, sorted([of_a, "50 B"]), done.out)
 
     def test_wrong_values_are_usage_errors(self):
-        self.refused("--by-kind is function, line, file", "top", "--by-kind", "x")
-        self.refused("--sort is self, total or name", "top", "--sort", "x")
-        self.refused("--aggregation is sum or mean", "top", "--aggregation", "x")
+        self.refused("--by-kind must be function, line, file", "top", "--by-kind", "x")
+        self.refused("--sort must be self, total or name", "top", "--sort", "x")
+        self.refused("--aggregation must be sum or mean", "top", "--aggregation", "x")
         self.refused("not a UUID", "top", SHOP, "--profile-id", "x")
         self.assertEqual(self.run_hearth("query", "profile", SHOP, "--function", "x").code, NO_DATA)
 

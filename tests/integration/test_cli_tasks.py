@@ -111,7 +111,7 @@ class CliTasks(unittest.TestCase):
             ("oncpu, offcpu", "create", "cpu"),
             ("greater than or equals 60s", "create", "oncpu", "--service", "s", "--duration", "59s"),
             ("is not uri=REGEX", "create", "network", "--service", "s", "--instance", "i", "--sample", "nonsense"),
-            ("--kind is", "list", "--kind", "x"),
+            ("--kind must be", "list", "--kind", "x"),
             ("hearth: task get: ID is missing; usage: hearth task get ID [OPTIONS]; try hearth task --help\n", "get"),
             ('"shop" is one argument too many; usage: hearth task create KIND [OPTIONS]', "create", "trace", "shop"),
             ("there is no such task command: nonsense", "nonsense"),
@@ -120,7 +120,7 @@ class CliTasks(unittest.TestCase):
             ("task create network needs --instance NAME", "create", "network", "--service", "s"),
             ("instance: only network tasks have one", "create", "oncpu", "--service", "s", "--instance", "i"),
             ("task create pprof needs --events A,B", "create", "pprof", "--service", "s", "--instances", "i"),
-            ("this command prints table or json", "create", "oncpu", "--service", "s", "-o", "collapsed"),
+            ("this command supports -o table and -o json only", "create", "oncpu", "--service", "s", "-o", "collapsed"),
         ):
             self.assertIn(part, self.run_hearth(*arguments, code=USAGE))
         for command in ("analyze", "get", "stacks", "schedules", "uploads", "segments"):

@@ -393,7 +393,7 @@ class NetworkTasks(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as archive:
             env = {"HEARTH_URL": "http://127.0.0.1:%d" % self.b.port, "HEARTH_TENANT": "whole"}
             exported = hearth("task", "export", task_id, archive.name, env=env)
-            self.assertIn("note: what the network task saw is not in it", exported.err)
+            self.assertIn("note: topology and metrics of the network task are not included", exported.err)
 
 
 class Captured(unittest.TestCase):

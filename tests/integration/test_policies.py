@@ -520,7 +520,7 @@ class Policies(unittest.TestCase):
         _, err = self.hearth("apply", self.service, "-f", "-", stdin=text % 101, code=2)
         self.assertIn("check PROCESS_CPU in ON_CPU error: the process CPU percent should be in (0-100]", err)
         _, err = self.hearth("apply", self.service, "-f", "-", stdin="policy: [{type: TRACE}]", code=2)
-        self.assertIn("line 1: no target", err)
+        self.assertIn("line 1: unknown target", err)
         out, _ = self.hearth("set", self.service, "--observe", "--modified-by", "bob")
         self.assertIn("observing", out)
         watched = [line.split()[1] for line in out.splitlines() if " >= " in line]

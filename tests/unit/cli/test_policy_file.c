@@ -104,20 +104,20 @@ static void test_a_policy_may_be_empty(void **state)
 static void test_what_is_wrong_is_said_with_its_line(void **state)
 {
     (void)state;
-    assert_refused("", "there is nothing in it");
+    assert_refused("", "the file is empty");
     assert_refused("policy: [", "line ");
-    assert_refused("- a\n", "line 1: a mapping is wanted");
-    assert_refused("policy:\n  - type: TRACE\n", "line 2: no target \"TRACE\"");
-    assert_refused("policy:\n  - checkers: []\n", "line 2: a target without type");
+    assert_refused("- a\n", "line 1: expected a mapping");
+    assert_refused("policy:\n  - type: TRACE\n", "line 2: unknown target \"TRACE\"");
+    assert_refused("policy:\n  - checkers: []\n", "line 2: a target has no type");
     assert_refused("policy:\n  - type: ON_CPU\n    checker: []\n",
-                   "line 3: \"checker\" is not known here");
-    assert_refused("policy: [{type: ON_CPU, checkers: [{type: CPU}]}]", "no monitor \"CPU\"");
-    assert_refused("policy: [{type: ON_CPU, checkers: [{count: 3}]}]", "a checker without type");
+                   "line 3: \"checker\" is unknown here");
+    assert_refused("policy: [{type: ON_CPU, checkers: [{type: CPU}]}]", "unknown monitor \"CPU\"");
+    assert_refused("policy: [{type: ON_CPU, checkers: [{count: 3}]}]", "a checker has no type");
     assert_refused("policy: [{type: ON_CPU, checkers: [{type: PROCESS_CPU, threshold: 1.5}]}]",
-                   "\"1.5\" is no whole number");
+                   "\"1.5\" is not a whole number");
     assert_refused("policy: [{type: ON_CPU, checkers: [{type: PROCESS_CPU, count: 3000000000}]}]",
-                   "is no whole number up to 2147483647");
-    assert_refused("policy: &a [*a]\n", "a mapping is wanted");
+                   "is not a whole number up to 2147483647");
+    assert_refused("policy: &a [*a]\n", "expected a mapping");
 }
 
 int main(void)
