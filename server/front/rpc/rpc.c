@@ -101,7 +101,11 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
     hearth_buf_release(&rpc->packed);
     hearth_buf_release(&rpc->notes);
     hearth_rpc_let_body_go(rpc);
-    hearth_budget_close(&rpc->memory);
+    if (rpc->memory.is_part) { /* a query */
+        hearth_budget_close(&rpc->memory);
+    }
+
+    /* The ticker gives the memory of large queries back to the kernel. */
     if (rpc->memory.peak_bytes > LARGE_QUERY_BYTES) {
         atomic_store(&rpc->front->has_garbage, true);
     }
@@ -511,7 +515,9 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
             hearth_notes_encode(hearth_buf_view(&rpc->notes), &rpc->arena, rpc->note_values);
     }
 
-    hearth_budget_settle(&rpc->memory);
+    if (rpc->memory.is_part) {
+        hearth_budget_settle(&rpc->memory);
+    }
 
     /* From `finish` on, the request belongs to its transport. */
     hearth_request_log(rpc, hearth_clock_mono_ns());

@@ -95,8 +95,9 @@ struct hearth_rpc {
     int64_t client_deadline_mono_ns; /* the deadline of the client; INT64_MAX: none */
     int64_t started_mono_ns;
     struct hearth_arena arena;
-    struct hearth_budget memory; /* of a query: its part of the memory of all queries */
-    size_t body_held;            /* bytes of the body that are taken from the budget of pushes */
+    struct hearth_budget
+        memory;       /* of a query: its part of the memory of all queries; else zeroed */
+    size_t body_held; /* bytes of the body that are taken from the budget of pushes */
 
     /* ---- for the handler ---- */
 
