@@ -88,7 +88,7 @@ enum hearth_status hearth_pieces_begin(struct hearth_pieces *pieces, enum hearth
                                        struct hearth_cancel *cancel, struct hearth_buf *out,
                                        bool *ret_is_gzip, struct hearth_err *err)
 {
-    assert(cancel != NULL && out != NULL);
+    assert(pieces->more != NULL && out != NULL);
     *ret_is_gzip = false;
     make_piece(pieces, way == HEARTH_PIECES_AT_ONCE ? SIZE_MAX : HEARTH_PIECES_WHOLE_BYTES, out);
     enum hearth_status status = check_piece(out, err);
