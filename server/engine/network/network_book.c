@@ -1,10 +1,11 @@
-/* network_book.c -- what addresses are called (contract: hearth/engine/network.h). */
+/* network_book.c -- the address book: names of addresses (contract: hearth/engine/network.h). */
 #include "hearth/base/mem.h"
 #include "hearth/store/store_network.h"
 
 #include "network/network_internal.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,14 +13,18 @@
 
 /* ---- addresses ---- */
 
-/* Where ip and port meet; false when there is no port. */
-static bool split_port(struct hearth_str text, struct hearth_str *ret_ip,
-                       struct hearth_str *ret_port)
+/* Split an address into ip and port; false: it has no port, and *ret_ip is the whole text. */
+static bool split_address_port(struct hearth_str text, struct hearth_str *ret_ip,
+                               struct hearth_str *ret_port)
 {
     size_t colon = text.n;
+
     while (colon > 0 && text.p[colon - 1] != ':') {
         colon--;
     }
+
+    /* Brackets enclose an IPv6 address; without them, more than one colon means that there is no
+     * port. */
     *ret_ip = text;
     *ret_port = (struct hearth_str){0};
     bool is_v6 = text.n > 0 && text.p[0] == '[';
@@ -27,8 +32,11 @@ static bool split_port(struct hearth_str text, struct hearth_str *ret_ip,
         (is_v6 && (colon < 3 || text.p[colon - 2] != ']'))) {
         return false;
     }
+
+    /* Split at the last colon. */
     *ret_ip = is_v6 ? hearth_str_n(text.p + 1, colon - 3) : hearth_str_n(text.p, colon - 1);
     *ret_port = hearth_str_n(text.p + colon, text.n - colon);
+
     return true;
 }
 
@@ -39,35 +47,44 @@ enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_a
     int64_t number = 0;
     unsigned char bytes[16];
     char in[INET6_ADDRSTRLEN + 1], normal[INET6_ADDRSTRLEN + 1];
-    bool has_port = split_port(text, &ip, &port);
+    bool has_port = split_address_port(text, &ip, &port);
     bool ok = ip.n > 0 && ip.n < sizeof in &&
               (!has_port || (hearth_str_to_i64(port, &number) && number > 0 && number < 65536));
+
     int family = ok && hearth_str_find(ip, ':', 0) < ip.n ? AF_INET6 : AF_INET;
+
+    /* Parse and print the ip. */
     if (ok) {
         memcpy(in, ip.p, ip.n);
         in[ip.n] = '\0';
         ok = strlen(in) == ip.n && inet_pton(family, in, bytes) == 1 &&
              inet_ntop(family, bytes, normal, sizeof normal) != NULL;
     }
+
     if (!ok) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "\"" HEARTH_STR_FMT "\" is no address: ip, ip:port or [ipv6]:port",
+                           "\"" HEARTH_STR_FMT
+                           "\" is not an address: expected ip, ip:port or [ipv6]:port",
                            HEARTH_STR_ARG(text));
     }
+
+    /* Print it with the port. */
     const char *copy = !has_port ? hearth_arena_printf(arena, "%s", normal)
                        : family == AF_INET6
                            ? hearth_arena_printf(arena, "[%s]:%d", normal, (int)number)
                            : hearth_arena_printf(arena, "%s:%d", normal, (int)number);
     *ret = hearth_str_c(copy);
+
     return copy == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status check_name(struct hearth_str name, struct hearth_err *err)
+static enum hearth_status check_address_name(struct hearth_str name, struct hearth_err *err)
 {
     if (hearth_str_trim(name).n > 0 && name.n <= HEARTH_AGENT_NAME_BYTES &&
         hearth_str_utf8_valid(name)) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "the name of an address is 1 to %d bytes of UTF-8 and not blank",
                        HEARTH_AGENT_NAME_BYTES);
@@ -75,59 +92,70 @@ static enum hearth_status check_name(struct hearth_str name, struct hearth_err *
 
 /* ---- the option ---- */
 
-static int by_address(const void *left, const void *right)
+static int compare_addresses(const void *left, const void *right)
 {
     const struct hearth_network_address *a = left, *b = right;
     return hearth_str_cmp(a->address, b->address);
 }
 
-static enum hearth_status add_configured(struct hearth_network *network, const char *text,
-                                         struct hearth_err *err)
+static enum hearth_status add_configured_name(struct hearth_network *network, const char *text,
+                                              struct hearth_err *err)
 {
     struct hearth_str item = hearth_str_c(text);
     size_t equals = hearth_str_find(item, '=', 0);
+
     if (equals == item.n) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "\"%s\" is not ip=name or ip:port=name",
                            text);
     }
+
     struct hearth_network_address *to = &network->configured[network->n_configured];
     to->is_configured = true;
     HEARTH_TRY(hearth_address_normal(hearth_str_trim(hearth_str_n(text, equals)), &network->arena,
                                      &to->address, err));
     to->name = hearth_arena_str(
         &network->arena, hearth_str_trim(hearth_str_n(text + equals + 1, item.n - equals - 1)));
-    HEARTH_TRY(check_name(to->name, err));
+    HEARTH_TRY(check_address_name(to->name, err));
     network->n_configured++;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_options(struct hearth_network *network,
-                                       const struct hearth_network_options *options,
-                                       struct hearth_err *err)
+static enum hearth_status read_network_options(struct hearth_network *network,
+                                               const struct hearth_network_options *options,
+                                               struct hearth_err *err)
 {
     size_t n = 0;
+
+    /* Count the names. */
     while (options->addresses != NULL && options->addresses[n] != NULL && n < MAX_CONFIGURED) {
         n++;
     }
+
     network->configured = hearth_arena_calloc(&network->arena, n, sizeof network->configured[0]);
     if (network->configured == NULL) {
         return HEARTH_FAIL_ARENA(err, &network->arena);
     }
+
+    /* Read them. */
     for (size_t i = 0; i < n; i++) {
-        enum hearth_status status = add_configured(network, options->addresses[i], err);
+        enum hearth_status status = add_configured_name(network, options->addresses[i], err);
         if (status != HEARTH_OK) {
             hearth_err_prefix(err, "network-addresses");
             return status;
         }
     }
-    qsort(network->configured, n, sizeof network->configured[0], by_address);
+
+    /* No address may have two names. */
+    qsort(network->configured, n, sizeof network->configured[0], compare_addresses);
     for (size_t i = 1; i < n; i++) {
-        if (by_address(&network->configured[i - 1], &network->configured[i]) == 0) {
+        if (compare_addresses(&network->configured[i - 1], &network->configured[i]) == 0) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "network-addresses: " HEARTH_STR_FMT " has two names",
                                HEARTH_STR_ARG(network->configured[i].address));
         }
     }
+
     return hearth_redactor_new(options->redact, &network->redactor, err);
 }
 
@@ -135,14 +163,19 @@ enum hearth_status hearth_query_set_network(struct hearth_query_engine *engine,
                                             const struct hearth_network_options *options,
                                             struct hearth_err *err)
 {
+    assert(engine->network == NULL && options != NULL);
+
     struct hearth_network *network = hearth_mem_zalloc(sizeof *network);
+
     if (network == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the names of addresses");
     }
+
     hearth_arena_init(&network->arena, 0);
     (void)pthread_mutex_init(&network->lock, NULL);
     engine->network = network;
-    return read_options(network, options, err);
+
+    return read_network_options(network, options, err);
 }
 
 void hearth_network_free(struct hearth_network *network)
@@ -155,31 +188,35 @@ void hearth_network_free(struct hearth_network *network)
     }
 }
 
-static const struct hearth_network_address *find_configured(const struct hearth_network *network,
-                                                            struct hearth_str address)
+static const struct hearth_network_address *
+find_configured_address(const struct hearth_network *network, struct hearth_str address)
 {
     const struct hearth_network_address key = {.address = address};
+
     return network == NULL || network->n_configured == 0
                ? NULL
                : bsearch(&key, network->configured, network->n_configured,
-                         sizeof network->configured[0], by_address);
+                         sizeof network->configured[0], compare_addresses);
 }
 
 /* ---- look-ups ---- */
 
-static struct hearth_str name_of(const struct hearth_network *network,
-                                 const struct hearth_address_name *own, size_t n_own,
-                                 struct hearth_str address)
+static struct hearth_str find_address_name(const struct hearth_network *network,
+                                           const struct hearth_address_name *own, size_t n_own,
+                                           struct hearth_str address)
 {
-    const struct hearth_network_address *configured = find_configured(network, address);
+    const struct hearth_network_address *configured = find_configured_address(network, address);
+
     if (configured != NULL) {
         return configured->name;
     }
+
     for (size_t i = 0; i < n_own; i++) {
         if (hearth_str_eq(own[i].address, address)) {
             return own[i].name;
         }
     }
+
     return HEARTH_STR("");
 }
 
@@ -187,11 +224,14 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
                                         const struct hearth_str *addresses, size_t n,
                                         struct hearth_str *ret_names, struct hearth_err *err)
 {
-    /* Of each: itself, and without its port. */
+    /* Two forms of each address: with its port, and without it. */
     struct hearth_str *forms = hearth_arena_calloc(call->arena, 2 * n, sizeof *forms);
+
     if (forms == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Bring the addresses into one form. */
     for (size_t i = 0; i < n; i++) {
         struct hearth_err ignored;
         struct hearth_str port;
@@ -199,24 +239,29 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
             HEARTH_OK) {
             forms[2 * i] = addresses[i];
         }
-        (void)split_port(forms[2 * i], &forms[2 * i + 1], &port);
+        (void)split_address_port(forms[2 * i], &forms[2 * i + 1], &port);
     }
+
+    /* Read the names that the tenant has set. */
     struct hearth_address_name *own;
     size_t n_own = 0;
     if (n > 0) {
         HEARTH_TRY(
             hearth_store_addresses(HEARTH_CALL_SCOPE(call), forms, 2 * n, &own, &n_own, err));
     }
+
+    /* A name of ip and port takes precedence over a name of the ip. */
     for (size_t i = 0; i < n; i++) {
-        ret_names[i] = name_of(call->engine->network, own, n_own, forms[2 * i]);
+        ret_names[i] = find_address_name(call->engine->network, own, n_own, forms[2 * i]);
         if (ret_names[i].n == 0) {
-            ret_names[i] = name_of(call->engine->network, own, n_own, forms[2 * i + 1]);
+            ret_names[i] = find_address_name(call->engine->network, own, n_own, forms[2 * i + 1]);
         }
     }
+
     return HEARTH_OK;
 }
 
-/* ---- questions ---- */
+/* ---- the book ---- */
 
 enum hearth_status hearth_network_addresses(const struct hearth_call *call,
                                             struct hearth_network_address **ret, size_t *ret_n,
@@ -225,25 +270,31 @@ enum hearth_status hearth_network_addresses(const struct hearth_call *call,
     const struct hearth_network *network = call->engine->network;
     size_t n_configured = network == NULL ? 0 : network->n_configured, n_own;
     struct hearth_address_name *own;
+
     HEARTH_TRY(hearth_store_addresses(HEARTH_CALL_SCOPE(call), NULL, 0, &own, &n_own, err));
     struct hearth_network_address *all =
         hearth_arena_array(call->arena, n_own + n_configured, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Configured names take precedence. */
     size_t n = 0;
     for (size_t i = 0; i < n_configured; i++) {
         all[n++] = network->configured[i];
     }
+
+    /* Names of the tenant that were set before they were configured are hidden. */
     for (size_t i = 0; i < n_own; i++) {
-        if (find_configured(network, own[i].address) ==
-            NULL) { /* else: set before it was configured */
+        if (find_configured_address(network, own[i].address) == NULL) {
             all[n++] = (struct hearth_network_address){own[i].address, own[i].name, false};
         }
     }
-    qsort(all, n, sizeof *all, by_address);
+
+    qsort(all, n, sizeof *all, compare_addresses);
     *ret = all;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -252,27 +303,33 @@ enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
                                                 struct hearth_err *err)
 {
     struct hearth_limits limits;
+
     hearth_call_limits(call, &limits);
     struct hearth_address_name *normal = hearth_arena_array(call->arena, n, sizeof *normal);
     if (normal == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
+
+    /* Check the names, and bring the addresses into one form. */
     for (size_t i = 0; i < n; i++) {
         normal[i].name = hearth_str_trim(names[i].name);
         HEARTH_TRY(hearth_address_normal(hearth_str_trim(names[i].address), call->arena,
                                          &normal[i].address, err));
         if (normal[i].name.n > 0) {
-            HEARTH_TRY(check_name(normal[i].name, err));
+            HEARTH_TRY(check_address_name(normal[i].name, err));
         }
-        if (find_configured(call->engine->network, normal[i].address) != NULL) {
+
+        if (find_configured_address(call->engine->network, normal[i].address) != NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                HEARTH_STR_FMT " is named by the option network-addresses",
                                HEARTH_STR_ARG(normal[i].address));
         }
     }
+
     if (n == 0) {
         return HEARTH_OK;
     }
+
     return hearth_store_addresses_set(HEARTH_CALL_SCOPE(call), normal, n, limits.max_addresses,
                                       err);
 }

@@ -1,10 +1,11 @@
 /*
- * network_internal.h -- what the files about network tasks share (private to the engine).
+ * network_internal.h -- declarations shared by the files about network tasks (private to the
+ * engine).
  *
- *   network.c          meters and sampled requests in, ends of connections
- *   network_book.c     names of addresses
- *   network_answers.c  topology and metrics over time
- *   network_requests.c sampled requests and what was captured of them, in and out
+ *   network.c           intake of meters; ends of connections
+ *   network_book.c      names of addresses
+ *   network_answers.c   topology and metrics over time
+ *   network_requests.c  sampled requests and captured data, intake and queries
  */
 #ifndef HEARTH_ENGINE_NETWORK_INTERNAL_H
 #define HEARTH_ENGINE_NETWORK_INTERNAL_H
@@ -17,17 +18,20 @@
 
 #include <pthread.h>
 
-/* Of an address as agents say it: "ip:port", or what is no address. */
+/* Maximum bytes of an address as agents send it: "ip:port", or any other text. */
 #define HEARTH_ADDRESS_BYTES 256
-/* Virtual processes that were reported lately: a hash of each, where it was last put. */
+/*
+ * Elements of the table of recently reported virtual processes; each holds the hash that was put
+ * there last.
+ */
 #define HEARTH_NETWORK_SEEN 8192
 
 struct hearth_network {
-    struct hearth_network_address *configured; /* by address; is_configured */
+    struct hearth_network_address *configured; /* sorted by address; is_configured is true */
     size_t n_configured;
     struct hearth_arena arena;
     struct hearth_redactor *redactor;
-    pthread_mutex_t lock; /* guards seen */
+    pthread_mutex_t lock; /* guards `seen` */
     struct {
         uint64_t key;
         int64_t mono_ns;
@@ -36,36 +40,40 @@ struct hearth_network {
 
 void hearth_network_free(struct hearth_network *network); /* NULL-safe */
 
-/* The same address in one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it. */
+/*
+ * Bring an address into one form: "ip", "ip:port" or "[ip]:port" (IPv6). INVALID_ARGUMENT names it.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_arena *arena,
                                          struct hearth_str *ret, struct hearth_err *err);
 
-/* names[i] of addresses[i]; empty where there is none. */
+/* Look up the names of n addresses; ret_names[i] is the name of addresses[i], or empty. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_names(const struct hearth_call *call,
                                         const struct hearth_str *addresses, size_t n,
                                         struct hearth_str *ret_names, struct hearth_err *err);
 
-/* One end of a connection as an agent says it; one of the three. */
+/* One end of a connection as an agent sends it; exactly one of the first three members is set. */
 struct hearth_network_end {
     struct hearth_str process_id;
     bool is_local;
     struct hearth_str address;
-    struct hearth_str name; /* found: of a virtual one */
+    struct hearth_str name; /* set by hearth_network_resolve for virtual processes */
 };
 
-/* process_id of each is set; those that no agent watches are reported. `what` names the ends in messages. */
+/* Set process_id of each end, and report the ends that no agent monitors as virtual processes. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_resolve(const struct hearth_call *call, struct hearth_str service,
                                           struct hearth_str instance,
                                           struct hearth_network_end *ends, size_t n,
                                           struct hearth_err *err);
-/* What agents say of one end; INVALID_ARGUMENT when it is none. */
+/* Check one end as an agent sent it. role names the end in messages. INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_check_end(const struct hearth_network_end *end, const char *role,
                                             struct hearth_err *err);
-/* Within what reject-older-than and reject-newer-than allow. */
+/*
+ * Check that a time is within the limits reject-older-than and reject-newer-than. INVALID_ARGUMENT.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_check_time(const struct hearth_call *call, int64_t at_ms,
                                              struct hearth_err *err);
@@ -73,7 +81,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_network_check_names(struct hearth_str service, struct hearth_str instance,
                                               struct hearth_err *err);
 
-/* "source-destination", or INVALID_ARGUMENT. */
+/* Split a call id, "source-destination". INVALID_ARGUMENT. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_split_call(struct hearth_str call_id,
                                              struct hearth_str *ret_source,
