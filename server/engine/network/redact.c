@@ -1,24 +1,27 @@
 /*
- * redact.c -- secrets out of captured texts (contract: redact.h).
+ * redact.c -- removal of secrets from captured texts (contract: redact.h).
  *
- * Names first: one pass over the words of the text. A word that is a name is followed by its value if a ':', a '=' or
- * the end of an XML tag comes next, past the quotes and brackets that belong to the name. Then the expressions, one after
- * the other, over what is left.
+ * The first pass handles names, over the words of the text. A word that is a name is followed by
+ * its value if the next character is ':', '=' or the end of an XML tag, after the quotes and
+ * brackets that belong to the name. Further passes handle the expressions, one after the other, on
+ * the remaining text.
  */
 #include "network/redact.h"
 
 #include "hearth/base/mem.h"
 #include "hearth/selector/pattern.h"
 
+#include <assert.h>
+
 #define MAX_NAME_BYTES 128u
-/* How far is looked for what belongs to a name, and how many backslashes: so that no text takes more than linear time. */
+/* Limits of look-ahead and of backslashes, so that every text takes linear time. */
 #define MAX_GAP_BYTES 4096u
 #define MAX_SLASHES   64u
-/* Between a name that is a value and the value that it names. */
+/* Maximum distance between a name that is itself a value and the value that it names. */
 #define MAX_PAIR_BYTES 256u
 
 struct hearth_redactor {
-    char (*names)[MAX_NAME_BYTES + 1]; /* as fold() makes them */
+    char (*names)[MAX_NAME_BYTES + 1]; /* in lower case, without separators */
     size_t *name_bytes;
     struct hearth_pattern **patterns;
     size_t n_names, n_patterns;
@@ -26,34 +29,42 @@ struct hearth_redactor {
 
 /* ---- rules ---- */
 
-static char fold(char c)
+static char fold_case(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
-/* Does not count: accessToken, access_token, Access-Token and --access-token are one name. */
+/*
+ * Whether c is ignored in names: accessToken, access_token, Access-Token and --access-token are one
+ * name.
+ */
 static bool is_separator(char c)
 {
     return c == '_' || c == '-';
 }
 
-static bool is_word(char c)
+static bool is_word_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
 }
 
-static enum hearth_status add_name(struct hearth_redactor *redactor, struct hearth_str rule,
-                                   struct hearth_err *err)
+static enum hearth_status add_redact_name(struct hearth_redactor *redactor, struct hearth_str rule,
+                                          struct hearth_err *err)
 {
     bool ok = rule.n <= MAX_NAME_BYTES;
     size_t n = 0;
+
+    assert(rule.p != NULL);
+
+    /* Fold the name; every character must belong to a word. */
     for (size_t i = 0; i < rule.n && ok; i++) {
-        ok = is_word(rule.p[i]);
+        ok = is_word_char(rule.p[i]);
         if (!is_separator(rule.p[i])) {
-            redactor->names[redactor->n_names][n++] = fold(rule.p[i]);
+            redactor->names[redactor->n_names][n++] = fold_case(rule.p[i]);
         }
     }
+
     if (!ok || n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "redact: \"" HEARTH_STR_FMT
@@ -61,12 +72,14 @@ static enum hearth_status add_name(struct hearth_redactor *redactor, struct hear
                            " /expression/",
                            HEARTH_STR_ARG(rule), MAX_NAME_BYTES);
     }
+
     redactor->name_bytes[redactor->n_names++] = n;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status add_rule(struct hearth_redactor *redactor, struct hearth_str rule,
-                                   struct hearth_err *err)
+static enum hearth_status add_redact_rule(struct hearth_redactor *redactor, struct hearth_str rule,
+                                          struct hearth_err *err)
 {
     if (rule.n > 2 && rule.p[0] == '/' && rule.p[rule.n - 1] == '/') {
         HEARTH_TRY(hearth_pattern_new(hearth_str_n(rule.p + 1, rule.n - 2), "redact",
@@ -74,35 +87,45 @@ static enum hearth_status add_rule(struct hearth_redactor *redactor, struct hear
         redactor->n_patterns++;
         return HEARTH_OK;
     }
-    return add_name(redactor, rule, err);
+
+    return add_redact_name(redactor, rule, err);
 }
 
 enum hearth_status hearth_redactor_new(const char *const *rules, struct hearth_redactor **ret,
                                        struct hearth_err *err)
 {
     size_t n = 0;
+
+    /* Count the rules. */
     while (rules != NULL && rules[n] != NULL) {
         n++;
     }
+
+    /* Allocate room for as many names and expressions. */
     struct hearth_redactor *redactor = hearth_mem_zalloc(sizeof *redactor);
     if (redactor != NULL) {
         redactor->names = hearth_mem_zalloc((n + 1) * sizeof redactor->names[0]);
         redactor->name_bytes = hearth_mem_zalloc((n + 1) * sizeof redactor->name_bytes[0]);
         redactor->patterns = hearth_mem_zalloc((n + 1) * sizeof redactor->patterns[0]);
     }
+
     if (redactor == NULL || redactor->names == NULL || redactor->name_bytes == NULL ||
         redactor->patterns == NULL) {
         hearth_redactor_free(redactor);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rules of redaction", n);
     }
+
+    /* Read the rules. */
     for (size_t i = 0; i < n; i++) {
-        enum hearth_status status = add_rule(redactor, hearth_str_c(rules[i]), err);
+        enum hearth_status status = add_redact_rule(redactor, hearth_str_c(rules[i]), err);
         if (status != HEARTH_OK) {
             hearth_redactor_free(redactor);
             return status;
         }
     }
+
     *ret = redactor;
+
     return HEARTH_OK;
 }
 
@@ -121,7 +144,7 @@ void hearth_redactor_free(struct hearth_redactor *redactor)
 
 /* ---- characters ---- */
 
-static int hex_of(char c)
+static int parse_hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -129,24 +152,29 @@ static int hex_of(char c)
                                   : -1;
 }
 
-/* %XX, also where it was encoded more than once (%25XX), at p; 0: it is none. */
-static size_t percent_bytes(const char *p, size_t left)
+/* Bytes of %XX at p, also if it was encoded more than once (%25XX); 0: no such sequence. */
+static size_t count_percent_bytes(const char *p, size_t left)
 {
     size_t n = 3;
-    if (left < n || hex_of(p[1]) < 0 || hex_of(p[2]) < 0) {
+
+    if (left < n || parse_hex_digit(p[1]) < 0 || parse_hex_digit(p[2]) < 0) {
         return 0;
     }
+    assert(p[0] == '%');
+
     while (n < MAX_SLASHES && left >= n + 2 && memcmp(p + n - 2, "25", 2) == 0 &&
-           hex_of(p[n]) >= 0 && hex_of(p[n + 1]) >= 0) {
+           parse_hex_digit(p[n]) >= 0 && parse_hex_digit(p[n + 1]) >= 0) {
         n += 2;
     }
+
     return n;
 }
 
-/* A quote as HTML says it; *ret_n stays when there is none. */
-static char entity_char(const char *p, size_t left, size_t *ret_n)
+/* A quote as an HTML entity; otherwise '&', and *ret_n is unchanged. */
+static char read_entity(const char *p, size_t left, size_t *ret_n)
 {
     static const char *const names[] = {"&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;"};
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         size_t n = strlen(names[i]);
         if (left >= n && memcmp(p, names[i], n) == 0) {
@@ -154,25 +182,38 @@ static char entity_char(const char *p, size_t left, size_t *ret_n)
             return i < 3 ? '"' : '\'';
         }
     }
+
     return '&';
 }
 
-/* The character at `at`, which is in the text, and how many bytes say it. What is not ASCII becomes 0x7f. */
+/*
+ * Read the character at `at`, which must be within the text, and the number of bytes that encode
+ * it. A character that is not ASCII becomes 0x7f.
+ */
 static char read_char(struct hearth_str text, size_t at, size_t *ret_n)
 {
+    assert(at < text.n);
+
     const char *p = text.p + at;
     size_t left = text.n - at;
+
     *ret_n = 1;
+
+    /* Entities of HTML. */
     if (*p == '&') {
-        return entity_char(p, left, ret_n);
+        return read_entity(p, left, ret_n);
     }
-    size_t n_percent = *p == '%' ? percent_bytes(p, left) : 0;
+
+    /* Percent encoding. */
+    size_t n_percent = *p == '%' ? count_percent_bytes(p, left) : 0;
     if (n_percent > 0) {
         *ret_n = n_percent;
-        int c = hex_of(p[n_percent - 2]) * 16 + hex_of(p[n_percent - 1]);
+        int c = parse_hex_digit(p[n_percent - 2]) * 16 + parse_hex_digit(p[n_percent - 1]);
         return c < 0x80 ? (char)c : 0x7f;
     }
-    if (*p == '\\') { /* any number of backslashes, where JSON stands in JSON */
+
+    /* Escapes of JSON. */
+    if (*p == '\\') { /* any number of backslashes, for JSON within JSON */
         size_t i = 0;
         while (i < left && i < MAX_SLASHES && p[i] == '\\') {
             i++;
@@ -180,7 +221,7 @@ static char read_char(struct hearth_str text, size_t at, size_t *ret_n)
         if (left - i >= 5 && p[i] == 'u') {
             int c = 0;
             for (size_t k = 1; k <= 4; k++) {
-                c = hex_of(p[i + k]) < 0 ? -100000 : c * 16 + hex_of(p[i + k]);
+                c = parse_hex_digit(p[i + k]) < 0 ? -100000 : c * 16 + parse_hex_digit(p[i + k]);
             }
             if (c >= 0) {
                 *ret_n = i + 5;
@@ -188,6 +229,7 @@ static char read_char(struct hearth_str text, size_t at, size_t *ret_n)
             }
         }
     }
+
     return *p;
 }
 
@@ -204,10 +246,11 @@ static size_t skip_blank(struct hearth_str text, size_t at)
     return at;
 }
 
-/* Backslashes that end before `at`. */
-static size_t slashes_before(struct hearth_str text, size_t from, size_t at)
+/* Number of backslashes that end before `at`. */
+static size_t count_slashes_before(struct hearth_str text, size_t from, size_t at)
 {
     size_t n = 0;
+
     while (at - n > from && text.p[at - n - 1] == '\\') {
         n++;
     }
@@ -221,34 +264,42 @@ static bool is_quote(char c)
 
 /* ---- values ---- */
 
-struct value {
-    size_t from, to; /* from == to: there is none */
+struct value_span {
+    size_t from, to; /* from == to: no value */
 };
 
-/* In quotes, at `at` the opening one with `slashes` before it: as many, or that many more levels up, close it. */
-static size_t end_of_quoted(struct hearth_str text, size_t at, size_t slashes)
+/*
+ * End of a quoted value; at `at` is the opening quote with `slashes` backslashes before it. A quote
+ * with as many backslashes, or that many more levels up, closes it.
+ */
+static size_t find_quoted_end(struct hearth_str text, size_t at, size_t slashes)
 {
+    assert(at < text.n && is_quote(text.p[at]));
+
     char quote = text.p[at];
+
     for (size_t i = at + 1; i < text.n; i++) {
         if (text.p[i] == quote) {
-            size_t n = slashes_before(text, at + 1, i);
+            size_t n = count_slashes_before(text, at + 1, i);
             if (n % (2 * (slashes + 1)) == slashes) {
                 return i - slashes;
             }
         }
     }
+
     return text.n;
 }
 
-/* An array or object that begins at `at`; quotes within it are as the first one. */
-static size_t end_of_nested(struct hearth_str text, size_t at)
+/* End of an array or object that begins at `at`; quotes within it are like the first one. */
+static size_t find_nested_end(struct hearth_str text, size_t at)
 {
     size_t depth = 0;
+
     for (size_t i = at; i < text.n; i++) {
         char c = text.p[i];
         if (c == '"') {
-            size_t slashes = slashes_before(text, at, i);
-            size_t end = end_of_quoted(text, i, slashes);
+            size_t slashes = count_slashes_before(text, at, i);
+            size_t end = find_quoted_end(text, i, slashes);
             i = end + slashes; /* the closing quote, or the end */
         } else if (c == '[' || c == '{') {
             depth++;
@@ -256,10 +307,11 @@ static size_t end_of_nested(struct hearth_str text, size_t at)
             return i + 1;
         }
     }
+
     return text.n;
 }
 
-static size_t end_at(struct hearth_str text, size_t at, const char *stops)
+static size_t find_stop(struct hearth_str text, size_t at, const char *stops)
 {
     while (at < text.n && strchr(stops, text.p[at]) == NULL) {
         at++;
@@ -267,11 +319,11 @@ static size_t end_at(struct hearth_str text, size_t at, const char *stops)
     return at;
 }
 
-/* The rest of the line, and lines that go on with it. */
-static size_t end_of_lines(struct hearth_str text, size_t at)
+/* End of the line and of its continuation lines. */
+static size_t find_lines_end(struct hearth_str text, size_t at)
 {
     for (;;) {
-        at = end_at(text, at, "\n");
+        at = find_stop(text, at, "\n");
         if (at + 1 >= text.n || (text.p[at + 1] != ' ' && text.p[at + 1] != '\t')) {
             return at > 0 && at < text.n && text.p[at - 1] == '\r' ? at - 1 : at;
         }
@@ -279,7 +331,7 @@ static size_t end_of_lines(struct hearth_str text, size_t at)
     }
 }
 
-/* Only blanks stand before `at` on its line. */
+/* Whether only blanks precede `at` on its line. */
 static bool begins_line(struct hearth_str text, size_t at)
 {
     while (at > 0 && (text.p[at - 1] == ' ' || text.p[at - 1] == '\t')) {
@@ -288,107 +340,146 @@ static bool begins_line(struct hearth_str text, size_t at)
     return at == 0 || text.p[at - 1] == '\n';
 }
 
-/* In quotes or brackets, plain or encoded; else it ends where such values do. */
-static struct value enclosed_or_bare(struct hearth_str text, size_t at, bool is_equals)
+/*
+ * Find a value in quotes or brackets, plain or encoded; otherwise a bare value, which ends at a
+ * stop character.
+ */
+static struct value_span find_plain_value(struct hearth_str text, size_t at, bool is_equals)
 {
     size_t slashes = 0, n = 0;
+
+    /* In quotes, perhaps escaped. */
     while (at + slashes < text.n && text.p[at + slashes] == '\\') {
         slashes++;
     }
+
     if (at + slashes < text.n && is_quote(text.p[at + slashes])) {
         size_t quote = at + slashes;
-        return (struct value){quote + 1, end_of_quoted(text, quote, slashes)};
+        return (struct value_span){quote + 1, find_quoted_end(text, quote, slashes)};
     }
+
+    /* In brackets. */
     if (at < text.n && (text.p[at] == '{' || text.p[at] == '[')) {
-        return (struct value){at, end_of_nested(text, at)};
+        return (struct value_span){at, find_nested_end(text, at)};
     }
+
+    /* In encoded quotes. */
     if (at < text.n && is_quote(read_char(text, at, &n)) && n > 1) {
         size_t to = at + n;
         while (to < text.n && (text.n - to < n || memcmp(text.p + to, text.p + at, n) != 0)) {
             to++;
         }
-        return (struct value){at + n, to};
+        return (struct value_span){at + n, to};
     }
-    return (struct value){at, end_at(text, at, is_equals ? "&; \t\r\n\"'<>#" : ",}]\"'<>\r\n")};
+
+    /* Bare. */
+    return (struct value_span){at,
+                               find_stop(text, at, is_equals ? "&; \t\r\n\"'<>#" : ",}]\"'<>\r\n")};
 }
 
-/* What comes after "name:" or "name=". A header is its line, whatever its value begins with. */
-static struct value after_delimiter(struct hearth_str text, size_t at, bool is_line, bool is_equals)
+/*
+ * Find the value after "name:" or "name=". The value of a header is the rest of its line, whatever
+ * it begins with.
+ */
+static struct value_span find_delimited_value(struct hearth_str text, size_t at, bool is_line,
+                                              bool is_equals)
 {
     size_t line_at = at;
+
+    /* Skip blanks on the line. */
     while (line_at < text.n && (text.p[line_at] == ' ' || text.p[line_at] == '\t')) {
         line_at++;
     }
+
     bool is_enclosed = line_at < text.n && (is_quote(text.p[line_at]) || text.p[line_at] == '{' ||
                                             text.p[line_at] == '[');
+
+    /* A header's value is the rest of its lines. */
     if (is_line && !is_enclosed) {
-        return (struct value){line_at, end_of_lines(text, line_at)};
+        return (struct value_span){line_at, find_lines_end(text, line_at)};
     }
-    struct value value =
-        enclosed_or_bare(text, is_equals || is_line ? line_at : skip_blank(text, at), is_equals);
-    size_t rest = value.to; /* a header may go on behind its quotes; YAML does not */
+
+    /* A value in quotes, in brackets or bare. */
+    struct value_span value =
+        find_plain_value(text, is_equals || is_line ? line_at : skip_blank(text, at), is_equals);
+    size_t rest = value.to; /* a header may continue after its quotes; YAML does not */
     while (rest < text.n && strchr(" \t\r\\\"',;]})", text.p[rest]) != NULL) {
         rest++;
     }
+
+    /* A header that continues after its quotes. */
     if (is_line && rest < text.n && text.p[rest] != '\n') {
-        return (struct value){line_at, end_of_lines(text, rest)};
+        return (struct value_span){line_at, find_lines_end(text, rest)};
     }
+
     return value;
 }
 
-/* <name>value<, <name a="b">value<; at: behind the name. */
-static struct value of_element(struct hearth_str text, size_t at)
+/* Find the value of an XML element: <name>value<, <name a="b">value<. at: after the name. */
+static struct value_span find_element_value(struct hearth_str text, size_t at)
 {
+    assert(at <= text.n);
+
     struct hearth_str near =
         hearth_str_n(text.p, text.n - at > MAX_GAP_BYTES ? at + MAX_GAP_BYTES : text.n);
-    size_t from = end_at(near, at, "<>");
+    size_t from = find_stop(near, at, "<>");
+
     if (from >= near.n || text.p[from] == '<' || text.p[from - 1] == '/') {
-        return (struct value){at, at};
+        return (struct value_span){at, at};
     }
-    return (struct value){from + 1, end_at(text, from + 1, "<")};
+
+    return (struct value_span){from + 1, find_stop(text, from + 1, "<")};
 }
 
-/* A part of a form: name="name", then heads until an empty line, then the value until the next boundary. */
-static struct value of_part(struct hearth_str text, size_t at)
+/*
+ * Find the value of a part of a form: name="name", headers until an empty line, then the value
+ * until the next boundary.
+ */
+static struct value_span find_part_value(struct hearth_str text, size_t at)
 {
     static const char *const gaps[] = {"\r\n\r\n", "\n\n"};
     size_t near = text.n - at > MAX_GAP_BYTES ? MAX_GAP_BYTES : text.n - at;
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(gaps); i++) {
         const char *gap = memmem(text.p + at, near, gaps[i], strlen(gaps[i]));
         if (gap != NULL) {
             size_t from = (size_t)(gap - text.p) + strlen(gaps[i]);
             const char *end = memmem(text.p + from, text.n - from, "\n--", 3);
             size_t to = end == NULL ? text.n : (size_t)(end - text.p);
-            return (struct value){from, to > from && text.p[to - 1] == '\r' ? to - 1 : to};
+            return (struct value_span){from, to > from && text.p[to - 1] == '\r' ? to - 1 : to};
         }
     }
-    return (struct value){at, at};
+
+    return (struct value_span){at, at};
 }
 
-static bool follows(struct hearth_str text, size_t at, const char *what)
+static bool is_preceded_by(struct hearth_str text, size_t at, const char *what)
 {
     size_t n = strlen(what);
     return at >= n && memcmp(text.p + at - n, what, n) == 0;
 }
 
-/* Its line so far is one of a form's heads. */
-static bool is_of_form(struct hearth_str text, size_t at)
+/* Whether the line up to `at` is a header of a part of a form. */
+static bool is_form_header(struct hearth_str text, size_t at)
 {
     size_t from = at;
+
     while (from > 0 && at - from < MAX_GAP_BYTES && text.p[from - 1] != '\n') {
         from--;
     }
     return memmem(text.p + from, at - from, "form-data", 9) != NULL;
 }
 
-/* A word "name" or "key" stands before `at`, with what makes it a field. */
+/* Whether the word "name" or "key" precedes `at`, with the characters that make it a field. */
 static bool is_named_by_field(struct hearth_str text, size_t at)
 {
     size_t from = at, least = at > MAX_SLASHES ? at - MAX_SLASHES : 0;
+
     while (from > least && strchr("\"'\\ \t:=", text.p[from - 1]) != NULL) {
         from--;
     }
     struct hearth_str before = hearth_str_n(text.p, from);
+
     return from < at && ((from >= 4 && hearth_str_eq_nocase(hearth_str_n(before.p + from - 4, 4),
                                                             HEARTH_STR("name"))) ||
                          (from >= 3 && hearth_str_eq_nocase(hearth_str_n(before.p + from - 3, 3),
@@ -398,13 +489,17 @@ static bool is_named_by_field(struct hearth_str text, size_t at)
 static size_t read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BYTES],
                         size_t *ret_n);
 
-/* {"name":"password","value":"x"}, <input name="password" value="x">: at: behind the name. */
-static struct value of_pair(struct hearth_str text, size_t at)
+/*
+ * Find the value in {"name":"password","value":"x"} or <input name="password" value="x">. at: after
+ * the name.
+ */
+static struct value_span find_pair_value(struct hearth_str text, size_t at)
 {
     size_t end = text.n - at > MAX_PAIR_BYTES ? at + MAX_PAIR_BYTES : text.n;
-    struct hearth_str near = hearth_str_n(text.p, end_at(hearth_str_n(text.p, end), at, "<>{}"));
+    struct hearth_str near = hearth_str_n(text.p, find_stop(hearth_str_n(text.p, end), at, "<>{}"));
     char word[MAX_NAME_BYTES];
     size_t n, step;
+
     for (size_t i = at; i < near.n;) {
         (void)read_char(near, i, &step);
         size_t from = i;
@@ -415,8 +510,8 @@ static struct value of_pair(struct hearth_str text, size_t at)
             for (; i < near.n; i += step) {
                 char c = read_char(near, i, &step);
                 if (c == ':' || c == '=') {
-                    return after_delimiter(text, i + step, begins_line(text, from) && c == ':',
-                                           c == '=');
+                    return find_delimited_value(text, i + step, begins_line(text, from) && c == ':',
+                                                c == '=');
                 }
                 if (!is_quote(c) && c != '\\' && !is_blank(c)) {
                     break;
@@ -424,26 +519,35 @@ static struct value of_pair(struct hearth_str text, size_t at)
             }
         }
     }
-    return (struct value){at, at};
+
+    return (struct value_span){at, at};
 }
 
-/* The value of the name in [from, at). */
-static struct value value_of(struct hearth_str text, size_t from, size_t at)
+/* Find the value of the name in [from, at). */
+static struct value_span find_named_value(struct hearth_str text, size_t from, size_t at)
 {
     size_t behind = at;
-    if (follows(text, from, "<")) {
-        return of_element(text, at);
+
+    assert(from <= at && at <= text.n);
+
+    /* An XML element. */
+    if (is_preceded_by(text, from, "<")) {
+        return find_element_value(text, at);
     }
-    if ((follows(text, from, "name=\"") || follows(text, from, "name=")) &&
-        is_of_form(text, from)) {
-        struct value part = of_part(text, at);
+
+    /* A part of a form. */
+    if ((is_preceded_by(text, from, "name=\"") || is_preceded_by(text, from, "name=")) &&
+        is_form_header(text, from)) {
+        struct value_span part = find_part_value(text, at);
         if (part.to > part.from) {
             return part;
         }
     }
+
+    /* Skip the characters that close the name. */
     bool is_line = begins_line(text, from);
     size_t n;
-    for (char c; at < text.n; at += n) { /* quotes, brackets and blanks that close the name */
+    for (char c; at < text.n; at += n) { /* skip quotes, brackets and blanks that close the name */
         c = read_char(text, at, &n);
         bool is_slash = c == '\\' && text.p[at] == '\\';
         if (!is_quote(c) && c != ']' && c != ' ' && c != '\t' && !is_slash &&
@@ -451,29 +555,37 @@ static struct value value_of(struct hearth_str text, size_t from, size_t at)
             break;
         }
     }
+
     if (at >= text.n) {
-        return (struct value){at, at};
+        return (struct value_span){at, at};
     }
+
+    /* Without a delimiter, the name may itself be the value of a field. */
     char c = read_char(text, at, &n);
     if (c != ':' && c != '=') {
-        return is_named_by_field(text, from) ? of_pair(text, behind) : (struct value){at, at};
+        return is_named_by_field(text, from) ? find_pair_value(text, behind)
+                                             : (struct value_span){at, at};
     }
+
+    /* With a delimiter, the value follows. */
     at += n;
     if (c == '=' && at < text.n && text.p[at] == '>') {
         at++;
     }
-    return after_delimiter(text, at, is_line && c == ':', c == '=');
+
+    return find_delimited_value(text, at, is_line && c == ':', c == '=');
 }
 
 /* ---- passes ---- */
 
-static bool is_name(const struct hearth_redactor *redactor, const char *word, size_t n)
+static bool is_redact_name(const struct hearth_redactor *redactor, const char *word, size_t n)
 {
     for (size_t i = 0; i < redactor->n_names; i++) {
         if (redactor->name_bytes[i] == n && memcmp(redactor->names[i], word, n) == 0) {
             return true;
         }
     }
+
     return false;
 }
 
@@ -481,54 +593,68 @@ bool hearth_redact_is_name(const struct hearth_redactor *redactor, struct hearth
 {
     char word[MAX_NAME_BYTES];
     size_t end = name.n, n;
-    while (end > 0 && !is_word(name.p[end - 1])) {
+
+    /* Find the last word of the name. */
+    while (end > 0 && !is_word_char(name.p[end - 1])) {
         end--;
     }
+
     size_t from = end;
-    while (from > 0 && is_word(name.p[from - 1])) {
+    while (from > 0 && is_word_char(name.p[from - 1])) {
         from--;
     }
+
     return end > from && read_word(hearth_str_n(name.p, end), from, word, &n) == end && n > 0 &&
-           is_name(redactor, word, n);
+           is_redact_name(redactor, word, n);
 }
 
-/* A word from `at`: its end, and itself when it is not longer than names are (else *ret_n is 0). */
+/*
+ * Read a word from `at`, and return its end. *ret_n is its length; 0: it is longer than any name.
+ */
 static size_t read_word(struct hearth_str text, size_t at, char word[MAX_NAME_BYTES], size_t *ret_n)
 {
     size_t length = 0, n;
+
     while (at < text.n) {
         char c = read_char(text, at, &n);
-        if (!is_word(c)) {
+        if (!is_word_char(c)) {
             break;
         }
         if (!is_separator(c)) {
             if (length < MAX_NAME_BYTES) {
-                word[length] = fold(c);
+                word[length] = fold_case(c);
             }
             length++;
         }
         at += n;
     }
+
     *ret_n = length <= MAX_NAME_BYTES ? length : 0;
+
     return at;
 }
 
-/* What goes, found and not reached yet: between a name and its value there may be others (attributes, heads of a part). */
+/*
+ * Found values that the pass has not reached yet. Between a name and its value there may be other
+ * values (attributes, headers of a part).
+ */
 struct pending {
-    struct value next, later; /* next comes first; from == to: none */
-    size_t kept;              /* of the text, written so far */
-    size_t n_gone;
+    struct value_span next, later; /* next precedes later; from == to: no value */
+    size_t kept;                   /* position up to which the text is written */
+    size_t n_removed;
 };
 
-/* In doubt one value covers what lies between, too. */
-static void wait_for(struct pending *pending, struct value value)
+/* Add a found value. If three values compete, one of them covers the text in between too. */
+static void queue_value(struct pending *pending, struct value_span value)
 {
-    struct value *next = &pending->next, *later = &pending->later;
+    struct value_span *next = &pending->next, *later = &pending->later;
     bool has_next = next->to > next->from, has_later = later->to > later->from;
+
+    /* One value: keep both in order, or join them. */
     if (!has_next) {
         *next = value;
-    } else if (value.to <= next->from) { /* it comes before */
-        *later = (struct value){next->from, has_later ? later->to : next->to};
+    } else if (value.to <= next->from) { /* it precedes `next` */
+        *later = (struct value_span){next->from, has_later ? later->to : next->to};
         *next = value;
     } else {
         next->from = value.from < next->from ? value.from : next->from;
@@ -536,100 +662,127 @@ static void wait_for(struct pending *pending, struct value value)
     }
 }
 
-static void found(struct pending *pending, struct value value)
+static void queue_found_value(struct pending *pending, struct value_span value)
 {
     if (value.to > value.from) {
-        wait_for(pending, value);
+        queue_value(pending, value);
     }
 }
 
-static void write_next(struct pending *pending, struct hearth_str text, struct hearth_buf *out)
+static void write_next_value(struct pending *pending, struct hearth_str text,
+                             struct hearth_buf *out)
 {
-    struct value value = pending->next, later = pending->later;
+    struct value_span value = pending->next, later = pending->later;
+
+    /* Replace the value. */
     size_t from = value.from > pending->kept ? value.from : pending->kept;
+
     hearth_buf_append(out, text.p + pending->kept, from - pending->kept);
     hearth_buf_cstr(out, HEARTH_REDACTED);
     pending->kept = value.to > from ? value.to : from;
-    pending->n_gone++;
+    pending->n_removed++;
+
+    /* Values that it covered are done. */
     if (later.to <= pending->kept) {
-        later = (struct value){0, 0};
+        later = (struct value_span){0, 0};
     }
+
     pending->next = later;
-    pending->later = (struct value){0, 0};
+    pending->later = (struct value_span){0, 0};
 }
 
-static size_t by_name(const struct hearth_redactor *redactor, struct hearth_str text,
-                      struct hearth_buf *out)
+static size_t redact_names(const struct hearth_redactor *redactor, struct hearth_str text,
+                           struct hearth_buf *out)
 {
     char word[MAX_NAME_BYTES];
     struct pending pending = {.kept = 0};
     size_t at = 0, n, step;
+
     while (at < text.n) {
+        /* Write a value when the pass reaches it. */
         if (pending.next.to > pending.next.from && at >= pending.next.from) {
-            write_next(&pending, text, out);
+            write_next_value(&pending, text, out);
             at = at > pending.kept ? at : pending.kept;
             continue;
         }
+
+        /* Read the next word. */
         size_t from = at;
         (void)read_char(text, at, &step);
         at = read_word(text, at, word, &n);
         if (at == from) {
-            /* Or is it a percent sign, and a name after it? */
+            /* A percent sign may also be followed by a name. */
             for (size_t k = 1; k < step && text.p[at] == '%'; k += 2) {
                 size_t end = read_word(text, at + k, word, &n);
-                if (n > 0 && is_name(redactor, word, n)) {
-                    found(&pending, value_of(text, at + k, end));
+                if (n > 0 && is_redact_name(redactor, word, n)) {
+                    queue_found_value(&pending, find_named_value(text, at + k, end));
                 }
             }
             at += step;
-        } else if (n > 0 && is_name(redactor, word, n)) {
-            found(&pending, value_of(text, from, at));
+        } else if (n > 0 && is_redact_name(redactor, word, n)) {
+            queue_found_value(&pending, find_named_value(text, from, at));
         }
     }
+
+    /* Write the remaining values and text. */
     while (pending.next.to > pending.next.from) {
-        write_next(&pending, text, out);
+        write_next_value(&pending, text, out);
     }
+
     hearth_buf_append(out, text.p + pending.kept, text.n - pending.kept);
-    return pending.n_gone;
+
+    return pending.n_removed;
 }
 
-static size_t by_pattern(const struct hearth_pattern *pattern, struct hearth_str text,
-                         struct hearth_buf *out)
+static size_t redact_pattern(const struct hearth_pattern *pattern, struct hearth_str text,
+                             struct hearth_buf *out)
 {
-    size_t kept = 0, at = 0, n_gone = 0, from, to;
+    size_t kept = 0, at = 0, n_removed = 0, from, to;
+
     while (at < text.n && hearth_pattern_find(pattern, text, at, &from, &to)) {
         if (to > from) {
             hearth_buf_append(out, text.p + kept, from - kept);
             hearth_buf_cstr(out, HEARTH_REDACTED);
             kept = to;
-            n_gone++;
+            n_removed++;
         }
         at = to > at ? to : at + 1;
     }
+
     hearth_buf_append(out, text.p + kept, text.n - kept);
-    return n_gone;
+
+    return n_removed;
 }
 
 size_t hearth_redact(const struct hearth_redactor *redactor, struct hearth_str text,
                      struct hearth_buf *out)
 {
     struct hearth_buf first, second;
+
     hearth_buf_init(&first, 0);
     hearth_buf_init(&second, 0);
-    size_t n_gone = text.n == 0 ? 0 : by_name(redactor, text, &first);
+
+    /* Names first. */
+    size_t n_removed = text.n == 0 ? 0 : redact_names(redactor, text, &first);
+
+    /* Then each expression, on the result of the previous pass. */
     for (size_t i = 0; i < redactor->n_patterns && !hearth_buf_failed(&first); i++) {
         hearth_buf_reset(&second);
-        n_gone += by_pattern(redactor->patterns[i], hearth_buf_view(&first), &second);
+        n_removed += redact_pattern(redactor->patterns[i], hearth_buf_view(&first), &second);
         struct hearth_buf swap = first;
         first = second;
         second = swap;
     }
+
+    /* Give the result. */
     if (hearth_buf_failed(&first)) {
         out->failed = true;
     } else {
         hearth_buf_str(out, hearth_buf_view(&first));
     }
+
     hearth_buf_release(&first);
     hearth_buf_release(&second);
-    return n_gone;
+
+    return n_removed;
 }
