@@ -1,4 +1,4 @@
-/* admin_internal.h -- what admin.c and admin_limits.c share (private to the engine). */
+/* admin_internal.h -- the struct shared by admin.c and admin_limits.c (private to the engine). */
 #ifndef HEARTH_ENGINE_ADMIN_INTERNAL_H
 #define HEARTH_ENGINE_ADMIN_INTERNAL_H
 

@@ -1,15 +1,21 @@
-/* admin_limits.c -- what a tenant has of its own: limits, and how gauges are merged. */
+/*
+ * admin_limits.c -- limits of a tenant, and how its gauges are merged (contract:
+ * hearth/engine/admin.h).
+ */
 #include "hearth/store/settings.h"
 
 #include "select/query_internal.h"
 #include "tenants/admin_internal.h"
 
+#include <assert.h>
+
 #define MAX_CHANGES 64
 
-static void mark_own(void *context, struct hearth_str name, int64_t value)
+static void mark_own_limit(void *context, struct hearth_str name, int64_t value)
 {
     struct hearth_admin_limit *limits = context;
     const struct hearth_limit *limit = hearth_limit_find(name);
+
     (void)value;
     if (limit != NULL) {
         limits[limit - hearth_tenant_limits].is_own = true;
@@ -23,9 +29,14 @@ enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
 {
     struct hearth_admin_limit *limits =
         hearth_arena_calloc(arena, hearth_n_tenant_limits, sizeof limits[0]);
+
+    assert(server != NULL);
+
     if (limits == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Answer the tenant's and the server's value of each limit. */
     struct hearth_limits own;
     hearth_limits_of_tenant(server, admin->store, tenant, &own);
     for (size_t i = 0; i < hearth_n_tenant_limits; i++) {
@@ -33,22 +44,28 @@ enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
         limits[i].value = hearth_limit_get(limits[i].limit, &own);
         limits[i].server = hearth_limit_get(limits[i].limit, server);
     }
-    hearth_store_settings(admin->store, tenant, mark_own, limits);
+
+    /* Mark the limits that the tenant has set. */
+    hearth_store_settings(admin->store, tenant, mark_own_limit, limits);
     *ret = limits;
     *ret_n = hearth_n_tenant_limits;
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_change(const struct hearth_admin_limit_change *change,
-                                      struct hearth_setting *ret, struct hearth_err *err)
+static enum hearth_status read_limit_change(const struct hearth_admin_limit_change *change,
+                                            struct hearth_setting *ret, struct hearth_err *err)
 {
     const struct hearth_limit *limit = hearth_limit_find(change->name);
+
     if (limit == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "a tenant cannot have a limit \"%.*s\" of its own",
+                           "\"%.*s\" is not a limit that can be set for a tenant",
                            (int)(change->name.n > 64 ? 64 : change->name.n), change->name.p);
     }
+
     *ret = (struct hearth_setting){.name = change->name, .value = -1};
+
     return hearth_str_eq_c(change->value, "default")
                ? HEARTH_OK
                : hearth_limit_parse(limit, change->value, &ret->value, err);
@@ -61,15 +78,20 @@ enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct he
 {
     if (n == 0 || n > MAX_CHANGES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "%zu limits to set; it takes 1 to %d at once", n, MAX_CHANGES);
+                           "the request has %zu limits; it may set 1 to %d at once", n,
+                           MAX_CHANGES);
     }
+
     struct hearth_setting *settings = hearth_arena_array(arena, n, sizeof settings[0]);
     if (settings == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Check all changes before any is stored. */
     for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(read_change(&changes[i], &settings[i], err));
+        HEARTH_TRY(read_limit_change(&changes[i], &settings[i], err));
     }
+
     return hearth_store_settings_set(admin->store, tenant, true, settings, n, err);
 }
 
@@ -81,5 +103,6 @@ enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct he
         .name = HEARTH_STR(HEARTH_SETTING_GAUGES),
         .value = aggregation == HEARTH_GAUGES_UNSET ? -1 : (int64_t)aggregation,
     };
+
     return hearth_store_settings_set(admin->store, tenant, true, &setting, 1, err);
 }

@@ -6,6 +6,8 @@
 
 #include "select/query_internal.h"
 
+#include <assert.h>
+
 enum hearth_status hearth_client_settings_get(const struct hearth_call *call,
                                               struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err)
@@ -18,10 +20,16 @@ enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
                                               struct hearth_err *err)
 {
     struct hearth_limits limits;
+
+    assert(setting != NULL);
+
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+
+    /* Check name and size. */
     if (setting->name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the setting has no name");
     }
+
     size_t n_bytes = setting->name.n + setting->value.n;
     if (limits.max_setting_bytes > 0 && n_bytes > (uint64_t)limits.max_setting_bytes) {
         return HEARTH_FAIL(
@@ -29,9 +37,12 @@ enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
             "setting \"" HEARTH_STR_FMT "\" has %zu bytes; max-setting-bytes allows %lld",
             HEARTH_STR_ARG(setting->name), n_bytes, (long long)limits.max_setting_bytes);
     }
+
+    /* Store it. */
     if (setting->modified_at_ms <= 0) {
         setting->modified_at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     }
+
     return hearth_store_client_setting_put(HEARTH_CALL_SCOPE(call), setting, limits.max_settings,
                                            err);
 }
