@@ -410,7 +410,7 @@ class Ingest(unittest.TestCase):
     def test_forms_that_cannot_be_used(self):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
         headers, body = go_form(profile)
-        self.refused(422, "unknown", "is cut", body[:-20], headers)
+        self.refused(422, "unknown", "is truncated", body[:-20], headers)
         self.refused(422, "unknown", "has no boundary", body, {"Content-Type": "multipart/form-data"})
         self.refused(422, "unknown", "unsupported client version", *reversed(form([("profile", "p", profile), ("prev_profile", "p", profile)])))
         config = [("profile", "p", profile), ("sample_type_config", "c", b'{"cpu":')]
