@@ -48,17 +48,22 @@ static void forget(struct load *l)
 static int teardown(void **state)
 {
     struct load *l = *state;
+
     forget(l);
     if (l->path[0] != '\0') {
         (void)unlink(l->path);
     }
+
     for (int i = 1; i < l->argc; i++) {
         free(l->argv[i]);
     }
+
     for (size_t i = 0; i < l->n_environ; i++) {
         free(l->environ[i]);
     }
+
     test_free(l);
+
     return 0;
 }
 
@@ -78,6 +83,7 @@ static void env(struct load *l, const char *text)
 static void file(struct load *l, const char *text, size_t n)
 {
     char option[64];
+
     (void)strcpy(l->path, "/tmp/test_config.XXXXXX");
     int fd = mkstemp(l->path);
     assert_true(fd >= 0 && write(fd, text, n) == (ssize_t)n && close(fd) == 0);
@@ -116,11 +122,13 @@ static void assert_refused_at(struct load *l, unsigned line, const char *message
 static char *printed(const struct load *l)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     hearth_config_print(&l->config, &out);
     assert_false(hearth_buf_failed(&out));
     char *copy = strndup(out.p, out.n);
     hearth_buf_release(&out);
+
     return copy;
 }
 
@@ -130,6 +138,7 @@ static void flags_win_over_the_environment_that_over_the_file_that_over_the_defa
 {
     static const char text[] = "max-samples = 11\nmax-points=12\nmax-label-sets = 13\n";
     struct load *l = *state;
+
     file(l, text, sizeof text - 1);
     env(l, "HEARTH_MAX_POINTS=22");
     env(l, "HEARTH_MAX_LABEL_SETS=23");
@@ -153,6 +162,7 @@ static void flags_win_over_the_environment_that_over_the_file_that_over_the_defa
 static void the_environment_can_name_the_file_and_a_flag_another(void **state)
 {
     struct load *l = *state;
+
     file(l, "max-samples = 11\n", 17);
     free(l->argv[--l->argc]);
     char variable[64];
@@ -178,6 +188,7 @@ static void variables_of_the_client_may_stand_beside(void **state)
 static void flags_take_their_value_behind_an_equals_sign_or_next(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--data-dir=/a=b");
     flag(l, "--log-level");
     flag(l, "--help");
@@ -194,6 +205,7 @@ static void flags_take_their_value_behind_an_equals_sign_or_next(void **state)
 static void the_switches_are_seen(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--print-config");
     assert_loads(l);
     assert_true(l->config.want_print && !l->config.want_help && !l->config.want_version);
@@ -216,6 +228,7 @@ static void help_is_given_although_the_environment_is_wrong(void **state)
 static void lists_split_at_commas_and_grow_by_repeated_flags(void **state)
 {
     struct load *l = *state;
+
     env(l, "HEARTH_LISTEN=127.0.0.1:1");
     env(l, "HEARTH_SERVICE_LABELS= a , b,,c ");
     flag(l, "--listen=127.0.0.1:2, 127.0.0.1:3");
@@ -239,6 +252,7 @@ static void lists_split_at_commas_and_grow_by_repeated_flags(void **state)
 static void bytes_and_durations_have_units(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--max-profile-bytes=3k");
     flag(l, "--max-request-bytes=2M");
     flag(l, "--ingest-rate-bytes=1g");
@@ -259,6 +273,7 @@ static void bytes_and_durations_have_units(void **state)
 static void what_other_layers_need_is_copied_to_them(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--ingest-threads=3");
     flag(l, "--query-threads=100000");
     flag(l, "--max-request-bytes=1m");
@@ -318,6 +333,7 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
          "cannot open configuration file \"/nonexistent/x\": No such file or directory"},
         {"--config=/", "cannot read configuration file \"/\": Is a directory"},
     };
+
     struct load *l = *state;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         flag(l, cases[i].flag);
@@ -329,6 +345,7 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
 static void unknown_variables_are_refused(void **state)
 {
     struct load *l = *state;
+
     env(l, "HEARTH_MAX_SAMPLE=1");
     assert_refused(l, "environment: unknown variable \"HEARTH_MAX_SAMPLE\"");
     free(l->environ[--l->n_environ]);
@@ -352,6 +369,7 @@ static void files_have_comments_blank_lines_and_quotes(void **state)
                                "database-url = postgresql://h/db?options=a#b\n"
                                "multitenancy = true";
     struct load *l = *state;
+
     file(l, text, sizeof text - 1);
     assert_loads(l);
     assert_int_equal(l->config.limits.max_samples, 5);
@@ -396,6 +414,7 @@ static void files_beyond_a_mebibyte_are_refused(void **state)
     struct load *l = *state;
     size_t n = 1024 * 1024;
     char *text = malloc(n);
+
     memset(text, '\n', n);
     file(l, text, n);
     free(text);
@@ -408,6 +427,7 @@ static void files_beyond_a_mebibyte_are_refused(void **state)
 static void the_data_directory_has_a_default_only_without_a_database(void **state)
 {
     struct load *l = *state;
+
     env(l, "HOME=/h/somebody");
     assert_loads(l);
     assert_string_equal(l->config.data_dir,
@@ -447,7 +467,9 @@ static void a_masked_url_never_contains_the_password(void **state)
         {"password=\"", "\" user=u", "password=*** user=u"},
         {"password=a\\ ", " user=u", "password=*** user=u"},
     };
+
     struct hearth_arena arena;
+
     (void)state;
     hearth_arena_init(&arena, 0);
     for (size_t f = 0; f < HEARTH_ARRAY_LEN(forms); f++) {
@@ -465,12 +487,14 @@ static void a_masked_url_never_contains_the_password(void **state)
             }
         }
     }
+
     hearth_arena_release(&arena);
 }
 
 static void quoted_passwords_are_masked_to_their_closing_quote(void **state)
 {
     struct hearth_arena arena;
+
     (void)state;
     hearth_arena_init(&arena, 0);
     assert_string_equal(hearth_config_mask_url("password='a b\\' c\\\\' user=u", &arena),
@@ -494,12 +518,15 @@ static void texts_without_a_password_are_unchanged(void **state)
         "passfile=/h/u/.pgpass",
         "127.0.0.1:4040",
     };
+
     struct hearth_arena arena;
+
     (void)state;
     hearth_arena_init(&arena, 0);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         assert_string_equal(hearth_config_mask_url(texts[i], &arena), texts[i]);
     }
+
     hearth_arena_release(&arena);
 }
 
@@ -513,11 +540,13 @@ static void no_message_and_no_print_shows_the_password(void **state)
         "--database-url=postgresql://u:s3cr3t@host/\ndb",
         "--log-format=postgresql://u:s3cr3t@host/db",
     };
+
     static const char *const lines[] = {
         "database-url postgresql://u:s3cr3t@host/db",
         "postgresql://u:s3cr3t@host/db?x=y",
         "database_url = postgresql://u:s3cr3t@host/db",
     };
+
     struct load *l = *state;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(flags); i++) {
         flag(l, flags[i]);
@@ -525,6 +554,7 @@ static void no_message_and_no_print_shows_the_password(void **state)
         assert_null(strstr(l->err.msg, "s3cr3t"));
         free(l->argv[--l->argc]);
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(lines); i++) {
         file(l, lines[i], strlen(lines[i]));
         assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
@@ -532,6 +562,7 @@ static void no_message_and_no_print_shows_the_password(void **state)
         (void)unlink(l->path);
         free(l->argv[--l->argc]);
     }
+
     flag(l, "--database-url=postgresql://u:s3cr3t@host/db");
     assert_loads(l);
     assert_string_equal(l->config.database_url, "postgresql://u:s3cr3t@host/db");
@@ -556,12 +587,14 @@ static char *without_origins(const char *text)
         }
         text += line;
     }
+
     return out;
 }
 
 static void what_is_printed_reads_back_to_the_same(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--listen=127.0.0.1:1,[::1]:2");
     flag(l, "--data-dir= \"/a dir\"  ");
     flag(l, "--postgres-bin=\"quoted\"");
@@ -578,6 +611,7 @@ static void what_is_printed_reads_back_to_the_same(void **state)
     while (l->argc > 1) {
         free(l->argv[--l->argc]);
     }
+
     file(l, text, strlen(text));
     assert_loads(l);
     assert_string_equal(l->config.data_dir, " \"/a dir\"  ");
@@ -596,6 +630,7 @@ static void what_is_printed_reads_back_to_the_same(void **state)
 static void defaults_read_back_to_the_same(void **state)
 {
     struct load *l = *state;
+
     assert_loads(l);
     char *text = printed(l);
     assert_null(strstr(text, "#   from"));
@@ -611,6 +646,7 @@ static void defaults_read_back_to_the_same(void **state)
 static void help_shows_every_option_with_its_default(void **state)
 {
     struct hearth_buf out;
+
     (void)state;
     hearth_buf_init(&out, 0);
     hearth_config_help(&out);
@@ -626,6 +662,7 @@ static void help_shows_every_option_with_its_default(void **state)
         }
         assert_non_null(strstr(out.p, line));
     }
+
     hearth_buf_release(&out);
 }
 
@@ -634,6 +671,7 @@ static void help_shows_every_option_with_its_default(void **state)
 static void every_option_is_named_once_and_explained(void **state)
 {
     size_t n_flags = 0;
+
     (void)state;
     assert_non_null(hearth_options[0].group);
     for (size_t i = 0; i < hearth_n_options; i++) {
@@ -641,6 +679,7 @@ static void every_option_is_named_once_and_explained(void **state)
         if (o->group != NULL) {
             continue;
         }
+
         n_flags++;
         assert_true(strlen(o->help) >= 10);
         assert_true(strlen(o->flag) < 64); /* config.c has so many bytes for a flag */
@@ -653,6 +692,7 @@ static void every_option_is_named_once_and_explained(void **state)
             }
         }
     }
+
     assert_true(n_flags > 40);
 }
 
@@ -661,6 +701,7 @@ static void the_defaults_of_limits_agree_with_the_engine(void **state)
 {
     struct load *l = *state;
     struct hearth_limits limits;
+
     memset(&limits, 0, sizeof limits);
     hearth_limits_init(&limits);
     assert_loads(l);
@@ -690,6 +731,7 @@ static void every_limit_has_an_option(void **state)
 static void the_profile_of_pyroscope_begins_with_its_defaults(void **state)
 {
     struct load *l = *state;
+
     flag(l, "--limits.profile=pyroscope");
     flag(l, "--max-samples=20000");
     env(l, "HEARTH_MAX_QUERY_RANGE=2d");
@@ -710,6 +752,7 @@ static void the_profile_of_pyroscope_begins_with_its_defaults(void **state)
 static void the_profile_may_come_from_the_environment_or_a_file(void **state)
 {
     struct load *l = *state;
+
     env(l, "HEARTH_LIMITS_PROFILE=pyroscope");
     assert_loads(l);
     assert_int_equal(l->config.limits.max_samples, 16000);
@@ -760,11 +803,13 @@ static void differing_options_are_named_in_the_order_of_the_table(void **state)
         {"--service-labels=a,b", "--service-labels=a"},
         {"--log-level=info", "--log-level=warn"},
     };
+
     struct load *l = *state, other = {.argv = {l->argv[0]}, .argc = 1};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(pairs); i++) {
         flag(l, pairs[i][0]);
         flag(&other, pairs[i][1]);
     }
+
     assert_loads(l);
     assert_loads(&other);
 
@@ -823,5 +868,6 @@ int main(void)
         load_test(the_defaults_of_limits_agree_with_the_engine),
         cmocka_unit_test(every_limit_has_an_option),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

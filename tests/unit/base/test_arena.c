@@ -17,6 +17,7 @@ static void blocks_are_aligned_and_apart(void **state)
     enum {
         N = 2000
     };
+
     unsigned char *blocks[N];
     for (size_t i = 0; i < N; i++) {
         blocks[i] = hearth_arena_alloc(&arena, i % 97 + (i % 50 == 0 ? 5000 : 0));
@@ -24,11 +25,13 @@ static void blocks_are_aligned_and_apart(void **state)
         assert_int_equal((uintptr_t)blocks[i] % 16, 0);
         memset(blocks[i], (int)(i % 251), i % 97);
     }
+
     for (size_t i = 0; i < N; i++) {
         for (size_t k = 0; k < i % 97; k++) {
             assert_int_equal(blocks[i][k], i % 251);
         }
     }
+
     hearth_arena_release(&arena);
     assert_int_equal(arena.used_bytes, 0);
 }
@@ -58,6 +61,7 @@ static void refuses_beyond_the_limit_and_stays_usable(void **state)
     while (hearth_arena_alloc(&arena, 16) != NULL) {
         n++;
     }
+
     assert_true(n > 0 && arena.used_bytes <= 10000);
     hearth_arena_reset(&arena);
     assert_false(arena.refused);
@@ -90,6 +94,7 @@ static void zeroes_zalloc_and_calloc(void **state)
     for (size_t i = 0; i < 500; i++) {
         assert_int_equal(a[i] | b[i], 0);
     }
+
     hearth_arena_release(&arena);
 }
 
@@ -122,6 +127,7 @@ static void reset_reuses_memory(void **state)
         hearth_arena_reset(&arena);
         assert_int_equal(arena.used_bytes, 0);
     }
+
     hearth_mem_fail_after(1); /* the kept chunk needs no new memory */
     void *p = hearth_arena_alloc(&arena, 1000);
     hearth_mem_fail_after(0);
@@ -193,6 +199,7 @@ static void a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing(void 
     for (uint32_t i = 0; i < 300; i++) {
         assert_int_equal(numbers[i], i);
     }
+
     hearth_arena_release(&arena);
 }
 
@@ -210,5 +217,6 @@ int main(void)
         cmocka_unit_test(a_refusal_of_the_system_is_reported),
         cmocka_unit_test(the_allocator_checks_products_and_survives_refusals),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,20 +11,24 @@
 static bool decodes_to(const char *text, struct hearth_str want)
 {
     struct hearth_arena arena;
+
     hearth_arena_init(&arena, 0);
     struct hearth_str got;
     bool same = hearth_base64_decode(hearth_str_c(text), &arena, &got) && hearth_str_eq(got, want);
     hearth_arena_release(&arena);
+
     return same;
 }
 
 static bool refuses(struct hearth_str text)
 {
     struct hearth_arena arena;
+
     hearth_arena_init(&arena, 0);
     struct hearth_str got;
     bool refused = !hearth_base64_decode(text, &arena, &got) && !arena.refused;
     hearth_arena_release(&arena);
+
     return refused;
 }
 
@@ -55,6 +59,7 @@ static void every_byte_comes_back(void **state)
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (char)(unsigned char)i;
     }
+
     for (size_t n = 0; n <= sizeof bytes; n++) {
         struct hearth_buf out;
         hearth_buf_init(&out, 0);
@@ -86,6 +91,7 @@ static void refuses_invalid_base64(void **state)
             fail_msg("accepts \"%s\"", bad[i]);
         }
     }
+
     assert_true(refuses(HEARTH_STR("AA\0A")));
     assert_true(refuses(HEARTH_STR("AA\xffh")));
 }
@@ -120,5 +126,6 @@ int main(void)
         cmocka_unit_test(refuses_invalid_base64),
         cmocka_unit_test(respects_its_limits),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,7 @@ static void an_arena_charges_its_chunks_and_gives_them_back(void **state)
     for (int i = 0; i < 20; i++) {
         assert_non_null(hearth_arena_alloc(&arena, 1000));
     }
+
     assert_true(used(&all) >= 20000);
     assert_null(hearth_arena_alloc(&arena, 100000));
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -143,6 +144,7 @@ static void *run_taker(void *arg)
 {
     struct hearth_budget *all = arg;
     struct hearth_budget part;
+
     intptr_t n_refused = 0;
     for (size_t i = 0; i < 20000; i++) {
         hearth_budget_init_part(&part, "one-bytes", 0, 3, all);
@@ -155,6 +157,7 @@ static void *run_taker(void *arg)
             return (void *)(intptr_t)-1;
         }
     }
+
     return (void *)n_refused;
 }
 
@@ -167,11 +170,13 @@ static void threads_together_never_exceed_the_limit(void **state)
     for (int i = 0; i < N_THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_taker, &all), 0);
     }
+
     for (int i = 0; i < N_THREADS; i++) {
         void *result;
         assert_int_equal(pthread_join(threads[i], &result), 0);
         assert_true((intptr_t)result >= 0);
     }
+
     assert_int_equal(used(&all), 0);
 }
 
@@ -218,5 +223,6 @@ int main(void)
         cmocka_unit_test(a_buffer_charges_its_growth_and_taken_bytes_stay_charged),
         cmocka_unit_test(threads_together_never_exceed_the_limit),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static void grows_to_any_size(void **state)
     for (unsigned i = 0; i < 100000; i++) {
         hearth_buf_printf(&buf, "%05u", i);
     }
+
     assert_int_equal(buf.n, 500000);
     assert_memory_equal(buf.p + 5 * 99999, "99999", 5);
     hearth_buf_release(&buf);
@@ -44,10 +45,12 @@ static void keeps_its_limit_to_the_byte(void **state)
     (void)state;
     for (size_t limit = 1; limit < 200; limit++) {
         struct hearth_buf buf;
+
         hearth_buf_init(&buf, limit);
         for (size_t i = 0; i < limit; i++) {
             hearth_buf_byte(&buf, 'x');
         }
+
         assert_false(hearth_buf_failed(&buf));
         hearth_buf_byte(&buf, 'y');
         assert_true(hearth_buf_failed(&buf));
@@ -144,5 +147,6 @@ int main(void)
         cmocka_unit_test(a_refused_allocation_leaves_the_contents),
         cmocka_unit_test(take_gives_the_bytes_to_the_caller),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

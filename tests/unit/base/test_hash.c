@@ -54,17 +54,20 @@ static void finds_every_interned_key(void **state)
     enum {
         N = 20000
     };
+
     for (uint32_t i = 0; i < N; i++) {
         bool inserted = false;
         assert_int_equal(hearth_idmap_intern(&map, key_of(i), i, &inserted), i);
         assert_true(inserted);
     }
+
     for (uint32_t i = 0; i < N; i++) {
         bool inserted = true;
         assert_int_equal(hearth_idmap_find(&map, key_of(i)), i);
         assert_int_equal(hearth_idmap_intern(&map, key_of(i), 7, &inserted), i);
         assert_false(inserted);
     }
+
     assert_int_equal(hearth_idmap_find(&map, key_of(N)), HEARTH_IDMAP_NONE);
     assert_int_equal(map.n, N);
     assert_true(map.n * 2 <= map.cap);
@@ -84,9 +87,11 @@ static void keys_that_collide_stay_apart(void **state)
         struct hearth_hash128 key = {UINT64_MAX, i};
         assert_int_equal(hearth_idmap_intern(&map, key, i, &inserted), i);
     }
+
     for (uint32_t i = 0; i < 100; i++) {
         assert_int_equal(hearth_idmap_find(&map, (struct hearth_hash128){UINT64_MAX, i}), i);
     }
+
     hearth_idmap_release(&map);
 }
 
@@ -99,6 +104,7 @@ static void a_refused_growth_changes_nothing(void **state)
     for (uint32_t i = 0; i < 32; i++) {
         assert_int_equal(hearth_idmap_intern(&map, key_of(i), i, &inserted), i);
     }
+
     assert_int_equal(map.n * 2, map.cap); /* the next one must grow */
     for (uint64_t nth = 1; nth <= 2; nth++) {
         hearth_mem_fail_after(nth);
@@ -110,6 +116,7 @@ static void a_refused_growth_changes_nothing(void **state)
         assert_false(inserted);
         assert_int_equal(map.n, 32);
     }
+
     assert_int_equal(hearth_idmap_intern(&map, key_of(99), 99, &inserted), 99);
     assert_true(inserted);
     hearth_idmap_release(&map);
@@ -156,5 +163,6 @@ int main(void)
         cmocka_unit_test(a_refused_growth_changes_nothing),
         cmocka_unit_test(the_growth_of_a_map_is_charged_to_the_budget_once),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
         {1536, "bytes", "1.50 KiB"},       {-1536, "bytes", "-1.50 KiB"},
         {1234, "count", "1.23k"},          {100, "anything", "100"},
     };
+
     (void)state;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         char text[48];
@@ -40,6 +41,7 @@ static void assert_text(struct hearth_buf *out, const char *want)
 static void a_bar_is_exact_to_an_eighth_and_fits_its_width(void **state)
 {
     struct hearth_buf out;
+
     (void)state;
     hearth_buf_init(&out, 0);
     hearth_human_bar(0.5, 3, &out);
@@ -54,6 +56,7 @@ static void a_bar_is_exact_to_an_eighth_and_fits_its_width(void **state)
 static void a_text_is_truncated_and_padded_by_characters_without_control_characters(void **state)
 {
     struct hearth_buf out;
+
     (void)state;
     hearth_buf_init(&out, 0);
     hearth_human_fit(HEARTH_STR("größe"), 7, true, &out);
@@ -72,5 +75,6 @@ int main(void)
         cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
         cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

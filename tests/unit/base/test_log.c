@@ -32,6 +32,7 @@ static const char *captured(void)
     ssize_t n = read(g_pipe[0], g_line, sizeof g_line - 1);
     (void)close(g_pipe[0]);
     g_line[n > 0 ? n : 0] = '\0';
+
     return g_line;
 }
 
@@ -115,6 +116,7 @@ static void cuts_long_values_and_says_so(void **state)
         const char *tail = json == 1 ? "\",\"cut\":1}\n" : "\" cut=1\n";
         for (size_t n = 3900; n < 4200; n++) {
             char value[4200];
+
             memset(value, 'v', n);
             value[n] = '\0';
             capture();
@@ -132,6 +134,7 @@ static void cuts_long_values_and_says_so(void **state)
             for (size_t i = 0; i < line.n; i++) {
                 quotes += line.p[i] == '"';
             }
+
             assert_int_equal(quotes % 2, 0);
         }
     }
@@ -186,6 +189,7 @@ static void eight_numbers_fit_one_line(void **state)
     for (int i = 0; i < 7; i++) {
         (void)hearth_log_i64(i);
     }
+
     assert_string_equal(first, "-9223372036854775808");
 }
 
@@ -229,5 +233,6 @@ int main(void)
         LOG_TEST(eight_numbers_fit_one_line),
         LOG_TEST(formats_times_before_and_after_the_epoch),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

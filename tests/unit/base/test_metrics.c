@@ -16,6 +16,7 @@
 static bool text_has(const char *line)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     hearth_metrics_write(&out);
     hearth_buf_byte(&out, '\0');
@@ -24,6 +25,7 @@ static bool text_has(const char *line)
     (void)snprintf(wanted, sizeof wanted, "\n%s\n", line);
     bool found = strstr(out.p, wanted) != NULL;
     hearth_buf_release(&out);
+
     return found;
 }
 
@@ -38,6 +40,7 @@ static void every_metric_is_described(void **state)
     for (const char *p = out.p; (p = strstr(p, "# HELP ")) != NULL; p++) {
         n_help++;
     }
+
     assert_int_equal(n_help, HEARTH_N_METRICS);
     assert_non_null(strstr(out.p, "# TYPE hearth_commit_seconds histogram\n"));
     assert_non_null(strstr(out.p, "# TYPE hearth_connections gauge\nhearth_connections 0\n"));
@@ -108,6 +111,7 @@ static void only_two_hundred_label_values_get_lines(void **state)
         (void)snprintf(value, sizeof value, "v%d", i);
         hearth_metric_add_label(HEARTH_M_DISCARDED, hearth_str_c(value), 1);
     }
+
     hearth_metric_add_label(HEARTH_M_DISCARDED, HEARTH_STR("v7"), 1);
     assert_true(text_has("hearth_discarded_total{reason=\"v0\"} 1"));
     assert_true(text_has("hearth_discarded_total{reason=\"v7\"} 2"));
@@ -230,6 +234,7 @@ static void *hammer(void *arg)
         (void)snprintf(value, sizeof value, "w%u", (i * 31 + seed) % 300);
         hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(value), 1);
     }
+
     return NULL;
 }
 
@@ -241,6 +246,7 @@ static void nothing_is_lost_between_threads(void **state)
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, hammer, &seeds[i]), 0);
     }
+
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     hearth_metrics_write(&out);
@@ -248,6 +254,7 @@ static void nothing_is_lost_between_threads(void **state)
     for (unsigned i = 0; i < 4; i++) {
         (void)pthread_join(threads[i], NULL);
     }
+
     assert_int_equal(hearth_metric_value(HEARTH_M_INGEST_STAGE_NS), 4 * N_ROUNDS);
 }
 
@@ -270,5 +277,6 @@ int main(void)
         cmocka_unit_test(histograms_are_kept_per_label_value),
         cmocka_unit_test(nothing_is_lost_between_threads),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,12 @@
 static void expect(struct hearth_str message, size_t times, const char *hex)
 {
     struct hearth_sha256 hash;
+
     hearth_sha256_init(&hash);
     for (size_t i = 0; i < times; i++) {
         hearth_sha256_add(&hash, message);
     }
+
     char got[HEARTH_SHA256_HEX + 1];
     hearth_sha256_end_hex(&hash, got);
     assert_string_equal(got, hex);
@@ -43,9 +45,11 @@ static void a_message_may_be_divided_anywhere(void **state)
     for (size_t i = 0; i < sizeof message; i++) {
         message[i] = (char)(unsigned char)(i * 7);
     }
+
     for (size_t n = 0; n <= sizeof message; n++) {
         struct hearth_sha256 whole;
         char want[HEARTH_SHA256_HEX + 1], got[HEARTH_SHA256_HEX + 1];
+
         hearth_sha256_init(&whole);
         hearth_sha256_add(&whole, hearth_str_n(message, n));
         hearth_sha256_end_hex(&whole, want);

@@ -18,6 +18,7 @@ static void every_status_maps_to_known_codes(void **state)
         assert_true(strlen(hearth_status_name(status)) > 1);
         assert_int_equal(hearth_status_http(status) == 200, status == HEARTH_OK);
     }
+
     assert_string_equal(hearth_status_name(HEARTH_CANCELLED), "canceled");
     assert_int_equal(hearth_status_grpc(HEARTH_UNAVAILABLE), 14);
     assert_int_equal(hearth_status_http(HEARTH_TOO_LARGE), 413);
@@ -76,6 +77,7 @@ static void a_truncated_message_ends_after_a_whole_character(void **state)
         for (; n + 3 < sizeof text; n += 3) {
             memcpy(text + n, "\xe2\x82\xac", 3);
         }
+
         text[n] = '\0';
         struct hearth_err err = HEARTH_ERR_INIT;
         (void)HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, "%s", text);
@@ -125,5 +127,6 @@ int main(void)
         cmocka_unit_test(prefix_goes_in_front),
         cmocka_unit_test(a_long_prefix_cuts_the_message_not_memory),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ static void compares_whole_secrets(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(wrong); i++) {
         assert_false(hearth_str_eq_secret(hearth_str_c(wrong[i]), secret));
     }
+
     assert_false(hearth_str_eq_secret(HEARTH_STR("s3cret\0"), secret));
     assert_false(hearth_str_eq_secret(HEARTH_STR("x"), HEARTH_STR("")));
     assert_true(hearth_str_eq_secret(HEARTH_STR(""), HEARTH_STR("")));
@@ -84,6 +85,7 @@ static void accepts_well_formed_utf8(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(good); i++) {
         assert_true(hearth_str_utf8_valid(hearth_str_c(good[i])));
     }
+
     assert_true(hearth_str_utf8_valid(hearth_str_n(NULL, 0)));
 }
 
@@ -149,6 +151,7 @@ static void parses_whole_integers_only(void **state)
     for (size_t k = 0; k < HEARTH_ARRAY_LEN(bad); k++) {
         assert_false(hearth_str_to_i64(hearth_str_c(bad[k]), &i));
     }
+
     assert_int_equal(i, 42);
     assert_false(hearth_str_to_u64(HEARTH_STR("18446744073709551616"), &u));
     assert_false(hearth_str_to_u64(HEARTH_STR("-1"), &u));
@@ -168,6 +171,7 @@ static void parses_finite_decimals_only(void **state)
     for (size_t k = 0; k < HEARTH_ARRAY_LEN(bad); k++) {
         assert_false(hearth_str_to_double(hearth_str_c(bad[k]), &d));
     }
+
     assert_false(hearth_str_to_double(HEARTH_STR("1\0"), &d));
     char longest[64];
     memset(longest, '1', sizeof longest);
@@ -204,6 +208,7 @@ static void repairs_invalid_text(void **state)
         {HEARTH_STR("\xed\xa0\x80"), "???"},
         {HEARTH_STR("\xf0\x9f\x98\x80\xf0\x9f\x98"), "\xf0\x9f\x98\x80???"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
         char text[16] = {0};
         memcpy(text, all[i].text.p, all[i].text.n);
@@ -227,5 +232,6 @@ int main(void)
         cmocka_unit_test(parses_finite_decimals_only),
         cmocka_unit_test(parses_hexadecimal_numbers_of_up_to_64_bits),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

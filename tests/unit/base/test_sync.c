@@ -54,6 +54,7 @@ static void a_timed_wait_ends_when_its_time_has_passed(void **state)
     while (hearth_cond_wait_until(&cond, &mutex, until_ns)) {
         assert_true(hearth_clock_mono_ns() < until_ns + 60 * HEARTH_NS_PER_SEC);
     }
+
     (void)pthread_mutex_unlock(&mutex);
 
     assert_true(hearth_clock_mono_ns() >= until_ns);
@@ -104,6 +105,7 @@ static void a_wait_under_two_locks_gives_up_the_inner_one_only(void **state)
     while (!signalled.is_set) {
         hearth_mutex_wait(&g_inner, &signalled.cond);
     }
+
     hearth_mutex_assert_held(&g_outer);
     hearth_mutex_assert_held(&g_inner);
     hearth_mutex_unlock(&g_inner);
@@ -135,6 +137,7 @@ static void locks_may_be_taken_in_rising_order_and_released_in_any(void **state)
 static void expect_abort(void (*body)(void), char *ret_text, size_t size)
 {
     int ends[2];
+
     assert_int_equal(pipe(ends), 0);
 
     pid_t child = fork();
@@ -145,6 +148,7 @@ static void expect_abort(void (*body)(void), char *ret_text, size_t size)
         body();
         _exit(0);
     }
+
     (void)close(ends[1]);
 
     size_t n = 0;
@@ -152,6 +156,7 @@ static void expect_abort(void (*body)(void), char *ret_text, size_t size)
     while (n + 1 < size && (got = read(ends[0], ret_text + n, size - 1 - n)) > 0) {
         n += (size_t)got;
     }
+
     ret_text[n] = '\0';
     (void)close(ends[0]);
 

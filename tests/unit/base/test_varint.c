@@ -98,5 +98,6 @@ int main(void)
         cmocka_unit_test(accepts_padded_zeros),
         cmocka_unit_test(zigzag_orders_by_magnitude),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static int reset(void **state)
     g_out_of_order = 0;
     (void)sem_init(&g_gate, 0, 0);
     (void)sem_init(&g_started, 0, 0);
+
     return 0;
 }
 
@@ -61,6 +62,7 @@ static void stop_runs_everything_queued_in_order(void **state)
         jobs[i] = (struct counted){.job = {.run = count}, .ordinal = i};
         assert_true(hearth_workers_submit(workers, &jobs[i].job));
     }
+
     assert_int_equal(hearth_workers_queued(workers), 1000);
     (void)sem_post(&g_gate);
     hearth_workers_stop(workers);
@@ -81,6 +83,7 @@ static void a_full_queue_refuses(void **state)
         jobs[i] = (struct counted){.job = {.run = count}, .ordinal = i};
         assert_int_equal(hearth_workers_submit(workers, &jobs[i].job), i < 2);
     }
+
     (void)sem_post(&g_gate);
     hearth_workers_stop(workers);
     assert_int_equal(g_ran, 2);
@@ -96,12 +99,15 @@ static void threads_run_at_the_same_time(void **state)
         gates[i] = (struct hearth_job){.run = wait_at_gate};
         assert_true(hearth_workers_submit(workers, &gates[i]));
     }
+
     for (unsigned i = 0; i < 4; i++) { /* ends only when four jobs run at once */
         (void)sem_wait(&g_started);
     }
+
     for (unsigned i = 0; i < 4; i++) {
         (void)sem_post(&g_gate);
     }
+
     hearth_workers_stop(workers);
 }
 
@@ -181,5 +187,6 @@ int main(void)
         POOL_TEST(signals_are_left_to_the_main_thread),
         POOL_TEST(refuses_no_threads_and_no_memory),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

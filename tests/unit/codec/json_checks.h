@@ -45,11 +45,13 @@ static void *read_json(const ProtobufCMessageDescriptor *type, const char *json)
 static const char *write_json(const void *message)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     hearth_pb_to_json(message, &out);
     assert_false(hearth_buf_failed(&out));
     const char *text = hearth_arena_strndup(&g_arena, out.p, out.n);
     hearth_buf_release(&out);
+
     return text;
 }
 
@@ -68,6 +70,7 @@ static void refuses(const ProtobufCMessageDescriptor *type, const char *json, co
     if (read_json(type, json) != NULL) {
         fail_msg("accepts %s", json);
     }
+
     assert_int_equal(g_err.status, HEARTH_INVALID_ARGUMENT);
     if (strstr(g_err.msg, why) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", g_err.msg, why);

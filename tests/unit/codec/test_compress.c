@@ -34,12 +34,15 @@ static int stop(void **state)
 static struct hearth_buf sample_text(size_t n)
 {
     struct hearth_buf text;
+
     hearth_buf_init(&text, 0);
     for (unsigned i = 0; text.n < n; i++) {
         hearth_buf_printf(&text, "main;worker%u;inflate;memcpy %u\n", i % 13,
                           i * 2654435761u % 1000);
     }
+
     text.n = n;
+
     return text;
 }
 
@@ -105,6 +108,7 @@ static void round_trips_at_many_sizes_with_the_exact_limit(void **state)
             struct hearth_buf text = sample_text(sizes[i]);
             struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
             struct hearth_buf out;
+
             hearth_buf_init(&out, 0);
             hearth_buf_cstr(&out, "before");
             assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), sizes[i]),
@@ -117,6 +121,7 @@ static void round_trips_at_many_sizes_with_the_exact_limit(void **state)
                     HEARTH_RESOURCE_EXHAUSTED);
                 assert_int_equal(out.n, 6 + sizes[i]);
             }
+
             hearth_buf_release(&out);
             hearth_buf_release(&packed);
             hearth_buf_release(&text);
@@ -144,6 +149,7 @@ static void the_limit_of_the_buffer_applies_too(void **state)
     for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
         struct hearth_buf packed = pack(g_formats[f], hearth_buf_view(&text));
         struct hearth_buf out;
+
         hearth_buf_init(&out, 5000);
         assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), MIB),
                          HEARTH_OK);
@@ -156,6 +162,7 @@ static void the_limit_of_the_buffer_applies_too(void **state)
         hearth_buf_release(&out);
         hearth_buf_release(&packed);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -171,10 +178,12 @@ static void a_bomb_stops_at_the_limit_and_uses_little_memory(void **state)
     for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
         struct hearth_buf member = pack(g_formats[f], hearth_str_n(zeros, 16 * MIB));
         struct hearth_buf bomb, out;
+
         hearth_buf_init(&bomb, 0);
         for (unsigned i = 0; i < 64; i++) {
             hearth_buf_str(&bomb, hearth_buf_view(&member));
         }
+
         hearth_buf_init(&out, 0);
         assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&bomb), 8 * MIB),
                          HEARTH_RESOURCE_EXHAUSTED);
@@ -189,6 +198,7 @@ static void a_bomb_stops_at_the_limit_and_uses_little_memory(void **state)
         hearth_buf_release(&bomb);
         hearth_buf_release(&member);
     }
+
     hearth_mem_free(zeros);
 }
 
@@ -205,6 +215,7 @@ static void a_false_size_in_the_trailer_needs_no_extra_memory(void **state)
         HEARTH_INVALID_ARGUMENT);
     assert_true(out.cap < MIB * 2);
     hearth_buf_release(&out);
+
     /* the declared size is too small: the guess grows, the check fails */
     memset(packed.p + packed.n - 4, 0, 4);
     assert_int_equal(try_inflate(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&packed), MIB),
@@ -220,6 +231,7 @@ static void concatenated_members_and_frames_are_one_body(void **state)
     struct hearth_buf text = sample_text(300000);
     for (size_t f = 0; f < HEARTH_ARRAY_LEN(g_formats); f++) {
         struct hearth_buf packed;
+
         hearth_buf_init(&packed, 0);
         static const size_t cuts[] = {0, 200000, 200000, 299999, 300000};
         for (size_t i = 0; i + 1 < HEARTH_ARRAY_LEN(cuts); i++) {
@@ -228,6 +240,7 @@ static void concatenated_members_and_frames_are_one_body(void **state)
             hearth_buf_str(&packed, hearth_buf_view(&part));
             hearth_buf_release(&part);
         }
+
         struct hearth_buf out;
         hearth_buf_init(&out, 0);
         assert_int_equal(inflate_into(&out, g_formats[f], hearth_buf_view(&packed), 300000),
@@ -238,6 +251,7 @@ static void concatenated_members_and_frames_are_one_body(void **state)
         hearth_buf_release(&out);
         hearth_buf_release(&packed);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -257,9 +271,11 @@ static void every_truncation_is_refused(void **state)
                              HEARTH_INVALID_ARGUMENT);
             hearth_mem_free(exact);
         }
+
         assert_non_null(strstr(g_err.msg, "stream is truncated"));
         hearth_buf_release(&packed);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -283,9 +299,11 @@ static void every_flipped_bit_is_noticed_or_harmless(void **state)
             n_refused += status != HEARTH_OK;
             hearth_buf_release(&out);
         }
+
         assert_true(n_refused > packed.n * 7);
         hearth_buf_release(&packed);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -322,6 +340,7 @@ static void says_what_is_wrong_and_where(void **state)
 static void inflates_zlib_streams(void **state)
 {
     (void)state;
+
     /* "hello hello hello", as zlib writes it at level 9. */
     static const char hello[] = "\x78\xda\xcb\x48\xcd\xc9\xc9\x57\xc8\x40\x90\x00\x3a\x2e\x06\x7d";
     struct hearth_str whole = hearth_str_n(hello, sizeof hello - 1);
@@ -336,6 +355,7 @@ static void inflates_zlib_streams(void **state)
         HEARTH_INVALID_ARGUMENT);
     assert_non_null(strstr(g_err.msg, "bytes after the end of the stream"));
     hearth_buf_release(&out);
+
     /* The same with the flag for a preset dictionary. */
     assert_int_equal(
         try_inflate(HEARTH_COMPRESSION_ZLIB, HEARTH_STR("\x78\xbb\1\2\3\4\xcb\x48"), 99),
@@ -346,6 +366,7 @@ static void inflates_zlib_streams(void **state)
 static void refuses_a_zstd_window_beyond_32_mib(void **state)
 {
     (void)state;
+
     /*
      * Frame header without content size; window descriptor 0x80: 2^26 bytes. Then an empty last
      * block.
@@ -414,6 +435,7 @@ static void reports_refused_memory_at_every_step(void **state)
     size_t n_refused = 0;
     for (uint64_t nth = 1;; nth++) {
         struct hearth_buf out;
+
         hearth_buf_init(&out, 0);
         hearth_mem_fail_after(nth);
         struct hearth_inflater *inflater = hearth_inflater_new();
@@ -426,13 +448,16 @@ static void reports_refused_memory_at_every_step(void **state)
         hearth_inflater_free(inflater);
         assert_int_equal(out.n, 0);
         hearth_buf_release(&out);
+
         /* the stream is truncated: all allocations have succeeded */
         if (status == HEARTH_INVALID_ARGUMENT) {
             break;
         }
+
         assert_int_equal(status, HEARTH_NO_MEMORY);
         n_refused++;
     }
+
     assert_true(n_refused >= 4);
     hearth_buf_release(&packed);
     hearth_buf_release(&text);
@@ -445,6 +470,7 @@ static void a_stream_of_pieces_is_one_member(void **state)
     static const size_t steps[] = {777, 65536, 5 * MIB};
     for (size_t k = 0; k < HEARTH_ARRAY_LEN(steps); k++) {
         struct hearth_buf packed, again;
+
         hearth_buf_init(&packed, 0);
         hearth_buf_init(&again, 0);
         struct hearth_gzip_stream *stream = hearth_gzip_stream_new(1);
@@ -453,6 +479,7 @@ static void a_stream_of_pieces_is_one_member(void **state)
             size_t n = text.n - at < steps[k] ? text.n - at : steps[k];
             hearth_gzip_stream_add(stream, hearth_str_n(text.p + at, n), &packed);
         }
+
         hearth_gzip_stream_end(stream, &packed);
         hearth_gzip_stream_free(stream);
         assert_false(hearth_buf_failed(&packed));
@@ -465,6 +492,7 @@ static void a_stream_of_pieces_is_one_member(void **state)
         hearth_buf_release(&again);
         hearth_buf_release(&packed);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -543,5 +571,6 @@ int main(void)
         cmocka_unit_test(a_stream_without_input_is_an_empty_member),
         cmocka_unit_test(a_stream_fails_if_its_buffer_does),
     };
+
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -71,6 +71,7 @@ static void refuses_anything_but_an_object_of_objects(void **state)
         "{\"a\":{},\"a\":{}}",
         "{\"a\":{\"b\":{\"c\":{\"d\":{}}}}}",
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(wrong); i++) {
         g_err.msg[0] = '\0';
         assert_int_equal(read_text(wrong[i]), HEARTH_INVALID_ARGUMENT);
@@ -116,5 +117,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_refused_allocation_is_reported_and_nothing_leaks,
                                         start, stop),
     };
+
     return cmocka_run_group_tests_name("json_table", tests, NULL, NULL);
 }

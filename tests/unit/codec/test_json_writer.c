@@ -72,9 +72,11 @@ static void reaches_the_promised_depth(void **state)
     for (unsigned i = 0; i < HEARTH_JSON_MAX_DEPTH; i++) {
         hearth_json_array(&g_json);
     }
+
     for (unsigned i = 0; i < HEARTH_JSON_MAX_DEPTH; i++) {
         hearth_json_array_end(&g_json);
     }
+
     assert_int_equal(g_out.n, 2 * HEARTH_JSON_MAX_DEPTH);
 }
 
@@ -161,6 +163,7 @@ static void doubles_are_read_back_unchanged(void **state)
             assert_true(strtod(double_text(value), NULL) == value);
         }
     }
+
     static const double edges[] = {DBL_MAX, -DBL_MAX, DBL_MIN, 4.9406564584124654e-324,
                                    0x1p53,  0x1p63};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(edges); i++) {
@@ -196,5 +199,6 @@ int main(void)
         JSON_TEST(doubles_are_read_back_unchanged),
         JSON_TEST(the_error_of_the_buffer_sticks),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

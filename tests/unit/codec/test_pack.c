@@ -37,12 +37,14 @@ static int stop(void **state)
 static struct hearth_buf noise(size_t n, unsigned bits)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     uint64_t rng = 7;
     for (size_t i = 0; i < n; i++) {
         rng = rng * 6364136223846793005ull + 1442695040888963407ull;
         hearth_buf_byte(&out, (unsigned char)(rng >> (64 - bits)));
     }
+
     return out;
 }
 
@@ -53,6 +55,7 @@ static void packed_bytes_are_unpacked_at_every_size(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(sizes); i++) {
         for (unsigned bits = 0; bits <= 8; bits += 2) {
             struct hearth_buf in = noise(sizes[i], bits == 0 ? 1 : bits), out, scratch;
+
             hearth_buf_init(&out, 0);
             hearth_buf_init(&scratch, 0);
             hearth_buf_cstr(&out, "before");
@@ -72,6 +75,7 @@ static void packed_bytes_are_unpacked_at_every_size(void **state)
                     HEARTH_RESOURCE_EXHAUSTED);
                 assert_int_equal(scratch.n, before);
             }
+
             hearth_buf_release(&in);
             hearth_buf_release(&out);
             hearth_buf_release(&scratch);
@@ -110,6 +114,7 @@ static void bytes_stay_plain_if_a_frame_saves_too_little(void **state)
 static void a_frame_that_declares_too_much_is_refused_without_allocation(void **state)
 {
     (void)state;
+
     /* Magic, one segment with a content size of 8 bytes: 2^40; then an empty last block. */
     struct hearth_str bomb = hearth_str_n("\x01\x28\xb5\x2f\xfd\xe0\0\0\0\0\0\1\0\0\x01\0\0", 17);
     struct hearth_buf scratch;
@@ -136,6 +141,7 @@ static void damage_is_reported_at_every_place(void **state)
         assert_int_equal(g_err.status, HEARTH_CORRUPT);
         assert_int_equal(scratch.n, 0);
     }
+
     out.p[0] = 2;
     assert_int_equal(
         hearth_unpack(g_inflater, hearth_buf_view(&out), 1u << 20, &scratch, &view, &g_err),
@@ -170,5 +176,6 @@ int main(void)
         cmocka_unit_test(damage_is_reported_at_every_place),
         cmocka_unit_test(refused_memory_leaves_the_buffer_as_it_was),
     };
+
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -37,15 +37,18 @@ static int stop(void **state)
 static void *unpack(const ProtobufCMessageDescriptor *type, struct hearth_str wire)
 {
     char *exact = hearth_mem_alloc(wire.n);
+
     assert_non_null(exact);
     if (wire.n > 0) {
         memcpy(exact, wire.p, wire.n);
     }
+
     ProtobufCMessage *message = NULL;
     enum hearth_status status =
         hearth_pb_unpack(type, hearth_str_n(exact, wire.n), &g_arena, &message, &g_err);
     assert_int_equal(status == HEARTH_OK, message != NULL);
     hearth_mem_free(exact);
+
     return message;
 }
 
@@ -153,6 +156,7 @@ static void repairs_texts_of_opentelemetry(void **state)
 {
     (void)state;
     const ProtobufCMessageDescriptor *span = &opentelemetry__proto__trace__v1__span__descriptor;
+
     /* name, trace state, key and value of an attribute, and an id, which is not text */
     Opentelemetry__Proto__Trace__V1__Span *found = unpack(
         span, HEARTH_STR("\x2a\3a\0b\x1a\2ok\x4a\x0a\x0a\2\xff\x6b\x12\4\x0a\2\xc3z\x12\2\xff\0"));
@@ -176,6 +180,7 @@ static void refuses_text_that_is_not_utf8_or_holds_a_nul(void **state)
     refuses(pair, HEARTH_STR("\x0a\1\xff"), "name: text is not UTF-8");
     refuses(pair, HEARTH_STR("\x12\3a\0b"), "value: text is not UTF-8, or contains a NUL");
     refuses(&querier__v1__flame_graph__descriptor, HEARTH_STR("\x0a\2\xc3("), "names: text");
+
     /* bytes may be anything */
     Querier__V1__SelectMergeStacktracesResponse *response = unpack(
         &querier__v1__select_merge_stacktraces_response__descriptor, HEARTH_STR("\x12\3\xff\0\1"));
@@ -186,6 +191,7 @@ static void refuses_text_that_is_not_utf8_or_holds_a_nul(void **state)
 static struct hearth_buf nested(unsigned depth, unsigned tag)
 {
     struct hearth_buf inner;
+
     hearth_buf_init(&inner, 0);
     for (unsigned i = 1; i < depth; i++) {
         struct hearth_buf outer;
@@ -196,6 +202,7 @@ static struct hearth_buf nested(unsigned depth, unsigned tag)
         hearth_buf_release(&inner);
         inner = outer;
     }
+
     return inner;
 }
 
@@ -224,6 +231,7 @@ static void the_limit_of_the_arena_bounds_the_message(void **state)
     for (unsigned i = 0; i < 100000; i++) { /* 200 KB of empty labels: some 10 MB of messages */
         hearth_buf_append(&wire, "\x0a\0", 2);
     }
+
     struct hearth_arena small;
     hearth_arena_init(&small, 1 << 20);
     ProtobufCMessage *message = NULL;
@@ -268,5 +276,6 @@ int main(void)
         PB_TEST(the_limit_of_the_arena_bounds_the_message),
         PB_TEST(packing_respects_the_limit_of_the_buffer),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

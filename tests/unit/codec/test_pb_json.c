@@ -156,10 +156,12 @@ static void texts_of_opentelemetry_are_mended(void **state)
         {"\\uDC00\\uD800", "??"},   {"\\ud83d\\ude00\\ud83d", "\xf0\x9f\x98\x80?"},
         {"\\\\u0000", "\\\\u0000"}, {"a\xff\\u0000", "a??"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(all); i++) {
         becomes(SPAN, hearth_arena_printf(&g_arena, "{\"name\":\"%s\"}", all[i][0]),
                 hearth_arena_printf(&g_arena, "{\"name\":\"%s\"}", all[i][1]));
     }
+
     refuses(SPAN, "{\"name\":\"\\u00", "invalid JSON");
     refuses(SERIES, "{\"labelSelector\":\"\\u0000\"}", "invalid JSON");
 }
@@ -173,10 +175,12 @@ static void ids_of_opentelemetry_are_hexadecimal_or_base64(void **state)
         "AAECAwQFBgcICQoLDA0O/w==",
         "AAECAwQFBgcICQoLDA0O_w",
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(traces); i++) {
         const char *json = hearth_arena_printf(&g_arena, "{\"traceId\":\"%s\"}", traces[i]);
         becomes(SPAN, json, "{\"traceId\":\"000102030405060708090a0b0c0d0eff\"}");
     }
+
     becomes(SPAN,
             "{\"span_id\":\"0102030405060708\",\"parentSpanId\":\"AQIDBAUGBwg=\",\"links\":"
             "[{\"spanId\":\"ffffffffffffffff\"}]}",
@@ -253,6 +257,7 @@ static void memory_limits_hold_for_text_and_message(void **state)
     for (unsigned i = 0; i < 100000; i++) { /* 300 KB of text, 13 MB as a tree */
         hearth_buf_cstr(&json, ",[]");
     }
+
     hearth_buf_cstr(&json, "]}");
     struct hearth_arena small;
     hearth_arena_init(&small, 4 << 20);
@@ -277,6 +282,7 @@ static void reports_refused_memory_at_every_step(void **state)
     size_t n_refused = 0;
     for (uint64_t nth = 1;; nth++) {
         struct hearth_arena arena;
+
         hearth_arena_init(&arena, 0);
         ProtobufCMessage *message = NULL;
         hearth_mem_fail_after(nth);
@@ -287,9 +293,11 @@ static void reports_refused_memory_at_every_step(void **state)
         if (status == HEARTH_OK) {
             break;
         }
+
         assert_int_equal(status, HEARTH_NO_MEMORY);
         n_refused++;
     }
+
     assert_true(n_refused > 10);
     for (size_t limit = 16; limit < 4000; limit += 16) {
         struct hearth_arena arena;
@@ -324,5 +332,6 @@ int main(void)
         JSON_TEST(memory_limits_hold_for_text_and_message),
         JSON_TEST(reports_refused_memory_at_every_step),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,9 @@ static char *any_text(void)
         memcpy(text + at, c, strlen(c));
         at += strlen(c);
     }
+
     text[at] = '\0';
+
     return text;
 }
 
@@ -144,6 +146,7 @@ static void fill_repeated(const ProtobufCFieldDescriptor *field, char *message, 
         fill_value(field, one, depth);
         memcpy(values + i * size, one, size);
     }
+
     memcpy(message + field->quantifier_offset, &n, sizeof n);
     memcpy(message + field->offset, &values, sizeof values);
 }
@@ -151,6 +154,7 @@ static void fill_repeated(const ProtobufCFieldDescriptor *field, char *message, 
 static ProtobufCMessage *any_message(const ProtobufCMessageDescriptor *type, unsigned depth)
 {
     char *message = hearth_arena_zalloc(&g_arena, type->sizeof_message);
+
     protobuf_c_message_init(type, message);
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
@@ -166,12 +170,14 @@ static ProtobufCMessage *any_message(const ProtobufCMessageDescriptor *type, uns
             fill_value(field, message + field->offset, depth);
         }
     }
+
     return (ProtobufCMessage *)message;
 }
 
 static void assert_pieces(const ProtobufCMessage *message, size_t n, struct hearth_str want)
 {
     struct hearth_buf piece, all;
+
     hearth_buf_init(&piece, 0);
     hearth_buf_init(&all, 0);
     struct hearth_pb_json *json = hearth_pb_json_new(message, &g_arena);
@@ -185,6 +191,7 @@ static void assert_pieces(const ProtobufCMessage *message, size_t n, struct hear
         assert_true(piece.n < n + HEARTH_PB_JSON_STEP_BYTES);
         hearth_buf_str(&all, hearth_buf_view(&piece));
     }
+
     hearth_pb_json_release(json);
     assert_int_equal(all.n, want.n);
     assert_memory_equal(all.p, want.p, want.n);
@@ -214,6 +221,7 @@ static void assert_text(const char *text)
     struct all_types message;
     struct hearth_buf want;
     struct hearth_json json;
+
     protobuf_c_message_init(ALL, &message);
     message.one_string = (char *)(uintptr_t)text;
     hearth_buf_init(&want, 0);
@@ -243,6 +251,7 @@ static void a_long_text_is_never_divided_inside_a_character(void **state)
             assert_text(text);
         }
     }
+
     for (int k = 0; k < test_rounds(50); k++) { /* random bytes */
         for (size_t i = 0; i < LONG_BYTES; i++) {
             text[i] = (char)(1 + any(255));
@@ -259,6 +268,7 @@ static void long_bytes_are_one_base64(void **state)
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (uint8_t)any(256);
     }
+
     for (size_t n = sizeof bytes - 3; n <= sizeof bytes; n++) {
         struct all_types message;
         struct hearth_buf want;
@@ -310,5 +320,6 @@ int main(void)
         JSON_TEST(an_abandoned_text_leaves_no_memory),
         JSON_TEST(a_full_buffer_ends_the_text),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

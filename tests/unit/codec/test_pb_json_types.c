@@ -44,6 +44,7 @@ static void nesting_bombs_are_refused_before_they_are_parsed(void **state)
         refuses(ALL, json.p, "nested deeper than 128 levels");
         hearth_buf_release(&json);
     }
+
     refuses(ALL, "{\"oneString\":\"[[[\\\"[[[\",\"x\":]}",
             "invalid JSON at line 1"); /* not counted */
 }
@@ -60,15 +61,18 @@ static void messages_nest_as_deep_as_on_the_wire(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(forms); i++) {
         for (unsigned n = 1; n <= HEARTH_PB_MAX_DEPTH; n++) {
             struct hearth_buf json, wire;
+
             hearth_buf_init(&json, 0);
             hearth_buf_init(&wire, 0);
             for (unsigned k = 0; k < n; k++) {
                 hearth_buf_cstr(&json, forms[i].open);
             }
+
             hearth_buf_cstr(&json, "{\"oneInt32\":1}");
             for (unsigned k = 0; k < n; k++) {
                 hearth_buf_cstr(&json, forms[i].close);
             }
+
             hearth_buf_byte(&json, '\0');
             if (n * forms[i].levels + 1 > HEARTH_PB_MAX_DEPTH) {
                 refuses(ALL, json.p, "nested deeper than");
@@ -81,6 +85,7 @@ static void messages_nest_as_deep_as_on_the_wire(void **state)
                     HEARTH_OK);
                 assert_string_equal(write_json(again), json.p);
             }
+
             hearth_buf_release(&wire);
             hearth_buf_release(&json);
         }
@@ -95,6 +100,7 @@ static void writing_stops_at_the_depth_limit(void **state)
         protobuf_c_message_init(ALL, &chain[i]);
         chain[i].child = i + 1 < HEARTH_ARRAY_LEN(chain) ? &chain[i + 1] : NULL;
     }
+
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     hearth_pb_to_json(&chain[1].base, &out);
@@ -117,6 +123,7 @@ static void maps_are_objects(void **state)
     refuses(ALL, "{\"byFlag\":{\"1\":\"\"}}", "expected \"true\" or \"false\"");
     refuses(ALL, "{\"byName\":{\"a\":null}}", "byName.a: expected an integer");
     refuses(ALL, "{\"byName\":[]}", "byName: expected an object");
+
     /* "01" and "1" are one key: the last value is used. */
     becomes(ALL, "{\"byNumber\":{\"1\":{\"oneInt32\":1},\"01\":{\"oneInt32\":2}}}",
             "{\"byNumber\":{\"1\":{\"oneInt32\":2}}}");
@@ -126,6 +133,7 @@ static void a_map_entry_without_value_is_empty(void **state)
 {
     (void)state;
     ProtobufCMessage *message;
+
     /* by_number (41) with the key 5 only; twice the same key in by_name (40) */
     struct hearth_str wire = HEARTH_STR("\xca\2\2\x08\5\xc2\2\5\x0a\1a\x10\1\xc2\2\5\x0a\1a\x10\2");
     assert_int_equal(hearth_pb_unpack(ALL, wire, &g_arena, &message, &g_err), HEARTH_OK);
@@ -145,6 +153,7 @@ static void times_are_rfc_3339(void **state)
         (void)snprintf(json, sizeof json, "{\"at\":\"%s\"}", same[i]);
         becomes(ALL, json, json);
     }
+
     becomes(ALL, "{\"at\":\"2026-11-20T12:06:30.5+01:30\"}",
             "{\"at\":\"2026-11-20T10:36:30.500Z\"}");
     becomes(ALL, "{\"at\":\"2026-12-31T23:00:00-02:00\"}", "{\"at\":\"2027-01-01T01:00:00Z\"}");
@@ -208,6 +217,7 @@ static void durations_are_seconds(void **state)
         (void)snprintf(json, sizeof json, "{\"took\":\"%s\"}", bad[i]);
         refuses(ALL, json, "took: expected a duration");
     }
+
     refuses(ALL, "{\"took\":1}", "took: expected a duration");
 }
 
@@ -222,6 +232,7 @@ static void times_outside_the_textual_range_fail(void **state)
         int64_t seconds;
         int32_t nanos;
     } at[] = {{INT64_C(253402300800), 0}, {INT64_MIN, 0}, {0, -1}, {0, 1000000000}};
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(at); i++) {
         time.seconds = at[i].seconds;
         time.nanos = at[i].nanos;
@@ -232,6 +243,7 @@ static void times_outside_the_textual_range_fail(void **state)
         assert_true(hearth_buf_failed(&out));
         hearth_buf_release(&out);
     }
+
     protobuf_c_message_init(&Duration_descriptor, &time);
     time.seconds = 1;
     time.nanos = -1;
@@ -248,12 +260,14 @@ static void times_outside_the_textual_range_fail(void **state)
 static void survives(const ProtobufCMessageDescriptor *type, const char *json)
 {
     struct hearth_buf wire, again;
+
     hearth_buf_init(&wire, 0);
     hearth_buf_init(&again, 0);
     ProtobufCMessage *first = read_json(type, json), *second, *third;
     if (first == NULL) {
         fail_msg("%s: %s", json, g_err.msg);
     }
+
     hearth_pb_pack(first, &wire);
     assert_true(wire.n > 0);
     assert_int_equal(hearth_pb_unpack(type, hearth_buf_view(&wire), &g_arena, &second, &g_err),
@@ -340,6 +354,7 @@ static void a_large_flame_graph_is_written_without_a_tree(void **state)
         N_NODES = 100000,
         N_LEVELS = 100
     };
+
     static int64_t values[N_NODES * 4];
     static Querier__V1__Level levels[N_LEVELS];
     static Querier__V1__Level *level_ptrs[N_LEVELS];
@@ -348,16 +363,19 @@ static void a_large_flame_graph_is_written_without_a_tree(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(values); i++) {
         values[i] = (int64_t)(i * 2654435761u % 1000000007u);
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         (void)snprintf(names[i], sizeof names[i], "runtime.function_%zu", i);
         name_ptrs[i] = names[i];
     }
+
     for (size_t i = 0; i < N_LEVELS; i++) {
         querier__v1__level__init(&levels[i]);
         levels[i].n_values = HEARTH_ARRAY_LEN(values) / N_LEVELS;
         levels[i].values = values + i * levels[i].n_values;
         level_ptrs[i] = &levels[i];
     }
+
     Querier__V1__FlameGraph graph = QUERIER__V1__FLAME_GRAPH__INIT;
     graph.n_names = HEARTH_ARRAY_LEN(names);
     graph.names = name_ptrs;
@@ -401,6 +419,7 @@ static void floats_are_read_back_unchanged(void **state)
         }
         hearth_arena_reset(&g_arena);
     }
+
     message.one_float = FLT_MAX;
     assert_true(((struct all_types *)read_json(ALL, write_json(&message)))->one_float == FLT_MAX);
 }
@@ -422,5 +441,6 @@ int main(void)
         JSON_TEST(a_large_flame_graph_is_written_without_a_tree),
         JSON_TEST(floats_are_read_back_unchanged),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

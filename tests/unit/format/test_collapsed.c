@@ -43,6 +43,7 @@ static void assert_rewritten(struct hearth_str text, uint64_t n_skipped, const c
 {
     struct decoded d;
     struct hearth_buf out;
+
     decode(&d, text);
     assert_int_equal(d.status, HEARTH_OK);
     assert_int_equal(d.n_skipped, n_skipped);
@@ -78,6 +79,7 @@ static void reads_stacks_root_first_and_sums_equal_ones(void **state)
         assert_true(hearth_str_eq_c(p->strings[p->functions[p->lines[l->first_line].function].name],
                                     leaf_first[i]));
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -189,6 +191,7 @@ static void refuses_text_with_more_skipped_lines_than_understood_ones(void **sta
     assert_refused("a;b 1\nx\ny\n", "2 of 3 lines are not of the form \"frame;frame value\"; the "
                                     "first is line 2, \"x\"");
     assert_text("a;b 1\nx\n", 1, "a;b 1\n");
+
     /* Lines of several words, or that look like settings, are stacks only among other stacks. */
     const char *doubtful[] = {
         "INFO request took 35", "INFO: a;b 35",      "replicas: 3",   "rate = 5", "1, 2, 3",
@@ -196,18 +199,21 @@ static void refuses_text_with_more_skipped_lines_than_understood_ones(void **sta
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(doubtful); i++) {
         char text[128];
         struct decoded d;
+
         (void)snprintf(text, sizeof text, "%s\n%s\nmain;f 2\n", doubtful[i], doubtful[i]);
         decode(&d, hearth_str_c(text));
         if (d.status != HEARTH_INVALID_ARGUMENT ||
             strstr(d.err.msg, "the first is line 1") == NULL) {
             fail_msg("\"%s\" is taken: %s", doubtful[i], d.err.msg);
         }
+
         hearth_arena_release(&d.arena);
         (void)snprintf(text, sizeof text, "main;f 2\n%s\n", doubtful[i]);
         decode(&d, hearth_str_c(text));
         if (d.status != HEARTH_OK || d.n_skipped != 0) {
             fail_msg("\"%s\" is no stack among stacks: %s", doubtful[i], d.err.msg);
         }
+
         hearth_arena_release(&d.arena);
     }
 }
@@ -240,6 +246,7 @@ static void refuses_stacks_that_begin_like_structured_text(void **state)
         "# HELP go_goroutines Number of goroutines.",
         "# TYPE go_goroutines gauge",
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(foreign); i++) {
         char text[256];
         struct decoded d;
@@ -335,6 +342,7 @@ static void writes_inlined_lines_as_frames_and_addresses_without_a_name(void **s
 static void assert_text_of(const char *text, const char *const *roots, size_t n)
 {
     struct decoded d;
+
     decode(&d, hearth_str_c(text));
     assert_int_equal(d.status, HEARTH_OK);
     assert_int_equal(d.profile.n_samples, n);
@@ -344,6 +352,7 @@ static void assert_text_of(const char *text, const char *const *roots, size_t n)
         uint32_t name = d.profile.functions[d.profile.lines[l->first_line].function].name;
         assert_true(hearth_str_eq_c(d.profile.strings[name], roots[i]));
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -354,6 +363,7 @@ static void assert_survives(const char *const *roots, size_t n, const char *want
     struct hearth_profile p;
     struct hearth_buf text;
     const int64_t one = 1;
+
     hearth_arena_init(&arena, 0);
     hearth_buf_init(&text, 0);
     struct hearth_profile_builder *b = hearth_profile_builder_new(&arena);
@@ -366,6 +376,7 @@ static void assert_survives(const char *const *roots, size_t n, const char *want
         uint32_t location = hearth_profile_builder_location(b, &l, &line, 1);
         assert_int_equal(hearth_profile_builder_sample(b, &location, 1, &one, NULL), HEARTH_OK);
     }
+
     assert_int_equal(hearth_profile_builder_finish(b, &p, NULL), HEARTH_OK);
     hearth_collapsed_encode(&p, 0, &text);
     hearth_buf_byte(&text, 0);
@@ -399,6 +410,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
     enum hearth_status status = HEARTH_NO_MEMORY;
     for (uint64_t nth = 1; status != HEARTH_OK; nth++) {
         struct decoded d;
+
         hearth_mem_fail_after(nth);
         decode(&d, HEARTH_STR("\xff\xfe"
                               "a\0;\0b\0;\0c\0 \0001\0\n\0d\0;\0e\0 \0002\0"));
@@ -407,6 +419,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
         if (d.status == HEARTH_OK) {
             hearth_collapsed_encode(&d.profile, 0, &out);
         }
+
         hearth_mem_fail_after(0);
         status = d.status != HEARTH_OK || hearth_buf_failed(&out) ? HEARTH_NO_MEMORY : HEARTH_OK;
         assert_true(d.status == HEARTH_OK || d.status == HEARTH_NO_MEMORY);
@@ -422,14 +435,17 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
 static size_t read_shared(const char *name, char *bytes, size_t cap)
 {
     char path[512];
+
     (void)snprintf(path, sizeof path, "%s/%s", HEARTH_SHARED_DATA, name);
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         return 0;
     }
+
     size_t n = fread(bytes, 1, cap, file);
     assert_true(n > 0 && n < cap);
     (void)fclose(file);
+
     return n;
 }
 
@@ -465,6 +481,7 @@ static void reads_real_files_with_their_totals(void **state)
                           HEARTH_SHARED_DATA);
             skip();
         }
+
         struct decoded d;
         decode(&d, hearth_str_n(bytes, n));
         assert_int_equal(d.status, HEARTH_OK);
@@ -474,6 +491,7 @@ static void reads_real_files_with_their_totals(void **state)
                      (long long)total(&d.profile), d.profile.n_samples,
                      (unsigned long long)d.n_skipped);
         }
+
         hearth_arena_release(&d.arena);
     }
 }
@@ -528,5 +546,6 @@ int main(void)
         cmocka_unit_test(reads_lines_without_values_as_one_sample_each),
         cmocka_unit_test(reads_real_files_with_their_totals),
     };
+
     return cmocka_run_group_tests_name("collapsed", tests, NULL, NULL);
 }

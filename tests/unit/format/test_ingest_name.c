@@ -16,6 +16,7 @@ static void assert_name(const char *text, const char *want)
     struct hearth_ingest_name name;
     struct hearth_err err = HEARTH_ERR_INIT;
     char got[1024];
+
     hearth_arena_init(&arena, 0);
     enum hearth_status status = hearth_ingest_name_parse(hearth_str_c(text), &arena, &name, &err);
     if (status == HEARTH_OK) {
@@ -29,6 +30,7 @@ static void assert_name(const char *text, const char *want)
         assert_int_equal(status, HEARTH_INVALID_ARGUMENT);
         (void)snprintf(got, sizeof got, "%s", err.msg);
     }
+
     assert_string_equal(got, want);
     hearth_arena_release(&arena);
 }
@@ -144,5 +146,6 @@ int main(void)
         cmocka_unit_test(broken_rules_are_named),
         cmocka_unit_test(a_name_has_at_most_256_labels),
     };
+
     return cmocka_run_group_tests_name("ingest_name", tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ static struct hearth_profile with_types(const char *const *types, uint32_t n)
         g_strings[i + 1] = S(types[i]);
         g_types[i] = (struct hearth_value_type){i + 1, 0};
     }
+
     return (struct hearth_profile){
         .strings = g_strings, .n_strings = n + 1, .types = g_types, .n_types = n};
 }
@@ -53,6 +54,7 @@ static void the_format_is_chosen_by_parameter_then_content_type(void **state)
         {"folded", "", HEARTH_INGEST_COLLAPSED},
         {"collapsed", "application/octet-stream", HEARTH_INGEST_COLLAPSED},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         enum hearth_ingest_format got =
             hearth_ingest_format_of(S(cases[i].format), S(cases[i].content_type));
@@ -86,6 +88,7 @@ static void the_format_is_recognised_by_the_bytes(void **state)
          HEARTH_INGEST_COLLAPSED},
         {{"", 0}, HEARTH_INGEST_COLLAPSED},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         if (hearth_ingest_format_of_bytes(cases[i].bytes) != cases[i].want) {
             fail_msg("case %zu", i);
@@ -110,6 +113,7 @@ static void the_suffix_of_an_application_is_its_type(void **state)
     type = hearth_ingest_type_of(S("a.goroutines"), 100, &service);
     assert_string_equal(type->name, "goroutine");
     assert_string_equal(type->type, "goroutines");
+
     /* Every suffix that is named in messages exists. */
     struct hearth_str all = S(hearth_ingest_type_suffixes());
     for (size_t from = 0; from < all.n;) {
@@ -153,6 +157,7 @@ static void display_names_rename_sample_types_first(void **state)
         {HEARTH_STR("contentions"), HEARTH_STR("units"), HEARTH_STR("mutex_units")},
         {HEARTH_STR("contentions"), HEARTH_STR("display-name"), HEARTH_STR("block_count")},
     };
+
     assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, cells, 2), "block"));
     assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, cells, 1), "delay"));
     assert_true(hearth_str_eq_c(hearth_ingest_pprof_name(&profile, NULL, 0), "mutex"));
@@ -168,6 +173,7 @@ static struct hearth_profile with_functions(void)
     g_functions[1] = (struct hearth_function){.name = 1, .filename = 3};
     g_functions[2] = (struct hearth_function){.name = 1};
     g_functions[3] = (struct hearth_function){.filename = 2};
+
     return (struct hearth_profile){
         .strings = g_strings, .n_strings = 4, .functions = g_functions, .n_functions = 4};
 }
@@ -184,6 +190,7 @@ static void scripting_agents_get_the_file_before_the_name(void **state)
         {"scripting", {"app.py work", "/lib/x.py work", "work", "app.py "}},
         {"gospy", {"work", "work", "work", ""}},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         struct hearth_arena arena;
         struct hearth_profile profile = with_functions();
@@ -227,10 +234,12 @@ static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
         {"a.microseconds", 100, 3000, 0},
         {"a.nanoseconds", 100, 3, 0},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         int64_t value = 3;
         struct hearth_str service;
         struct hearth_profile profile = {.values = &value, .n_samples = 1, .n_types = 1};
+
         assert_int_equal(
             hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), cases[i].rate, &service),
                                 cases[i].rate, &profile, NULL),
@@ -258,6 +267,7 @@ static void samples_without_a_rate_are_counts(void **state)
         {"a.seconds", "wall", "wall", "nanoseconds"},
         {"a.alloc_space", "memory", "alloc_space", "bytes"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         struct hearth_str service;
         const struct hearth_ingest_type *type = hearth_ingest_type_of(S(cases[i].app), 0, &service);
@@ -318,5 +328,6 @@ int main(void)
         cmocka_unit_test(samples_without_a_rate_are_counts),
         cmocka_unit_test(the_limits_of_pprof_apply_to_text_formats),
     };
+
     return cmocka_run_group_tests_name("ingest_types", tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ static size_t put_chunk(char *to, size_t n, unsigned char major, uint64_t size)
     for (size_t i = 0; i < 8; i++) {
         to[15 - i] = (char)(size >> 8 * i);
     }
+
     return n;
 }
 
@@ -24,6 +25,7 @@ static void expect(const char *bytes, size_t n, const char *part)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = hearth_jfr_check(hearth_str_n(bytes, n), &err);
+
     assert_int_equal(status, part == NULL ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
     if (part != NULL && strstr(err.msg, part) == NULL) {
         fail_msg("%s", err.msg);

@@ -128,6 +128,7 @@ static void limits_parts_and_headers(void **state)
         assert_int_equal(status,
                          n <= HEARTH_MULTIPART_MAX_PARTS ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
     }
+
     int at = snprintf(body, sizeof body, "--xYz\r\n" FILE_HEAD("p") "X: ");
     memset(body + at, 'y', HEARTH_MULTIPART_MAX_HEADER_BYTES);
     at += (int)HEARTH_MULTIPART_MAX_HEADER_BYTES;
@@ -146,5 +147,6 @@ int main(void)
         cmocka_unit_test(refuses_truncated_and_malformed_forms),
         cmocka_unit_test(limits_parts_and_headers),
     };
+
     return cmocka_run_group_tests_name("multipart", tests, NULL, NULL);
 }

@@ -66,6 +66,7 @@ static int64_t total(const struct hearth_profile *p, uint32_t type)
 static void assert_collapsed(const struct hearth_profile *p, uint32_t type, const char *want)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     hearth_collapsed_encode(p, type, &out);
     hearth_buf_byte(&out, 0);
@@ -87,14 +88,17 @@ static struct hearth_str read_file(const char *dir, const char *name)
 {
     static char bytes[1 << 21];
     char path[512];
+
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         return hearth_str_n(NULL, 0);
     }
+
     size_t n = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file);
     assert_true(n < sizeof bytes);
+
     return hearth_str_n(bytes, n);
 }
 
@@ -153,6 +157,7 @@ static void reads_source_lines(void **state)
         assert_string(&d.p, d.p.functions[line->function].filename, want[i].file);
         assert_int_equal(line->line, want[i].line);
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -249,6 +254,7 @@ static void symbols_and_file_names_may_contain_spaces_and_brackets(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         assert_string(&d.p, d.p.mappings[i].filename, dsos[i]);
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -300,6 +306,7 @@ static void inlined_frames_are_lines_of_one_location(void **state)
         assert_string(&d.p, d.p.functions[line->function].name, names[i]);
         assert_int_equal(line->line, numbers[i]);
     }
+
     assert_collapsed(&d.p, 0, "a;main;outer;middle;inner 1\n");
     hearth_arena_release(&d.arena);
 }
@@ -313,6 +320,7 @@ static void very_many_inlined_frames_are_all_kept(void **state)
     for (int i = 0; i < 500; i++) {
         hearth_buf_printf(&text, "\t10 f%d (inlined)\n", i);
     }
+
     struct decoded d;
     decode_ok(&d, hearth_buf_view(&text));
     assert_int_equal(d.p.n_lines, 501);
@@ -384,6 +392,7 @@ static void events_of_one_base_keep_their_modifiers(void **state)
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(total(&d.p, i), want[i]);
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -417,6 +426,7 @@ static void refuses_text_with_more_skipped_lines_than_understood_ones(void **sta
         {"# Guide\nStep 3 follows:\n",
          "1 of 1 lines are not of perf script's output; the first is line 2, \"Step 3 follows:\""},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         struct decoded d;
         decode(&d, hearth_str_c(cases[i].text));
@@ -424,6 +434,7 @@ static void refuses_text_with_more_skipped_lines_than_understood_ones(void **sta
         assert_string_equal(d.err.msg, cases[i].message);
         hearth_arena_release(&d.arena);
     }
+
     assert_decodes_to("a 1 cycles:\n\t1 f (x)\n", "a;f 1\n");
 }
 
@@ -453,6 +464,7 @@ static void refuses_a_new_event_in_every_record(void **state)
         assert_int_equal(d.status, i < 64 ? HEARTH_OK : HEARTH_RESOURCE_EXHAUSTED);
         hearth_arena_release(&d.arena);
     }
+
     hearth_buf_release(&text);
 }
 
@@ -493,6 +505,7 @@ static uint32_t max_depth(const struct hearth_profile *p)
         uint32_t depth = p->stack_first[s + 1] - p->stack_first[s];
         deepest = depth > deepest ? depth : deepest;
     }
+
     return deepest;
 }
 
@@ -521,8 +534,10 @@ static void reads_real_files_with_their_totals(void **state)
         {"perf/rust-mangled.linux-perf.txt", 96, 6, 2, {96, INT64_C(1627118592)}},
         {"perf/system-wide.linux-perf.txt", 556, 22, 2, {556, INT64_C(556556556)}},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
         struct hearth_str text = read_file(HEARTH_SHARED_DATA, files[i].name);
+
         skip_without_shared_files(text);
         struct decoded d;
         decode_ok(&d, text);
@@ -532,9 +547,11 @@ static void reads_real_files_with_their_totals(void **state)
                      (unsigned long long)d.notes.records, (unsigned long long)d.notes.skipped_lines,
                      max_depth(&d.p), d.p.n_types);
         }
+
         for (uint32_t k = 0; k < files[i].n_types; k++) {
             assert_int_equal(total(&d.p, k), files[i].totals[k]);
         }
+
         hearth_arena_release(&d.arena);
     }
 }
@@ -563,10 +580,12 @@ static void agrees_with_the_collapsed_form_of_real_files(void **state)
         {"perf/perf-java-stacks-01.txt", "collapsed/perf-java-all.txt"},
         {"perf/perf-vertx-stacks-01.txt", "collapsed/perf-vertx-kernel-java-all.txt"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(pairs); i++) {
         int64_t ours[128], theirs[128];
         uint64_t n_skipped;
         struct hearth_str text = read_file(HEARTH_SHARED_DATA, pairs[i][0]);
+
         skip_without_shared_files(text);
         struct decoded d;
         decode_ok(&d, text);
@@ -583,6 +602,7 @@ static void agrees_with_the_collapsed_form_of_real_files(void **state)
             assert_true(ours[depth] >= theirs[depth]);
             more += ours[depth] - theirs[depth];
         }
+
         assert_int_equal(more, 1);
         hearth_arena_release(&d.arena);
     }
@@ -615,5 +635,6 @@ int main(void)
         cmocka_unit_test(reads_real_files_with_their_totals),
         cmocka_unit_test(agrees_with_the_collapsed_form_of_real_files),
     };
+
     return cmocka_run_group_tests_name("perf_script", tests, NULL, NULL);
 }

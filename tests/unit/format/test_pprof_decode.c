@@ -37,6 +37,7 @@ static void decode_bytes(struct decoded *d, struct hearth_str in,
     if (in.n > 0) {
         memcpy(d->bytes, in.p, in.n);
     }
+
     hearth_arena_init(&d->arena, arena_bytes);
     d->status = hearth_pprof_decode(hearth_str_n((const char *)d->bytes, in.n), limits, &d->arena,
                                     &d->profile, &d->notes, &d->err);
@@ -69,11 +70,13 @@ static void assert_refused(const char *wire, const struct hearth_pprof_limits *l
                            enum hearth_status status, const char *message)
 {
     struct decoded d;
+
     decode(&d, wire, limits);
     if (d.status != status || strcmp(d.err.msg, message) != 0) {
         fail_msg("%s\n  got  %s: %s\n  want %s: %s", wire, hearth_status_name(d.status), d.err.msg,
                  hearth_status_name(status), message);
     }
+
     release(&d);
 }
 
@@ -92,6 +95,7 @@ static bool golden_input(const char *name, struct hearth_buf *in)
     char path[512];
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_str file = hearth_str_c(name);
+
     (void)snprintf(path, sizeof path, GOLDEN "%s", name);
     if (hearth_str_ends(file, HEARTH_STR(".pb.gz"))) {
         return read_inflated(path, in, &err);
@@ -99,12 +103,14 @@ static bool golden_input(const char *name, struct hearth_buf *in)
     if (!hearth_str_ends(file, HEARTH_STR(".wire"))) {
         return false;
     }
+
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
     assert_true(read_file(path, &text));
     hearth_buf_byte(&text, '\0');
     wire_text(text.p, in);
     hearth_buf_release(&text);
+
     return true;
 }
 
@@ -112,6 +118,7 @@ static void compare_with_golden_text(const char *name, const struct decoded *d)
 {
     char path[512];
     struct hearth_buf got, want;
+
     hearth_buf_init(&got, 0);
     hearth_buf_init(&want, 0);
     profile_text(&d->profile, &got);
@@ -123,10 +130,12 @@ static void compare_with_golden_text(const char *name, const struct decoded *d)
         assert_int_equal(fwrite(got.p, 1, got.n, file), got.n);
         assert_int_equal(fclose(file), 0);
     }
+
     assert_true(read_file(path, &want));
     if (!hearth_str_eq(hearth_buf_view(&got), hearth_buf_view(&want))) {
         fail_msg("%s decodes to:\n%.*s", name, (int)got.n, got.p);
     }
+
     hearth_buf_release(&got);
     hearth_buf_release(&want);
 }
@@ -134,6 +143,7 @@ static void compare_with_golden_text(const char *name, const struct decoded *d)
 static void for_each_golden(void (*check)(const char *name, struct hearth_str in))
 {
     DIR *dir = opendir(GOLDEN);
+
     assert_non_null(dir);
     int n = 0;
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
@@ -145,6 +155,7 @@ static void for_each_golden(void (*check)(const char *name, struct hearth_str in
         }
         hearth_buf_release(&in);
     }
+
     (void)closedir(dir);
     assert_true(n >= 12);
 }
@@ -178,6 +189,7 @@ static void check_truncations(const char *name, struct hearth_str in)
         assert_true(d.status == HEARTH_OK || d.status == HEARTH_INVALID_ARGUMENT);
         release(&d);
     }
+
     if (n_refused < in.n / 2) {
         fail_msg("%s: only %zu of %zu truncations are refused", name, n_refused, in.n);
     }
@@ -208,6 +220,7 @@ static void check_byte_changes(const char *name, struct hearth_str in)
         }
         bytes[i] = was;
     }
+
     free(bytes);
 }
 
@@ -220,6 +233,7 @@ static void survives_every_changed_byte(void **state)
 static void check_memory_refusals(const char *name, struct hearth_str in)
 {
     struct decoded d;
+
     decode_bytes(&d, in, &NO_LIMITS, 0);
     size_t need = d.arena.used_bytes;
     release(&d);
@@ -230,6 +244,7 @@ static void check_memory_refusals(const char *name, struct hearth_str in)
         }
         release(&d);
     }
+
     decode_bytes(&d, in, &NO_LIMITS, need);
     assert_ok(&d);
     release(&d);
@@ -301,6 +316,7 @@ static void refuses_damaged_wire_forms(void **state)
         {TYPE "5{ 1:1 5'x' }" TEXT,
          "function 0: known field with the wrong wire type, at byte 11 of 18"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         assert_refused(cases[i].wire, &NO_LIMITS, HEARTH_INVALID_ARGUMENT, cases[i].message);
     }
@@ -358,6 +374,7 @@ static void refuses_input_that_breaks_a_rule_of_the_format(void **state)
         {TYPE TYPE "2{ 2:1 }" TEXT,
          "sample 0: sample value length mismatch: 1 values for 2 sample types"},
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         assert_refused(cases[i].wire, &NO_LIMITS, HEARTH_INVALID_ARGUMENT, cases[i].message);
     }
@@ -470,6 +487,7 @@ static void finds_an_invalid_byte_at_every_place_of_a_string(void **state)
             for (size_t k = 0; k < sizeof odd; k++) {
                 struct hearth_buf in;
                 struct decoded d;
+
                 hearth_buf_init(&in, 0);
                 wire_text("1{} 6''", &in);
                 for (int copy = 0; copy < 2; copy++) {
@@ -479,6 +497,7 @@ static void finds_an_invalid_byte_at_every_place_of_a_string(void **state)
                         hearth_buf_byte(&in, i == at ? odd[k] : 'a');
                     }
                 }
+
                 decode_bytes(&d, hearth_buf_view(&in), &NO_LIMITS, 0);
                 assert_ok(&d);
                 bool plain = odd[k] == 0x01 || odd[k] == 0x7f;
@@ -500,6 +519,7 @@ static void hostile_counts_allocate_no_memory(void **state)
     for (int i = 0; i < 20000; i++) { /* 20,000 types times 20,000 samples: 3.2 GB of values */
         wire_text("1{} 2{}", &in);
     }
+
     struct decoded d;
     decode_bytes(&d, hearth_buf_view(&in), &NO_LIMITS, 64 * in.n);
     assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
@@ -518,23 +538,28 @@ static void grows_for_more_stacks_lines_and_labels_than_extrapolated(void **stat
     uint32_t n_lines = 0, n_locs = 0, n_labels = 0;
     for (uint32_t i = 0; i < 300; i++) { /* small messages first, larger and larger ones later */
         struct hearth_buf line;
+
         hearth_buf_init(&line, 0);
         hearth_buf_printf(&line, "4{ 1:%u ", i + 1);
         for (uint32_t k = 0; k < i * i / 500; k++, n_lines++) {
             hearth_buf_printf(&line, "4{ 1:1 2:%u }", n_lines);
         }
+
         hearth_buf_cstr(&line, "} 2{ 2[1] ");
         for (uint32_t k = 0; k < i * i / 400; k++, n_locs++) {
             hearth_buf_printf(&line, "1:%u ", n_locs % 300 + 1);
         }
+
         for (uint32_t k = 0; k < i * i / 600; k++, n_labels++) {
             hearth_buf_printf(&line, "3{ 1:1 3:%u }", n_labels);
         }
+
         hearth_buf_cstr(&line, "}");
         hearth_buf_byte(&line, '\0');
         wire_text(line.p, &in);
         hearth_buf_release(&line);
     }
+
     struct decoded d;
     decode_bytes(&d, hearth_buf_view(&in), &NO_LIMITS, 0);
     assert_ok(&d);
@@ -544,12 +569,15 @@ static void grows_for_more_stacks_lines_and_labels_than_extrapolated(void **stat
     for (uint32_t i = 0; i < n_lines; i++) {
         assert_int_equal(d.profile.lines[i].line, i);
     }
+
     for (uint32_t i = 0; i < n_locs; i++) {
         assert_int_equal(d.profile.stack_locs[i], i % 300);
     }
+
     for (uint32_t i = 0; i < n_labels; i++) {
         assert_int_equal(d.profile.sample_labels[i].num, i);
     }
+
     release(&d);
     hearth_buf_release(&in);
 }
@@ -571,5 +599,6 @@ int main(void)
         cmocka_unit_test(hostile_counts_allocate_no_memory),
         cmocka_unit_test(grows_for_more_stacks_lines_and_labels_than_extrapolated),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ static void decode(struct decoded *d, struct hearth_str in)
 {
     struct hearth_pprof_notes notes;
     struct hearth_err err = HEARTH_ERR_INIT;
+
     hearth_arena_init(&d->arena, 0);
     if (hearth_pprof_decode(in, &NO_LIMITS, &d->arena, &d->profile, &notes, &err) != HEARTH_OK) {
         fail_msg("%s", err.msg);
@@ -46,6 +47,7 @@ static void decode(struct decoded *d, struct hearth_str in)
 static void assert_encodes(const char *from, const char *want)
 {
     struct hearth_buf in, out, expected;
+
     hearth_buf_init(&in, 0);
     hearth_buf_init(&out, 0);
     hearth_buf_init(&expected, 0);
@@ -86,6 +88,7 @@ static void writes_lengths_of_every_size(void **state)
     (void)state;
     for (uint32_t n = 1; n < 20000; n = n < 400 ? n + 1 : n + 1 + n / 9) {
         struct hearth_buf text, in, out;
+
         hearth_buf_init(&text, 0);
         hearth_buf_init(&in, 0);
         hearth_buf_init(&out, 0);
@@ -93,10 +96,12 @@ static void writes_lengths_of_every_size(void **state)
         for (uint32_t i = 0; i < n; i++) {
             hearth_buf_cstr(&text, " 1");
         }
+
         hearth_buf_cstr(&text, "] 2[3] } 4{ 1:1 ");
         for (uint32_t i = 0; i < n; i++) {
             hearth_buf_cstr(&text, "4{ 1:1 }");
         }
+
         hearth_buf_cstr(&text, "} 5{ 1:1 } 6''");
         hearth_buf_byte(&text, '\0');
         wire_text(text.p, &in);
@@ -106,6 +111,7 @@ static void writes_lengths_of_every_size(void **state)
         if (!hearth_str_eq(hearth_buf_view(&in), hearth_buf_view(&out))) {
             fail_msg("%u locations in a stack, and lines in a location", n);
         }
+
         hearth_arena_release(&d.arena);
         hearth_buf_release(&text);
         hearth_buf_release(&in);
@@ -135,6 +141,7 @@ static void writes_missing_indices_as_id_0(void **state)
         .label_first = label_first,
         .n_samples = 1,
     };
+
     struct hearth_buf out, expected;
     hearth_buf_init(&out, 0);
     hearth_buf_init(&expected, 0);
@@ -162,6 +169,7 @@ static void stops_at_the_limit_of_the_buffer(void **state)
         assert_true(out.n <= limit);
         hearth_buf_release(&out);
     }
+
     hearth_arena_release(&d.arena);
     hearth_buf_release(&in);
 }
@@ -172,6 +180,7 @@ static void check_round_trip(const char *path)
 {
     struct hearth_buf in, out, before, after;
     struct hearth_err err = HEARTH_ERR_INIT;
+
     hearth_buf_init(&in, 0);
     hearth_buf_init(&out, 0);
     hearth_buf_init(&before, 0);
@@ -179,6 +188,7 @@ static void check_round_trip(const char *path)
     if (!read_inflated(path, &in, &err)) {
         fail_msg("%s: %s", path, err.msg);
     }
+
     struct decoded first, second;
     decode(&first, hearth_buf_view(&in));
     hearth_pprof_encode(&first.profile, &out);
@@ -211,6 +221,7 @@ static int round_trip_directory(const char *directory, int nth)
 {
     DIR *dir = opendir(directory);
     int n = 0;
+
     for (struct dirent *e = dir == NULL ? NULL : readdir(dir); e != NULL; e = readdir(dir)) {
         struct hearth_str name = hearth_str_c(e->d_name);
         char path[512];
@@ -222,9 +233,11 @@ static int round_trip_directory(const char *directory, int nth)
             }
         }
     }
+
     if (dir != NULL) {
         (void)closedir(dir);
     }
+
     return n;
 }
 
@@ -242,6 +255,7 @@ static void real_profiles_survive_the_round_trip(void **state)
         print_message("no shared collection of profiles at " SHARED ": skipped\n");
         skip();
     }
+
     assert_true(n >= 30);
     assert_true(round_trip_directory(SHARED "malformed/", 1) >= 3);
 }
@@ -257,6 +271,7 @@ static const char *find_go(void)
             return places[i];
         }
     }
+
     return NULL;
 }
 
@@ -264,6 +279,7 @@ static const char *find_go(void)
 static void go_raw(const char *go, const char *path, struct hearth_buf *out)
 {
     char command[1024];
+
     (void)snprintf(command, sizeof command, "HOME=/tmp '%s' tool pprof -raw '%s' 2>&1", go, path);
     FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): fixed command, paths of our own */
     assert_non_null(pipe);
@@ -271,6 +287,7 @@ static void go_raw(const char *go, const char *path, struct hearth_buf *out)
     for (size_t n; (n = fread(chunk, 1, sizeof chunk, pipe)) > 0;) {
         hearth_buf_append(out, chunk, n);
     }
+
     assert_int_equal(pclose(pipe), 0);
 }
 
@@ -282,11 +299,13 @@ static void go_reads_our_output_like_the_original(void **state)
         print_message("no go tool on this machine: skipped\n");
         skip();
     }
+
     static const char *files[] = {GOLDEN "go-cpu-labels.pb.gz", GOLDEN "go-heap.pb.gz"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
         struct hearth_buf in, out, want, got;
         struct hearth_err err = HEARTH_ERR_INIT;
         struct decoded d;
+
         hearth_buf_init(&in, 0);
         hearth_buf_init(&out, 0);
         hearth_buf_init(&want, 0);
@@ -306,6 +325,7 @@ static void go_reads_our_output_like_the_original(void **state)
         if (!hearth_str_eq(hearth_buf_view(&want), hearth_buf_view(&got))) {
             fail_msg("go reads:\n%.*s\ninstead of:\n%.*s", (int)got.n, got.p, (int)want.n, want.p);
         }
+
         hearth_arena_release(&d.arena);
         hearth_buf_release(&in);
         hearth_buf_release(&out);
@@ -325,5 +345,6 @@ int main(void)
         cmocka_unit_test(real_profiles_survive_the_round_trip),
         cmocka_unit_test(go_reads_our_output_like_the_original),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

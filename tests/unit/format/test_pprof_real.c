@@ -42,6 +42,7 @@ static enum hearth_status decode_file(struct decoded *d, const char *path)
     if (!read_inflated(path, &d->bytes, &d->err)) {
         return d->err.status;
     }
+
     return hearth_pprof_decode(hearth_buf_view(&d->bytes), &NO_LIMITS, &d->arena, &d->profile,
                                &d->notes, &d->err);
 }
@@ -58,12 +59,14 @@ static void release(struct decoded *d)
 static int64_t fact(const char *from, const char *key)
 {
     char quoted[64];
+
     (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
     const char *at = strstr(from, quoted);
     if (at == NULL) {
         fail_msg("no fact %s", key);
         return 0;
     }
+
     return strtoll(at + strlen(quoted), NULL, 10);
 }
 
@@ -86,6 +89,7 @@ static void check_locations(const char *path, const char *facts, const struct he
         at_zero += l->address == 0;
         max_lines = l->n_lines > max_lines ? l->n_lines : max_lines;
     }
+
     assert_fact(path, facts, "unsymbolized_locations", unsymbolized);
     assert_fact(path, facts, "inlined_locations", inlined);
     assert_fact(path, facts, "max_lines_per_location", max_lines);
@@ -97,6 +101,7 @@ static void check_locations(const char *path, const char *facts, const struct he
 static void check_values(const char *path, const char *facts, const struct hearth_profile *p)
 {
     const char *totals = strstr(facts, "\"totals\": {"), *nonzero = strstr(facts, "\"nonzero\": {");
+
     assert_non_null(totals);
     assert_non_null(nonzero);
     for (uint32_t type = 0; type < p->n_types; type++) {
@@ -106,12 +111,14 @@ static void check_values(const char *path, const char *facts, const struct heart
             total += value;
             n_nonzero += value != 0;
         }
+
         totals = strstr(totals, "\": ") + 3;
         nonzero = strstr(nonzero, "\": ") + 3;
         if (type == 0) { /* the one after the key itself */
             totals = strstr(totals, "\": ") + 3;
             nonzero = strstr(nonzero, "\": ") + 3;
         }
+
         if (strtoll(totals, NULL, 10) != total || strtoll(nonzero, NULL, 10) != n_nonzero) {
             fail_msg("%s: type %u: total %" PRId64 ", %" PRId64 " not 0", path, type, total,
                      n_nonzero);
@@ -125,13 +132,16 @@ static void check_facts(const char *path, const char *facts, const struct hearth
     for (uint32_t i = 0; i < p->n_strings; i++) {
         string_bytes += (int64_t)p->strings[i].n;
     }
+
     for (uint32_t i = 0; i < p->n_samples; i++) {
         int64_t depth = p->stack_first[i + 1] - p->stack_first[i];
         depth_max = depth > depth_max ? depth : depth_max;
     }
+
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         build_ids += p->mappings[i].build_id != 0;
     }
+
     assert_fact(path, facts, "samples", p->n_samples);
     assert_fact(path, facts, "locations", p->n_locations);
     assert_fact(path, facts, "functions", p->n_functions);
@@ -155,12 +165,14 @@ static void check_facts(const char *path, const char *facts, const struct hearth
 static int for_each_real(void (*check)(const char *path, const char *facts))
 {
     struct hearth_buf manifest;
+
     hearth_buf_init(&manifest, 0);
     if (!read_file(MANIFEST, &manifest)) {
         print_message("no shared collection of profiles at " SHARED ": skipped\n");
         hearth_buf_release(&manifest);
         skip();
     }
+
     hearth_buf_byte(&manifest, '\0');
     int n = 0;
     char *line_end;
@@ -173,7 +185,9 @@ static int for_each_real(void (*check)(const char *path, const char *facts))
             n++;
         }
     }
+
     hearth_buf_release(&manifest);
+
     return n;
 }
 
@@ -183,6 +197,7 @@ static void check_against_manifest(const char *path, const char *facts)
     if (decode_file(&d, path) != HEARTH_OK) {
         fail_msg("%s: %s", path, d.err.msg);
     }
+
     assert_int_equal(fact(facts, "raw_bytes"), d.bytes.n);
     assert_int_equal(d.notes.strings_cut + d.notes.stacks_cut, 0);
     check_facts(path, facts, &d.profile);
@@ -211,17 +226,20 @@ static void same_samples(const char *path, const struct hearth_profile *p,
     SAME(path, 0, p->n_samples, o->n_sample);
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const Google__V1__Sample *s = o->sample[i];
+
         SAME(path, i, p->n_types, s->n_value);
         SAME(path, i, p->stack_first[i + 1] - p->stack_first[i], s->n_location_id);
         SAME(path, i, p->label_first[i + 1] - p->label_first[i], s->n_label);
         for (uint32_t k = 0; k < p->n_types; k++) {
             SAME(path, i, p->values[(size_t)i * p->n_types + k], s->value[k]);
         }
+
         for (size_t k = 0; k < s->n_location_id; k++) {
             uint32_t loc = p->stack_locs[p->stack_first[i] + k];
             assert_true(loc < p->n_locations);
             SAME(path, i, o->location[loc]->id, s->location_id[k]);
         }
+
         for (size_t k = 0; k < s->n_label; k++) {
             const struct hearth_sample_label *l = &p->sample_labels[p->label_first[i] + k];
             SAME(path, i, l->key, s->label[k]->key);
@@ -240,6 +258,7 @@ static void same_locations(const char *path, const struct hearth_profile *p,
     for (uint32_t i = 0; i < p->n_locations; i++) {
         const struct hearth_location *l = &p->locations[i];
         const Google__V1__Location *want = o->location[i];
+
         SAME(path, i, l->address, want->address);
         SAME(path, i, l->is_folded, want->is_folded);
         SAME(path, i, l->first_line, n_lines);
@@ -253,6 +272,7 @@ static void same_locations(const char *path, const struct hearth_profile *p,
             SAME(path, i, o->function[line->function]->id, want->line[k]->function_id);
         }
     }
+
     SAME(path, 0, p->n_lines, n_lines);
 }
 
@@ -267,6 +287,7 @@ static void same_symbols(const char *path, const struct hearth_profile *p,
         SAME(path, i, f->filename, o->function[i]->filename);
         SAME(path, i, f->start_line, o->function[i]->start_line);
     }
+
     SAME(path, 0, p->n_mappings, o->n_mapping);
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         const struct hearth_mapping *m = &p->mappings[i];
@@ -290,16 +311,19 @@ static void same_rest(const char *path, const struct hearth_profile *p,
         SAME(path, i, p->types[i].type, o->sample_type[i]->type);
         SAME(path, i, p->types[i].unit, o->sample_type[i]->unit);
     }
+
     SAME(path, 0, p->n_strings, o->n_string_table);
     for (uint32_t i = 0; i < p->n_strings; i++) {
         if (!hearth_str_eq_c(p->strings[i], o->string_table[i])) {
             fail_msg("%s: string %u", path, i);
         }
     }
+
     SAME(path, 0, p->n_comments, o->n_comment);
     for (uint32_t i = 0; i < p->n_comments; i++) {
         SAME(path, i, p->comments[i], o->comment[i]);
     }
+
     SAME(path, 0, p->time_ns, o->time_nanos);
     SAME(path, 0, p->duration_ns, o->duration_nanos);
     SAME(path, 0, p->period, o->period);
@@ -314,6 +338,7 @@ static void compare_with_protobuf_c(const char *path)
     if (decode_file(&d, path) != HEARTH_OK) {
         fail_msg("%s: %s", path, d.err.msg);
     }
+
     Google__V1__Profile *o =
         google__v1__profile__unpack(NULL, d.bytes.n, (const uint8_t *)d.bytes.p);
     assert_non_null(o);
@@ -357,9 +382,11 @@ static void refuses_real_files_that_are_damaged_or_older_than_profile_proto(void
         {"pprof/legacy-not-protobuf/cppbench.heap", "legacy text heap profile"},
         {"pprof/legacy-not-protobuf/java.cpu", "legacy binary CPU profile"},
     };
+
     struct decoded d;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         char path[512];
+
         (void)snprintf(path, sizeof path, SHARED "%s", cases[i].path);
         enum hearth_status status = decode_file(&d, path);
         if (d.bytes.n == 0 && status == HEARTH_OK) {
@@ -367,11 +394,14 @@ static void refuses_real_files_that_are_damaged_or_older_than_profile_proto(void
             release(&d);
             skip();
         }
+
         if (status != HEARTH_INVALID_ARGUMENT || strstr(d.err.msg, cases[i].message) == NULL) {
             fail_msg("%s: %s: %s", path, hearth_status_name(status), d.err.msg);
         }
+
         release(&d);
     }
+
     /* The bytes that the file of the fuzz corpus describes. */
     d = (struct decoded){.err = HEARTH_ERR_INIT};
     hearth_arena_init(&d.arena, 0);
@@ -391,5 +421,6 @@ int main(void)
         cmocka_unit_test(agrees_with_protobuf_c_on_the_golden_profiles),
         cmocka_unit_test(refuses_real_files_that_are_damaged_or_older_than_profile_proto),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

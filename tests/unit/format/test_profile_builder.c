@@ -173,12 +173,14 @@ static enum hearth_status build_much(struct hearth_arena *arena, uint32_t n)
     if (b == NULL) {
         return HEARTH_NO_MEMORY;
     }
+
     enum hearth_status status = HEARTH_OK;
     const int64_t value = 1;
     char text[24];
     if (hearth_profile_builder_type(b, HEARTH_STR("a"), HEARTH_STR("b")) == HEARTH_NO_INDEX) {
         status = HEARTH_NO_MEMORY;
     }
+
     for (uint32_t i = 0; i < n && status == HEARTH_OK; i++) {
         (void)snprintf(text, sizeof text, "f%u%s", i, i % 7 == 0 ? "\xff" : "");
         struct hearth_mapping mapping = {.start = i};
@@ -194,18 +196,23 @@ static enum hearth_status build_much(struct hearth_arena *arena, uint32_t n)
                       ? HEARTH_NO_INDEX
                       : hearth_profile_builder_location(b, &location, &line, 1);
         }
+
         status = loc == HEARTH_NO_INDEX ? HEARTH_NO_MEMORY
                                         : hearth_profile_builder_sample(b, &loc, 1, &value, NULL);
     }
+
     struct hearth_profile profile = {0};
     if (status == HEARTH_OK) {
         status = hearth_profile_builder_finish(b, &profile, NULL);
     }
+
     if (status == HEARTH_OK) {
         assert_int_equal(profile.n_samples, n);
         assert_int_equal(profile.n_functions, n);
     }
+
     hearth_profile_builder_free(b);
+
     return status;
 }
 
@@ -224,6 +231,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
         hearth_arena_release(&arena);
         assert_true(nth < 1000);
     }
+
     assert_true(nth > 20);
 }
 
@@ -249,5 +257,6 @@ int main(void)
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(respects_the_byte_limit_of_its_arena),
     };
+
     return cmocka_run_group_tests_name("profile_builder", tests, NULL, NULL);
 }

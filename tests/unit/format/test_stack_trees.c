@@ -21,6 +21,7 @@ static void assert_decoded(decode_fn *decode, struct hearth_str bytes, const cha
     struct hearth_profile profile;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_buf out;
+
     hearth_arena_init(&arena, (size_t)256 << 20);
     hearth_buf_init(&out, 0);
     enum hearth_status status =
@@ -33,6 +34,7 @@ static void assert_decoded(decode_fn *decode, struct hearth_str bytes, const cha
     } else {
         hearth_buf_cstr(&out, err.msg);
     }
+
     hearth_buf_byte(&out, '\0');
     assert_string_equal(out.p, want);
     hearth_buf_release(&out);
@@ -99,6 +101,7 @@ static void every_truncation_is_refused(void **state)
             struct hearth_err err = HEARTH_ERR_INIT;
             char *copy = test_malloc(n + 1); /* so that ASan detects a read past the end */
             memcpy(copy, b.p, n < b.n ? n : b.n);
+
             copy[n > 0 ? n - 1 : 0] = n > b.n ? 0 : copy[n > 0 ? n - 1 : 0];
             hearth_arena_init(&arena, 0);
             enum hearth_status status = decoders[d](hearth_str_n(copy, n), HEARTH_STR("a"),
@@ -108,6 +111,7 @@ static void every_truncation_is_refused(void **state)
             test_free(copy);
         }
     }
+
     hearth_buf_release(&b);
 }
 
@@ -130,6 +134,7 @@ static void refuses_values_out_of_range(void **state)
     for (unsigned i = 0; i < HEARTH_STACK_TREE_MAX_DEPTH; i++) {
         node(&b, "a", 0, 1);
     }
+
     node(&b, "a", 1, 0);
     assert_decoded(hearth_trie_decode, hearth_buf_view(&b),
                    "tree of stacks: nested too deep, at byte 16388 of 16388");
@@ -148,6 +153,7 @@ static void a_trie_whose_stacks_have_too_much_text_is_refused(void **state)
     for (int i = 0; i < 80; i++) {
         node(&b, "", 1, 0);
     }
+
     assert_decoded(hearth_trie_decode, hearth_buf_view(&b),
                    "the stacks of a trie of 1000245 bytes have too much text");
     test_free(text);
@@ -178,6 +184,7 @@ static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
             assert_true(nth < 200);
         }
     }
+
     hearth_buf_release(&b);
 }
 
@@ -191,5 +198,6 @@ int main(void)
         cmocka_unit_test(a_trie_whose_stacks_have_too_much_text_is_refused),
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
     };
+
     return cmocka_run_group_tests_name("stack_trees", tests, NULL, NULL);
 }

@@ -38,12 +38,14 @@ static int64_t total(const struct hearth_profile *p, uint32_t type)
 static void assert_read(struct hearth_str text, bool is_perf_script, int64_t sum)
 {
     struct decoded d;
+
     decode(&d, text);
     if (d.status != HEARTH_OK || d.notes.is_perf_script != is_perf_script ||
         total(&d.p, 0) != sum) {
         fail_msg("\"%.40s\": %s", text.p,
                  d.status == HEARTH_OK ? "another format or sum" : d.err.msg);
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -68,10 +70,12 @@ static void the_first_line_of_only_one_format_decides(void **state)
 static void assert_refused(const char *text, const char *part)
 {
     struct decoded d;
+
     decode(&d, hearth_str_c(text));
     if (d.status != HEARTH_INVALID_ARGUMENT || strstr(d.err.msg, part) == NULL) {
         fail_msg("\"%.40s\": %s", text, d.status == HEARTH_OK ? "is taken" : d.err.msg);
     }
+
     hearth_arena_release(&d.arena);
 }
 
@@ -164,5 +168,6 @@ int main(void)
         cmocka_unit_test(every_refused_allocation_is_reported_and_nothing_leaks),
         cmocka_unit_test(reads_real_files_with_their_totals),
     };
+
     return cmocka_run_group_tests_name("text_profile", tests, NULL, NULL);
 }
