@@ -171,6 +171,7 @@ static enum hearth_status set_option(struct hearth_config *config,
     bool ok = false;
     const char *wanted = "";
     const char *copy;
+
     switch (option->kind) {
     case TEXT:
     case SECRET:
@@ -201,12 +202,14 @@ static enum hearth_status set_option(struct hearth_config *config,
         ok = parse_bool(text, to);
         break;
     }
+
     if (!ok) { /* values of secrets are never shown */
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from, option->flag,
             option->kind == SECRET || option->kind == TOKEN ? "***" : quote_text(config, text),
             wanted);
     }
+
     config->origins[option - hearth_options] = from;
     return HEARTH_OK;
 }
@@ -527,6 +530,7 @@ static void copy_to_layers(struct hearth_config *config)
     config->front.query_threads = clamp_to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
     config->front.max_query_memory_bytes = config->limits.max_query_memory_bytes;
+
     config->store.url = config->database_url;
     config->store.n_committers = clamp_to_unsigned(config->committers);
     config->store.max_readers = clamp_to_unsigned(config->readers);

@@ -26,6 +26,8 @@ void hearth_config_help(struct hearth_buf *out)
         "1024); durations look like 500ms, 90s, 2h, 7d; lists have commas, or the flag is "
         "repeated.\n"
         "Defaults are in brackets. A limit of 0 means no limit, unless its text says otherwise.\n");
+
+    /* Each option with its default, under the name of its group. */
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *o = &hearth_options[i];
         if (o->group != NULL) {
@@ -71,6 +73,7 @@ static void print_value(const struct hearth_config *config, const struct hearth_
     int64_t number;
     bool flag;
     char duration[48];
+
     switch (option->kind) {
     case TEXT:
         memcpy(&text, at, sizeof text);
@@ -132,6 +135,7 @@ static bool is_same_value(const struct hearth_config *a, const struct hearth_con
     const char *text_a, *text_b;
     const char *const *list_a, *const *list_b;
     bool same = false;
+
     switch (option->kind) {
     case TEXT:
     case SECRET:
@@ -154,6 +158,7 @@ static bool is_same_value(const struct hearth_config *a, const struct hearth_con
         same = memcmp(at, bt, sizeof(bool)) == 0;
         break;
     }
+
     return same;
 }
 

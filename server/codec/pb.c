@@ -62,6 +62,7 @@ static unsigned find_wire_type(ProtobufCType type)
     case PROTOBUF_C_TYPE_ENUM:
         break;
     }
+
     return PROTOBUF_C_WIRE_TYPE_VARINT;
 }
 
@@ -122,6 +123,7 @@ static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const u
 {
     uint64_t n;
     *ret_start = *cur;
+
     switch (wire_type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
         return hearth_varint_read(cur, end, &n) ? NULL : "a varint is truncated or too long";
@@ -140,9 +142,11 @@ static const char *skip_payload(unsigned wire_type, const uint8_t **cur, const u
     default:
         return "groups are not supported";
     }
+
     if (n > (size_t)(end - *cur)) {
         return "a value ends after the end of the message";
     }
+
     *cur += n;
     return NULL;
 }

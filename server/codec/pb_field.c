@@ -27,6 +27,7 @@ size_t pb_value_bytes(ProtobufCType type)
     case PROTOBUF_C_TYPE_ENUM:
         break;
     }
+
     return 4;
 }
 

@@ -63,6 +63,7 @@ static const char *store_integer(ProtobufCType type, bool negative, uint64_t mag
 {
     uint64_t bits = negative ? 0 - magnitude : magnitude;
     uint32_t low = (uint32_t)bits;
+
     switch (type) {
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:

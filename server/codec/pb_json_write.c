@@ -63,6 +63,7 @@ static char *write_integer(char *to, ProtobufCType type, const void *value)
     uint32_t u32;
     int64_t i64;
     uint64_t u64;
+
     switch (type) {
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:

@@ -57,6 +57,7 @@ static enum hearth_status read_collapsed_line(struct collapsed_reader *r, struct
 {
     struct hearth_stack_line parts;
     r->votes.line++;
+
     switch (hearth_stack_line_read(line, r->has_values, &parts)) {
     case HEARTH_LINE_IGNORED:
         return HEARTH_OK;
@@ -76,6 +77,7 @@ static enum hearth_status read_collapsed_line(struct collapsed_reader *r, struct
         r->votes.n_understood++;
         break;
     }
+
     return add_collapsed_stack(r, line, &parts, err);
 }
 

@@ -113,6 +113,7 @@ static enum hearth_status read_top_level_field(struct pprof_scan *s, struct ppro
     struct pprof_cursor payload;
     uint64_t ignored;
     uint32_t string;
+
     switch (tag) {
     case PPROF_INT(7): /* drop_frames, keep_frames: not applied by a server */
     case PPROF_INT(8):
@@ -152,6 +153,7 @@ static enum hearth_status read_top_level_field(struct pprof_scan *s, struct ppro
         *c = hearth_pprof_skip(*c, tag, 15);
         break;
     }
+
     return HEARTH_OK;
 }
 

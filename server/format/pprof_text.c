@@ -79,6 +79,7 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
     {                                          \
         {(literal), sizeof(literal) - 1}, (is) \
     }
+
     static const struct {
         struct hearth_str magic;
         const char *is;
@@ -121,6 +122,7 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
             return formats[i].is;
         }
     }
+
     return NULL;
 }
 

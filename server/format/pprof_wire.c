@@ -37,19 +37,23 @@ struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint3
         c.why = "tag with an impossible field number";
         return c;
     }
+
     uint64_t wire_type = tag & 7;
     if (wire_type == 3 || wire_type == 4) {
         c.why = "group, which pprof does not use";
         return c;
     }
+
     if (wire_type > 5) {
         c.why = "tag with an unknown wire type";
         return c;
     }
+
     if (field <= n_known) {
         c.why = "known field with the wrong wire type";
         return c;
     }
+
     switch (wire_type) {
     case 0:
         (void)pprof_int(&c, &n);
@@ -66,10 +70,12 @@ struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint3
         n = 4;
         break;
     }
+
     if (n > (uint64_t)(c.end - c.p)) {
         c.why = "field reaches beyond the end of its message";
         return c;
     }
+
     c.p += n;
     return c;
 }

@@ -304,6 +304,7 @@ static enum hearth_status take_record(struct archive_reader *r, uint64_t tag,
                                       struct hearth_task_archive *a)
 {
     void *p;
+
     switch (tag) {
     case TAG_LOG:
         p = grow_records(r, TAG_LOG, a->logs, a->n_logs, sizeof *a->logs);
