@@ -7,6 +7,7 @@
 
 #include "cli.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define QUERIER "querier.v1.QuerierService/"
@@ -14,6 +15,7 @@
 enum hearth_status cli_resolve_range(struct cli *cli)
 {
     int64_t to = cli->now_ns, from;
+
     if (cli->to != NULL) {
         HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->to), cli->now_ns, &to, &cli->err));
     }
@@ -36,6 +38,7 @@ enum hearth_status cli_resolve_range(struct cli *cli)
         hearth_clock_format(to, b);
         (void)fprintf(stderr, "range: %s to %s\n", a, b);
     }
+
     return HEARTH_OK;
 }
 
@@ -43,6 +46,7 @@ enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_se
 {
     const char *text = arg < cli->n_args ? cli->args[arg] : "{}";
     struct hearth_selector selector;
+
     hearth_selector_init(&selector);
     size_t offset = 0;
     enum hearth_status status =
@@ -57,12 +61,14 @@ enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_se
         return status;
     }
     *ret_selector = text;
+
     return HEARTH_OK;
 }
 
 enum hearth_status cli_call(struct cli *cli, const char *method, const void *request,
                             const struct ProtobufCMessageDescriptor *answer_type, void *ret_answer)
 {
+    assert(cli->client != NULL); /* offline commands make no request */
     struct ProtobufCMessage *answer;
     enum hearth_status status = hearth_client_call(cli->client, method, request, answer_type,
                                                    &cli->arena, &answer, NULL, &cli->err);
@@ -116,6 +122,7 @@ enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const
         (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, answer->n_names);
     }
     *ret_type = best;
+
     return HEARTH_OK;
 }
 
@@ -124,6 +131,7 @@ enum hearth_status cli_ask_profile(struct cli *cli, Hearth__V1__Selection *selec
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__MergeResponse *answer;
+
     HEARTH_TRY(cli_no_go_stacks(cli, "a profile"));
     hearth__v1__merge_request__init(&request);
     request.selection = selection;
@@ -148,11 +156,14 @@ enum hearth_status cli_ask_profile(struct cli *cli, Hearth__V1__Selection *selec
     }
     struct hearth_pprof_limits limits = {0};
     struct hearth_pprof_notes notes;
+
     return hearth_pprof_decode(*ret_wire, &limits, &cli->arena, ret_profile, &notes, &cli->err);
 }
 
 enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds)
 {
+    assert(cli->from_ms <= cli->to_ms); /* cli_resolve_range refuses others */
+
     if (cli->step == NULL) {
         double step = (double)(cli->to_ms - cli->from_ms) / 1000.0 / 60.0;
         *ret_seconds = step < 1 ? 1 : (double)(int64_t)step;
@@ -174,6 +185,8 @@ enum cli_exit cli_check_output(const struct cli *cli)
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
                                struct hearth_buf *text)
 {
+    assert(answer != NULL && text != NULL);
+
     if (cli->output == CLI_TABLE) {
         return cli_print(text);
     }
@@ -190,5 +203,7 @@ enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
 
 char *cli_field(struct cli *cli, const char *text)
 {
+    assert(text != NULL);
+
     return hearth_arena_strndup(&cli->arena, text, strlen(text));
 }

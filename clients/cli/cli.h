@@ -2,8 +2,8 @@
  * cli.h -- what the commands of `hearth` share: options, the connection, output.
  *
  * hearth.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
- * --help; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests; ask.c makes the calls that several
- * commands need; sizing.c is the arithmetic of `admin sizing`.
+ * --help; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests;
+ * ask.c makes the calls that several commands need; sizing.c is the arithmetic of `admin sizing`.
  */
 #ifndef HEARTH_CLIENTS_CLI_H
 #define HEARTH_CLIENTS_CLI_H
@@ -44,7 +44,7 @@ struct cli_texts {
     size_t n;
 };
 
-/* Of the commands that direct agents; NULL: not said. */
+/* Options of the commands for agents; NULL: not given. */
 struct cli_agent {
 #define CLI_FIELD_TEXT(name)             const char *name;
 #define CLI_FIELD_SWITCH(name)           const char *name;
@@ -54,7 +54,7 @@ struct cli_agent {
 #undef X
 };
 
-/* Of `hearth trace`, which takes --service, --start and --duration of the others. */
+/* Options of `hearth trace`, which also uses service, start and duration of struct cli_agent. */
 struct cli_trace {
 #define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
 #include "trace_options.def"
@@ -65,39 +65,38 @@ struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
     struct hearth_err err;
-    bool color; /* standard output is a terminal that wants colour */
-    int width;  /* of the output in columns */
+    bool color; /* standard output is a terminal, and colours are not switched off */
+    int width;  /* width of the output in columns */
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
-    const char *materialize, *database_url; /* of sql */
+    const char *materialize, *database_url; /* options of sql */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
-    const char *labels[CLI_MAX_LABELS]; /* k=v of upload */
+    const char *labels[CLI_MAX_LABELS]; /* k=v, for upload */
     size_t n_labels;
     int64_t limit, max_nodes;
     double min_percent;
     enum cli_output output;
     bool has_limit;
-    bool explain;           /* say how the question would be answered, and no more */
-    bool all, yes, dry_run; /* admin */
+    bool explain;           /* print the plan of the query, do not run it */
+    bool all, yes, dry_run; /* options of admin */
     const char *reason;
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
-    /* of questions of hearth.v1, and what of them querier.v1 has, too */
+    /* filters of hearth.v1; querier.v1 supports some of them */
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
-    const char *timeout;   /* of a call */
-    const char *uploading; /* the file that is being sent */
-    const char
-        *waits_for; /* why the server does not acknowledge it, in its words; NULL: not known */
+    const char *timeout;   /* time limit of a call */
+    const char *uploading; /* path of the file that is being sent */
+    const char *waits_for; /* reason of the server why it is not acknowledged; NULL: unknown */
     struct cli_agent agent;
     struct cli_trace trace;
-    const char *agent_option, *trace_option; /* the last one of them; NULL: none */
-    /* the rest */
+    const char *agent_option, *trace_option; /* the last option given of each group; NULL: none */
+    /* arguments */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
-    /* from the time options, by cli_resolve_range */
+    /* range in milliseconds, set by cli_resolve_range */
     int64_t from_ms, to_ms;
 };
 
@@ -119,14 +118,14 @@ struct cli_command {
     const char *arguments, *help;
     cli_command_fn *run;
     size_t max_args;
-    bool offline;            /* makes no call */
-    cli_command_fn *explain; /* with --explain; NULL: it has no plan */
+    bool offline;            /* makes no request */
+    cli_command_fn *explain; /* runs with --explain; NULL: not supported */
 };
 
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
-/* How many arguments follow the word, which is args[0]: CLI_OK, or say what is missing or too much. */
+/* Checks the number of arguments after args[0]. CLI_USAGE, with a message, if it is wrong. */
 enum cli_exit cli_check_words(const char *group, const char *word, const char *arguments,
                               size_t min_args, size_t max_args, const struct cli *cli);
 enum cli_exit cli_no_such(const char *group, const char *word);
@@ -136,12 +135,12 @@ enum cli_exit cli_no_data(struct cli *cli);
 
 /* ---- cmd_upload.c ---- */
 
-/* Says that an upload takes long, and why, if the server knows. `cli` is a struct cli. */
+/* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
 void cli_upload_waits(void *cli);
 
 /* ---- options.c, help.c ---- */
 
-/* Options and arguments into `cli`. */
+/* Reads options and arguments into `cli`. */
 HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv);
 void cli_print_help(const struct cli_command *commands, size_t n);
 void cli_print_network_help(void);
@@ -151,23 +150,23 @@ void cli_print_trace_help(void);
 void cli_print_spans_help(void);
 /* The options of agent_options.def that the command takes. */
 void cli_print_agent_options(const char *command);
-/* sub: "status", ..; NULL or unknown: all of `hearth admin`. */
+/* The help of a subcommand ("status", ..) of `hearth admin`; NULL or unknown: of all. */
 void cli_print_admin_help(const char *sub);
 
 /* ---- ask.c ---- */
 
-/* from_ms and to_ms out of --since, --from, --to; prints the resolved range on standard error. */
+/* Sets from_ms and to_ms from --since, --from, --to; prints the range on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
-/* The selector argument ("{}" without one), checked locally: a caret shows what is wrong. */
+/* The selector argument, "{}" if there is none; checked locally, a caret marks an error. */
 HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
                                                   const char **ret_selector);
 /* The type of CPU time: process_cpu:cpu:..., else wall:cpu:... (Node); without one, the first. */
 const char *cli_prefer_cpu(const char *first, const char *second);
-/* --type, or what the server has: the only one, else that of CPU time; says on standard error which it
- * took. */
+/* --type, or a type that the server has: the only one, otherwise CPU time. Prints its choice on
+ * standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_profile_type(struct cli *cli, const char *selector,
                                                       const char **ret_type);
-/* The merged profile, unpacked; *ret_wire has its bytes. n_samples 0: no data. */
+/* The merged profile, decoded; *ret_wire is its encoded form. n_samples is 0 if there is no data. */
 HEARTH_MUST_CHECK enum hearth_status cli_ask_profile(struct cli *cli,
                                                      Hearth__V1__Selection *selection,
                                                      struct hearth_str *ret_wire,
@@ -181,43 +180,43 @@ HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli, const char *metho
 HEARTH_MUST_CHECK enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds);
 /* --by as the repeated field of a request, cli->n_by texts; in cmd_query.c. */
 char **cli_by_names(struct cli *cli);
-/* CLI_OK, or say that the output cannot be had: before anything is changed. */
+/* CLI_USAGE, with a message, unless -o is table or json. Called before anything is changed. */
 enum cli_exit cli_check_output(const struct cli *cli);
-/* The answer as JSON, or the table that `text` holds. Releases text. */
+/* Prints the answer as JSON, or `text`, the table. Releases text. */
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
                                struct hearth_buf *text);
-/* A text of the client for a field of a request: protobuf-c wants them writable. */
+/* A copy of a text for a field of a request: protobuf-c declares them writable. */
 char *cli_field(struct cli *cli, const char *text);
 
 /* ---- filters.c ---- */
 
-/* What a question of hearth.v1 begins with, out of selector argument, range, type and filters. */
+/* The selection of a request of hearth.v1, from selector argument, range, type and filters. */
 HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
                                                    Hearth__V1__Selection *ret);
-/* --function, --without, --call-site into an initialised message; the arena says whether it held them. */
+/* Puts --function, --without, --call-site into an initialised message; arena.refused if that failed. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 HEARTH_MUST_CHECK
 enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret);
-/* INVALID_ARGUMENT for --go-stacks where stacks are always as they are stored. */
+/* INVALID_ARGUMENT if --go-stacks is given: the command always shows stacks as stored. */
 HEARTH_MUST_CHECK
 enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command);
-/* Say on standard error what was done with a gauge, unless it was asked for. */
+/* Prints on standard error how a gauge was aggregated, unless --aggregation was given. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);
 /* The figure of a line of n points: their sum, or, of means, their mean. */
 double cli_line_figure(double sum, size_t n_points, Hearth__V1__Aggregation aggregation);
-/* INVALID_ARGUMENT when there are any. */
+/* INVALID_ARGUMENT if any filter is given. */
 HEARTH_MUST_CHECK enum hearth_status cli_no_filters(struct cli *cli, const char *command);
 /* The values as the repeated field of a request. */
 char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 
 /* ---- cmd_flame.c, cmd_functions.c, cmd_profile.c: answers as text and files ---- */
 
-/* Append the picture or, without colour, the tree of a graph that holds something. */
+/* Appends a non-empty graph as a picture or, without colour, as a tree. */
 HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
                                                     const Querier__V1__FlameGraph *graph,
                                                     struct hearth_str unit, struct hearth_buf *out);
-/* Append a table of functions or, by `kind`, of lines, .. */
+/* Appends a table of functions or, by `kind`, of lines, files, .. */
 void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */
@@ -225,7 +224,7 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 
 /* ---- text.c ---- */
 
-/* Those of base/human.h, which the commands say often. */
+/* Short names for base/human.h. */
 static inline void cli_value(double value, struct hearth_str unit, char out[48])
 {
     hearth_human_value(value, unit, out);
@@ -240,7 +239,7 @@ static inline void cli_fit(struct hearth_str text, int width, bool pad, struct h
 }
 /* 11-20 10:36:00 local time. */
 void cli_time(int64_t ms, char out[32]);
-/* 2026-11-20T10:36:00Z, as --from takes it, and as servers write it into sentences. */
+/* 2026-11-20T10:36:00Z, as --from accepts it and servers write it in messages. */
 void cli_date(int64_t ms, char out[32]);
 /* 7d, 1h30m; 0: for ever. `out` holds 48 bytes. */
 void cli_duration(int64_t ms, char out[48]);
@@ -248,13 +247,13 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
-/* Which of n cells of a course is that of a time in [start, end]; what lies outside is in the first or last. */
+/* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 /* The course of values in block characters, one cell each; max is the full cell. */
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */
 void cli_percent(double part, double whole, bool sign, char out[32]);
-/* Write and flush standard output; CLI_FAILED when it is closed. */
+/* Writes and flushes standard output; CLI_FAILED if it is closed. */
 enum cli_exit cli_print(struct hearth_buf *out);
 
 #endif

@@ -33,6 +33,7 @@ static void print_tables(const Hearth__V1__StatusResponse *s, struct hearth_buf 
 {
     double all = 0, rest = 0;
     size_t n_rest = 0;
+
     qsort(s->tables, s->n_tables, sizeof s->tables[0], by_bytes);
     for (size_t i = 0; i < s->n_tables; i++) {
         all += (double)s->tables[i]->bytes;
@@ -55,10 +56,11 @@ static void print_tables(const Hearth__V1__StatusResponse *s, struct hearth_buf 
     print_size("all", all, out);
 }
 
-static void print_state(struct cli *cli, const Hearth__V1__StatusResponse *s,
-                        struct hearth_buf *out)
+static void print_builder_state(struct cli *cli, const Hearth__V1__StatusResponse *s,
+                                struct hearth_buf *out)
 {
     char a[64], b[64];
+
     hearth_buf_cstr(out, "builder     ");
     if (s->has_builder) {
         cli_fit(hearth_str_c(s->builder_host), 60, false, out);
@@ -100,7 +102,7 @@ enum cli_exit cli_admin_status(struct cli *cli)
     }
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    print_state(cli, answer, &text);
+    print_builder_state(cli, answer, &text);
     return cli_print_answer(cli, &answer->base, &text);
 }
 
@@ -126,6 +128,7 @@ static void print_checks(const struct cli *cli, const Hearth__V1__DoctorResponse
                          struct hearth_buf *out)
 {
     size_t width = 0, n_ok = 0, n_advice = 0;
+
     for (size_t i = 0; i < answer->n_checks; i++) {
         size_t n = strlen(answer->checks[i]->name);
         width = n > width ? n : width;
@@ -155,6 +158,7 @@ static void print_checks(const struct cli *cli, const Hearth__V1__DoctorResponse
 enum cli_exit cli_admin_doctor(struct cli *cli)
 {
     Hearth__V1__DoctorRequest request;
+
     hearth__v1__doctor_request__init(&request);
     Hearth__V1__DoctorResponse *answer = NULL;
     enum hearth_status status =
@@ -172,6 +176,7 @@ enum cli_exit cli_admin_doctor(struct cli *cli)
     hearth_buf_init(&text, 0);
     print_checks(cli, answer, &text);
     enum cli_exit code = cli_print_answer(cli, &answer->base, &text);
+
     return code == CLI_OK && wrong ? CLI_FAILED : code;
 }
 
@@ -208,6 +213,7 @@ enum cli_exit cli_admin_rebuild(struct cli *cli)
                       "roll-ups of %s are built again; `hearth admin status` says how far "
                       "it is\n",
                       cli->all ? "all services" : cli->args[0]);
+
     return cli_print(&out);
 }
 
@@ -239,6 +245,7 @@ static enum hearth_status read_setting(struct cli *cli, bool is_reset,
                                        Hearth__V1__SetRetentionRequest *request)
 {
     const char *name = cli->args[1];
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_tiers); i++) {
         if (strcmp(name, g_tiers[i].shorthand) == 0 || strcmp(name, g_tiers[i].name) == 0) {
             request->name = cli_field(cli, g_tiers[i].name);
@@ -264,6 +271,7 @@ static enum hearth_status read_setting(struct cli *cli, bool is_reset,
     }
     request->value_case = HEARTH__V1__SET_RETENTION_REQUEST__VALUE_DURATION_MS;
     request->duration_ms = ns / HEARTH_NS_PER_MS;
+
     return HEARTH_OK;
 }
 
@@ -283,6 +291,7 @@ static enum cli_exit change_retention(struct cli *cli, bool is_reset)
 enum cli_exit cli_admin_retention(struct cli *cli)
 {
     const char *verb = cli->n_args == 0 ? "show" : cli->args[0];
+
     if (strcmp(verb, "set") == 0 && cli->n_args == 3) {
         return change_retention(cli, false);
     }
@@ -297,5 +306,6 @@ enum cli_exit cli_admin_retention(struct cli *cli)
     Hearth__V1__Retention *answer = NULL;
     enum hearth_status status =
         cli_call(cli, ADMIN "GetRetention", &request, &hearth__v1__retention__descriptor, &answer);
+
     return status == HEARTH_OK ? print_retention(cli, answer) : cli_fail(cli, status);
 }

@@ -73,9 +73,10 @@ static int columns_of(struct hearth_str text)
     return n;
 }
 
-static void print_table(const struct table *table, struct hearth_buf *out)
+static void print_agents_table(const struct table *table, struct hearth_buf *out)
 {
     int widths[MAX_COLUMNS];
+
     for (size_t k = 0; k < table->n_columns; k++) {
         widths[k] = columns_of(hearth_str_c(table->heads[k]));
         for (size_t i = 0; i < table->n_rows; i++) {
@@ -104,13 +105,13 @@ static const char *date_of(struct cli *cli, int64_t ms)
     return copy == NULL ? "" : copy;
 }
 
-static const char *number_of(struct cli *cli, int64_t n)
+static const char *count_text(struct cli *cli, int64_t n)
 {
     const char *text = hearth_arena_printf(&cli->arena, "%lld", (long long)n);
     return text == NULL ? "" : text;
 }
 
-static const char *list_of(struct cli *cli, char *const *texts, size_t n)
+static const char *join_texts(struct cli *cli, char *const *texts, size_t n)
 {
     const char *list = "";
     for (size_t i = 0; i < n && list != NULL; i++) {
@@ -120,13 +121,13 @@ static const char *list_of(struct cli *cli, char *const *texts, size_t n)
 }
 
 /* The table, when it is one that was asked for, or JSON. */
-static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer,
-                            const struct table *table)
+static enum cli_exit end_agents_answer(struct cli *cli, const ProtobufCMessage *answer,
+                                       const struct table *table)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     if (table->n_rows > 0 && cli->output == CLI_TABLE) {
-        print_table(table, &out);
+        print_agents_table(table, &out);
     }
     if (table->n_rows == 0) {
         bool is_range = cli->since != NULL || cli->from != NULL || cli->to != NULL;
@@ -148,6 +149,7 @@ enum cli_exit cli_agents_services(struct cli *cli)
     Hearth__V1__ListServicesRequest request;
     Hearth__V1__ListServicesResponse *answer = NULL;
     struct table table;
+
     hearth__v1__list_services_request__init(&request);
     int64_t to_ms;
     enum hearth_status status = seen_within(cli, &request.seen_after_ms, &to_ms);
@@ -165,12 +167,13 @@ enum cli_exit cli_agents_services(struct cli *cli)
         const Hearth__V1__ReportedService *service = answer->services[i];
         add_cell(&table, service->service);
         add_cell(&table, service->layer);
-        add_cell(&table, number_of(cli, service->instance_count));
-        add_cell(&table, number_of(cli, service->process_count));
+        add_cell(&table, count_text(cli, service->instance_count));
+        add_cell(&table, count_text(cli, service->process_count));
         add_cell(&table, date_of(cli, service->last_seen_ms));
-        add_cell(&table, list_of(cli, service->labels, service->n_labels));
+        add_cell(&table, join_texts(cli, service->labels, service->n_labels));
     }
-    return finish(cli, &answer->base, &table);
+
+    return end_agents_answer(cli, &answer->base, &table);
 }
 
 static const char *properties_of(struct cli *cli, Hearth__V1__Property *const *properties, size_t n)
@@ -189,6 +192,7 @@ enum cli_exit cli_agents_instances(struct cli *cli)
     Hearth__V1__ListInstancesRequest request;
     Hearth__V1__ListInstancesResponse *answer = NULL;
     struct table table;
+
     hearth__v1__list_instances_request__init(&request);
     int64_t to_ms;
     enum hearth_status status = named_service(cli, &request.service);
@@ -212,7 +216,8 @@ enum cli_exit cli_agents_instances(struct cli *cli)
         add_cell(&table, date_of(cli, instance->last_seen_ms));
         add_cell(&table, properties_of(cli, instance->properties, instance->n_properties));
     }
-    return finish(cli, &answer->base, &table);
+
+    return end_agents_answer(cli, &answer->base, &table);
 }
 
 static const char *detect_type(Hearth__V1__DetectType type)
@@ -254,6 +259,7 @@ enum cli_exit cli_agents_processes(struct cli *cli)
     Hearth__V1__ListProcessesRequest request;
     Hearth__V1__ListProcessesResponse *answer = NULL;
     struct table table;
+
     hearth__v1__list_processes_request__init(&request);
     enum hearth_status status = fill_processes(cli, &request);
     if (status == HEARTH_OK) {
@@ -273,8 +279,9 @@ enum cli_exit cli_agents_processes(struct cli *cli)
         add_cell(&table, detect_type(process->detect_type));
         add_cell(&table, process->can_be_profiled ? "yes" : "no");
         add_cell(&table, date_of(cli, process->last_seen_ms));
-        add_cell(&table, list_of(cli, process->labels, process->n_labels));
+        add_cell(&table, join_texts(cli, process->labels, process->n_labels));
         add_cell(&table, process->process_id);
     }
-    return finish(cli, &answer->base, &table);
+
+    return end_agents_answer(cli, &answer->base, &table);
 }

@@ -38,7 +38,7 @@ struct row {
     double change; /* of its self, in shares */
 };
 
-static enum hearth_status broken(struct cli *cli)
+static enum hearth_status fail_malformed(struct cli *cli)
 {
     return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "the server sent a malformed diff");
 }
@@ -47,6 +47,7 @@ static enum hearth_status read_level(struct cli *cli, struct diff *d, size_t l)
 {
     const Querier__V1__Level *level = d->graph->levels[l];
     size_t n = level->n_values / 7, parent = 0;
+
     d->n_nodes[l] = n;
     d->levels[l] = hearth_arena_array(&cli->arena, n, sizeof(struct node));
     if (d->levels[l] == NULL) {
@@ -57,7 +58,7 @@ static enum hearth_status read_level(struct cli *cli, struct diff *d, size_t l)
         struct node *node = &d->levels[l][i];
         const int64_t *v = level->values + 7 * i;
         if (v[6] < 0 || (uint64_t)v[6] >= d->graph->n_names) {
-            return broken(cli);
+            return fail_malformed(cli);
         }
         node->name = (size_t)v[6];
         for (int side = 0; side < 2; side++) {
@@ -73,10 +74,11 @@ static enum hearth_status read_level(struct cli *cli, struct diff *d, size_t l)
             parent++;
         }
         if (l > 0 && parent == d->n_nodes[l - 1]) {
-            return broken(cli);
+            return fail_malformed(cli);
         }
         node->parent = parent;
     }
+
     return HEARTH_OK;
 }
 
@@ -96,7 +98,7 @@ static enum hearth_status read_diff(struct cli *cli, struct diff *d)
     return HEARTH_OK;
 }
 
-static double share(const struct diff *d, int side, double value)
+static double side_share(const struct diff *d, int side, double value)
 {
     return d->whole[side] > 0 ? value / d->whole[side] : 0;
 }
@@ -129,6 +131,7 @@ static enum hearth_status make_rows(struct cli *cli, const struct diff *d, struc
 {
     size_t n = d->graph->n_names, n_rows = 0;
     struct row *rows = hearth_arena_calloc(&cli->arena, n, sizeof rows[0]);
+
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -146,25 +149,28 @@ static enum hearth_status make_rows(struct cli *cli, const struct diff *d, struc
         struct row row = rows[i];
         if (row.total[0] + row.total[1] > 0) {
             row.name = d->graph->names[i];
-            row.change = share(d, 1, (double)row.self[1]) - share(d, 0, (double)row.self[0]);
+            row.change =
+                side_share(d, 1, (double)row.self[1]) - side_share(d, 0, (double)row.self[0]);
             rows[n_rows++] = row;
         }
     }
     qsort(rows, n_rows, sizeof rows[0], by_change);
     *ret = rows;
     *ret_n = n_rows;
+
     return HEARTH_OK;
 }
 
-static void print_row(const struct cli *cli, const struct diff *d, const struct row *row,
-                      struct hearth_buf *out)
+static void print_diff_row(const struct cli *cli, const struct diff *d, const struct row *row,
+                           struct hearth_buf *out)
 {
     char text[4][32], change[2][32];
     const int64_t values[] = {row->self[0], row->self[1], row->total[0], row->total[1]};
     for (int i = 0; i < 4; i++) {
         cli_percent((double)values[i], d->whole[i % 2], false, text[i]);
     }
-    double total = share(d, 1, (double)row->total[1]) - share(d, 0, (double)row->total[0]);
+    double total =
+        side_share(d, 1, (double)row->total[1]) - side_share(d, 0, (double)row->total[0]);
     cli_percent(row->change, 1, true, change[0]);
     cli_percent(total, 1, true, change[1]);
     const char *mark = row->total[0] == 0 ? "new  " : row->total[1] == 0 ? "gone " : "     ";
@@ -174,16 +180,17 @@ static void print_row(const struct cli *cli, const struct diff *d, const struct 
     hearth_buf_byte(out, '\n');
 }
 
-static void print_table(const struct cli *cli, const struct diff *d, const struct row *rows,
-                        size_t n, struct hearth_buf *out)
+static void print_diff_table(const struct cli *cli, const struct diff *d, const struct row *rows,
+                             size_t n, struct hearth_buf *out)
 {
     size_t limit = cli->has_limit ? (size_t)cli->limit : 30;
     char whole[2][48];
+
     hearth_buf_printf(out, "%8s %8s %8s  %8s %8s %8s\n", "self", "self", "", "total", "total", "");
     hearth_buf_printf(out, "%8s %8s %8s  %8s %8s %8s       function\n", "base", "now", "change",
                       "base", "now", "change");
     for (size_t i = 0; i < n && i < limit; i++) {
-        print_row(cli, d, &rows[i], out);
+        print_diff_row(cli, d, &rows[i], out);
     }
     if (n > limit) {
         hearth_buf_printf(out, "%zu of %zu functions shown; --limit shows more\n", limit, n);
@@ -198,44 +205,47 @@ static void print_table(const struct cli *cli, const struct diff *d, const struc
 /* ---- the picture ---- */
 
 /* Blue: less; grey: about the same; orange to red: more. By the ratio of shares. */
-static unsigned color_of(const struct diff *d, const struct node *node)
+static unsigned diff_color(const struct diff *d, const struct node *node)
 {
     static const unsigned char scale[] = {27, 33, 75, 117, 250, 222, 215, 208, 202};
-    double base = share(d, 0, (double)node->total[0]), now = share(d, 1, (double)node->total[1]);
+    double base = side_share(d, 0, (double)node->total[0]),
+           now = side_share(d, 1, (double)node->total[1]);
     double change = base + now > 0 ? (now - base) / (base + now) : 0; /* -1: gone; 1: new */
     int at = (int)(change * 4 + 4.5);
     return scale[at < 0 ? 0 : at > 8 ? 8 : at];
 }
 
 /* Where a node stands: the mean of both sides, each of its own whole. */
-static int column(const struct cli *cli, const struct diff *d, const struct node *node, bool end)
+static int cell_column(const struct cli *cli, const struct diff *d, const struct node *node,
+                       bool end)
 {
     double sum = 0;
     int sides = 0;
     for (int side = 0; side < 2; side++) {
         if (d->whole[side] > 0) {
-            sum += share(d, side, (double)(node->x[side] + (end ? node->total[side] : 0)));
+            sum += side_share(d, side, (double)(node->x[side] + (end ? node->total[side] : 0)));
             sides++;
         }
     }
     return (int)(sum / sides * cli->width + 0.5);
 }
 
-static bool paint_level(const struct cli *cli, const struct diff *d, size_t level,
-                        struct hearth_buf *out)
+static bool paint_diff_level(const struct cli *cli, const struct diff *d, size_t level,
+                             struct hearth_buf *out)
 {
     int at = 0;
     bool visible = false;
+
     for (size_t i = 0; i < d->n_nodes[level]; i++) {
         const struct node *node = &d->levels[level][i];
-        int from = column(cli, d, node, false), to = column(cli, d, node, true);
+        int from = cell_column(cli, d, node, false), to = cell_column(cli, d, node, true);
         if (to <= from || from < at) {
             continue;
         }
         for (; at < from; at++) {
             hearth_buf_byte(out, ' ');
         }
-        hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m", color_of(d, node));
+        hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m", diff_color(d, node));
         hearth_buf_cstr(out, to - from > 1 ? "▏" : "");
         cli_fit(hearth_str_c(d->graph->names[node->name]), to - from > 1 ? to - from - 1 : 1, true,
                 out);
@@ -244,15 +254,16 @@ static bool paint_level(const struct cli *cli, const struct diff *d, size_t leve
         visible = true;
     }
     hearth_buf_cstr(out, visible ? "\n" : "");
+
     return visible;
 }
 
-static void paint(const struct cli *cli, const struct diff *d, struct hearth_buf *out)
+static void paint_diff(const struct cli *cli, const struct diff *d, struct hearth_buf *out)
 {
     hearth_buf_cstr(out, "\033[48;5;27m\033[38;5;16m less \033[48;5;250m same "
                          "\033[48;5;202m more \033[0m\n");
     for (size_t level = 0; level < d->graph->n_levels; level++) {
-        if (!paint_level(cli, d, level, out)) {
+        if (!paint_diff_level(cli, d, level, out)) {
             hearth_buf_printf(out, "%zu deeper levels are narrower than a cell\n",
                               d->graph->n_levels - level);
             break;
@@ -261,13 +272,14 @@ static void paint(const struct cli *cli, const struct diff *d, struct hearth_buf
     hearth_buf_byte(out, '\n');
 }
 
-/* ---- the question ---- */
+/* ---- request ---- */
 
 /* --base-from and --base-to; without: the same range for two selectors, else what lies before it. */
 static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t *ret_to)
 {
     int64_t length = cli->to_ms - cli->from_ms, ns;
     bool other = cli->n_args == 2;
+
     *ret_to = other ? cli->to_ms : cli->from_ms;
     if (cli->base_to != NULL) {
         HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->base_to), cli->now_ns, &ns, &cli->err));
@@ -286,16 +298,18 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
     hearth_clock_format(*ret_from * HEARTH_NS_PER_MS, a);
     hearth_clock_format(*ret_to * HEARTH_NS_PER_MS, b);
     (void)fprintf(stderr, "base: %s to %s\n", a, b);
+
     return HEARTH_OK;
 }
 
-static enum hearth_status ask(struct cli *cli, const char **ret_type, struct diff *d,
-                              ProtobufCMessage **ret)
+static enum hearth_status ask_diff(struct cli *cli, const char **ret_type, struct diff *d,
+                                   ProtobufCMessage **ret)
 {
     Hearth__V1__DiffRequest request;
     Hearth__V1__Selection left, right;
     Hearth__V1__DiffResponse *answer;
     const char *base;
+
     HEARTH_TRY(cli_selector(cli, 0, &base));
     HEARTH_TRY(cli_selection(cli, cli->n_args == 2 ? 1 : 0, &right));
     left = right;
@@ -312,6 +326,7 @@ static enum hearth_status ask(struct cli *cli, const char **ret_type, struct dif
     *ret_type = right.profile_type;
     d->graph = answer->flamegraph;
     *ret = &answer->base;
+
     return HEARTH_OK;
 }
 
@@ -323,7 +338,8 @@ enum cli_exit cli_diff(struct cli *cli)
     struct hearth_profile_type parts;
     struct row *rows = NULL;
     size_t n_rows = 0;
-    enum hearth_status status = ask(cli, &type, &d, &answer);
+    enum hearth_status status = ask_diff(cli, &type, &d, &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -344,8 +360,9 @@ enum cli_exit cli_diff(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     if (cli->color) {
-        paint(cli, &d, &out);
+        paint_diff(cli, &d, &out);
     }
-    print_table(cli, &d, rows, n_rows, &out);
+    print_diff_table(cli, &d, rows, n_rows, &out);
+
     return cli_print_answer(cli, answer, &out);
 }

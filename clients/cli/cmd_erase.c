@@ -10,16 +10,17 @@
 
 #define ADMIN "hearth.v1.AdminService/"
 
-static enum hearth_status ask(struct cli *cli, Hearth__V1__EraseRequest *request,
-                              Hearth__V1__EraseResponse **ret_answer)
+static enum hearth_status ask_erase(struct cli *cli, Hearth__V1__EraseRequest *request,
+                                    Hearth__V1__EraseResponse **ret_answer)
 {
     return cli_call(cli, ADMIN "Erase", request, &hearth__v1__erase_response__descriptor,
                     ret_answer);
 }
 
-static enum hearth_status prepare(struct cli *cli, Hearth__V1__EraseRequest *request)
+static enum hearth_status prepare_erase(struct cli *cli, Hearth__V1__EraseRequest *request)
 {
     const char *selector;
+
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     if (cli->all) {
         request->start = 0;
@@ -35,6 +36,7 @@ static enum hearth_status prepare(struct cli *cli, Hearth__V1__EraseRequest *req
                                    : hearth_arena_printf(&cli->arena, "%s: %s", user, cli->reason);
     request->label_selector = cli_field(cli, selector);
     request->requested_by = by;
+
     return by == NULL || request->label_selector == NULL ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena)
                                                          : HEARTH_OK;
 }
@@ -69,10 +71,11 @@ static enum cli_exit print_erased(struct cli *cli, const Hearth__V1__EraseRespon
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit erase(struct cli *cli, Hearth__V1__EraseRequest *request,
-                           const Hearth__V1__EraseResponse *counted)
+static enum cli_exit run_erase(struct cli *cli, Hearth__V1__EraseRequest *request,
+                               const Hearth__V1__EraseResponse *counted)
 {
     bool asks = !cli->yes && isatty(STDIN_FILENO) == 1;
+
     if (!cli->yes && !asks) {
         return cli_usage(
             "standard input is not a terminal: --yes deletes without asking, --dry-run "
@@ -87,7 +90,8 @@ static enum cli_exit erase(struct cli *cli, Hearth__V1__EraseRequest *request,
         HEARTH__V1__ERASE_REQUEST__EXPECTED_SERIES_PRESENCE_EXPECTED_SERIES;
     request->expected_series = counted->series;
     Hearth__V1__EraseResponse *answer = NULL;
-    enum hearth_status status = ask(cli, request, &answer);
+    enum hearth_status status = ask_erase(cli, request, &answer);
+
     return status == HEARTH_OK ? print_erased(cli, answer) : cli_fail(cli, status);
 }
 
@@ -106,9 +110,9 @@ enum cli_exit cli_admin_erase(struct cli *cli)
     hearth__v1__erase_request__init(&request);
     request.dry_run = true;
     Hearth__V1__EraseResponse *counted = NULL;
-    enum hearth_status status = prepare(cli, &request);
+    enum hearth_status status = prepare_erase(cli, &request);
     if (status == HEARTH_OK) {
-        status = ask(cli, &request, &counted);
+        status = ask_erase(cli, &request, &counted);
     }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
@@ -120,7 +124,8 @@ enum cli_exit cli_admin_erase(struct cli *cli)
     if (cli->dry_run) {
         return print_erased(cli, counted);
     }
-    return counted->series == 0 ? cli_no_data(cli) : erase(cli, &request, counted);
+
+    return counted->series == 0 ? cli_no_data(cli) : run_erase(cli, &request, counted);
 }
 
 /* ---- erasures ---- */
@@ -129,6 +134,7 @@ static void print_erasure(const Hearth__V1__Erasure *e, struct hearth_buf *out)
 {
     char asked[32], done[48] = "hidden", from[32] = "all times", to[40] = "", series[32], rows[32];
     cli_date(e->requested_at_ms, asked);
+
     if (e->done_at_ms > 0) {
         char when[32];
         cli_date(e->done_at_ms, when);
@@ -153,6 +159,7 @@ static void print_erasure(const Hearth__V1__Erasure *e, struct hearth_buf *out)
 enum cli_exit cli_admin_erasures(struct cli *cli)
 {
     Hearth__V1__ErasuresRequest request;
+
     hearth__v1__erasures_request__init(&request);
     Hearth__V1__ErasuresResponse *answer = NULL;
     enum hearth_status status = cli_call(cli, ADMIN "Erasures", &request,
@@ -171,5 +178,6 @@ enum cli_exit cli_admin_erasures(struct cli *cli)
     for (size_t i = 0; i < answer->n_erasures; i++) {
         print_erasure(answer->erasures[i], &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }

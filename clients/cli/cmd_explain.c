@@ -1,4 +1,4 @@
-/* cmd_explain.c -- --explain: what a question would read, from where, and how long it would take. */
+/* cmd_explain.c -- --explain: what a query would read, from which tables, and the estimated time. */
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
@@ -28,18 +28,18 @@ static const char *source_name(Hearth__V1__Source source)
     }
 }
 
-static void value(double v, const char *unit, char out[48])
+static void format_value(double v, const char *unit, char out[48])
 {
     cli_value(v, hearth_str_c(unit), out);
 }
 
-static void print_row(const char *what, int64_t rows, int64_t bytes, double ms, int64_t series,
-                      const char *range, struct hearth_buf *out)
+static void print_plan_row(const char *what, int64_t rows, int64_t bytes, double ms, int64_t series,
+                           const char *range, struct hearth_buf *out)
 {
     char reads[32], size[48], time[48], n[32];
     cli_count(rows, reads);
-    value((double)bytes, "bytes", size);
-    value(ms * 1e6, "nanoseconds", time);
+    format_value((double)bytes, "bytes", size);
+    format_value(ms * 1e6, "nanoseconds", time);
     hearth_buf_printf(out, "%-34s %11s %10s %9s", what, reads, size, time);
     if (series >= 0) {
         cli_count(series, n);
@@ -57,7 +57,7 @@ static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
     (void)snprintf(range, sizeof range, "%s to %s", from, same_day ? to + 11 : to);
     (void)snprintf(what, sizeof what, "%s%s", source_name(leg->source),
                    leg->whole_service ? ", whole service" : "");
-    print_row(what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range, out);
+    print_plan_row(what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range, out);
 }
 
 static void print_plan(const Hearth__V1__ExplainRequest *request,
@@ -68,6 +68,7 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
     cli_date(e->to_ns / HEARTH_NS_PER_MS, to);
     cli_number(e->series, "series", "series", series);
     cli_number(e->services, "service", "services", services);
+
     hearth_buf_printf(out, "%s of %s: %s, %s to %s\n\n", series, services, request->profile_type,
                       from, to);
     hearth_buf_printf(out, "%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
@@ -79,10 +80,10 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
         hearth_buf_byte(out, '\n');
         for (size_t i = 0; i < e->n_totals; i++) {
             const Hearth__V1__ExplainTotal *t = e->totals[i];
-            print_row(source_name(t->source), t->rows, t->bytes, t->milliseconds, -1, "", out);
+            print_plan_row(source_name(t->source), t->rows, t->bytes, t->milliseconds, -1, "", out);
         }
     }
-    print_row("all", e->rows, e->bytes, e->milliseconds, -1, "", out);
+    print_plan_row("all", e->rows, e->bytes, e->milliseconds, -1, "", out);
     for (size_t i = 0; i < e->n_notes; i++) {
         hearth_buf_cstr(out, i == 0 ? "\nnote: " : "note: ");
         cli_fit(hearth_str_c(e->notes[i]), 1000, false, out);
@@ -91,7 +92,7 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
 }
 
 /* Fields that both kinds have. */
-static enum hearth_status prepare(struct cli *cli, Hearth__V1__ExplainRequest *request)
+static enum hearth_status prepare_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
 {
     const char *selector, *type;
     HEARTH_TRY(cli_selector(cli, 0, &selector));
@@ -106,10 +107,11 @@ static enum hearth_status prepare(struct cli *cli, Hearth__V1__ExplainRequest *r
                : HEARTH_OK;
 }
 
-static enum cli_exit explain(struct cli *cli, Hearth__V1__ExplainRequest *request,
-                             enum hearth_status status)
+static enum cli_exit ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request,
+                                 enum hearth_status status)
 {
     Hearth__V1__ExplainResponse *answer = NULL;
+
     if (status == HEARTH_OK) {
         status = cli_call(cli, "hearth.v1.QueryService/Explain", request,
                           &hearth__v1__explain_response__descriptor, &answer);
@@ -123,6 +125,7 @@ static enum cli_exit explain(struct cli *cli, Hearth__V1__ExplainRequest *reques
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
     print_plan(request, answer, &text);
+
     return cli_print_answer(cli, &answer->base, &text);
 }
 
@@ -131,7 +134,7 @@ enum cli_exit cli_explain_merge(struct cli *cli)
     Hearth__V1__ExplainRequest request;
     hearth__v1__explain_request__init(&request);
     request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE;
-    return explain(cli, &request, prepare(cli, &request));
+    return ask_explain(cli, &request, prepare_explain(cli, &request));
 }
 
 enum cli_exit cli_explain_timeline(struct cli *cli)
@@ -139,11 +142,11 @@ enum cli_exit cli_explain_timeline(struct cli *cli)
     Hearth__V1__ExplainRequest request;
     hearth__v1__explain_request__init(&request);
     request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES;
-    enum hearth_status status = prepare(cli, &request);
+    enum hearth_status status = prepare_explain(cli, &request);
     if (status == HEARTH_OK) {
         status = cli_timeline_step(cli, &request.step);
     }
     request.group_by = cli_by_names(cli);
     request.n_group_by = cli->n_by;
-    return explain(cli, &request, status);
+    return ask_explain(cli, &request, status);
 }

@@ -26,6 +26,7 @@ struct picture {
 static enum hearth_status read_levels(struct cli *cli, struct picture *p)
 {
     const Querier__V1__FlameGraph *graph = p->graph;
+
     p->levels = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof p->levels[0]);
     p->n_cells = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof p->n_cells[0]);
     if (p->levels == NULL || p->n_cells == NULL) {
@@ -49,6 +50,7 @@ static enum hearth_status read_levels(struct cli *cli, struct picture *p)
             end += v[0] + v[1];
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -65,6 +67,7 @@ static enum hearth_status print_tree(struct cli *cli, const struct picture *p,
     if (plain.names == NULL || plain.levels == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
+
     for (size_t i = 0; i < graph->n_names; i++) {
         plain.names[i] = hearth_str_c(graph->names[i]);
     }
@@ -84,7 +87,7 @@ static enum hearth_status print_tree(struct cli *cli, const struct picture *p,
 /* ---- the picture ---- */
 
 /* A stable colour per package: what stands before the last separator of the name. */
-static unsigned color_of(const char *name)
+static unsigned name_color(const char *name)
 {
     static const unsigned char warm[] = {130, 131, 136, 137, 166, 167,
                                          172, 173, 208, 209, 214, 215};
@@ -106,11 +109,12 @@ static const char *short_name(const char *name)
     return from;
 }
 
-static void paint_level(const struct cli *cli, const struct picture *p, size_t level,
-                        struct hearth_buf *out)
+static void paint_flame_level(const struct cli *cli, const struct picture *p, size_t level,
+                              struct hearth_buf *out)
 {
     double scale = (double)cli->width / (double)p->graph->total;
     int at = 0;
+
     for (size_t i = 0; i < p->n_cells[level]; i++) {
         const struct cell *cell = &p->levels[level][i];
         int from = (int)((double)cell->x * scale + 0.5);
@@ -122,7 +126,7 @@ static void paint_level(const struct cli *cli, const struct picture *p, size_t l
             hearth_buf_byte(out, ' ');
         }
         hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m",
-                          level == 0 ? 250u : color_of(cell->name));
+                          level == 0 ? 250u : name_color(cell->name));
         hearth_buf_cstr(out, to - from > 1 ? "▏" : "");
         cli_fit(hearth_str_c(short_name(cell->name)), to - from > 1 ? to - from - 1 : to - from,
                 true, out);
@@ -132,10 +136,11 @@ static void paint_level(const struct cli *cli, const struct picture *p, size_t l
     hearth_buf_byte(out, '\n');
 }
 
-static void paint(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
+static void paint_flame(const struct cli *cli, const struct picture *p, struct hearth_buf *out)
 {
     char total[48];
     cli_value((double)p->graph->total, p->unit, total);
+
     for (size_t level = 0; level < p->graph->n_levels; level++) {
         bool visible = false;
         for (size_t i = 0; i < p->n_cells[level]; i++) {
@@ -147,7 +152,7 @@ static void paint(const struct cli *cli, const struct picture *p, struct hearth_
                               p->graph->n_levels - level);
             break;
         }
-        paint_level(cli, p, level, out);
+        paint_flame_level(cli, p, level, out);
     }
     hearth_buf_printf(out, "total: %s\n", total);
 }
@@ -160,12 +165,12 @@ enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph
         return print_tree(cli, &p, out);
     }
     HEARTH_TRY(read_levels(cli, &p));
-    paint(cli, &p, out);
+    paint_flame(cli, &p, out);
     return HEARTH_OK;
 }
 
-static enum hearth_status ask(struct cli *cli, const char **ret_type,
-                              Querier__V1__FlameGraph **ret_graph)
+static enum hearth_status ask_flame(struct cli *cli, const char **ret_type,
+                                    Querier__V1__FlameGraph **ret_graph)
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__Selection selection;
@@ -187,11 +192,12 @@ enum cli_exit cli_flame(struct cli *cli)
 {
     const char *type = NULL;
     Querier__V1__FlameGraph *graph = NULL;
+
     if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
         return cli_usage(
             "flame supports -o table and -o json; query profile supports pprof and collapsed");
     }
-    enum hearth_status status = ask(cli, &type, &graph);
+    enum hearth_status status = ask_flame(cli, &type, &graph);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -215,5 +221,6 @@ enum cli_exit cli_flame(struct cli *cli)
         hearth_buf_release(&out);
         return cli_fail(cli, status);
     }
+
     return cli_print(&out);
 }

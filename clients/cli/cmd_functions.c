@@ -14,7 +14,7 @@ static const char *const g_kinds[] = {NULL,    "function", "line",   "file",  "d
 static const char *const g_sorts[] = {NULL, "self", "total", "name"};
 
 /* The number of a name, 0 without one; -1: it is none of them. */
-static int number_of(const char *name, const char *const *names, size_t n)
+static int find_name(const char *name, const char *const *names, size_t n)
 {
     if (name == NULL) {
         return 0;
@@ -38,7 +38,7 @@ static void print_values(int64_t self, int64_t total, int64_t whole, const char 
     hearth_buf_printf(out, "%10s %7s %10s %7s  ", a, self_share, b, total_share);
 }
 
-static void print_head(const char *what, struct hearth_buf *out)
+static void print_top_head(const char *what, struct hearth_buf *out)
 {
     hearth_buf_printf(out, "%10s %7s %10s %7s  %s\n", "self", "%", "total", "%", what);
 }
@@ -60,7 +60,7 @@ static int name_width(const struct cli *cli)
 void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out)
 {
-    print_head(kind, out);
+    print_top_head(kind, out);
     for (size_t i = 0; i < answer->n_rows; i++) {
         const Hearth__V1__TopRow *row = answer->rows[i];
         print_values(row->self, row->total, answer->total, answer->unit, out);
@@ -72,6 +72,7 @@ void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, 
         }
         hearth_buf_byte(out, '\n');
     }
+
     int64_t shown = cli->offset + (int64_t)answer->n_rows;
     if (cli->offset > 0 || shown < answer->row_count) {
         hearth_buf_printf(out, "rows %lld to %lld of %lld; --limit and --offset show others\n",
@@ -86,9 +87,10 @@ enum cli_exit cli_top(struct cli *cli)
     Hearth__V1__TopRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__TopResponse *answer = NULL;
+
     hearth__v1__top_request__init(&request);
-    int kind = number_of(cli->by_kind, g_kinds, HEARTH_ARRAY_LEN(g_kinds));
-    int sort = number_of(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
+    int kind = find_name(cli->by_kind, g_kinds, HEARTH_ARRAY_LEN(g_kinds));
+    int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
     if (kind < 0) {
         return cli_usage(
             "--by-kind must be function, line, file, directory, class, package, module or "
@@ -122,14 +124,15 @@ enum cli_exit cli_top(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     cli_draw_top(cli, answer, g_kinds[kind], &out);
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* ---- sandwich ---- */
 
 /* Depth of each node; parents stand before their children. */
-static enum hearth_status depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes, size_t n,
-                                 int **ret)
+static enum hearth_status find_depths(struct cli *cli, Hearth__V1__SandwichNode *const *nodes,
+                                      size_t n, int **ret)
 {
     int *depth = hearth_arena_array(&cli->arena, n, sizeof depth[0]);
     if (depth == NULL) {
@@ -153,7 +156,8 @@ static enum hearth_status print_side(struct cli *cli, const char *title,
 {
     int *depth;
     size_t left_out = 0;
-    HEARTH_TRY(depths(cli, nodes, n, &depth));
+
+    HEARTH_TRY(find_depths(cli, nodes, n, &depth));
     hearth_buf_printf(out, "\n%s\n", title);
     for (size_t i = 1; i < n; i++) {
         char value[48], share[32];
@@ -174,6 +178,7 @@ static enum hearth_status print_side(struct cli *cli, const char *title,
         hearth_buf_printf(out, "%zu below %.3g%% left out (--min-percent)\n", left_out,
                           cli->min_percent);
     }
+
     return HEARTH_OK;
 }
 
@@ -182,6 +187,7 @@ enum cli_exit cli_sandwich(struct cli *cli)
     Hearth__V1__SandwichRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__SandwichResponse *answer = NULL;
+
     if (cli->n_args == 0) {
         return cli_usage("sandwich requires a function name");
     }
@@ -203,7 +209,7 @@ enum cli_exit cli_sandwich(struct cli *cli)
     cli_say_aggregation(&selection, answer->aggregation);
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    print_head("function", &out);
+    print_top_head("function", &out);
     print_values(answer->self, answer->total, answer->whole, answer->unit, &out);
     cli_fit(hearth_str_c(request.function), name_width(cli), false, &out);
     hearth_buf_byte(&out, '\n');
@@ -215,13 +221,14 @@ enum cli_exit cli_sandwich(struct cli *cli)
         hearth_buf_release(&out);
         return cli_fail(cli, status);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* ---- lines ---- */
 
-static void print_line(const Hearth__V1__Line *line, const Hearth__V1__LinesResponse *answer,
-                       struct hearth_buf *out)
+static void print_source_line(const Hearth__V1__Line *line, const Hearth__V1__LinesResponse *answer,
+                              struct hearth_buf *out)
 {
     print_values(line->self, line->total, answer->total, answer->unit, out);
     cli_fit(hearth_frame_shown(hearth_str_c(line->file)), INT_MAX, false, out);
@@ -243,6 +250,7 @@ enum cli_exit cli_lines(struct cli *cli)
     Hearth__V1__LinesRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__LinesResponse *answer = NULL;
+
     if (cli->n_args == 0) {
         return cli_usage("lines requires a function name");
     }
@@ -260,9 +268,9 @@ enum cli_exit cli_lines(struct cli *cli)
     cli_say_aggregation(&selection, answer->aggregation);
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    print_head("line", &out);
+    print_top_head("line", &out);
     for (size_t i = 0; i < answer->n_lines; i++) {
-        print_line(answer->lines[i], answer, &out);
+        print_source_line(answer->lines[i], answer, &out);
     }
     for (size_t i = 0; i < answer->n_sources; i++) {
         for (size_t k = 0; k < answer->sources[i]->n_labels; k++) {
@@ -275,5 +283,6 @@ enum cli_exit cli_lines(struct cli *cli)
         hearth_buf_byte(&out, '\n');
     }
     print_whole(answer->total, answer->unit, &out);
+
     return cli_print_answer(cli, &answer->base, &out);
 }

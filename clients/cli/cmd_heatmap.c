@@ -21,6 +21,7 @@ static void print_series(const Types__V1__HeatmapSeries *series,
 {
     int64_t cells[ROWS][COLUMNS] = {0}, max = 0, n = 0;
     int64_t span = request->end - request->start + 1;
+
     for (size_t s = 0; s < series->n_slots; s++) {
         const Types__V1__HeatmapSlot *slot = series->slots[s];
         int64_t at = (slot->timestamp - request->start) * COLUMNS / span;
@@ -58,11 +59,12 @@ static void print_series(const Types__V1__HeatmapSeries *series,
     hearth_buf_printf(out, "%lld points, up to %lld in a cell\n", (long long)n, (long long)max);
 }
 
-static enum hearth_status ask(struct cli *cli, Querier__V1__SelectHeatmapRequest *request,
-                              Querier__V1__SelectHeatmapResponse **ret_answer)
+static enum hearth_status ask_heatmap(struct cli *cli, Querier__V1__SelectHeatmapRequest *request,
+                                      Querier__V1__SelectHeatmapResponse **ret_answer)
 {
     const char *selector, *type;
     const char *what = cli->by_kind == NULL ? "profile" : cli->by_kind;
+
     HEARTH_TRY(cli_no_filters(cli, "heatmap"));
     if (strcmp(what, "profile") != 0 && strcmp(what, "span") != 0) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
@@ -90,6 +92,7 @@ static enum hearth_status ask(struct cli *cli, Querier__V1__SelectHeatmapRequest
         request->limit_presence_case = QUERIER__V1__SELECT_HEATMAP_REQUEST__LIMIT_PRESENCE_LIMIT;
         request->limit = cli->limit;
     }
+
     return cli_call(cli, QUERIER "SelectHeatmap", request,
                     &querier__v1__select_heatmap_response__descriptor, ret_answer);
 }
@@ -99,8 +102,9 @@ enum cli_exit cli_heatmap(struct cli *cli)
     Querier__V1__SelectHeatmapRequest request;
     Querier__V1__SelectHeatmapResponse *answer = NULL;
     struct hearth_profile_type type;
+
     querier__v1__select_heatmap_request__init(&request);
-    enum hearth_status status = ask(cli, &request, &answer);
+    enum hearth_status status = ask_heatmap(cli, &request, &answer);
     if (status == HEARTH_OK) {
         status = hearth_profile_type_parse(hearth_str_c(request.profile_typeid), &type, &cli->err);
     }
@@ -116,5 +120,6 @@ enum cli_exit cli_heatmap(struct cli *cli)
         hearth_buf_cstr(&out, i == 0 ? "" : "\n");
         print_series(answer->series[i], &request, type.sample_unit, &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }

@@ -9,7 +9,7 @@
 #define GAUGES "gauge-aggregation"
 
 /* The calls of this command are another tenant's than --tenant's. */
-static enum hearth_status become(struct cli *cli, const char *tenant)
+static enum hearth_status use_tenant(struct cli *cli, const char *tenant)
 {
     struct hearth_client_options options;
     hearth_client_options_init(&options);
@@ -39,6 +39,7 @@ static const char *gauges_text(Hearth__V1__Aggregation aggregation)
 static enum cli_exit print_limits(struct cli *cli, const Hearth__V1__Limits *limits)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     if (cli->output == CLI_TABLE) {
         Hearth__V1__GetTenantSettingsRequest request;
@@ -62,6 +63,7 @@ static enum cli_exit print_limits(struct cli *cli, const Hearth__V1__Limits *lim
         }
         hearth_buf_printf(&out, "%-26s %s\n", GAUGES, gauges_text(settings->gauge_aggregation));
     }
+
     return cli_print_answer(cli, &limits->base, &out);
 }
 
@@ -85,10 +87,12 @@ static enum hearth_status set_gauges(struct cli *cli, const char *value)
 }
 
 /* name=value words to one request; gauge-aggregation goes its own way, first. */
-static enum hearth_status change(struct cli *cli, size_t first, Hearth__V1__Limits **ret_answer)
+static enum hearth_status change_limits(struct cli *cli, size_t first,
+                                        Hearth__V1__Limits **ret_answer)
 {
     Hearth__V1__LimitChange bodies[CLI_MAX_LABELS], *list[CLI_MAX_LABELS];
     Hearth__V1__SetLimitsRequest request;
+
     hearth__v1__set_limits_request__init(&request);
     request.changes = list;
     for (size_t i = first; i < cli->n_args; i++) {
@@ -112,6 +116,7 @@ static enum hearth_status change(struct cli *cli, size_t first, Hearth__V1__Limi
         }
         list[request.n_changes++] = body;
     }
+
     return request.n_changes == 0 ? HEARTH_OK
                                   : cli_call(cli, ADMIN "SetLimits", &request,
                                              &hearth__v1__limits__descriptor, ret_answer);
@@ -121,9 +126,9 @@ enum cli_exit cli_admin_limits(struct cli *cli)
 {
     size_t first = cli->n_args > 0 && strchr(cli->args[0], '=') == NULL ? 1 : 0;
     Hearth__V1__Limits *answer = NULL;
-    enum hearth_status status = first == 1 ? become(cli, cli->args[0]) : HEARTH_OK;
+    enum hearth_status status = first == 1 ? use_tenant(cli, cli->args[0]) : HEARTH_OK;
     if (status == HEARTH_OK && cli->n_args > first) {
-        status = change(cli, first, &answer);
+        status = change_limits(cli, first, &answer);
     }
     if (status == HEARTH_OK && answer == NULL) {
         Hearth__V1__GetLimitsRequest request;

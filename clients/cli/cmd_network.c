@@ -9,20 +9,20 @@
 
 #define NETWORK "hearth.v1.NetworkService/"
 
-static cli_command_fn topology, series, requests, request, addresses;
+static cli_command_fn run_topology, run_series, run_requests, run_request, run_addresses;
 
 static const struct {
     const char *word, *arguments, *help;
     cli_command_fn *run;
     size_t min_args, max_args;
 } g_commands[] = {
-    {"topology", "", "processes and their connections; --dot: for Graphviz", topology, 0, 0},
-    {"series", "", "metrics by minute; --metric, --call", series, 0, 0},
-    {"requests", "", "sampled requests, the slowest first; --trace-id, --reason, --call", requests,
-     0, 0},
-    {"request", "ID", "a sampled request with its captured data", request, 1, 1},
-    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set names", addresses,
-     0, CLI_MAX_ARGS - 1},
+    {"topology", "", "processes and their connections; --dot: for Graphviz", run_topology, 0, 0},
+    {"series", "", "metrics by minute; --metric, --call", run_series, 0, 0},
+    {"requests", "", "sampled requests, the slowest first; --trace-id, --reason, --call",
+     run_requests, 0, 0},
+    {"request", "ID", "a sampled request with its captured data", run_request, 1, 1},
+    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set names",
+     run_addresses, 0, CLI_MAX_ARGS - 1},
 };
 
 void cli_print_network_help(void)
@@ -60,6 +60,7 @@ enum cli_exit cli_network(struct cli *cli)
         return cli_no_such("network", cli->args[0]);
     }
     cli_print_network_help();
+
     return CLI_USAGE;
 }
 
@@ -79,7 +80,7 @@ static enum hearth_status need_instance(struct cli *cli)
     return cli_resolve_range(cli);
 }
 
-static void put(struct hearth_buf *out, const char *text, int width)
+static void append_cell(struct hearth_buf *out, const char *text, int width)
 {
     cli_fit(hearth_str_c(text), width == 0 ? INT_MAX : width, width != 0, out);
 }
@@ -88,13 +89,13 @@ static void put_list(struct hearth_buf *out, char *const *texts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         hearth_buf_cstr(out, i == 0 ? "" : ",");
-        put(out, texts[i], 0);
+        append_cell(out, texts[i], 0);
     }
 }
 
 /* `any`: there is something; else why nothing may have come is said. */
-static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out,
-                            bool any)
+static enum cli_exit end_network_answer(struct cli *cli, const ProtobufCMessage *answer,
+                                        struct hearth_buf *out, bool any)
 {
     if (!any) {
         cli_say("hearth",
@@ -118,7 +119,8 @@ static const Hearth__V1__NetworkNode *find_node(const Hearth__V1__TopologyRespon
     return NULL;
 }
 
-static const char *name_of(const Hearth__V1__TopologyResponse *answer, const char *process_id)
+static const char *find_process_name(const Hearth__V1__TopologyResponse *answer,
+                                     const char *process_id)
 {
     const Hearth__V1__NetworkNode *node = find_node(answer, process_id);
     return node == NULL || node->name[0] == '\0' ? process_id : node->name;
@@ -133,9 +135,9 @@ static void put_calls(const Hearth__V1__TopologyResponse *answer, struct hearth_
 {
     for (size_t i = 0; i < answer->n_calls; i++) {
         const Hearth__V1__NetworkCall *call = answer->calls[i];
-        put(out, name_of(answer, call->source_id), 24);
+        append_cell(out, find_process_name(answer, call->source_id), 24);
         hearth_buf_cstr(out, " -> ");
-        put(out, name_of(answer, call->destination_id), 24);
+        append_cell(out, find_process_name(answer, call->destination_id), 24);
         hearth_buf_cstr(out, "  ");
         put_list(out, call->detect_points, call->n_detect_points);
         hearth_buf_cstr(out, "  ");
@@ -145,9 +147,10 @@ static void put_calls(const Hearth__V1__TopologyResponse *answer, struct hearth_
         put_list(out, call->destination_components, call->n_destination_components);
         hearth_buf_printf(out, "\n  %s\n", call->call_id);
     }
+
     for (size_t i = 0; i < answer->n_nodes; i++) {
         if (answer->nodes[i]->n_addresses > 0) {
-            put(out, answer->nodes[i]->name, 0);
+            append_cell(out, answer->nodes[i]->name, 0);
             hearth_buf_cstr(out, ": ");
             put_list(out, answer->nodes[i]->addresses, answer->nodes[i]->n_addresses);
             hearth_buf_byte(out, '\n');
@@ -156,7 +159,7 @@ static void put_calls(const Hearth__V1__TopologyResponse *answer, struct hearth_
 }
 
 /* In quotes of Graphviz. */
-static void put_quoted(struct hearth_buf *out, const char *text)
+static void append_dot_text(struct hearth_buf *out, const char *text)
 {
     hearth_buf_byte(out, '"');
     for (const char *p = text; *p != '\0'; p++) {
@@ -174,11 +177,12 @@ static void put_dot(const Hearth__V1__TopologyResponse *answer, struct hearth_bu
     for (size_t i = 0; i < answer->n_nodes; i++) {
         const Hearth__V1__NetworkNode *node = answer->nodes[i];
         hearth_buf_cstr(out, "  ");
-        put_quoted(out, node->process_id);
+        append_dot_text(out, node->process_id);
         hearth_buf_cstr(out, " [label=");
-        put_quoted(out, node->name[0] == '\0' ? node->process_id : node->name);
+        append_dot_text(out, node->name[0] == '\0' ? node->process_id : node->name);
         hearth_buf_cstr(out, is_virtual(node) ? ", style=dashed];\n" : "];\n");
     }
+
     for (size_t i = 0; i < answer->n_calls; i++) {
         const Hearth__V1__NetworkCall *call = answer->calls[i];
         struct hearth_buf label;
@@ -189,21 +193,22 @@ static void put_dot(const Hearth__V1__TopologyResponse *answer, struct hearth_bu
         put_list(&label, call->destination_components, call->n_destination_components);
         hearth_buf_byte(&label, '\0');
         hearth_buf_cstr(out, "  ");
-        put_quoted(out, call->source_id);
+        append_dot_text(out, call->source_id);
         hearth_buf_cstr(out, " -> ");
-        put_quoted(out, call->destination_id);
+        append_dot_text(out, call->destination_id);
         hearth_buf_cstr(out, " [label=");
-        put_quoted(out, hearth_buf_failed(&label) ? "" : label.p);
+        append_dot_text(out, hearth_buf_failed(&label) ? "" : label.p);
         hearth_buf_cstr(out, "];\n");
         hearth_buf_release(&label);
     }
     hearth_buf_cstr(out, "}\n");
 }
 
-static enum cli_exit topology(struct cli *cli)
+static enum cli_exit run_topology(struct cli *cli)
 {
     Hearth__V1__TopologyRequest ask;
     Hearth__V1__TopologyResponse *answer = NULL;
+
     hearth__v1__topology_request__init(&ask);
     enum hearth_status status = need_instance(cli);
     if (status == HEARTH_OK) {
@@ -224,7 +229,8 @@ static enum cli_exit topology(struct cli *cli)
     } else {
         put_calls(answer, &out);
     }
-    return finish(cli, &answer->base, &out, answer->n_calls > 0);
+
+    return end_network_answer(cli, &answer->base, &out, answer->n_calls > 0);
 }
 
 /* ---- series ---- */
@@ -233,15 +239,16 @@ static enum cli_exit topology(struct cli *cli)
 static void put_line(const Hearth__V1__NetworkLine *line, struct cli *cli, struct hearth_buf *out)
 {
     char part[48] = "";
+
     if (line->percentile > 0) {
         (void)snprintf(part, sizeof part, " p%d", (int)line->percentile);
     } else if (line->code[0] != '\0') {
         (void)snprintf(part, sizeof part, " %.32s", line->code);
     }
     const char *name = hearth_arena_printf(&cli->arena, "%s%s", line->metric, part);
-    put(out, name == NULL ? line->metric : name, 42);
+    append_cell(out, name == NULL ? line->metric : name, 42);
     hearth_buf_printf(out, " %-6s ", line->detect_point);
-    put(out, line->unit, 6);
+    append_cell(out, line->unit, 6);
     for (size_t i = 0; i < line->n_points; i++) {
         char at[32];
         cli_date(line->points[i]->at_ms, at);
@@ -253,6 +260,7 @@ static void put_line(const Hearth__V1__NetworkLine *line, struct cli *cli, struc
 static enum hearth_status ask_series(struct cli *cli, Hearth__V1__NetworkSeriesResponse **ret)
 {
     Hearth__V1__NetworkSeriesRequest ask;
+
     hearth__v1__network_series_request__init(&ask);
     HEARTH_TRY(need_instance(cli));
     ask.service = cli_field(cli, cli->agent.service);
@@ -268,14 +276,16 @@ static enum hearth_status ask_series(struct cli *cli, Hearth__V1__NetworkSeriesR
     for (size_t i = 0; i < ask.n_metrics; i++) {
         ask.metrics[i] = cli_field(cli, cli->agent.metrics.v[i]);
     }
+
     return cli_call(cli, NETWORK "NetworkSeries", &ask,
                     &hearth__v1__network_series_response__descriptor, ret);
 }
 
-static enum cli_exit series(struct cli *cli)
+static enum cli_exit run_series(struct cli *cli)
 {
     Hearth__V1__NetworkSeriesResponse *answer = NULL;
     enum hearth_status status = ask_series(cli, &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -289,7 +299,8 @@ static enum cli_exit series(struct cli *cli)
         }
         put_line(answer->lines[i], cli, &out);
     }
-    return finish(cli, &answer->base, &out, answer->n_lines > 0);
+
+    return end_network_answer(cli, &answer->base, &out, answer->n_lines > 0);
 }
 
 /* ---- sampled requests ---- */
@@ -301,9 +312,9 @@ static void put_request(const Hearth__V1__SampledRequest *found, struct hearth_b
     hearth_buf_printf(out, "%s  %s  %10.3f ms  %-10s  %3d  %-5s  %2d events  trace ",
                       found->request_id, at, found->latency_ms, found->reason, (int)found->status,
                       found->component, (int)found->event_count);
-    put(out, found->trace_id, 0);
+    append_cell(out, found->trace_id, 0);
     hearth_buf_cstr(out, "  ");
-    put(out, found->uri, 0);
+    append_cell(out, found->uri, 0);
     hearth_buf_byte(out, '\n');
 }
 
@@ -311,6 +322,7 @@ static enum hearth_status ask_requests(struct cli *cli,
                                        Hearth__V1__ListSampledRequestsResponse **ret)
 {
     Hearth__V1__ListSampledRequestsRequest ask;
+
     hearth__v1__list_sampled_requests_request__init(&ask);
     bool by_trace = cli->trace_ids.n > 0;
     if (!by_trace || cli->since != NULL || cli->from != NULL || cli->to != NULL) {
@@ -324,11 +336,12 @@ static enum hearth_status ask_requests(struct cli *cli,
     ask.call_id = field_or_empty(cli, cli->agent.call);
     ask.reason = field_or_empty(cli, cli->reason);
     ask.limit = cli->has_limit && cli->limit < INT32_MAX ? (int32_t)cli->limit : 0;
+
     return cli_call(cli, NETWORK "ListSampledRequests", &ask,
                     &hearth__v1__list_sampled_requests_response__descriptor, ret);
 }
 
-static enum cli_exit requests(struct cli *cli)
+static enum cli_exit run_requests(struct cli *cli)
 {
     Hearth__V1__ListSampledRequestsResponse *answer = NULL;
     enum hearth_status status = ask_requests(cli, &answer);
@@ -340,7 +353,7 @@ static enum cli_exit requests(struct cli *cli)
     for (size_t i = 0; i < answer->n_requests; i++) {
         put_request(answer->requests[i], &out);
     }
-    return finish(cli, &answer->base, &out, answer->n_requests > 0);
+    return end_network_answer(cli, &answer->base, &out, answer->n_requests > 0);
 }
 
 /* A value of several lines stands below its name, as it is but for control characters. */
@@ -348,7 +361,7 @@ static void put_tag(const Hearth__V1__SpanTag *tag, struct hearth_buf *out)
 {
     struct hearth_str value = hearth_str_c(tag->value);
     hearth_buf_cstr(out, "  ");
-    put(out, tag->key, 0);
+    append_cell(out, tag->key, 0);
     hearth_buf_cstr(out, ": ");
     for (size_t from = 0; from < value.n;) {
         size_t to = hearth_str_find(value, '\n', from);
@@ -360,10 +373,11 @@ static void put_tag(const Hearth__V1__SpanTag *tag, struct hearth_buf *out)
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit request(struct cli *cli)
+static enum cli_exit run_request(struct cli *cli)
 {
     Hearth__V1__GetSampledRequestRequest ask;
     Hearth__V1__GetSampledRequestResponse *answer = NULL;
+
     hearth__v1__get_sampled_request_request__init(&ask);
     ask.request_id = cli_field(cli, cli->args[0]);
     enum hearth_status status =
@@ -381,7 +395,7 @@ static enum cli_exit request(struct cli *cli)
         cli_date(event->start_ns / HEARTH_NS_PER_MS, at);
         hearth_buf_printf(&out, "%s  %.3f ms  ", at,
                           (double)(event->end_ns - event->start_ns) / (double)HEARTH_NS_PER_MS);
-        put(&out, event->event, 0);
+        append_cell(&out, event->event, 0);
         hearth_buf_byte(&out, '\n');
         for (size_t k = 0; k < event->n_tags; k++) {
             put_tag(event->tags[k], &out);
@@ -390,6 +404,7 @@ static enum cli_exit request(struct cli *cli)
     for (size_t i = 0; i < answer->n_notes; i++) {
         hearth_buf_printf(&out, "note: %s\n", answer->notes[i]);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -401,9 +416,9 @@ static enum cli_exit print_addresses(struct cli *cli, const ProtobufCMessage *an
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     for (size_t i = 0; i < n; i++) {
-        put(&out, names[i]->address, 24);
+        append_cell(&out, names[i]->address, 24);
         hearth_buf_cstr(&out, "  ");
-        put(&out, names[i]->name, 0);
+        append_cell(&out, names[i]->name, 0);
         hearth_buf_cstr(&out, names[i]->is_configured ? "  (network-addresses)\n" : "\n");
     }
     enum cli_exit code = cli_print_answer(cli, answer, &out);
@@ -413,6 +428,7 @@ static enum cli_exit print_addresses(struct cli *cli, const ProtobufCMessage *an
 static enum hearth_status set_addresses(struct cli *cli, Hearth__V1__SetAddressesResponse **ret)
 {
     Hearth__V1__SetAddressesRequest ask;
+
     hearth__v1__set_addresses_request__init(&ask);
     size_t n = cli->n_args;
     Hearth__V1__AddressName *names = hearth_arena_array(&cli->arena, n, sizeof *names);
@@ -436,11 +452,12 @@ static enum hearth_status set_addresses(struct cli *cli, Hearth__V1__SetAddresse
     if (cli->arena.refused) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
+
     return cli_call(cli, NETWORK "SetAddresses", &ask,
                     &hearth__v1__set_addresses_response__descriptor, ret);
 }
 
-static enum cli_exit addresses(struct cli *cli)
+static enum cli_exit run_addresses(struct cli *cli)
 {
     if (cli->n_args > 0) {
         Hearth__V1__SetAddressesResponse *answer = NULL;
@@ -460,5 +477,6 @@ static enum cli_exit addresses(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
+
     return print_addresses(cli, &answer->base, answer->addresses, answer->n_addresses);
 }

@@ -9,7 +9,7 @@
 
 /* ---- timeline --function ---- */
 
-static int64_t largest(const Hearth__V1__FunctionSeries *series)
+static int64_t largest_value(const Hearth__V1__FunctionSeries *series)
 {
     int64_t max = 0;
     for (size_t i = 0; i < series->n_points; i++) {
@@ -18,10 +18,10 @@ static int64_t largest(const Hearth__V1__FunctionSeries *series)
     return max;
 }
 
-static void print_points(const Hearth__V1__FunctionSeries *series, const char *unit,
-                         struct hearth_buf *out)
+static void print_function_points(const Hearth__V1__FunctionSeries *series, const char *unit,
+                                  struct hearth_buf *out)
 {
-    int64_t max = largest(series);
+    int64_t max = largest_value(series);
     hearth_buf_printf(out, "%14s  %10s  %10s\n", "", "self", "total");
     for (size_t i = 0; i < series->n_points; i++) {
         const Hearth__V1__FunctionPoint *point = series->points[i];
@@ -35,15 +35,16 @@ static void print_points(const Hearth__V1__FunctionSeries *series, const char *u
     }
 }
 
-static void print_courses(const Hearth__V1__FunctionTimelineResponse *answer,
-                          const Hearth__V1__Selection *selection, struct hearth_buf *out)
+static void print_function_courses(const Hearth__V1__FunctionTimelineResponse *answer,
+                                   const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
     enum {
         CELLS = 60
     };
     int64_t max = 0;
+
     for (size_t i = 0; i < answer->n_series; i++) {
-        int64_t here = largest(answer->series[i]);
+        int64_t here = largest_value(answer->series[i]);
         max = here > max ? here : max;
     }
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -77,7 +78,9 @@ enum cli_exit cli_function_timeline(struct cli *cli)
     Hearth__V1__FunctionTimelineRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__FunctionTimelineResponse *answer = NULL;
+
     hearth__v1__function_timeline_request__init(&request);
+
     /* A line each: they are no filter here. */
     request.n_functions = cli->functions.n;
     request.functions = cli_repeated(cli, &cli->functions);
@@ -104,10 +107,11 @@ enum cli_exit cli_function_timeline(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     if (answer->n_series == 1) {
-        print_points(answer->series[0], answer->unit, &out);
+        print_function_points(answer->series[0], answer->unit, &out);
     } else {
-        print_courses(answer, &selection, &out);
+        print_function_courses(answer, &selection, &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -116,6 +120,7 @@ enum cli_exit cli_function_timeline(struct cli *cli)
 static void print_stats(const Hearth__V1__LabelStatsResponse *answer, struct hearth_buf *out)
 {
     double whole = 0;
+
     for (size_t i = 0; i < answer->n_values; i++) {
         whole += (double)answer->values[i]->sum;
     }
@@ -148,6 +153,7 @@ enum cli_exit cli_label_stats(struct cli *cli)
     Hearth__V1__LabelStatsRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__LabelStatsResponse *answer = NULL;
+
     if (cli->n_args == 0) {
         return cli_usage("label-stats requires a label name");
     }
@@ -172,5 +178,6 @@ enum cli_exit cli_label_stats(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     print_stats(answer, &out);
+
     return cli_print_answer(cli, &answer->base, &out);
 }

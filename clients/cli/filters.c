@@ -82,6 +82,7 @@ enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Select
 {
     const char *selector, *type;
     Hearth__V1__StackFilter *stacks = hearth_arena_alloc(&cli->arena, sizeof *stacks);
+
     if (stacks == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -103,6 +104,7 @@ enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Select
     ret->span_ids = cli_repeated(cli, &cli->span_ids);
     ret->n_trace_ids = cli->trace_ids.n;
     ret->trace_ids = cli_repeated(cli, &cli->trace_ids);
+
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ enum cli_exit cli_usage(const char *message)
 enum cli_exit cli_check_words(const char *group, const char *word, const char *arguments,
                               size_t min_args, size_t max_args, const struct cli *cli)
 {
+    assert(cli->n_args > 0 && min_args <= max_args);
     size_t n = cli->n_args - 1; /* the word is still there */
     if (n >= min_args && n <= max_args) {
         return CLI_OK;
@@ -114,6 +116,7 @@ enum cli_exit cli_check_words(const char *group, const char *word, const char *a
                   (int)line.n, line.n > 0 ? line.p : "", group, word,
                   arguments[0] == '\0' ? "" : " ", arguments, group);
     hearth_buf_release(&line);
+
     return CLI_USAGE;
 }
 
@@ -127,6 +130,8 @@ enum cli_exit cli_no_such(const char *group, const char *word)
 
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 {
+    assert(status != HEARTH_OK);
+
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
     switch (status) {
     case HEARTH_INVALID_ARGUMENT:
@@ -185,6 +190,7 @@ static enum cli_exit unknown_command(const struct cli *cli)
 {
     char message[256];
     size_t n = 0;
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
         if (g_commands[i].sub != NULL && strcmp(cli->args[0], g_commands[i].name) == 0) {
             int wrote = snprintf(message + n, sizeof message - n, "%s%s%s",
@@ -199,6 +205,7 @@ static enum cli_exit unknown_command(const struct cli *cli)
     if (n == 0) {
         (void)snprintf(message, sizeof message, "there is no such command: %.60s", cli->args[0]);
     }
+
     return cli_usage(message);
 }
 
@@ -236,13 +243,14 @@ static void print_note(void *context, struct hearth_str text)
 #define MESSAGE              128
 #define SAY_WAITING_AFTER_MS 5000
 
-/* An option that would be passed over in silence, so that the answer is to another question; else NULL. */
+/* A message for an option that the command would silently ignore; NULL if there is none. */
 static const char *find_misplaced(const struct cli *cli, const struct cli_command *command,
                                   char message[MESSAGE])
 {
     bool is_top = command->run == cli_top;
     bool has_pages = is_top || command->run == cli_spans_top || command->run == cli_spans_list;
     const char *const shared[] = {"--service", "--start", "--duration"};
+
     if (cli->explain && command->explain == NULL) {
         return "--explain is for flame, query flamegraph, timeline, profile and top";
     }
@@ -276,12 +284,14 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     if (cli->offset > 0 && !has_pages) {
         return "--offset is for top, spans top and spans list";
     }
+
     return NULL;
 }
 
-static enum cli_exit run(struct cli *cli, const struct cli_command *command)
+static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
+
     hearth_client_options_init(&options);
     if (cli->url != NULL) {
         options.url = cli->url;
@@ -311,11 +321,12 @@ static enum cli_exit run(struct cli *cli, const struct cli_command *command)
     }
     enum cli_exit code = cli->explain ? command->explain(cli) : command->run(cli);
     hearth_client_free(cli->client);
+
     return code;
 }
 
-/* An empty variable says as much as none. */
-static const char *variable(const char *name)
+/* NULL if the variable is unset or empty. */
+static const char *read_variable(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == '\0' ? NULL : value;
@@ -349,8 +360,8 @@ int main(int argc, char **argv)
         return CLI_FAILED;
     }
     hearth_arena_init(&cli->arena, 0);
-    cli->url = variable("HEARTH_URL");
-    cli->tenant = variable("HEARTH_TENANT");
+    cli->url = read_variable("HEARTH_URL");
+    cli->tenant = read_variable("HEARTH_TENANT");
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);
@@ -364,7 +375,7 @@ int main(int argc, char **argv)
         } else if (misplaced != NULL) {
             code = cli_usage(misplaced);
         } else if (command != NULL) {
-            code = run(cli, command);
+            code = run_command(cli, command);
         } else if (cli->n_args == 1 && strcmp(cli->args[0], "admin") == 0) {
             cli_print_admin_help(NULL);
             code = CLI_USAGE;
@@ -377,5 +388,6 @@ int main(int argc, char **argv)
     }
     hearth_arena_release(&cli->arena);
     hearth_mem_free(cli);
+
     return (int)code;
 }

@@ -189,6 +189,7 @@ static void print_sizing_help(void)
 void cli_print_admin_help(const char *sub)
 {
     bool one = sub != NULL && strcmp(sub, "sizing") == 0;
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_admin); i++) {
         one = one || (sub != NULL && strcmp(sub, g_admin[i].sub) == 0);
     }

@@ -43,7 +43,7 @@ static bool parse_by(struct cli *cli, const char *value)
 }
 
 /* Where the value of an option goes; NULL: it is none of these. */
-static const char **text_of(struct cli *cli, const char *flag)
+static const char **find_text(struct cli *cli, const char *flag)
 {
     const struct {
         const char *flag;
@@ -80,15 +80,17 @@ static const char **text_of(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         if (strcmp(flag, texts[i].flag) == 0) {
             return texts[i].to;
         }
     }
+
     return NULL;
 }
 
-static struct cli_texts *list_of(struct cli *cli, const char *flag)
+static struct cli_texts *find_list(struct cli *cli, const char *flag)
 {
     const struct {
         const char *flag;
@@ -107,19 +109,22 @@ static struct cli_texts *list_of(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(lists); i++) {
         if (strcmp(flag, lists[i].flag) == 0) {
             return lists[i].to;
         }
     }
+
     return NULL;
 }
 
 /* One option with its value; false when the value is wrong. *ret_known false: no such option. */
 static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
 {
-    const char **text = text_of(cli, flag);
-    struct cli_texts *list = list_of(cli, flag);
+    const char **text = find_text(cli, flag);
+    struct cli_texts *list = find_list(cli, flag);
+
     *ret_known = true;
     if (text != NULL) {
         *text = value;
@@ -166,6 +171,7 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         return parse_output(cli, value);
     }
     *ret_known = false;
+
     return false;
 }
 
@@ -194,6 +200,7 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
 #include "trace_options.def"
 #undef X
     };
+
     *ret_known = false;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(more_switches); i++) {
         if (strcmp(flag, more_switches[i].flag) == 0) {
@@ -213,6 +220,7 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
             return value == NULL;
         }
     }
+
     return false;
 }
 
@@ -229,6 +237,7 @@ static void remember_option(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
         cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
     }
@@ -246,6 +255,7 @@ static enum cli_exit parse_option(struct cli *cli, const char *arg, const char *
     const char *value = eq != NULL ? eq + 1 : next != NULL ? next : "";
     bool known = false;
     char message[256];
+
     *ret_used = false;
     bool ok = flag != NULL && set_switch(cli, flag, eq != NULL ? eq + 1 : NULL, &known);
     if (flag != NULL && !known) {
@@ -265,6 +275,7 @@ static enum cli_exit parse_option(struct cli *cli, const char *arg, const char *
         return cli_usage(message);
     }
     remember_option(cli, flag);
+
     return CLI_OK;
 }
 
@@ -286,5 +297,6 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv)
         }
         i += used ? 1 : 0;
     }
+
     return CLI_OK;
 }

@@ -1,6 +1,7 @@
 /* policy_file.c -- policies in files (contract: policy_file.h). libyaml makes a tree; this takes what it knows. */
 #include "policy_file.h"
 
+#include <assert.h>
 #include <yaml.h>
 
 #define MAX_TARGETS 64
@@ -13,7 +14,7 @@ struct reading {
     struct hearth_err *err;
 };
 
-static struct hearth_str text_of(const yaml_node_t *node)
+static struct hearth_str scalar_text(const yaml_node_t *node)
 {
     return node->type == YAML_SCALAR_NODE
                ? hearth_str_n((const char *)node->data.scalar.value, node->data.scalar.length)
@@ -27,7 +28,7 @@ static int line_of(const yaml_node_t *node)
 
 static bool is_null(const yaml_node_t *node)
 {
-    struct hearth_str text = text_of(node);
+    struct hearth_str text = scalar_text(node);
     return node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            (text.n == 0 || hearth_str_eq_c(text, "null") || hearth_str_eq_c(text, "~"));
 }
@@ -48,10 +49,10 @@ static bool is_named(struct hearth_str text, const char *const *names)
 static enum hearth_status read_number(struct reading *reading, const yaml_node_t *node, int64_t max,
                                       int64_t *ret)
 {
-    if (!hearth_str_to_i64(text_of(node), ret) || *ret > max || *ret < -max) {
+    if (!hearth_str_to_i64(scalar_text(node), ret) || *ret > max || *ret < -max) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
                            "line %d: \"" HEARTH_STR_FMT "\" is not a whole number up to %lld",
-                           line_of(node), HEARTH_STR_ARG(text_of(node)), (long long)max);
+                           line_of(node), HEARTH_STR_ARG(scalar_text(node)), (long long)max);
     }
     return HEARTH_OK;
 }
@@ -64,11 +65,11 @@ static enum hearth_status read_text(struct reading *reading, const yaml_node_t *
         return HEARTH_OK;
     }
     if (node->type != YAML_SCALAR_NODE ||
-        (text_of(node).n > 0 && memchr(text_of(node).p, 0, text_of(node).n) != NULL)) {
+        (scalar_text(node).n > 0 && memchr(scalar_text(node).p, 0, scalar_text(node).n) != NULL)) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a text",
                            line_of(node));
     }
-    *ret = hearth_arena_str(reading->arena, text_of(node));
+    *ret = hearth_arena_str(reading->arena, scalar_text(node));
     return reading->arena->refused ? HEARTH_FAIL_ARENA(reading->err, reading->arena) : HEARTH_OK;
 }
 
@@ -92,6 +93,7 @@ static enum hearth_status open_list(struct reading *reading, const yaml_node_t *
                            "line %d: the list has %zu entries, more than %zu", line_of(node),
                            *ret_n, max);
     }
+
     return HEARTH_OK;
 }
 
@@ -117,13 +119,14 @@ static enum hearth_status read_mapping(struct reading *reading, const yaml_node_
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = node_of(reading, pair->key);
         bool known = true;
-        HEARTH_TRY(take(reading, context, text_of(key), node_of(reading, pair->value), &known));
+        HEARTH_TRY(take(reading, context, scalar_text(key), node_of(reading, pair->value), &known));
         if (!known) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
                                "line %d: \"" HEARTH_STR_FMT "\" is unknown here", line_of(key),
-                               HEARTH_STR_ARG(text_of(key)));
+                               HEARTH_STR_ARG(scalar_text(key)));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -160,14 +163,15 @@ static enum hearth_status take_item(struct reading *reading, void *context, stru
     static const char *const regex[] = {"uriRegex", "uri_regex", NULL};
     struct hearth_check_item *item = context;
     int64_t number = 0;
+
     if (is_named(key, type)) {
-        if (!hearth_monitor_find(without_prefix(text_of(value), HEARTH_STR("MONITOR_KIND_")),
+        if (!hearth_monitor_find(without_prefix(scalar_text(value), HEARTH_STR("MONITOR_KIND_")),
                                  &item->monitor)) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
                                "line %d: unknown monitor \"" HEARTH_STR_FMT
                                "\"; monitors are PROCESS_CPU, PROCESS_THREAD_COUNT, SYSTEM_LOAD,"
                                " HTTP_ERROR_RATE, HTTP_AVG_RESPONSE_TIME",
-                               line_of(value), HEARTH_STR_ARG(text_of(value)));
+                               line_of(value), HEARTH_STR_ARG(scalar_text(value)));
         }
     } else if (hearth_str_eq_c(key, "threshold")) {
         HEARTH_TRY(read_number(reading, value, INT64_MAX, &item->threshold));
@@ -184,6 +188,7 @@ static enum hearth_status take_item(struct reading *reading, void *context, stru
     } else {
         *ret_known = false;
     }
+
     return HEARTH_OK;
 }
 
@@ -195,13 +200,14 @@ static enum hearth_status take_target(struct reading *reading, void *context, st
     static const char *const type[] = {"type", "kind", NULL};
     static const char *const items[] = {"checkers", "checkItems", "check_items", NULL};
     struct hearth_policy_target *target = context;
+
     if (is_named(key, type)) {
-        if (!hearth_policy_kind_find(without_prefix(text_of(value), HEARTH_STR("TASK_KIND_")),
+        if (!hearth_policy_kind_find(without_prefix(scalar_text(value), HEARTH_STR("TASK_KIND_")),
                                      &target->kind)) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
                                "line %d: unknown target \"" HEARTH_STR_FMT
                                "\"; targets are ON_CPU, OFF_CPU, NETWORK",
-                               line_of(value), HEARTH_STR_ARG(text_of(value)));
+                               line_of(value), HEARTH_STR_ARG(scalar_text(value)));
         }
         return HEARTH_OK;
     }
@@ -223,6 +229,7 @@ static enum hearth_status take_target(struct reading *reading, void *context, st
                                "line %d: a checker has no type", line_of(node));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -235,6 +242,7 @@ static enum hearth_status read_targets(struct reading *reading, const yaml_node_
                                        struct targets *ret)
 {
     const yaml_node_item_t *list;
+
     HEARTH_TRY(open_list(reading, node, MAX_TARGETS, &list, &ret->n));
     ret->v = hearth_arena_calloc(reading->arena, ret->n, sizeof ret->v[0]);
     if (ret->v == NULL) {
@@ -248,6 +256,7 @@ static enum hearth_status read_targets(struct reading *reading, const yaml_node_
                                "line %d: a target has no type", line_of(target));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -278,9 +287,10 @@ static enum hearth_status take_root(struct reading *reading, void *context, stru
     return take_policy(reading, context, key, value, ret_known);
 }
 
-static enum hearth_status load(struct hearth_str text, struct reading *reading)
+static enum hearth_status load_yaml(struct hearth_str text, struct reading *reading)
 {
     yaml_parser_t parser;
+
     if (yaml_parser_initialize(&parser) == 0) {
         return HEARTH_FAIL(reading->err, HEARTH_NO_MEMORY, "cannot allocate a parser");
     }
@@ -294,6 +304,7 @@ static enum hearth_status load(struct hearth_str text, struct reading *reading)
                         parser.problem_mark.line + 1, said ? parser.problem : "this is not YAML");
     }
     yaml_parser_delete(&parser);
+
     return status;
 }
 
@@ -301,12 +312,14 @@ enum hearth_status policy_file_read(struct hearth_str text, struct hearth_arena 
                                     struct hearth_policy_target **ret, size_t *ret_n,
                                     struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
     struct reading reading = {.arena = arena, .err = err};
     struct targets targets = {0};
+
     if (text.n > POLICY_FILE_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "larger than 1 MiB");
     }
-    HEARTH_TRY(load(text, &reading));
+    HEARTH_TRY(load_yaml(text, &reading));
     const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
     enum hearth_status status = HEARTH_OK;
     if (root == NULL) {
@@ -317,5 +330,6 @@ enum hearth_status policy_file_read(struct hearth_str text, struct hearth_arena 
     yaml_document_delete(&reading.document);
     *ret = targets.v;
     *ret_n = targets.n;
+
     return status;
 }

@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/selector/timeexpr.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define MINUTE 60.0
@@ -38,9 +39,11 @@ const char *const sizing_disk_names[SIZING_N_DISKS] = {
 enum hearth_status sizing_parse(enum sizing_input_id id, const char *text, double *ret,
                                 struct hearth_err *err)
 {
+    assert(id < SIZING_N_INPUTS && text != NULL);
     const struct sizing_field *field = &sizing_fields[id];
     struct hearth_str value = hearth_str_c(text);
     int64_t n;
+
     switch (field->kind) {
     case SIZING_SWITCH:
         if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
@@ -114,8 +117,10 @@ static void compute_disk(const double *in, const struct fleet *f, struct sizing 
     bool compacts = in[SIZING_COMPACTION] > 0 && in[SIZING_COMPACT_AFTER] < in[SIZING_RETAIN_RAW];
     double kept = in[SIZING_RETAIN_RAW] + leaf;
     double hot = compacts ? fmin(kept, in[SIZING_COMPACT_AFTER] + HOUR + leaf) : kept;
+
     set_disk(ret, SIZING_DISK_PROFILE, hot,
              per_day * (g_ROW_BYTES + g_ROW_SAMPLE_BYTES * f->samples));
+
     /* A day's rows stay until all its hours are compacted, so for a while there are both. */
     set_disk(ret, SIZING_DISK_SEGMENT, compacts ? kept - in[SIZING_COMPACT_AFTER] : 0,
              per_day * g_SEGMENT_SAMPLE_BYTES * f->samples);
@@ -152,6 +157,7 @@ void sizing_compute(const double inputs[SIZING_N_INPUTS], struct sizing *ret)
 {
     double processes = inputs[SIZING_PROCESSES];
     double services = inputs[SIZING_SERVICES] > 0 ? inputs[SIZING_SERVICES] : ceil(processes / 10);
+
     services = fmin(services, processes);
     struct fleet f = {
         .processes = processes,

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -61,6 +62,7 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64])
 
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n)
 {
+    assert(n > 0);
     int64_t cell = (at - start) * (int64_t)n / (end - start + 1);
     return cell < 0 ? 0 : cell >= (int64_t)n ? n - 1 : (size_t)cell;
 }

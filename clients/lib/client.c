@@ -9,6 +9,8 @@
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 
+#include <assert.h>
+
 struct hearth_client {
     grpc_channel *channel;
     char *target, *tenant;
@@ -34,6 +36,7 @@ void hearth_client_options_init(struct hearth_client_options *options)
 static char *target_of_url(struct hearth_str given, struct hearth_err *err)
 {
     struct hearth_str url = given;
+
     if (hearth_str_starts(url, HEARTH_STR("https://"))) {
         (void)HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
                           "url \"" HEARTH_STR_FMT
@@ -64,6 +67,7 @@ static char *target_of_url(struct hearth_str given, struct hearth_err *err)
     }
     memcpy(target, url.p, url.n);
     memcpy(target + url.n, has_port ? "" : ":4040", has_port ? 1 : sizeof ":4040");
+
     return target;
 }
 
@@ -93,7 +97,12 @@ static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
                                      struct hearth_client **ret_client, struct hearth_err *err)
 {
+    assert(options != NULL && options->url != NULL && ret_client != NULL);
+    assert(options->timeout_ms > 0);
+    assert(options->waiting == NULL || options->waiting_after_ms >= 0);
+
     char *target = target_of_url(hearth_str_c(options->url), err);
+
     if (target == NULL) {
         return err != NULL && err->status != HEARTH_OK ? err->status : HEARTH_INVALID_ARGUMENT;
     }
@@ -120,6 +129,7 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         .waiting_after_ms = options->waiting_after_ms,
     };
     *ret_client = client;
+
     return HEARTH_OK;
 }
 
@@ -187,6 +197,7 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     if (client->tenant != NULL) {
         metadata[n_metadata++].value = grpc_slice_from_copied_string(client->tenant);
     }
+
     grpc_op ops[6] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA,
          .data.send_initial_metadata = {.count = n_metadata, .metadata = metadata}},
@@ -217,6 +228,7 @@ static enum hearth_status answer_status(const struct hearth_client *client,
     enum hearth_status status = hearth_status_from_grpc((int)x->code);
     struct hearth_str details = {(const char *)GRPC_SLICE_START_PTR(x->details),
                                  GRPC_SLICE_LENGTH(x->details)};
+
     /* Without an answer at all the core's text is about sockets: say what was tried. */
     bool is_answered = x->initial.count > 0 || x->trailing.count > 0;
     if (status == HEARTH_DEADLINE_EXCEEDED && !is_answered) {
@@ -227,14 +239,16 @@ static enum hearth_status answer_status(const struct hearth_client *client,
         return HEARTH_FAIL(err, status, "cannot reach %s: " HEARTH_STR_FMT, client->target,
                            HEARTH_STR_ARG(details));
     }
+
     return HEARTH_FAIL(err, status, "%.*s", (int)details.n, details.p);
 }
 
 /* The message's bytes in one piece, in arena. */
-static enum hearth_status collect(grpc_byte_buffer *answer, struct hearth_arena *arena,
-                                  struct hearth_str *ret, struct hearth_err *err)
+static enum hearth_status collect_answer(grpc_byte_buffer *answer, struct hearth_arena *arena,
+                                         struct hearth_str *ret, struct hearth_err *err)
 {
     grpc_byte_buffer_reader reader;
+
     if (answer == NULL || !grpc_byte_buffer_reader_init(&reader, answer)) {
         return HEARTH_FAIL(err, HEARTH_INTERNAL, "the server sent no message");
     }
@@ -248,6 +262,7 @@ static enum hearth_status collect(grpc_byte_buffer *answer, struct hearth_arena 
     }
     grpc_byte_buffer_reader_destroy(&reader);
     *ret = hearth_str_n(bytes, at);
+
     return bytes == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
@@ -305,6 +320,10 @@ enum hearth_status hearth_client_call(struct hearth_client *client, const char *
                                       struct ProtobufCMessage **ret_answer,
                                       const char **ret_dropped, struct hearth_err *err)
 {
+    assert(client != NULL && arena != NULL && ret_answer != NULL);
+    assert(method != NULL && method[0] != '/');
+    assert(request != NULL && answer_type != NULL);
+
     char *path = hearth_arena_printf(arena, "/%s", method);
     struct exchange x = {.request = pack_request(request), .details = grpc_empty_slice()};
     if (path == NULL || x.request == NULL) {
@@ -324,7 +343,7 @@ enum hearth_status hearth_client_call(struct hearth_client *client, const char *
     enum hearth_status status = answer_status(client, &x, err);
     struct hearth_str wire = {0};
     if (status == HEARTH_OK) {
-        status = collect(x.answer, arena, &wire, err);
+        status = collect_answer(x.answer, arena, &wire, err);
     }
     if (ret_dropped != NULL) {
         *ret_dropped = find_dropped(&x.trailing, arena, find_dropped(&x.initial, arena, NULL));

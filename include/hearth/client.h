@@ -5,8 +5,8 @@
  * Ownership: answers live in the caller's arena as protobuf-c messages of the generated types
  *            (hearth/pb/...).
  * Threads:   a client may be used from several threads; each call blocks its caller.
- * Errors:    the server's status with its message; UNAVAILABLE when it cannot be reached, and
- *            DEADLINE_EXCEEDED when it does not answer in time (the messages name the address).
+ * Errors:    the server's status with its message; UNAVAILABLE if it cannot be reached,
+ *            DEADLINE_EXCEEDED if it does not answer in time (the messages name the address).
  * Source:    gRPC over HTTP/2 without TLS.
  */
 #ifndef HEARTH_CLIENT_H
@@ -20,16 +20,16 @@ struct hearth_client;
 
 struct hearth_client_options {
     const char *url;         /* http://HOST:PORT or HOST:PORT */
-    const char *tenant;      /* X-Scope-OrgID; NULL: none */
-    int64_t timeout_ms;      /* of one call; 60,000 */
-    size_t max_answer_bytes; /* 1 GiB */
-    /* Called for each note of an answer (hearth-note: what it lacks or was changed), decoded, in
-     * the thread of the call and before that returns; the text is valid during the call. NULL:
-     * notes are dropped. */
+    const char *tenant;      /* X-Scope-OrgID; NULL: not sent */
+    int64_t timeout_ms;      /* time limit of one call; default 60,000 */
+    size_t max_answer_bytes; /* largest answer; default 1 GiB */
+    /* Called for each decoded note of an answer (hearth-note: what the answer lacks, or what was
+     * changed) in the thread of the call, before it returns. The text is valid during the callback.
+     * NULL: notes are ignored. */
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
-    /* Called once for each call that has no answer after waiting_after_ms, in its thread; it may make
-     * calls of other clients. NULL: never. */
+    /* Called once, in the thread of the call, if a call has no answer after waiting_after_ms.
+     * It may make calls of other clients. NULL: not called. */
     void (*waiting)(void *context);
     void *waiting_context;
     int64_t waiting_after_ms;
@@ -37,7 +37,7 @@ struct hearth_client_options {
 
 void hearth_client_options_init(struct hearth_client_options *options);
 
-/* Does not connect yet. INVALID_ARGUMENT for a URL that is not one (https is UNIMPLEMENTED). */
+/* Does not connect. INVALID_ARGUMENT for a malformed URL, UNIMPLEMENTED for https, NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
                                      struct hearth_client **ret_client, struct hearth_err *err);
@@ -45,8 +45,8 @@ void hearth_client_free(struct hearth_client *client);
 
 /*
  * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as
- * `answer_type` into arena. *ret_dropped (may be NULL) gets the text of the response metadata
- * hearth-dropped, NULL when there is none.
+ * `answer_type` into arena. *ret_dropped (may be NULL) receives the response metadata
+ * hearth-dropped, NULL if there is none.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_call(struct hearth_client *client, const char *method,
