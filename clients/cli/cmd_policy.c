@@ -8,30 +8,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static cli_command_fn get, list, set, apply, diff, history, delete_one;
+static cli_command_fn run_policy_get, run_policy_list, run_policy_set, run_policy_apply,
+    run_policy_diff, run_policy_history, run_policy_delete;
 
 static const struct {
     const char *word, *arguments, *help;
     cli_command_fn *run;
     size_t n_args;
 } g_commands[] = {
-    {"list", "", "services that have a policy, and how often it triggered", list, 0},
-    {"get", "SERVICE", "the policy of a service", get, 1},
+    {"list", "", "services that have a policy, and how often it triggered", run_policy_list, 0},
+    {"get", "SERVICE", "the policy of a service", run_policy_get, 1},
     {"set", "SERVICE",
      "replace the policy: -f FILE; --observe: report metrics only (without -f: CPU, threads and "
      "load)",
-     set, 1},
+     run_policy_set, 1},
     {"apply", "SERVICE",
-     "-f FILE: show the changes and set them, unless the policy was just changed", apply, 1},
-    {"diff", "SERVICE", "-f FILE: show what apply would change", diff, 1},
+     "-f FILE: show the changes and set them, unless the policy was just changed", run_policy_apply,
+     1},
+    {"diff", "SERVICE", "-f FILE: show what apply would change", run_policy_diff, 1},
     {"dry-run", "SERVICE", "-f FILE: show what the policy would have started in the range",
      cli_policy_dry_run, 1},
     {"monitored", "SERVICE", "monitored processes; --kind; --watch: print tasks as they start",
      cli_policy_monitored, 1},
     {"series", "SERVICE", "metrics that agents report; --instance, --process, --monitor, --step",
      cli_policy_series, 1},
-    {"history", "SERVICE", "versions of the policy, the latest first", history, 1},
-    {"delete", "SERVICE", "delete the policy: nothing starts by itself any more", delete_one, 1},
+    {"history", "SERVICE", "versions of the policy, the latest first", run_policy_history, 1},
+    {"delete", "SERVICE", "delete the policy: nothing starts by itself any more", run_policy_delete,
+     1},
 };
 
 void cli_print_policy_help(void)
@@ -67,12 +70,13 @@ enum cli_exit cli_policy(struct cli *cli)
         return cli_no_such("policy", cli->args[0]);
     }
     cli_print_policy_help();
+
     return CLI_USAGE;
 }
 
 /* ---- files ---- */
 
-static enum hearth_status read_file(struct cli *cli, struct hearth_buf *out)
+static enum hearth_status read_policy_file(struct cli *cli, struct hearth_buf *out)
 {
     const char *path = cli->agent.file;
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
@@ -97,6 +101,7 @@ static Hearth__V1__PolicyTarget *make_target(struct cli *cli,
     Hearth__V1__CheckItem *bodies =
         hearth_arena_array(&cli->arena, target->n_items, sizeof *bodies);
     Hearth__V1__CheckItem **items = hearth_arena_array(&cli->arena, target->n_items, sizeof *items);
+
     if (out == NULL || bodies == NULL || items == NULL) {
         return NULL;
     }
@@ -122,6 +127,7 @@ static Hearth__V1__PolicyTarget *make_target(struct cli *cli,
         bodies[i].n_uri_paths = item->n_uri_paths;
         items[i] = &bodies[i];
     }
+
     return out;
 }
 
@@ -131,6 +137,7 @@ static enum hearth_status make_policy(struct cli *cli, const char *service,
 {
     Hearth__V1__Policy *out = hearth_arena_alloc(&cli->arena, sizeof *out);
     Hearth__V1__PolicyTarget **list = hearth_arena_array(&cli->arena, n, sizeof *list);
+
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -144,6 +151,7 @@ static enum hearth_status make_policy(struct cli *cli, const char *service,
     out->targets = list;
     out->n_targets = n;
     *ret = out;
+
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
@@ -158,7 +166,7 @@ enum hearth_status cli_policy_from_file(struct cli *cli, const char *service,
     struct hearth_policy_target *targets = NULL;
     size_t n = 0;
     hearth_buf_init(&text, 0);
-    enum hearth_status status = read_file(cli, &text);
+    enum hearth_status status = read_policy_file(cli, &text);
     if (status == HEARTH_OK) {
         status = policy_file_read(hearth_buf_view(&text), &cli->arena, &targets, &n, &cli->err);
         if (status != HEARTH_OK) {
@@ -166,6 +174,7 @@ enum hearth_status cli_policy_from_file(struct cli *cli, const char *service,
         }
     }
     hearth_buf_release(&text);
+
     return status == HEARTH_OK ? make_policy(cli, service, targets, n, ret) : status;
 }
 
@@ -190,7 +199,7 @@ static enum hearth_status make_observer(struct cli *cli, const char *service,
 
 /* ---- policies as text ---- */
 
-static void add_text(struct hearth_buf *out, const char *text)
+static void append_text(struct hearth_buf *out, const char *text)
 {
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
@@ -206,11 +215,11 @@ static void print_item(Hearth__V1__TaskKind kind, const Hearth__V1__CheckItem *i
                       hearth_monitor_unit(monitor), item->count, item->period_seconds);
     for (size_t i = 0; i < item->n_uri_paths; i++) {
         hearth_buf_cstr(out, i == 0 ? " on " : ", ");
-        add_text(out, item->uri_paths[i]);
+        append_text(out, item->uri_paths[i]);
     }
     if (item->uri_regex[0] != '\0') {
         hearth_buf_cstr(out, " on those that match ");
-        add_text(out, item->uri_regex);
+        append_text(out, item->uri_regex);
     }
     hearth_buf_byte(out, '\n');
 }
@@ -228,14 +237,14 @@ static void print_items(const Hearth__V1__Policy *policy, const char *lead, stru
 static void print_policy(const Hearth__V1__Policy *policy, struct hearth_buf *out)
 {
     char at[32];
-    add_text(out, policy->service);
+    append_text(out, policy->service);
     if (policy->version > 0) {
         cli_date(policy->modified_ms, at);
         hearth_buf_printf(out, "  version %lld, %s", (long long)policy->version, at);
     }
     if (policy->modified_by[0] != '\0') {
         hearth_buf_cstr(out, " by ");
-        add_text(out, policy->modified_by);
+        append_text(out, policy->modified_by);
     }
     hearth_buf_cstr(out, policy->n_targets == 0 ? ": nothing starts by itself\n"
                          : policy->is_observing ? ": observing, nothing starts by itself\n"
@@ -243,7 +252,7 @@ static void print_policy(const Hearth__V1__Policy *policy, struct hearth_buf *ou
     print_items(policy, "  ", out);
 }
 
-static void print_state(const Hearth__V1__GetPolicyResponse *state, struct hearth_buf *out)
+static void print_policy_state(const Hearth__V1__GetPolicyResponse *state, struct hearth_buf *out)
 {
     char at[32];
     print_policy(state->policy, out);
@@ -262,8 +271,8 @@ static void print_state(const Hearth__V1__GetPolicyResponse *state, struct heart
 
 /* ---- reading ---- */
 
-static enum hearth_status ask(struct cli *cli, const char *service,
-                              Hearth__V1__GetPolicyResponse **ret)
+static enum hearth_status ask_policy(struct cli *cli, const char *service,
+                                     Hearth__V1__GetPolicyResponse **ret)
 {
     Hearth__V1__GetPolicyRequest request;
     hearth__v1__get_policy_request__init(&request);
@@ -272,22 +281,22 @@ static enum hearth_status ask(struct cli *cli, const char *service,
                     &hearth__v1__get_policy_response__descriptor, ret);
 }
 
-static enum cli_exit get(struct cli *cli)
+static enum cli_exit run_policy_get(struct cli *cli)
 {
     Hearth__V1__GetPolicyResponse *answer = NULL;
-    enum hearth_status status = ask(cli, cli->args[0], &answer);
+    enum hearth_status status = ask_policy(cli, cli->args[0], &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    print_state(answer, &out);
+    print_policy_state(answer, &out);
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* A list; of an empty one `none` is said. */
-static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, struct hearth_buf *out,
-                            size_t n, const char *none)
+static enum cli_exit end_policy_answer(struct cli *cli, const ProtobufCMessage *answer,
+                                       struct hearth_buf *out, size_t n, const char *none)
 {
     if (n == 0) {
         cli_say("hearth", none);
@@ -296,7 +305,7 @@ static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer, str
     return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
 }
 
-static enum cli_exit list(struct cli *cli)
+static enum cli_exit run_policy_list(struct cli *cli)
 {
     Hearth__V1__ListPoliciesRequest request;
     Hearth__V1__ListPoliciesResponse *answer = NULL;
@@ -309,15 +318,17 @@ static enum cli_exit list(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     for (size_t i = 0; i < answer->n_policies; i++) {
-        print_state(answer->policies[i], &out);
+        print_policy_state(answer->policies[i], &out);
     }
-    return finish(cli, &answer->base, &out, answer->n_policies, "no service has a policy");
+    return end_policy_answer(cli, &answer->base, &out, answer->n_policies,
+                             "no service has a policy");
 }
 
-static enum cli_exit history(struct cli *cli)
+static enum cli_exit run_policy_history(struct cli *cli)
 {
     Hearth__V1__PolicyHistoryRequest request;
     Hearth__V1__PolicyHistoryResponse *answer = NULL;
+
     hearth__v1__policy_history_request__init(&request);
     request.service = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, CLI_POLICIES "PolicyHistory", &request,
@@ -330,12 +341,14 @@ static enum cli_exit history(struct cli *cli)
     for (size_t i = 0; i < answer->n_versions; i++) {
         print_policy(answer->versions[i], &out);
     }
-    return finish(cli, &answer->base, &out, answer->n_versions, "the service never had a policy");
+
+    return end_policy_answer(cli, &answer->base, &out, answer->n_versions,
+                             "the service never had a policy");
 }
 
 /* ---- changing ---- */
 
-static enum cli_exit send(struct cli *cli, Hearth__V1__SetPolicyRequest *request)
+static enum cli_exit send_policy(struct cli *cli, Hearth__V1__SetPolicyRequest *request)
 {
     Hearth__V1__SetPolicyResponse *answer = NULL;
     enum hearth_status status = cli_call(cli, CLI_POLICIES "SetPolicy", request,
@@ -352,7 +365,7 @@ static enum cli_exit send(struct cli *cli, Hearth__V1__SetPolicyRequest *request
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit set(struct cli *cli)
+static enum cli_exit run_policy_set(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
@@ -360,7 +373,7 @@ static enum cli_exit set(struct cli *cli)
     enum hearth_status status = request.observe && cli->agent.file == NULL
                                     ? make_observer(cli, cli->args[0], &request.policy)
                                     : cli_policy_from_file(cli, cli->args[0], &request.policy);
-    return status == HEARTH_OK ? send(cli, &request) : cli_fail(cli, status);
+    return status == HEARTH_OK ? send_policy(cli, &request) : cli_fail(cli, status);
 }
 
 static bool has_line(struct hearth_str text, struct hearth_str line)
@@ -394,13 +407,14 @@ static size_t print_missing(struct hearth_str text, struct hearth_str other, cha
 }
 
 /* What -f changes of what is stored; *ret_n: lines of it. */
-static enum hearth_status compare(struct cli *cli, Hearth__V1__SetPolicyRequest *request,
-                                  struct hearth_buf *out, size_t *ret_n)
+static enum hearth_status compare_policies(struct cli *cli, Hearth__V1__SetPolicyRequest *request,
+                                           struct hearth_buf *out, size_t *ret_n)
 {
     Hearth__V1__GetPolicyResponse *stored = NULL;
+
     HEARTH_TRY(cli_policy_from_file(cli, cli->args[0], &request->policy));
     request->observe = cli->agent.observe != NULL;
-    enum hearth_status status = ask(cli, cli->args[0], &stored);
+    enum hearth_status status = ask_policy(cli, cli->args[0], &stored);
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
     }
@@ -425,18 +439,19 @@ static enum hearth_status compare(struct cli *cli, Hearth__V1__SetPolicyRequest 
     bool failed = hearth_buf_failed(&before) || hearth_buf_failed(&after);
     hearth_buf_release(&before);
     hearth_buf_release(&after);
+
     return failed ? HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the comparison")
                   : HEARTH_OK;
 }
 
-static enum cli_exit diff(struct cli *cli)
+static enum cli_exit run_policy_diff(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
     struct hearth_buf out;
     size_t n = 0;
     hearth_buf_init(&out, 0);
-    enum hearth_status status = compare(cli, &request, &out, &n);
+    enum hearth_status status = compare_policies(cli, &request, &out, &n);
     if (status != HEARTH_OK) {
         hearth_buf_release(&out);
         return cli_fail(cli, status);
@@ -447,22 +462,22 @@ static enum cli_exit diff(struct cli *cli)
     return cli_print(&out);
 }
 
-static enum cli_exit apply(struct cli *cli)
+static enum cli_exit run_policy_apply(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
     struct hearth_buf out;
     size_t n = 0;
     hearth_buf_init(&out, 0);
-    enum hearth_status status = compare(cli, &request, &out, &n);
+    enum hearth_status status = compare_policies(cli, &request, &out, &n);
     if (status == HEARTH_OK && cli->output != CLI_JSON) {
         (void)fwrite(out.p, 1, out.n, stderr);
     }
     hearth_buf_release(&out);
-    return status == HEARTH_OK ? send(cli, &request) : cli_fail(cli, status);
+    return status == HEARTH_OK ? send_policy(cli, &request) : cli_fail(cli, status);
 }
 
-static enum cli_exit delete_one(struct cli *cli)
+static enum cli_exit run_policy_delete(struct cli *cli)
 {
     Hearth__V1__DeletePolicyRequest request;
     Hearth__V1__DeletePolicyResponse *answer = NULL;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-static void add_text(struct hearth_buf *out, const char *text)
+static void append_cause(struct hearth_buf *out, const char *text)
 {
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
@@ -26,6 +26,7 @@ enum cli_exit cli_policy_dry_run(struct cli *cli)
 {
     Hearth__V1__DryRunRequest request;
     Hearth__V1__DryRunResponse *answer = NULL;
+
     hearth__v1__dry_run_request__init(&request);
     enum hearth_status status = cli_resolve_range(cli);
     if (status == HEARTH_OK) {
@@ -48,17 +49,18 @@ enum cli_exit cli_policy_dry_run(struct cli *cli)
         cli_date(trigger->at_ms, at);
         hearth_buf_printf(&out, "%s  %-8s ", at,
                           hearth_policy_kind_name((enum hearth_policy_kind)trigger->kind));
-        add_text(&out, trigger->instance);
+        append_cause(&out, trigger->instance);
         hearth_buf_byte(&out, '/');
-        add_text(&out, trigger->process);
+        append_cause(&out, trigger->process);
         hearth_buf_cstr(&out, "  ");
-        add_text(&out, trigger->cause == NULL ? "" : trigger->cause->message);
+        append_cause(&out, trigger->cause == NULL ? "" : trigger->cause->message);
         hearth_buf_byte(&out, '\n');
     }
     if (answer->n_triggers == 0) {
         hearth_buf_cstr(&out, "nothing would have started\n");
     }
     say_notes(answer->notes, answer->n_notes);
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -75,14 +77,14 @@ static void print_time(struct hearth_buf *out, const char *before, int64_t ms)
 
 static void print_instance(const Hearth__V1__MonitoredInstance *instance, struct hearth_buf *out)
 {
-    add_text(out, instance->instance);
+    append_cause(out, instance->instance);
     hearth_buf_printf(out, "  triggered %d times", instance->triggered_count);
     print_time(out, ", last ", instance->last_triggered_ms);
     hearth_buf_byte(out, '\n');
     for (size_t i = 0; i < instance->n_processes; i++) {
         const Hearth__V1__MonitoredProcess *process = instance->processes[i];
         hearth_buf_cstr(out, "  ");
-        add_text(out, process->process->name);
+        append_cause(out, process->process->name);
         hearth_buf_printf(out, "  triggered %d times", process->triggered_count);
         print_time(out, ", last ", process->last_triggered_ms);
         print_time(out, ", silent until ", process->silent_until_ms);
@@ -107,20 +109,21 @@ static void print_started(const Hearth__V1__Task *task, struct hearth_buf *out)
     char at[32];
     cli_date(task->start_ms, at);
     hearth_buf_printf(out, "%s  %s  %s  ", at, cli_task_kind(task->kind), task->task_id);
-    add_text(out, task->instance);
+    append_cause(out, task->instance);
     hearth_buf_byte(out, '/');
-    add_text(out, task->process);
+    append_cause(out, task->process);
     for (size_t i = 0; i < task->n_causes; i++) {
         hearth_buf_cstr(out, i == 0 ? "  " : "; ");
-        add_text(out, task->causes[i]->message);
+        append_cause(out, task->causes[i]->message);
     }
     hearth_buf_byte(out, '\n');
 }
 
 /* Each second, what policies have started since. Until it is interrupted, or the server is gone. */
-static enum cli_exit watch(struct cli *cli)
+static enum cli_exit watch_starts(struct cli *cli)
 {
     int64_t since_ms = cli->now_ns / HEARTH_NS_PER_MS, last_ms = since_ms - 1;
+
     struct hearth_arena whole = cli->arena; /* each answer has its own: a watch may last for days */
     for (enum cli_exit printed = CLI_OK;;) {
         Hearth__V1__ListTasksResponse *answer = NULL;
@@ -158,6 +161,7 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
 {
     Hearth__V1__MonitoredInstancesRequest request;
     Hearth__V1__MonitoredInstancesResponse *answer = NULL;
+
     hearth__v1__monitored_instances_request__init(&request);
     request.service = cli_field(cli, cli->args[0]);
     request.kind = HEARTH__V1__TASK_KIND__TASK_KIND_ON_CPU;
@@ -165,7 +169,7 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
         return cli_usage("--kind of policy monitored must be oncpu, offcpu or network");
     }
     if (cli->agent.watch != NULL) {
-        return watch(cli);
+        return watch_starts(cli);
     }
     enum hearth_status status =
         cli_call(cli, CLI_POLICIES "MonitoredInstances", &request,
@@ -181,16 +185,19 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
     if (answer->n_instances == 0) {
         hearth_buf_cstr(&out, "no process was seen in the last 48 hours\n");
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* ---- series ---- */
 
-static void print_line(struct cli *cli, const Hearth__V1__MonitorLine *line, struct hearth_buf *out)
+static void print_monitor_line(struct cli *cli, const Hearth__V1__MonitorLine *line,
+                               struct hearth_buf *out)
 {
     double cells[48] = {0}, max = 0, sum = 0;
     size_t counts[48] = {0}, n_cells = HEARTH_ARRAY_LEN(cells);
     int64_t length_ms = cli->to_ms - cli->from_ms + 1;
+
     for (size_t i = 0; i < line->n_points; i++) {
         const Hearth__V1__MonitorPoint *point = line->points[i];
         int64_t at_ms = point->at_ms < cli->from_ms ? 0 : point->at_ms - cli->from_ms;
@@ -204,11 +211,11 @@ static void print_line(struct cli *cli, const Hearth__V1__MonitorLine *line, str
     for (size_t i = 0; i < n_cells; i++) {
         cells[i] = counts[i] == 0 ? 0 : cells[i] / (double)counts[i];
     }
-    add_text(out, line->instance);
+    append_cause(out, line->instance);
     hearth_buf_byte(out, '/');
-    add_text(out, line->process);
+    append_cause(out, line->process);
     hearth_buf_printf(out, "  %s ", hearth_monitor_name((enum hearth_monitor)line->monitor));
-    add_text(out, line->uri);
+    append_cause(out, line->uri);
     hearth_buf_cstr(out, "\n  ");
     cli_course(cells, n_cells, max, out);
     hearth_buf_printf(out, "  %zu values, mean %.4g, most %.4g %s\n", line->n_points,
@@ -238,6 +245,7 @@ static enum hearth_status fill_series(struct cli *cli, Hearth__V1__MonitorSeries
             cli->agent.monitor);
     }
     request->monitor = (Hearth__V1__MonitorKind)monitor;
+
     return HEARTH_OK;
 }
 
@@ -245,6 +253,7 @@ enum cli_exit cli_policy_series(struct cli *cli)
 {
     Hearth__V1__MonitorSeriesRequest request;
     Hearth__V1__MonitorSeriesResponse *answer = NULL;
+
     hearth__v1__monitor_series_request__init(&request);
     enum hearth_status status = fill_series(cli, &request);
     if (status == HEARTH_OK) {
@@ -257,8 +266,9 @@ enum cli_exit cli_policy_series(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     for (size_t i = 0; i < answer->n_lines; i++) {
-        print_line(cli, answer->lines[i], &out);
+        print_monitor_line(cli, answer->lines[i], &out);
     }
     say_notes(answer->notes, answer->n_notes);
+
     return cli_print_answer(cli, &answer->base, &out);
 }

@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-static enum hearth_status ask(struct cli *cli, const char **ret_type, struct hearth_str *ret_wire,
-                              struct hearth_profile *ret_profile)
+static enum hearth_status ask_merged(struct cli *cli, const char **ret_type,
+                                     struct hearth_str *ret_wire,
+                                     struct hearth_profile *ret_profile)
 {
     Hearth__V1__Selection selection;
     HEARTH_TRY(cli_selection(cli, 0, &selection));
@@ -19,6 +20,7 @@ static enum hearth_status ask(struct cli *cli, const char **ret_type, struct hea
 enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples)
 {
     struct hearth_buf packed;
+
     hearth_buf_init(&packed, 0);
     enum hearth_status status = hearth_gzip(wire, 6, &packed, &cli->err);
     if (status != HEARTH_OK) {
@@ -38,6 +40,7 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
                       packed.n);
     }
     hearth_buf_release(&packed);
+
     return ok ? CLI_OK : CLI_FAILED;
 }
 
@@ -49,7 +52,7 @@ enum cli_exit cli_profile(struct cli *cli)
     const char *type;
     struct hearth_str wire;
     struct hearth_profile profile;
-    enum hearth_status status = ask(cli, &type, &wire, &profile);
+    enum hearth_status status = ask_merged(cli, &type, &wire, &profile);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -73,5 +76,6 @@ enum cli_exit cli_profile(struct cli *cli)
     }
     hearth_pb_to_json(message, &out);
     hearth_buf_byte(&out, '\n');
+
     return cli_print(&out);
 }

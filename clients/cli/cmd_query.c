@@ -28,6 +28,7 @@ enum cli_exit cli_types(struct cli *cli)
 {
     enum hearth_status status = cli_resolve_range(cli);
     Querier__V1__ProfileTypesRequest request;
+
     querier__v1__profile_types_request__init(&request);
     request.start = cli->from_ms;
     request.end = cli->to_ms;
@@ -47,11 +48,12 @@ enum cli_exit cli_types(struct cli *cli)
     for (size_t i = 0; i < answer->n_profile_types; i++) {
         hearth_buf_printf(&out, "%s\n", answer->profile_types[i]->id);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* The selector argument as the repeated `matchers` of a request, and the range. */
-static enum hearth_status read_question(struct cli *cli, size_t arg, char ***ret_matchers)
+static enum hearth_status read_matchers(struct cli *cli, size_t arg, char ***ret_matchers)
 {
     const char *selector;
     HEARTH_TRY(cli_selector(cli, arg, &selector));
@@ -70,7 +72,7 @@ enum cli_exit cli_labels(struct cli *cli)
     Types__V1__LabelNamesRequest request;
     types__v1__label_names_request__init(&request);
     Types__V1__LabelNamesResponse *answer = NULL;
-    enum hearth_status status = read_question(cli, 0, &request.matchers);
+    enum hearth_status status = read_matchers(cli, 0, &request.matchers);
     request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
@@ -90,7 +92,7 @@ enum cli_exit cli_values(struct cli *cli)
     Types__V1__LabelValuesRequest request;
     types__v1__label_values_request__init(&request);
     Types__V1__LabelValuesResponse *answer = NULL;
-    enum hearth_status status = read_question(cli, 1, &request.matchers);
+    enum hearth_status status = read_matchers(cli, 1, &request.matchers);
     request.name = hearth_arena_strndup(&cli->arena, cli->args[0], strlen(cli->args[0]));
     request.n_matchers = 1;
     request.start = cli->from_ms;
@@ -99,6 +101,7 @@ enum cli_exit cli_values(struct cli *cli)
         status = cli_call(cli, QUERIER "LabelValues", &request,
                           &types__v1__label_values_response__descriptor, &answer);
     }
+
     return answer == NULL ? cli_fail(cli, status)
                           : print_names(cli, &answer->base, answer->names, answer->n_names);
 }
@@ -108,6 +111,7 @@ static void print_labels(Types__V1__LabelPair *const *labels, size_t n, struct h
 {
     struct hearth_label one;
     const struct hearth_labels set = {&one, 1};
+
     hearth_buf_byte(out, '{');
     for (size_t i = 0; i < n; i++) {
         struct hearth_buf text;
@@ -135,9 +139,10 @@ char **cli_by_names(struct cli *cli)
 enum cli_exit cli_series(struct cli *cli)
 {
     Querier__V1__SeriesRequest request;
+
     querier__v1__series_request__init(&request);
     Querier__V1__SeriesResponse *answer = NULL;
-    enum hearth_status status = read_question(cli, 0, &request.matchers);
+    enum hearth_status status = read_matchers(cli, 0, &request.matchers);
     request.n_matchers = 1;
     request.start = cli->from_ms;
     request.end = cli->to_ms;
@@ -159,12 +164,13 @@ enum cli_exit cli_series(struct cli *cli)
         print_labels(answer->labels_set[i]->labels, answer->labels_set[i]->n_labels, &out);
         hearth_buf_byte(&out, '\n');
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
 /* ---- timeline ---- */
 
-static double largest(const Types__V1__Series *series)
+static double largest_point(const Types__V1__Series *series)
 {
     double max = 0;
     for (size_t i = 0; i < series->n_points; i++) {
@@ -174,10 +180,10 @@ static double largest(const Types__V1__Series *series)
 }
 
 /* One series: a line per point with a bar. */
-static void print_points(const Types__V1__Series *series, struct hearth_str unit,
-                         struct hearth_buf *out)
+static void print_series_points(const Types__V1__Series *series, struct hearth_str unit,
+                                struct hearth_buf *out)
 {
-    double max = largest(series);
+    double max = largest_point(series);
     for (size_t i = 0; i < series->n_points; i++) {
         char when[32], value[48];
         cli_time(series->points[i]->timestamp, when);
@@ -189,16 +195,17 @@ static void print_points(const Types__V1__Series *series, struct hearth_str unit
 }
 
 /* Several: a line per series with its course in block characters, on one scale. */
-static void print_courses(const Hearth__V1__TimelineResponse *answer,
-                          const Hearth__V1__Selection *selection, struct hearth_str unit,
-                          struct hearth_buf *out)
+static void print_timeline_courses(const Hearth__V1__TimelineResponse *answer,
+                                   const Hearth__V1__Selection *selection, struct hearth_str unit,
+                                   struct hearth_buf *out)
 {
     enum {
         CELLS = 60
     };
     double max = 0;
+
     for (size_t i = 0; i < answer->n_series; i++) {
-        double here = largest(answer->series[i]);
+        double here = largest_point(answer->series[i]);
         max = here > max ? here : max;
     }
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -258,9 +265,10 @@ enum cli_exit cli_timeline(struct cli *cli)
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     if (answer->n_series == 1) {
-        print_points(answer->series[0], type.sample_unit, &out);
+        print_series_points(answer->series[0], type.sample_unit, &out);
     } else {
-        print_courses(answer, &selection, type.sample_unit, &out);
+        print_timeline_courses(answer, &selection, type.sample_unit, &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }

@@ -16,6 +16,7 @@ static void print_rule(const Settings__V1__RecordingRule *rule, struct hearth_bu
         hearth_buf_byte(out, ' ');
         cli_fit(hearth_str_c(rule->matchers[i]), INT_MAX, false, out);
     }
+
     for (size_t i = 0; i < rule->n_group_by; i++) {
         hearth_buf_cstr(out, i == 0 ? "  by " : ",");
         cli_fit(hearth_str_c(rule->group_by[i]), INT_MAX, false, out);
@@ -34,8 +35,8 @@ static void print_rule(const Settings__V1__RecordingRule *rule, struct hearth_bu
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit finish(struct cli *cli, const ProtobufCMessage *answer,
-                            const Settings__V1__RecordingRule *rule)
+static enum cli_exit end_rules_answer(struct cli *cli, const ProtobufCMessage *answer,
+                                      const Settings__V1__RecordingRule *rule)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -61,6 +62,7 @@ static enum cli_exit list_rules(struct cli *cli)
     for (size_t i = 0; i < answer->n_rules; i++) {
         print_rule(answer->rules[i], &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -83,7 +85,7 @@ static enum cli_exit delete_rule(struct cli *cli, const char *id)
     enum hearth_status status =
         cli_call(cli, RULES "DeleteRecordingRule", &request,
                  &settings__v1__delete_recording_rule_response__descriptor, &answer);
-    return status == HEARTH_OK ? finish(cli, &answer->base, NULL) : cli_fail(cli, status);
+    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, NULL) : cli_fail(cli, status);
 }
 
 /* --label K=V, checked by the options. */
@@ -92,6 +94,7 @@ static enum hearth_status external_labels(struct cli *cli,
 {
     Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, cli->n_labels, sizeof pairs[0]);
     Types__V1__LabelPair **at = hearth_arena_array(&cli->arena, cli->n_labels, sizeof at[0]);
+
     if (pairs == NULL || at == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -105,6 +108,7 @@ static enum hearth_status external_labels(struct cli *cli,
     }
     request->n_external_labels = cli->n_labels;
     request->external_labels = at;
+
     return HEARTH_OK;
 }
 
@@ -113,6 +117,7 @@ static enum hearth_status fill_rule(struct cli *cli,
                                     Settings__V1__UpsertRecordingRuleRequest *request)
 {
     const char *selector;
+
     HEARTH_TRY(cli_selector(cli, 2, &selector));
     char **matchers = hearth_arena_array(&cli->arena, 2, sizeof matchers[0]);
     if (matchers == NULL) {
@@ -139,6 +144,7 @@ static enum hearth_status fill_rule(struct cli *cli,
         request->id = cli_field(cli, cli->id);
         request->generation = old->rule == NULL ? 0 : old->rule->generation;
     }
+
     return external_labels(cli, request);
 }
 
@@ -164,19 +170,22 @@ static enum cli_exit set_rule(struct cli *cli)
         status = cli_call(cli, RULES "UpsertRecordingRule", &request,
                           &settings__v1__upsert_recording_rule_response__descriptor, &answer);
     }
-    return status == HEARTH_OK ? finish(cli, &answer->base, answer->rule) : cli_fail(cli, status);
+
+    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
+                               : cli_fail(cli, status);
 }
 
 enum cli_exit cli_rules(struct cli *cli)
 {
     const char *what = cli->n_args == 0 ? "list" : cli->args[0];
+
     if (strcmp(what, "list") == 0 && cli->n_args <= 1) {
         return list_rules(cli);
     }
     if (strcmp(what, "get") == 0 && cli->n_args == 2) {
         Settings__V1__GetRecordingRuleResponse *answer = NULL;
         enum hearth_status status = ask_rule(cli, cli->args[1], &answer);
-        return status == HEARTH_OK ? finish(cli, &answer->base, answer->rule)
+        return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
                                    : cli_fail(cli, status);
     }
     if (strcmp(what, "delete") == 0 && cli->n_args == 2) {
@@ -185,5 +194,6 @@ enum cli_exit cli_rules(struct cli *cli)
     if (strcmp(what, "set") == 0 && cli->n_args == 3) {
         return set_rule(cli);
     }
+
     return cli_usage("rules requires list, get ID, set METRIC SELECTOR or delete ID");
 }

@@ -18,7 +18,7 @@ static enum hearth_status read_inputs(struct cli *cli, double inputs[SIZING_N_IN
     return HEARTH_OK;
 }
 
-static void kept(double seconds, char out[48])
+static void format_retention(double seconds, char out[48])
 {
     cli_duration((int64_t)seconds * 1000, out);
 }
@@ -36,6 +36,7 @@ static void print_sizing(const double *in, const struct sizing *s, struct hearth
     cli_number((int64_t)in[SIZING_PROCESSES], "process", "processes", n);
     cli_number((int64_t)in[SIZING_SERVICES], "service", "services", services);
     cli_duration((int64_t)(in[SIZING_INTERVAL] * 1000), every);
+
     hearth_buf_printf(out, "%s of %s, a profile of %.0f stacks every %s\n", n, services,
                       in[SIZING_SAMPLES], every);
     cli_value(s->samples_per_s, HEARTH_STR(""), rate);
@@ -52,7 +53,7 @@ static void print_sizing(const double *in, const struct sizing *s, struct hearth
     for (size_t i = 0; i < SIZING_N_DISKS; i++) {
         if (s->disk[i].bytes > 0) {
             char note[64] = "for ", *to = note + strlen(note);
-            kept(s->disk[i].kept_s, to);
+            format_retention(s->disk[i].kept_s, to);
             bytes_line(sizing_disk_names[i], note, s->disk[i].bytes, out);
         }
     }
@@ -64,7 +65,7 @@ static void print_sizing(const double *in, const struct sizing *s, struct hearth
                s->cache_bytes, out);
 }
 
-static void number(struct hearth_json *json, const char *key, double value)
+static void write_number(struct hearth_json *json, const char *key, double value)
 {
     hearth_json_key_c(json, key);
     hearth_json_double(json, value);
@@ -73,35 +74,36 @@ static void number(struct hearth_json *json, const char *key, double value)
 static void json_sizing(const double *in, const struct sizing *s, struct hearth_buf *out)
 {
     struct hearth_json json;
+
     hearth_json_init(&json, out);
     hearth_json_object(&json);
     hearth_json_key_c(&json, "inputs");
     hearth_json_object(&json);
     for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
-        number(&json, sizing_fields[i].flag + 2, in[i]);
+        write_number(&json, sizing_fields[i].flag + 2, in[i]);
     }
     hearth_json_object_end(&json);
-    number(&json, "profilesPerSecond", s->profiles_per_s);
-    number(&json, "samplesPerSecond", s->samples_per_s);
-    number(&json, "networkBytesPerSecond", s->wire_bytes_per_s);
+    write_number(&json, "profilesPerSecond", s->profiles_per_s);
+    write_number(&json, "samplesPerSecond", s->samples_per_s);
+    write_number(&json, "networkBytesPerSecond", s->wire_bytes_per_s);
     hearth_json_key_c(&json, "processors");
     hearth_json_object(&json);
     for (size_t i = 0; i < SIZING_N_CORES; i++) {
-        number(&json, sizing_core_names[i], s->cores[i]);
+        write_number(&json, sizing_core_names[i], s->cores[i]);
     }
-    number(&json, "all", s->cores_busy);
-    number(&json, "take", s->cores_wanted);
+    write_number(&json, "all", s->cores_busy);
+    write_number(&json, "take", s->cores_wanted);
     hearth_json_object_end(&json);
     hearth_json_key_c(&json, "diskBytes");
     hearth_json_object(&json);
     for (size_t i = 0; i < SIZING_N_DISKS; i++) {
-        number(&json, sizing_disk_names[i], s->disk[i].bytes);
+        write_number(&json, sizing_disk_names[i], s->disk[i].bytes);
     }
-    number(&json, "all", s->disk_bytes);
-    number(&json, "take", s->disk_wanted_bytes);
+    write_number(&json, "all", s->disk_bytes);
+    write_number(&json, "take", s->disk_wanted_bytes);
     hearth_json_object_end(&json);
-    number(&json, "hearthdBytes", s->server_bytes);
-    number(&json, "cacheBytes", s->cache_bytes);
+    write_number(&json, "hearthdBytes", s->server_bytes);
+    write_number(&json, "cacheBytes", s->cache_bytes);
     hearth_json_object_end(&json);
     hearth_buf_byte(out, '\n');
 }
@@ -125,5 +127,6 @@ enum cli_exit cli_admin_sizing(struct cli *cli)
     } else {
         print_sizing(inputs, &sizing, &out);
     }
+
     return cli_print(&out);
 }

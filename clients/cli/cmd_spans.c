@@ -13,7 +13,7 @@ static const char *const g_by[] = {NULL, "span", "trace", "root", "endpoint", "n
 
 static const char *const g_nouns[] = {NULL, "span", "trace", "local root", "endpoint", "span name"};
 
-static void put(struct hearth_buf *out, const char *text)
+static void append_field(struct hearth_buf *out, const char *text)
 {
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
@@ -22,6 +22,7 @@ static enum cli_exit no_rows(struct cli *cli, const Hearth__V1__SpansResponse *a
                              Hearth__V1__SpansBy by)
 {
     char line[128];
+
     if (answer->total == 0) {
         return cli_no_data(cli);
     }
@@ -35,6 +36,7 @@ static enum cli_exit no_rows(struct cli *cli, const Hearth__V1__SpansResponse *a
                        by == HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT ? "n" : "", g_nouns[by]);
     }
     cli_say("hearth", line);
+
     return CLI_NO_DATA;
 }
 
@@ -82,7 +84,7 @@ static void put_took(const Hearth__V1__SpanRow *row, bool any_stored, struct hea
 }
 
 /* The name of a span says more than that of its endpoint, which says more than none; its tracer knows best. */
-static const char *name_of(const Hearth__V1__SpanRow *row)
+static const char *span_row_name(const Hearth__V1__SpanRow *row)
 {
     if (row->stored != NULL && row->stored->name[0] != '\0') {
         return row->stored->name;
@@ -97,6 +99,7 @@ static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, bool a
     if (!is_by_span(by)) {
         hearth_buf_printf(out, " %9s", "spans");
     }
+
     switch (by) {
     case HEARTH__V1__SPANS_BY__SPANS_BY_TRACE:
         put_first(cli, "first", out);
@@ -126,21 +129,22 @@ static const char *or_dash(const char *text)
 /* "name  service". */
 static void put_names(const char *name, const char *service, struct hearth_buf *out)
 {
-    put(out, name);
+    append_field(out, name);
     hearth_buf_cstr(out, name[0] != '\0' ? "  " : "");
-    put(out, service[0] != '\0' ? service : "(several)");
+    append_field(out, service[0] != '\0' ? service : "(several)");
     hearth_buf_byte(out, '\n');
 }
 
-static void print_row(const struct cli *cli, const Hearth__V1__SpanRow *row,
-                      const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by,
-                      bool any_stored, struct hearth_buf *out)
+static void print_span_row(const struct cli *cli, const Hearth__V1__SpanRow *row,
+                           const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by,
+                           bool any_stored, struct hearth_buf *out)
 {
     char value[48], share[32], profiles[32], spans[32], first[32];
     cli_value((double)row->value, hearth_str_c(answer->unit), value);
     cli_percent((double)row->value, (double)answer->total, false, share);
     cli_count(row->profile_count, profiles);
     cli_count(row->span_count, spans);
+
     hearth_clock_format(row->first_ns, first);
     hearth_buf_printf(out, "%10s %7s %9s", value, share, profiles);
     if (!is_by_span(by)) {
@@ -165,7 +169,7 @@ static void print_row(const struct cli *cli, const Hearth__V1__SpanRow *row,
         hearth_buf_printf(out, "  %-16s  %-32s  ",
                           is_by_span(by) ? row->span_id : row->local_root_id,
                           or_dash(row->trace_id));
-        put_names(name_of(row), row->service, out);
+        put_names(span_row_name(row), row->service, out);
     }
 }
 
@@ -180,7 +184,7 @@ static enum cli_exit print_rows(struct cli *cli, const Hearth__V1__SpansResponse
     bool any_stored = any_is_stored(answer);
     print_row_head(cli, by, any_stored, &out);
     for (size_t i = 0; i < answer->n_rows; i++) {
-        print_row(cli, answer->rows[i], answer, by, any_stored, &out);
+        print_span_row(cli, answer->rows[i], answer, by, any_stored, &out);
     }
     int64_t shown = cli->offset + (int64_t)answer->n_rows;
     if (cli->offset > 0 || shown < answer->row_count) {
@@ -197,6 +201,7 @@ static enum cli_exit print_rows(struct cli *cli, const Hearth__V1__SpansResponse
         hearth_buf_printf(&out, ", of which %s (%s) carries no %s", rest, share, g_nouns[by]);
     }
     hearth_buf_byte(&out, '\n');
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -210,6 +215,7 @@ enum cli_exit cli_spans_top(struct cli *cli)
     Hearth__V1__TopSpansRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__SpansResponse *answer = NULL;
+
     hearth__v1__top_spans_request__init(&request);
     request.by = HEARTH__V1__SPANS_BY__SPANS_BY_SPAN;
     bool known = cli->n_by == 0;
@@ -233,6 +239,7 @@ enum cli_exit cli_spans_top(struct cli *cli)
         status = cli_call(cli, TRACES "TopSpans", &request, &hearth__v1__spans_response__descriptor,
                           &answer);
     }
+
     return status == HEARTH_OK ? print_rows(cli, answer, request.by) : cli_fail(cli, status);
 }
 
@@ -241,6 +248,7 @@ enum cli_exit cli_spans_list(struct cli *cli)
     Hearth__V1__ListSpansRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__SpansResponse *answer = NULL;
+
     hearth__v1__list_spans_request__init(&request);
     if (cli_check_output(cli) != CLI_OK) {
         return CLI_USAGE;
@@ -253,13 +261,14 @@ enum cli_exit cli_spans_list(struct cli *cli)
         status = cli_call(cli, TRACES "ListSpans", &request,
                           &hearth__v1__spans_response__descriptor, &answer);
     }
+
     return status == HEARTH_OK ? print_rows(cli, answer, HEARTH__V1__SPANS_BY__SPANS_BY_SPAN)
                                : cli_fail(cli, status);
 }
 
 /* ---- count ---- */
 
-static int64_t most(const Hearth__V1__SpanCountSeries *series)
+static int64_t largest_count(const Hearth__V1__SpanCountSeries *series)
 {
     int64_t max = 0;
     for (size_t i = 0; i < series->n_points; i++) {
@@ -268,13 +277,13 @@ static int64_t most(const Hearth__V1__SpanCountSeries *series)
     return max;
 }
 
-static void put_labels(const Hearth__V1__SpanCountSeries *series, struct hearth_buf *out)
+static void append_series_labels(const Hearth__V1__SpanCountSeries *series, struct hearth_buf *out)
 {
     for (size_t k = 0; k < series->n_labels; k++) {
         hearth_buf_cstr(out, k == 0 ? "" : ", ");
-        put(out, series->labels[k]->name);
+        append_field(out, series->labels[k]->name);
         hearth_buf_byte(out, '=');
-        put(out, series->labels[k]->value);
+        append_field(out, series->labels[k]->value);
     }
     hearth_buf_byte(out, '\n');
 }
@@ -282,8 +291,8 @@ static void put_labels(const Hearth__V1__SpanCountSeries *series, struct hearth_
 static void print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit,
                        struct hearth_buf *out)
 {
-    int64_t max = most(series);
-    put_labels(series, out);
+    int64_t max = largest_count(series);
+    append_series_labels(series, out);
     hearth_buf_printf(out, "%14s  %9s  %10s\n", "", "spans", "value");
     for (size_t i = 0; i < series->n_points; i++) {
         const Hearth__V1__SpanCountPoint *point = series->points[i];
@@ -297,15 +306,16 @@ static void print_bars(const Hearth__V1__SpanCountSeries *series, const char *un
     }
 }
 
-static void print_courses(const Hearth__V1__SpanCountsResponse *answer,
-                          const Hearth__V1__Selection *selection, struct hearth_buf *out)
+static void print_span_courses(const Hearth__V1__SpanCountsResponse *answer,
+                               const Hearth__V1__Selection *selection, struct hearth_buf *out)
 {
     enum {
         CELLS = 60
     };
     int64_t max = 0;
+
     for (size_t i = 0; i < answer->n_series; i++) {
-        int64_t here = most(answer->series[i]);
+        int64_t here = largest_count(answer->series[i]);
         max = here > max ? here : max;
     }
     for (size_t i = 0; i < answer->n_series; i++) {
@@ -323,7 +333,7 @@ static void print_courses(const Hearth__V1__SpanCountsResponse *answer,
         cli_number(series->span_count, "span", "spans", spans);
         cli_value(value, hearth_str_c(answer->unit), text);
         hearth_buf_printf(out, "  %12s  %10s  ", spans, text);
-        put_labels(series, out);
+        append_series_labels(series, out);
     }
 }
 
@@ -332,6 +342,7 @@ enum cli_exit cli_spans_count(struct cli *cli)
     Hearth__V1__SpanCountsRequest request;
     Hearth__V1__Selection selection;
     Hearth__V1__SpanCountsResponse *answer = NULL;
+
     hearth__v1__span_counts_request__init(&request);
     if (cli_check_output(cli) != CLI_OK) {
         return CLI_USAGE;
@@ -360,8 +371,9 @@ enum cli_exit cli_spans_count(struct cli *cli)
     if (answer->n_series == 1) {
         print_bars(answer->series[0], answer->unit, &out);
     } else {
-        print_courses(answer, &selection, &out);
+        print_span_courses(answer, &selection, &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 

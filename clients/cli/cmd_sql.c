@@ -6,7 +6,7 @@
  * driver, and psql knows all ways to log in. The script is one transaction, so what fails half-way
  * leaves nothing.
  *
- * Steps are half open, [a, b), but the range of a question includes both its milliseconds. So the
+ * Steps are half open, [a, b), but the range of a query includes both its milliseconds. So the
  * profiles of the very instant b are asked for by themselves and taken off: that is exact for times
  * between milliseconds too.
  */
@@ -88,7 +88,7 @@ static void copy_element(struct hearth_str text, struct hearth_buf *out)
 /* ---- writing ---- */
 
 /* Write and empty the buffer. */
-static enum hearth_status put(struct export *export, struct hearth_buf *text)
+static enum hearth_status write_script(struct export *export, struct hearth_buf *text)
 {
     bool ok = !hearth_buf_failed(text) &&
               (text->n == 0 || fwrite(text->p, 1, text->n, export->out) == text->n);
@@ -103,6 +103,7 @@ static enum hearth_status put_head(struct export *export)
 {
     const char *tenant = export->cli->tenant == NULL ? "anonymous" : export->cli->tenant;
     struct hearth_buf text;
+
     hearth_buf_init(&text, 0);
     hearth_buf_cstr(&text, "BEGIN;\nDELETE FROM hearth.materialized WHERE tenant = ");
     sql_text(tenant, &text);
@@ -127,8 +128,9 @@ static enum hearth_status put_head(struct export *export)
     sql_time(export->to_ms, &text);
     hearth_buf_printf(&text, ", %" PRId64 " * interval '1 millisecond');\n", export->step_ms);
     hearth_buf_cstr(&text, "COPY hearth.sample (\"time\", value, stack) FROM stdin;\n");
-    enum hearth_status status = put(export, &text);
+    enum hearth_status status = write_script(export, &text);
     hearth_buf_release(&text);
+
     return status;
 }
 
@@ -154,6 +156,7 @@ static enum hearth_status put_stacks(struct export *export, const struct hearth_
                                      int64_t at_ms)
 {
     struct cli *cli = export->cli;
+
     /* No path is longer than there are nodes. */
     uint32_t *path = hearth_arena_array(&cli->arena, tree->n_nodes, sizeof path[0]);
     if (path == NULL) {
@@ -173,13 +176,14 @@ static enum hearth_status put_stacks(struct export *export, const struct hearth_
             hearth_buf_printf(&text, "%s\t%" PRId64 "\t", when, value);
             copy_stack(tree, node, path, &text);
             export->n_rows++;
-            status = text.n > FLUSH_BYTES ? put(export, &text) : HEARTH_OK;
+            status = text.n > FLUSH_BYTES ? write_script(export, &text) : HEARTH_OK;
         }
     }
     if (status == HEARTH_OK) {
-        status = put(export, &text);
+        status = write_script(export, &text);
     }
     hearth_buf_release(&text);
+
     return status;
 }
 
@@ -192,6 +196,7 @@ static enum hearth_status add_range(struct export *export, struct hearth_stacktr
     struct cli *cli = export->cli;
     struct hearth_str wire;
     struct hearth_profile profile;
+
     cli->from_ms = from_ms;
     cli->to_ms = to_ms;
     Hearth__V1__Selection selection;
@@ -208,6 +213,7 @@ static enum hearth_status add_range(struct export *export, struct hearth_stacktr
     for (size_t i = 0; take_off && i < (size_t)profile.n_samples * profile.n_types; i++) {
         profile.values[i] = -profile.values[i];
     }
+
     return hearth_stacktree_add_profile(tree, &profile, 0, &cli->err);
 }
 
@@ -215,6 +221,7 @@ static enum hearth_status put_step(struct export *export, int64_t at_ms)
 {
     struct cli *cli = export->cli;
     int64_t end_ms = at_ms + export->step_ms;
+
     struct hearth_arena kept = cli->arena; /* what a step needs is gone with it */
     hearth_arena_init(&cli->arena, 0);
     struct hearth_stacktree tree;
@@ -229,6 +236,7 @@ static enum hearth_status put_step(struct export *export, int64_t at_ms)
     hearth_stacktree_release(&tree);
     hearth_arena_release(&cli->arena);
     cli->arena = kept;
+
     return status;
 }
 
@@ -249,6 +257,7 @@ static enum hearth_status put_script(struct export *export)
 static FILE *start_psql(const char *url, pid_t *ret_pid)
 {
     int ends[2];
+
     if (pipe(ends) != 0) {
         return NULL;
     }
@@ -270,6 +279,7 @@ static FILE *start_psql(const char *url, pid_t *ret_pid)
     if (out == NULL) {
         (void)close(ends[1]);
     }
+
     return out;
 }
 
@@ -286,10 +296,11 @@ static bool end_psql(FILE *out, pid_t pid)
     return ok && WIFEXITED(state) && WEXITSTATUS(state) == 0;
 }
 
-static enum cli_exit run(struct export *export)
+static enum cli_exit run_export(struct export *export)
 {
     struct cli *cli = export->cli;
     pid_t pid = 0;
+
     export->out = stdout;
     if (cli->database_url != NULL) {
         (void)signal(SIGPIPE, SIG_IGN); /* psql may end first, and says why */
@@ -300,6 +311,7 @@ static enum cli_exit run(struct export *export)
         return CLI_FAILED;
     }
     enum hearth_status status = put_script(export);
+
     /* Without its COMMIT the script leaves nothing. */
     bool ended = pid == 0 || end_psql(export->out, pid);
     if (status != HEARTH_OK) {
@@ -311,6 +323,7 @@ static enum cli_exit run(struct export *export)
     (void)fprintf(stderr, "%s %" PRId64 " stacks in %" PRId64 " steps\n",
                   pid == 0 ? "printed" : "materialized", export->n_rows,
                   (export->to_ms - export->from_ms) / export->step_ms);
+
     return CLI_OK;
 }
 
@@ -319,6 +332,7 @@ static enum hearth_status cut_range(struct export *export)
 {
     struct cli *cli = export->cli;
     int64_t step_ns;
+
     HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->step == NULL ? DEFAULT_STEP : cli->step),
                                      &step_ns, &cli->err));
     export->step_ms = step_ns / HEARTH_NS_PER_MS;
@@ -344,6 +358,7 @@ static enum hearth_status cut_range(struct export *export)
     hearth_clock_format(export->from_ms * HEARTH_NS_PER_MS, from);
     hearth_clock_format(export->to_ms * HEARTH_NS_PER_MS, to);
     (void)fprintf(stderr, "whole steps: %s to %s\n", from, to);
+
     return HEARTH_OK;
 }
 
@@ -365,5 +380,6 @@ enum cli_exit cli_sql(struct cli *cli)
     if (status == HEARTH_OK) {
         status = cli_profile_type(cli, export.selector, &export.type);
     }
-    return status == HEARTH_OK ? run(&export) : cli_fail(cli, status);
+
+    return status == HEARTH_OK ? run_export(&export) : cli_fail(cli, status);
 }

@@ -7,23 +7,26 @@
 #include <stdio.h>
 #include <time.h>
 
-static cli_command_fn prepare, list, get, print_log, cancel, keep;
+static cli_command_fn run_task_prepare, run_task_list, run_task_get, run_task_log, run_task_cancel,
+    run_task_keep;
 
 static const struct cli_task_command g_commands[] = {
     {"prepare", "SERVICE", "labels to select processes by, and how many a task would profile",
-     prepare, 1, 1},
+     run_task_prepare, 1, 1},
     {"create", "KIND", "oncpu, offcpu, network, trace, async or pprof; --watch", cli_task_create, 1,
      1},
-    {"list", "[SERVICE]", "tasks, the latest first; --log: include their logs", list, 0, 1},
-    {"get", "ID", "state of a task with its reason, and each target; --watch", get, 1, 1},
-    {"log", "ID", "which agents received the task, finished or failed, and when", print_log, 1, 1},
-    {"cancel", "ID", "cancel: no more agents receive the task", cancel, 1, 1},
+    {"list", "[SERVICE]", "tasks, the latest first; --log: include their logs", run_task_list, 0,
+     1},
+    {"get", "ID", "state of a task with its reason, and each target; --watch", run_task_get, 1, 1},
+    {"log", "ID", "which agents received the task, finished or failed, and when", run_task_log, 1,
+     1},
+    {"cancel", "ID", "cancel: no more agents receive the task", run_task_cancel, 1, 1},
     {"segments", "ID", "requests with snapshots of a trace task, and their spans",
      cli_task_segments, 1, 1},
     {"threads", "ID|SEGMENT..",
      "time by thread of a task or of segments; SEGMENT@FROM-TO: a part, in milliseconds",
      cli_task_threads, 1, CLI_MAX_ARGS},
-    {"keep", "ID", "extend a network task by 10 minutes", keep, 1, 1},
+    {"keep", "ID", "extend a network task by 10 minutes", run_task_keep, 1, 1},
     {"schedules", "ID", "runs of an on-CPU or off-CPU task", cli_task_schedules, 1, 1},
     {"stacks", "ID|RUN..", "stack traces of a task or of runs; --from, --to, --weight, -o",
      cli_task_stacks, 1, 64},
@@ -73,6 +76,7 @@ enum cli_exit cli_task(struct cli *cli)
         return cli_no_such("task", cli->args[0]);
     }
     cli_print_task_help();
+
     return CLI_USAGE;
 }
 
@@ -157,12 +161,13 @@ static void add_list(struct hearth_buf *out, const char *name, size_t n, char **
 }
 
 /* A line: id, kind, service, start, length, state, and what it selects. */
-static void print_line(const Hearth__V1__Task *task, struct hearth_buf *out)
+static void print_task_line(const Hearth__V1__Task *task, struct hearth_buf *out)
 {
     char start[32], length[48];
     cli_date(task->start_ms, start);
     cli_duration(task->duration_ms, length);
     cli_fit(hearth_str_c(task->task_id), INT_MAX, false, out);
+
     hearth_buf_printf(out, "  %-7s  ", cli_task_kind(task->kind));
     cli_fit(hearth_str_c(task->service), INT_MAX, false, out);
     hearth_buf_printf(out, "  %s  %s  %s", start, length, cli_task_state(task->state));
@@ -179,7 +184,7 @@ static void print_line(const Hearth__V1__Task *task, struct hearth_buf *out)
 
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out)
 {
-    print_line(task, out);
+    print_task_line(task, out);
     if (task->state_reason[0] != '\0') {
         hearth_buf_cstr(out, "  ");
         cli_fit(hearth_str_c(task->state_reason), INT_MAX, false, out);
@@ -192,12 +197,13 @@ void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out)
     }
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-static enum cli_exit prepare(struct cli *cli)
+static enum cli_exit run_task_prepare(struct cli *cli)
 {
     Hearth__V1__PrepareTaskRequest request;
     Hearth__V1__PrepareTaskResponse *answer = NULL;
+
     hearth__v1__prepare_task_request__init(&request);
     request.service = cli_field(cli, cli->args[0]);
     enum hearth_status status =
@@ -222,6 +228,7 @@ static enum cli_exit prepare(struct cli *cli)
     }
     bool can = answer->can_be_profiled;
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+
     return code == CLI_OK && !can ? CLI_NO_DATA : code;
 }
 
@@ -229,6 +236,7 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
 {
     const struct cli_agent *agent = &cli->agent;
     const char *service = cli->n_args > 0 ? cli->args[0] : agent->service;
+
     request->include_logs = agent->log != NULL;
     request->service = cli_field(cli, service == NULL ? "" : service);
     request->instance = cli_field(cli, agent->instance == NULL ? "" : agent->instance);
@@ -249,6 +257,7 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
         request->start_ms = cli->from_ms;
         request->end_ms = cli->to_ms;
     }
+
     return HEARTH_OK;
 }
 
@@ -270,9 +279,10 @@ static void print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead,
 }
 
 /* All pages up to --limit. As JSON: one page after the other. */
-static enum cli_exit list(struct cli *cli)
+static enum cli_exit run_task_list(struct cli *cli)
 {
     Hearth__V1__ListTasksRequest request;
+
     hearth__v1__list_tasks_request__init(&request);
     enum hearth_status status = fill_list(cli, &request);
     int64_t left = cli->has_limit ? cli->limit : 100, n = 0;
@@ -288,7 +298,7 @@ static enum cli_exit list(struct cli *cli)
         struct hearth_buf out;
         hearth_buf_init(&out, 0);
         for (size_t i = 0; i < answer->n_tasks; i++) {
-            print_line(answer->tasks[i], &out);
+            print_task_line(answer->tasks[i], &out);
             for (size_t k = 0; i < answer->n_logs && k < answer->logs[i]->n_entries; k++) {
                 print_entry(answer->logs[i]->entries[k], "  ", &out);
             }
@@ -305,6 +315,7 @@ static enum cli_exit list(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
+
     return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
 }
 
@@ -364,6 +375,7 @@ enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char 
 {
     Hearth__V1__GetTaskResponse *answer = NULL;
     enum hearth_status status = ask_task(cli, task_id, &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -376,10 +388,11 @@ enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char 
     hearth_buf_byte(&line, '\0');
     cli_say("hearth", hearth_buf_failed(&line) ? what : line.p);
     hearth_buf_release(&line);
+
     return CLI_NO_DATA;
 }
 
-static enum cli_exit get(struct cli *cli)
+static enum cli_exit run_task_get(struct cli *cli)
 {
     if (cli->agent.watch != NULL) {
         return cli_task_watch(cli, cli->args[0]);
@@ -395,10 +408,11 @@ static enum cli_exit get(struct cli *cli)
     for (size_t i = 0; i < answer->n_targets; i++) {
         print_target(answer->targets[i], &out);
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit print_log(struct cli *cli)
+static enum cli_exit run_task_log(struct cli *cli)
 {
     Hearth__V1__GetTaskResponse *answer = NULL;
     enum hearth_status status = ask_task(cli, cli->args[0], &answer);
@@ -418,7 +432,7 @@ static enum cli_exit print_log(struct cli *cli)
 
 /* ---- changes ---- */
 
-static enum cli_exit cancel(struct cli *cli)
+static enum cli_exit run_task_cancel(struct cli *cli)
 {
     Hearth__V1__CancelTaskRequest request;
     Hearth__V1__CancelTaskResponse *answer = NULL;
@@ -436,7 +450,7 @@ static enum cli_exit cancel(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit keep(struct cli *cli)
+static enum cli_exit run_task_keep(struct cli *cli)
 {
     Hearth__V1__KeepAliveTaskRequest request;
     Hearth__V1__KeepAliveTaskResponse *answer = NULL;
@@ -488,6 +502,7 @@ static enum cli_exit print_change(struct cli *cli, const Hearth__V1__GetTaskResp
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id)
 {
     char last[640] = "";
+
     for (;;) {
         Hearth__V1__GetTaskResponse *answer = NULL;
         enum hearth_status status = ask_task(cli, task_id, &answer);

@@ -10,10 +10,11 @@
 #define MS HEARTH_NS_PER_MS
 
 /* "100ms" as milliseconds of an int32 field. */
-static enum hearth_status milliseconds(struct cli *cli, const char *flag, const char *text,
-                                       int32_t *ret)
+static enum hearth_status read_milliseconds(struct cli *cli, const char *flag, const char *text,
+                                            int32_t *ret)
 {
     int64_t ns;
+
     if (hearth_str_eq_c(hearth_str_c(text), "0") || hearth_str_eq_c(hearth_str_c(text), "0ms")) {
         *ret = 0;
         return HEARTH_OK;
@@ -28,11 +29,12 @@ static enum hearth_status milliseconds(struct cli *cli, const char *flag, const 
         return status;
     }
     *ret = (int32_t)(ns / MS);
+
     return HEARTH_OK;
 }
 
-static enum hearth_status number(struct cli *cli, const char *flag, struct hearth_str text,
-                                 int32_t *ret)
+static enum hearth_status read_rule_number(struct cli *cli, const char *flag,
+                                           struct hearth_str text, int32_t *ret)
 {
     int64_t n;
     if (!hearth_str_to_i64(text, &n) || n < INT32_MIN || n > INT32_MAX) {
@@ -55,6 +57,7 @@ static enum hearth_status read_word(struct cli *cli, struct hearth_str word,
     struct hearth_str value =
         eq < word.n ? hearth_str_n(word.p + eq + 1, word.n - eq - 1) : HEARTH_STR("");
     const char *text = hearth_arena_strndup(&cli->arena, value.p, value.n);
+
     if (text == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -65,7 +68,7 @@ static enum hearth_status read_word(struct cli *cli, struct hearth_str word,
     if (hearth_str_eq_c(key, "min")) {
         rule->min_duration_presence_case =
             HEARTH__V1__SAMPLING_RULE__MIN_DURATION_PRESENCE_MIN_DURATION_MS;
-        return milliseconds(cli, "--sample min", text, &rule->min_duration_ms);
+        return read_milliseconds(cli, "--sample min", text, &rule->min_duration_ms);
     }
     if (hearth_str_eq_c(word, "4xx")) {
         rule->when_4xx = true;
@@ -79,14 +82,15 @@ static enum hearth_status read_word(struct cli *cli, struct hearth_str word,
         rule->require_complete_request = true;
         rule->max_request_presence_case =
             HEARTH__V1__SAMPLING_RULE__MAX_REQUEST_PRESENCE_MAX_REQUEST_BYTES;
-        return number(cli, "--sample request", value, &rule->max_request_bytes);
+        return read_rule_number(cli, "--sample request", value, &rule->max_request_bytes);
     }
     if (hearth_str_eq_c(key, "response")) {
         rule->require_complete_response = true;
         rule->max_response_presence_case =
             HEARTH__V1__SAMPLING_RULE__MAX_RESPONSE_PRESENCE_MAX_RESPONSE_BYTES;
-        return number(cli, "--sample response", value, &rule->max_response_bytes);
+        return read_rule_number(cli, "--sample response", value, &rule->max_response_bytes);
     }
+
     return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
                        "--sample: \"" HEARTH_STR_FMT "\" is not uri=REGEX, min=100ms, 4xx, 5xx, "
                        "request=BYTES or response=BYTES",
@@ -124,10 +128,11 @@ static enum hearth_status read_rules(struct cli *cli, Hearth__V1__CreateTaskRequ
 
 /* ---- the request ---- */
 
-static enum hearth_status read_times(struct cli *cli, Hearth__V1__CreateTaskRequest *request)
+static enum hearth_status read_task_times(struct cli *cli, Hearth__V1__CreateTaskRequest *request)
 {
     const struct cli_agent *agent = &cli->agent;
     int64_t ns;
+
     if (agent->start != NULL) {
         HEARTH_TRY(hearth_time_parse(hearth_str_c(agent->start), cli->now_ns, &ns, &cli->err));
         request->start_ms = ns / MS;
@@ -143,6 +148,7 @@ static enum hearth_status read_times(struct cli *cli, Hearth__V1__CreateTaskRequ
     } else if (request->kind != HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK) {
         request->duration_ms = 60000;
     }
+
     return HEARTH_OK;
 }
 
@@ -160,26 +166,27 @@ static enum hearth_status read_request(struct cli *cli, Hearth__V1__CreateTaskRe
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         *texts[i].to = cli_field(cli, texts[i].text == NULL ? "" : texts[i].text);
     }
+
     HEARTH_TRY(cli_task_texts(cli, agent->process_labels, &request->n_labels, &request->labels));
     HEARTH_TRY(cli_task_texts(cli, agent->instances, &request->n_instances, &request->instances));
     HEARTH_TRY(cli_task_texts(cli, agent->events, &request->n_events, &request->events));
-    HEARTH_TRY(read_times(cli, request));
+    HEARTH_TRY(read_task_times(cli, request));
     request->max_samples = is_trace ? 5 : 0;
     request->dump_period_ms = is_trace ? 10 : 0;
     if (agent->max_samples != NULL) {
-        HEARTH_TRY(
-            number(cli, "--max-samples", hearth_str_c(agent->max_samples), &request->max_samples));
+        HEARTH_TRY(read_rule_number(cli, "--max-samples", hearth_str_c(agent->max_samples),
+                                    &request->max_samples));
     }
     if (agent->min_duration != NULL) {
-        HEARTH_TRY(
-            milliseconds(cli, "--min-duration", agent->min_duration, &request->min_duration_ms));
+        HEARTH_TRY(read_milliseconds(cli, "--min-duration", agent->min_duration,
+                                     &request->min_duration_ms));
     }
     if (agent->dump_period != NULL && is_trace) {
         HEARTH_TRY(
-            milliseconds(cli, "--dump-period", agent->dump_period, &request->dump_period_ms));
+            read_milliseconds(cli, "--dump-period", agent->dump_period, &request->dump_period_ms));
     } else if (agent->dump_period != NULL) {
-        HEARTH_TRY(number(cli, "--dump-period", hearth_str_c(agent->dump_period),
-                          &request->dump_period_ms));
+        HEARTH_TRY(read_rule_number(cli, "--dump-period", hearth_str_c(agent->dump_period),
+                                    &request->dump_period_ms));
     }
     return read_rules(cli, request);
 }
@@ -215,6 +222,7 @@ enum cli_exit cli_task_create(struct cli *cli)
 {
     Hearth__V1__CreateTaskRequest request;
     Hearth__V1__CreateTaskResponse *answer = NULL;
+
     hearth__v1__create_task_request__init(&request);
     if (!cli_task_kind_of(cli->args[0], &request.kind)) {
         return cli_usage(
@@ -236,5 +244,6 @@ enum cli_exit cli_task_create(struct cli *cli)
     hearth_buf_init(&out, 0);
     cli_task_print(answer->task, &out);
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+
     return code == CLI_OK && cli->agent.watch != NULL ? cli_task_watch(cli, task_id) : code;
 }

@@ -26,6 +26,7 @@ enum cli_exit cli_task_schedules(struct cli *cli)
 {
     Hearth__V1__ListSchedulesResponse *answer = NULL;
     enum hearth_status status = ask_schedules(cli, cli->args[0], &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -46,6 +47,7 @@ enum cli_exit cli_task_schedules(struct cli *cli)
         cli_fit(hearth_str_c(run->instance), INT_MAX, false, &out);
         hearth_buf_byte(&out, '\n');
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -75,6 +77,7 @@ static enum hearth_status find_runs(struct cli *cli, Hearth__V1__AnalyzeStacksRe
             request->schedule_ids[request->n_schedule_ids++] = runs->schedules[i]->schedule_id;
         }
     }
+
     return cli->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&cli->err, &cli->arena)
                               : HEARTH_OK;
 }
@@ -100,6 +103,7 @@ static enum hearth_status fill_request(struct cli *cli, Hearth__V1__TimeRange *r
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
                            "--weight must be count or duration");
     }
+
     return HEARTH_OK;
 }
 
@@ -138,6 +142,7 @@ static bool walk_tree(struct cli *cli, const Hearth__V1__StackTree *tree, tree_l
 {
     uint32_t *first = first_children(cli, tree);
     uint32_t *path = hearth_arena_array(&cli->arena, tree->n_elements + 1, sizeof *path);
+
     if (first == NULL || path == NULL || tree->n_elements == 0) {
         return first != NULL && path != NULL;
     }
@@ -155,6 +160,7 @@ static bool walk_tree(struct cli *cli, const Hearth__V1__StackTree *tree, tree_l
             depth--;
         }
     }
+
     return true;
 }
 
@@ -190,6 +196,7 @@ static void put_collapsed_line(const Hearth__V1__StackTree *tree, const uint32_t
 static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStacksResponse *answer)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     bool is_collapsed = cli->output == CLI_COLLAPSED, done = true;
     if (!is_collapsed) {
@@ -206,6 +213,7 @@ static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStac
     if (answer->tip[0] != '\0') {
         cli_say("note", answer->tip);
     }
+
     return is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -214,6 +222,7 @@ enum cli_exit cli_task_stacks(struct cli *cli)
     Hearth__V1__AnalyzeStacksRequest request;
     Hearth__V1__AnalyzeStacksResponse *answer = NULL;
     Hearth__V1__TimeRange range, *ranges[1];
+
     hearth__v1__analyze_stacks_request__init(&request);
     enum hearth_status status = fill_request(cli, &range, ranges, &request);
     if (status == HEARTH_OK && request.n_schedule_ids == 0) {
@@ -227,6 +236,7 @@ enum cli_exit cli_task_stacks(struct cli *cli)
         return cli_fail(cli, status);
     }
     enum cli_exit code = print_stacks(cli, answer);
+
     return code == CLI_OK && answer->n_trees == 0 ? CLI_NO_DATA : code;
 }
 
@@ -246,6 +256,7 @@ enum cli_exit cli_task_uploads(struct cli *cli)
 {
     Hearth__V1__ListUploadsResponse *answer = NULL;
     enum hearth_status status = ask_uploads(cli, cli->args[0], &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -264,6 +275,7 @@ enum cli_exit cli_task_uploads(struct cli *cli)
         cli_fit(hearth_str_c(upload->instance), INT_MAX, false, &out);
         hearth_buf_byte(&out, '\n');
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -333,6 +345,7 @@ static enum cli_exit print_analysis(struct cli *cli,
                                     const Hearth__V1__AnalyzeUploadsResponse *answer)
 {
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     bool is_collapsed = cli->output == CLI_COLLAPSED;
     uint32_t *depths = depths_of(cli, answer);
@@ -355,6 +368,7 @@ static enum cli_exit print_analysis(struct cli *cli,
     }
     enum cli_exit code =
         is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
+
     return code == CLI_OK && is_empty ? CLI_NO_DATA : code;
 }
 
@@ -404,7 +418,8 @@ static enum hearth_status write_file(struct cli *cli, const char *path, Protobuf
     return HEARTH_OK;
 }
 
-static enum cli_exit finish(struct cli *cli, enum hearth_status status, ProtobufCBinaryData bytes)
+static enum cli_exit save_archive(struct cli *cli, enum hearth_status status,
+                                  ProtobufCBinaryData bytes)
 {
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
@@ -425,7 +440,8 @@ enum cli_exit cli_task_download(struct cli *cli)
     request.upload_id = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, CLI_TASKS "GetUpload", &request,
                                          &hearth__v1__get_upload_response__descriptor, &answer);
-    return finish(cli, status, status == HEARTH_OK ? answer->content : (ProtobufCBinaryData){0});
+    return save_archive(cli, status,
+                        status == HEARTH_OK ? answer->content : (ProtobufCBinaryData){0});
 }
 
 enum cli_exit cli_task_export(struct cli *cli)
@@ -437,7 +453,7 @@ enum cli_exit cli_task_export(struct cli *cli)
     enum hearth_status status = cli_call(cli, CLI_TASKS "ExportTask", &request,
                                          &hearth__v1__export_task_response__descriptor, &answer);
     enum cli_exit code =
-        finish(cli, status, status == HEARTH_OK ? answer->archive : (ProtobufCBinaryData){0});
+        save_archive(cli, status, status == HEARTH_OK ? answer->archive : (ProtobufCBinaryData){0});
     if (code == CLI_OK) {
         cli_task_say_left_out(cli, cli->args[0]);
     }
@@ -445,9 +461,10 @@ enum cli_exit cli_task_export(struct cli *cli)
 }
 
 /* All of a file; out's limit is the largest. */
-static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
+static enum hearth_status read_archive(struct cli *cli, const char *path, struct hearth_buf *out)
 {
     FILE *file = fopen(path, "rbe");
+
     if (file == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot open %s: %s", path,
                            strerrordesc_np(errno));
@@ -463,6 +480,7 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
                            "cannot read %s: read error, or larger than 1 GiB", path);
     }
+
     return HEARTH_OK;
 }
 
@@ -471,9 +489,10 @@ enum cli_exit cli_task_import(struct cli *cli)
     Hearth__V1__ImportTaskRequest request;
     Hearth__V1__ImportTaskResponse *answer = NULL;
     struct hearth_buf file, out;
+
     hearth_buf_init(&file, MAX_FILE_BYTES);
     hearth__v1__import_task_request__init(&request);
-    enum hearth_status status = read_file(cli, cli->args[0], &file);
+    enum hearth_status status = read_archive(cli, cli->args[0], &file);
     if (status == HEARTH_OK) {
         request.archive.data = (uint8_t *)file.p;
         request.archive.len = file.n;
@@ -486,5 +505,6 @@ enum cli_exit cli_task_import(struct cli *cli)
     }
     hearth_buf_init(&out, 0);
     hearth_buf_printf(&out, "%s  %lld records\n", answer->task_id, (long long)answer->record_count);
+
     return cli_print_answer(cli, &answer->base, &out);
 }

@@ -9,7 +9,7 @@
 #define MAX_INDENT 60
 #define MAX_NAMED  20 /* segments in the first line of their threads */
 
-static void indent(size_t depth, struct hearth_buf *out)
+static void append_indent(size_t depth, struct hearth_buf *out)
 {
     size_t columns = depth * INDENT < MAX_INDENT ? depth * INDENT : MAX_INDENT;
     hearth_buf_printf(out, "%*s", (int)columns, "");
@@ -28,6 +28,7 @@ static void print_tip(const char *tip)
 static size_t depth_of(const Hearth__V1__ProfiledSegment *request, size_t span)
 {
     size_t depth = 0, at = span;
+
     while (depth < request->n_spans && request->spans[at]->parent_span_id >= 0) {
         size_t parent = 0;
         while (parent < request->n_spans &&
@@ -41,6 +42,7 @@ static size_t depth_of(const Hearth__V1__ProfiledSegment *request, size_t span)
         at = parent;
         depth++;
     }
+
     return depth;
 }
 
@@ -48,6 +50,7 @@ static void print_span(const Hearth__V1__ProfiledSegment *request, size_t i, str
 {
     const Hearth__V1__SegmentSpan *span = request->spans[i];
     bool begins = i == 0 || strcmp(request->spans[i - 1]->segment_id, span->segment_id) != 0;
+
     if (begins) {
         hearth_buf_cstr(out, "  segment ");
         cli_fit(hearth_str_c(span->segment_id), INT_MAX, false, out);
@@ -56,7 +59,7 @@ static void print_span(const Hearth__V1__ProfiledSegment *request, size_t i, str
     char ms[48];
     cli_value((double)(span->end_ms - span->start_ms) * 1e6, HEARTH_STR("nanoseconds"), ms);
     hearth_buf_printf(out, "    %10s  %-8s ", ms, span->type);
-    indent(depth_of(request, i), out);
+    append_indent(depth_of(request, i), out);
     cli_fit(hearth_str_c(span->endpoint), INT_MAX, false, out);
     if (span->component[0] != '\0') {
         hearth_buf_printf(out, "  %s", span->component);
@@ -73,6 +76,7 @@ static void print_request(const Hearth__V1__ProfiledSegment *request, struct hea
     char at[32], ms[48];
     cli_date(request->start_ms, at);
     cli_value((double)request->duration_ms * 1e6, HEARTH_STR("nanoseconds"), ms);
+
     hearth_buf_printf(out, "%s  %s ", at, ms);
     for (size_t i = 0; i < request->n_endpoints; i++) {
         hearth_buf_cstr(out, i == 0 ? " " : ", ");
@@ -102,6 +106,7 @@ enum cli_exit cli_task_segments(struct cli *cli)
 {
     Hearth__V1__ListSegmentsResponse *answer = NULL;
     enum hearth_status status = ask_segments(cli, cli->args[0], &answer);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -115,6 +120,7 @@ enum cli_exit cli_task_segments(struct cli *cli)
     }
     print_tip(answer->tip);
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+
     return code == CLI_OK && answer->n_segments == 0 ? CLI_NO_DATA : code;
 }
 
@@ -126,6 +132,7 @@ static enum hearth_status read_query(struct cli *cli, const char *text,
 {
     struct hearth_str all = hearth_str_c(text);
     size_t at = hearth_str_find(all, '@', 0), dash = hearth_str_find(all, '-', at);
+
     hearth__v1__segment_query__init(ret);
     if (at == all.n) {
         ret->segment_id = cli_field(cli, text);
@@ -144,6 +151,7 @@ static enum hearth_status read_query(struct cli *cli, const char *text,
     }
     ret->segment_id = hearth_arena_strndup(&cli->arena, text, at);
     ret->range = range;
+
     return HEARTH_OK;
 }
 
@@ -183,7 +191,7 @@ static void print_below(const Hearth__V1__SnapshotTree *tree, int32_t parent_id,
         put_ms(element->duration_ms, ms);
         put_ms(element->duration_child_excluded_ms, self);
         hearth_buf_printf(out, "%10s  %10s  %6" PRId64 "  ", ms, self, element->count);
-        indent(depth, out);
+        append_indent(depth, out);
         cli_fit(hearth_str_c(element->code_signature), INT_MAX, false, out);
         hearth_buf_byte(out, '\n');
         if (element->id > parent_id) {
@@ -214,6 +222,7 @@ static enum hearth_status add_segments(struct cli *cli,
                                        Hearth__V1__AnalyzeSegmentsRequest *request)
 {
     size_t n_spans = 0;
+
     for (size_t i = 0; i < found->n_segments; i++) {
         n_spans += found->segments[i]->n_spans;
     }
@@ -231,6 +240,7 @@ static enum hearth_status add_segments(struct cli *cli,
             }
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -257,6 +267,7 @@ static enum hearth_status find_queries(struct cli *cli, Hearth__V1__AnalyzeSegme
         HEARTH_TRY(read_query(cli, cli->args[i], &queries[i]));
     }
     request->n_queries = cli->n_args;
+
     return HEARTH_OK;
 }
 
@@ -296,6 +307,7 @@ enum cli_exit cli_task_threads(struct cli *cli)
     Hearth__V1__AnalyzeSegmentsRequest request;
     Hearth__V1__AnalyzeSegmentsResponse *answer = NULL;
     bool is_task;
+
     hearth__v1__analyze_segments_request__init(&request);
     enum hearth_status status = find_queries(cli, &request, &is_task);
     if (status == HEARTH_OK && request.n_queries == 0) {
@@ -324,5 +336,6 @@ enum cli_exit cli_task_threads(struct cli *cli)
         print_tip(answer->tip);
     }
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+
     return code == CLI_OK && answer->n_trees == 0 ? CLI_NO_DATA : code;
 }

@@ -13,8 +13,8 @@
 /* ---- the request ---- */
 
 /* NAME=VALUE; NAME alone has the value "" where that may be. */
-static enum hearth_status split(struct cli *cli, const char *text, const char *flag,
-                                bool may_be_alone, char **ret_name, char **ret_value)
+static enum hearth_status split_pair(struct cli *cli, const char *text, const char *flag,
+                                     bool may_be_alone, char **ret_name, char **ret_value)
 {
     struct hearth_str all = hearth_str_c(text);
     size_t equals = hearth_str_find(all, '=', 0);
@@ -37,7 +37,8 @@ static enum hearth_status read_tags(struct cli *cli, size_t *ret_n, Hearth__V1__
     }
     for (size_t i = 0; i < n; i++) {
         hearth__v1__span_tag__init(&tags[i]);
-        HEARTH_TRY(split(cli, cli->trace.tags.v[i], "--tag", false, &tags[i].key, &tags[i].value));
+        HEARTH_TRY(
+            split_pair(cli, cli->trace.tags.v[i], "--tag", false, &tags[i].key, &tags[i].value));
         (*ret)[i] = &tags[i];
     }
     *ret_n = n;
@@ -48,13 +49,15 @@ static enum hearth_status read_window(struct cli *cli, Hearth__V1__WindowOptions
 {
     size_t n = cli->trace.maps.n;
     Hearth__V1__TagMapping *maps = hearth_arena_array(&cli->arena, n, sizeof *maps);
+
     window->tags = hearth_arena_array(&cli->arena, n, sizeof *window->tags);
     if (maps == NULL || window->tags == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
     for (size_t i = 0; i < n; i++) {
         hearth__v1__tag_mapping__init(&maps[i]);
-        HEARTH_TRY(split(cli, cli->trace.maps.v[i], "--map", true, &maps[i].tag, &maps[i].label));
+        HEARTH_TRY(
+            split_pair(cli, cli->trace.maps.v[i], "--map", true, &maps[i].tag, &maps[i].label));
         window->tags[i] = &maps[i];
     }
     window->n_tags = n;
@@ -68,13 +71,15 @@ static enum hearth_status read_window(struct cli *cli, Hearth__V1__WindowOptions
         window->pad_presence_case = HEARTH__V1__WINDOW_OPTIONS__PAD_PRESENCE_PAD_MS;
         window->pad_ms = ns / HEARTH_NS_PER_MS;
     }
+
     return HEARTH_OK;
 }
 
 /* --start with --end or --duration; both 0 without. */
-static enum hearth_status read_times(struct cli *cli, int64_t *ret_start, int64_t *ret_end)
+static enum hearth_status read_span_times(struct cli *cli, int64_t *ret_start, int64_t *ret_end)
 {
     const char *start = cli->agent.start, *end = cli->trace.end, *length = cli->agent.duration;
+
     *ret_start = *ret_end = 0;
     if (start == NULL && end == NULL && length == NULL) {
         return HEARTH_OK;
@@ -92,13 +97,14 @@ static enum hearth_status read_times(struct cli *cli, int64_t *ret_start, int64_
         HEARTH_TRY(hearth_duration_parse(hearth_str_c(length), &ns, &cli->err));
         *ret_end = *ret_start > INT64_MAX - ns ? INT64_MAX : *ret_start + ns;
     }
+
     return *ret_end < *ret_start
                ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--start is after --end")
                : HEARTH_OK;
 }
 
 /* What is the same for each id. */
-struct question {
+struct lookup_request {
     Hearth__V1__LookupOptions options;
     Hearth__V1__WindowOptions window;
     char *type;
@@ -108,16 +114,17 @@ struct question {
     int64_t start_ns, end_ns;
 };
 
-static enum hearth_status read_question(struct cli *cli, struct question *q)
+static enum hearth_status read_lookup_request(struct cli *cli, struct lookup_request *q)
 {
     hearth__v1__lookup_options__init(&q->options);
     hearth__v1__window_options__init(&q->window);
     HEARTH_TRY(read_tags(cli, &q->n_tags, &q->tags));
     HEARTH_TRY(read_window(cli, &q->window));
-    HEARTH_TRY(read_times(cli, &q->start_ns, &q->end_ns));
+    HEARTH_TRY(read_span_times(cli, &q->start_ns, &q->end_ns));
     q->service = cli_field(cli, cli->agent.service == NULL ? "" : cli->agent.service);
     q->options.window = &q->window;
     q->options.exact_only = cli->trace.exact != NULL;
+
     /* Of profiles that the text has no line for, their number is enough. --top's limit is of functions. */
     bool is_json = cli->output == CLI_JSON;
     q->options.max_profiles = cli_trace_wants_profile(cli) ? 1
@@ -128,16 +135,18 @@ static enum hearth_status read_question(struct cli *cli, struct question *q)
         q->options.profile_types = &q->type;
         q->options.n_profile_types = 1;
     }
+
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
 /* ---- looking up ---- */
 
-static enum hearth_status as_traces(struct cli *cli, struct question *q, const char *const *ids,
-                                    size_t n, Hearth__V1__Lookup ***ret)
+static enum hearth_status as_traces(struct cli *cli, struct lookup_request *q,
+                                    const char *const *ids, size_t n, Hearth__V1__Lookup ***ret)
 {
     Hearth__V1__LookupTraceRequest request;
     Hearth__V1__LookupResponse *answer = NULL;
+
     hearth__v1__lookup_trace_request__init(&request);
     Hearth__V1__TraceRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
     request.traces = hearth_arena_array(&cli->arena, n, sizeof *request.traces);
@@ -159,16 +168,18 @@ static enum hearth_status as_traces(struct cli *cli, struct question *q, const c
     HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupTrace", &request,
                         &hearth__v1__lookup_response__descriptor, &answer));
     *ret = answer->results;
+
     return answer->n_results == n
                ? HEARTH_OK
                : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
 }
 
-static enum hearth_status as_spans(struct cli *cli, struct question *q, const char *const *ids,
-                                   size_t n, Hearth__V1__Lookup ***ret)
+static enum hearth_status as_spans(struct cli *cli, struct lookup_request *q,
+                                   const char *const *ids, size_t n, Hearth__V1__Lookup ***ret)
 {
     Hearth__V1__LookupSpanRequest request;
     Hearth__V1__LookupResponse *answer = NULL;
+
     hearth__v1__lookup_span_request__init(&request);
     Hearth__V1__SpanRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
     request.spans = hearth_arena_array(&cli->arena, n, sizeof *request.spans);
@@ -190,12 +201,13 @@ static enum hearth_status as_spans(struct cli *cli, struct question *q, const ch
     HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupSpan", &request,
                         &hearth__v1__lookup_response__descriptor, &answer));
     *ret = answer->results;
+
     return answer->n_results == n
                ? HEARTH_OK
                : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
 }
 
-static bool is_exact(const Hearth__V1__Lookup *lookup)
+static bool is_exact_lookup(const Hearth__V1__Lookup *lookup)
 {
     return lookup != NULL && lookup->certainty == HEARTH__V1__CERTAINTY__CERTAINTY_EXACT;
 }
@@ -206,14 +218,15 @@ static bool is_found(const Hearth__V1__Lookup *lookup)
 }
 
 /* Those that samples do not carry as traces, as spans; what is found by time alone counts as of the trace. */
-static enum hearth_status look_up_rest(struct cli *cli, struct question *q, struct cli_found *found,
-                                       size_t n)
+static enum hearth_status look_up_rest(struct cli *cli, struct lookup_request *q,
+                                       struct cli_found *found, size_t n)
 {
     const char *ids[CLI_MAX_LABELS];
     size_t at[CLI_MAX_LABELS], n_rest = 0;
     Hearth__V1__Lookup **spans;
+
     for (size_t i = 0; i < n; i++) {
-        if (!is_exact(found[i].lookup)) {
+        if (!is_exact_lookup(found[i].lookup)) {
             ids[n_rest] = cli->args[i];
             at[n_rest++] = i;
         }
@@ -224,11 +237,12 @@ static enum hearth_status look_up_rest(struct cli *cli, struct question *q, stru
     enum hearth_status status = as_spans(cli, q, ids, n_rest, &spans);
     for (size_t k = 0; status == HEARTH_OK && k < n_rest; k++) {
         struct cli_found *one = &found[at[k]];
-        if (is_exact(spans[k]) || (is_found(spans[k]) && !is_found(one->lookup)) ||
+        if (is_exact_lookup(spans[k]) || (is_found(spans[k]) && !is_found(one->lookup)) ||
             one->lookup == NULL) {
             *one = (struct cli_found){CLI_OF_SPAN, spans[k]};
         }
     }
+
     return status;
 }
 
@@ -240,12 +254,13 @@ static bool is_span_text(const char *id)
 }
 
 /* NOT_FOUND, with what the server says of that which the first id is most likely, when there is nothing of any. */
-static enum hearth_status look_up_both(struct cli *cli, struct question *q, struct cli_found *found,
-                                       size_t n)
+static enum hearth_status look_up_both(struct cli *cli, struct lookup_request *q,
+                                       struct cli_found *found, size_t n)
 {
     Hearth__V1__Lookup **traces = NULL;
     enum hearth_status status = as_traces(cli, q, cli->args, n, &traces);
     struct hearth_err of_traces = cli->err;
+
     for (size_t i = 0; i < n; i++) {
         found[i] = (struct cli_found){CLI_OF_TRACE, traces == NULL ? NULL : traces[i]};
     }
@@ -268,14 +283,16 @@ static enum hearth_status look_up_both(struct cli *cli, struct question *q, stru
             return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
         }
     }
+
     return HEARTH_OK;
 }
 
 static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size_t n)
 {
-    struct question q = {0};
+    struct lookup_request q = {0};
     Hearth__V1__Lookup **spans;
-    HEARTH_TRY(read_question(cli, &q));
+
+    HEARTH_TRY(read_lookup_request(cli, &q));
     if (cli->n_args > 0 && cli->trace.span == NULL && cli->trace.root == NULL &&
         cli->trace.trace == NULL) {
         return look_up_both(cli, &q, found, n);
@@ -293,6 +310,7 @@ static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size
     for (size_t i = 0; i < n; i++) {
         found[i] = (struct cli_found){of, spans[i]};
     }
+
     return HEARTH_OK;
 }
 
@@ -319,6 +337,7 @@ static const char *find_mistake(const struct cli *cli)
     bool profile = cli_trace_wants_profile(cli);
     const struct cli_trace *t = &cli->trace;
     int kinds = (t->trace != NULL) + (t->span != NULL) + (t->root != NULL);
+
     if (kinds > 1) {
         return "an ID is one of --trace, --span and --root";
     }
@@ -350,6 +369,7 @@ static const char *find_mistake(const struct cli *cli)
     if (t->children != NULL && (t->trace != NULL || t->root != NULL)) {
         return "--children is for spans; traces and local roots have them all";
     }
+
     return NULL;
 }
 
@@ -386,6 +406,7 @@ enum cli_exit cli_trace(struct cli *cli)
 {
     struct cli_found found[CLI_MAX_LABELS] = {0};
     const char *mistake = find_mistake(cli);
+
     if (mistake != NULL) {
         return cli_usage(mistake);
     }
@@ -415,6 +436,7 @@ enum cli_exit cli_trace(struct cli *cli)
         hearth_buf_release(&out);
         return cli_fail(cli, status);
     }
+
     return cli_print(&out);
 }
 
@@ -434,6 +456,7 @@ void cli_print_trace_help(void)
 #include "trace_options.def"
 #undef X
     };
+
     (void)printf(
         "hearth trace ID... -- profiles of traces and spans\n"
         "hearth trace --service NAME --start T --end T -- the same by time, without an id\n\n"

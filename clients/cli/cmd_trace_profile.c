@@ -17,7 +17,7 @@ bool cli_trace_wants_profile(const struct cli *cli)
            cli->output == CLI_COLLAPSED;
 }
 
-static bool is_exact(const struct cli_found *found)
+static bool is_exact_find(const struct cli_found *found)
 {
     return found->lookup->certainty == HEARTH__V1__CERTAINTY__CERTAINTY_EXACT;
 }
@@ -26,7 +26,7 @@ static bool is_exact(const struct cli_found *found)
 static bool has_samples(const struct cli *cli, const struct cli_found *found)
 {
     bool below = cli->trace.children != NULL || found->of == CLI_OF_ROOT;
-    return is_exact(found) || (below && found->of != CLI_OF_TRACE);
+    return is_exact_find(found) || (below && found->of != CLI_OF_TRACE);
 }
 
 /* ---- by time ---- */
@@ -34,6 +34,7 @@ static bool has_samples(const struct cli *cli, const struct cli_found *found)
 static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *found)
 {
     const Hearth__V1__Lookup *lookup = found->lookup;
+
     if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
         return cli_usage(
             "no samples carry this id; --from, --to and --since apply to samples only");
@@ -49,18 +50,20 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
     if (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED) {
         return cli_profile(cli);
     }
+
     return cli->trace.top != NULL ? cli_top(cli) : cli_flame(cli);
 }
 
 /* ---- by id ---- */
 
-static enum hearth_status fill(struct cli *cli, const struct cli_found *found, size_t n,
-                               Hearth__V1__SpanProfileRequest *request)
+static enum hearth_status fill_selection(struct cli *cli, const struct cli_found *found, size_t n,
+                                         Hearth__V1__SpanProfileRequest *request)
 {
     struct {
         size_t n;
         char **v;
     } ids[3] = {0};
+
     for (size_t of = 0; of < HEARTH_ARRAY_LEN(ids); of++) {
         ids[of].v = hearth_arena_array(&cli->arena, n, sizeof(char *));
         for (size_t i = 0; ids[of].v != NULL && i < n; i++) {
@@ -90,6 +93,7 @@ static enum hearth_status fill(struct cli *cli, const struct cli_found *found, s
     hearth__v1__stack_filter__init(stacks);
     cli_stack_filter(cli, stacks);
     request->stacks = stacks;
+
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
@@ -135,6 +139,7 @@ static enum cli_exit put_pprof(struct cli *cli, const Hearth__V1__SpanProfileIte
     struct hearth_str wire = hearth_str_n((const char *)item->pprof.data, item->pprof.len);
     enum hearth_status status =
         hearth_pprof_decode(wire, &limits, &cli->arena, &profile, &notes, &cli->err);
+
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -144,6 +149,7 @@ static enum cli_exit put_pprof(struct cli *cli, const Hearth__V1__SpanProfileIte
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
     hearth_collapsed_encode(&profile, 0, &out);
+
     return cli_print(&out);
 }
 
@@ -167,6 +173,7 @@ static void order_items(const struct cli *cli, Hearth__V1__SpanProfileResponse *
 static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileResponse *answer)
 {
     int64_t total = 0;
+
     for (size_t i = 0; i < answer->n_profiles; i++) {
         total += answer->profiles[i]->total;
     }
@@ -196,6 +203,7 @@ static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileRespon
             return cli_fail(cli, status);
         }
     }
+
     return cli_print_answer(cli, &answer->base, &out);
 }
 
@@ -203,6 +211,7 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
 {
     Hearth__V1__SpanProfileRequest request;
     Hearth__V1__SpanProfileResponse *answer = NULL;
+
     hearth__v1__span_profile_request__init(&request);
     bool is_pprof = cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED;
     request.profile_type = cli_field(cli, cli->type);
@@ -210,17 +219,19 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
                      : cli->trace.top != NULL
                          ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP
                          : HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_FLAMEGRAPH;
-    enum hearth_status status = fill(cli, found, n, &request);
+    enum hearth_status status = fill_selection(cli, found, n, &request);
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_TRACES "SpanProfile", &request,
                           &hearth__v1__span_profile_response__descriptor, &answer);
     }
+
     return status == HEARTH_OK ? print_answer(cli, answer) : cli_trace_fail(cli, status);
 }
 
 enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, size_t n)
 {
     size_t n_exact = 0, n_types;
+
     for (size_t i = 0; i < n; i++) {
         n_exact += has_samples(cli, &found[i]);
     }
@@ -240,6 +251,7 @@ enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, 
     if (n_exact > 0) {
         return by_id(cli, found, n);
     }
+
     return n == 1 ? whole_profiles(cli, found)
                   : cli_usage("no samples carry these ids; give one id at a time");
 }

@@ -21,7 +21,7 @@ enum {
 
 #define NO_NODE SIZE_MAX
 
-static void put(struct hearth_buf *out, const char *text)
+static void append_words(struct hearth_buf *out, const char *text)
 {
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
@@ -44,12 +44,13 @@ static const char *kind_of_id(enum cli_id_of of)
 
 /* ---- head, types, profiles ---- */
 
-static void print_head(const struct cli_found *found, struct hearth_buf *out)
+static void print_found_head(const struct cli_found *found, struct hearth_buf *out)
 {
     const Hearth__V1__Lookup *lookup = found->lookup;
+
     hearth_buf_cstr(out, kind_of_id(found->of));
     hearth_buf_cstr(out, found->of == CLI_OF_WINDOW ? "" : " ");
-    put(out, found->of == CLI_OF_WINDOW ? "" : lookup->id);
+    append_words(out, found->of == CLI_OF_WINDOW ? "" : lookup->id);
     switch (lookup->certainty) {
     case HEARTH__V1__CERTAINTY__CERTAINTY_EXACT:
         hearth_buf_cstr(out, ": exact, its samples carry the id\n");
@@ -62,7 +63,7 @@ static void print_head(const struct cli_found *found, struct hearth_buf *out)
     }
     if (lookup->reason[0] != '\0') {
         hearth_buf_cstr(out, "reason: ");
-        put(out, lookup->reason);
+        append_words(out, lookup->reason);
         hearth_buf_byte(out, '\n');
     }
     if (lookup->certainty != HEARTH__V1__CERTAINTY__CERTAINTY_EXACT &&
@@ -82,13 +83,14 @@ static void print_types(const Hearth__V1__Lookup *lookup, struct hearth_buf *out
         cli_value((double)type->total, hearth_str_c(type->unit), total);
         cli_count(type->profile_count, count);
         hearth_buf_printf(out, "%10s %9s  ", total, count);
-        put(out, type->profile_type);
+        append_words(out, type->profile_type);
         hearth_buf_byte(out, '\n');
     }
 }
 
 /* Without those that every series has, and the service, which has a column; cut at the edge of the terminal. */
-static void put_labels(const Hearth__V1__FoundProfile *profile, int room, struct hearth_buf *out)
+static void append_profile_labels(const Hearth__V1__FoundProfile *profile, int room,
+                                  struct hearth_buf *out)
 {
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
@@ -109,6 +111,7 @@ static void print_profiles(const struct cli *cli, const Hearth__V1__Lookup *look
                            struct hearth_buf *out)
 {
     int width = (int)strlen("service");
+
     for (size_t i = 0; i < lookup->n_profiles; i++) {
         int here = width_of(lookup->profiles[i]->service);
         width = here > width ? here : width;
@@ -129,7 +132,7 @@ static void print_profiles(const struct cli *cli, const Hearth__V1__Lookup *look
         cli_fit(hearth_str_c(profile->service), width, true, out);
         hearth_buf_printf(out, "  %-36s", profile->profile_id);
         if (has_room) {
-            put_labels(profile, room, out);
+            append_profile_labels(profile, room, out);
         }
         hearth_buf_byte(out, '\n');
     }
@@ -206,6 +209,7 @@ static void find_parents(struct tree *tree, struct node **sorted)
                                     ? NO_NODE
                                     : (size_t)(*parent - tree->nodes);
     }
+
     /* Who is its own ancestor becomes a root: spans say what they like. */
     for (size_t i = 0; i < tree->n; i++) {
         size_t depth = 0;
@@ -277,7 +281,7 @@ static enum layout layout_of(const Hearth__V1__Lookup *lookup)
 static void put_span_head(enum layout layout, const char *type, struct hearth_buf *out)
 {
     hearth_buf_cstr(out, layout == TIMES ? "\nspans" : "\nspans, by ");
-    put(out, layout == TIMES ? "" : type);
+    append_words(out, layout == TIMES ? "" : type);
     hearth_buf_byte(out, '\n');
     if (layout != TIMES) {
         hearth_buf_printf(out, "%10s ", "self");
@@ -301,7 +305,7 @@ static void put_name(const struct cli *cli, const struct node *node, struct hear
     int room = cli->width - 62 - indent;
     cli_fit(hearth_str_c(name), room > 24 ? room : 24, false, out);
     hearth_buf_cstr(out, "  ");
-    put(out, node->service);
+    append_words(out, node->service);
     if (span != NULL && span->kind[0] != '\0' && strcmp(span->kind, "local") != 0) {
         hearth_buf_printf(out, ", %s", span->kind);
     }
@@ -313,6 +317,7 @@ static void put_span(const struct cli *cli, const struct node *node, enum layout
 {
     const Hearth__V1__StoredSpan *span = node->span;
     char self[48] = "-", total[48] = "-", took[48] = "-";
+
     if (node->found != NULL) {
         cli_value((double)node->self, hearth_str_c(unit), self);
     }
@@ -333,7 +338,7 @@ static void put_span(const struct cli *cli, const struct node *node, enum layout
     }
     hearth_buf_printf(out, " %-16s  ", node->id);
     if (layout == COSTS) {
-        put(out, node->service);
+        append_words(out, node->service);
     } else {
         put_name(cli, node, out);
     }
@@ -364,6 +369,7 @@ static enum hearth_status take_nodes(struct cli *cli, const Hearth__V1__Lookup *
     const Hearth__V1__StoredSpan **known =
         hearth_arena_calloc(&cli->arena, lookup->n_spans, sizeof *known);
     size_t n_known = 0;
+
     tree->nodes =
         hearth_arena_calloc(&cli->arena, lookup->n_spans + lookup->n_stored, sizeof *tree->nodes);
     if (tree->nodes == NULL || known == NULL) {
@@ -391,6 +397,7 @@ static enum hearth_status take_nodes(struct cli *cli, const Hearth__V1__Lookup *
     for (size_t i = 0; i < tree->n; i++) {
         tree->nodes[i].first = tree->nodes[i].next = NO_NODE;
     }
+
     return HEARTH_OK;
 }
 
@@ -415,6 +422,7 @@ static enum hearth_status print_spans(struct cli *cli, const Hearth__V1__Lookup 
     struct tree tree;
     enum layout layout = layout_of(lookup);
     const char *unit = unit_of(lookup, type);
+
     HEARTH_TRY(make_tree(cli, lookup, type, &tree));
     put_span_head(layout, type, out);
     for (size_t at = tree.root; at != NO_NODE;) {
@@ -435,15 +443,17 @@ static enum hearth_status print_spans(struct cli *cli, const Hearth__V1__Lookup 
         hearth_buf_printf(out, "%zu of %zu spans shown; --limit shows more\n", tree.n_shown,
                           tree.n);
     }
+
     return HEARTH_OK;
 }
 
 /* ---- how to go on ---- */
 
 /* For a shell. */
-static void put_quoted(const char *text, struct hearth_buf *out)
+static void append_selector_text(const char *text, struct hearth_buf *out)
 {
     bool plain = text[0] != '\0';
+
     for (const char *p = text; *p != '\0'; p++) {
         plain = plain && (strchr("_-.:/@%+,=", *p) != NULL || (*p >= '0' && *p <= '9') ||
                           (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'));
@@ -466,7 +476,7 @@ static void put_quoted(const char *text, struct hearth_buf *out)
 static void put_option(const char *flag, const char *value, struct hearth_buf *out)
 {
     hearth_buf_printf(out, " %s ", flag);
-    put_quoted(value, out);
+    append_selector_text(value, out);
 }
 
 /* What was given on the command line and must be again. */
@@ -489,9 +499,10 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
     bool by_trace =
         found->of == CLI_OF_TRACE && lookup->n_trace_ids > 0 && lookup->n_trace_ids <= MAX_SPAN_IDS;
     char from[32], to[32];
+
     if (is_exact && found->of != CLI_OF_WINDOW) {
         hearth_buf_cstr(out, "\nhearth trace ");
-        put_quoted(lookup->id, out);
+        append_selector_text(lookup->id, out);
         hearth_buf_cstr(out, cli->trace.trace != NULL  ? " --trace"
                              : cli->trace.span != NULL ? " --span"
                              : cli->trace.root != NULL ? " --root"
@@ -507,7 +518,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
     hearth_clock_format(lookup->start * HEARTH_NS_PER_MS, from);
     hearth_clock_format(lookup->end * HEARTH_NS_PER_MS, to);
     hearth_buf_cstr(out, "hearth flame ");
-    put_quoted(lookup->label_selector, out);
+    append_selector_text(lookup->label_selector, out);
     put_option("--type", type, out);
     put_option("--from", from, out);
     put_option("--to", to, out);
@@ -525,7 +536,8 @@ enum hearth_status cli_trace_print(struct cli *cli, const struct cli_found *foun
 {
     size_t n_types;
     const char *type = cli_trace_type(cli, found, 1, &n_types);
-    print_head(found, out);
+
+    print_found_head(found, out);
     print_types(found->lookup, out);
     if (found->of == CLI_OF_ROOT && found->lookup->n_types > 0) {
         hearth_buf_cstr(out,
@@ -538,5 +550,6 @@ enum hearth_status cli_trace_print(struct cli *cli, const struct cli_found *foun
     if (type[0] != '\0' && found->lookup->n_types > 0) {
         print_further(cli, found, type, out);
     }
+
     return HEARTH_OK;
 }

@@ -29,9 +29,10 @@
 #define REPEATED       "repeated_profiles=" /* in hearth-dropped */
 
 /* All of a file, appended to out, whose cap is the limit. */
-static enum hearth_status read_file(struct cli *cli, const char *path, struct hearth_buf *out)
+static enum hearth_status read_upload(struct cli *cli, const char *path, struct hearth_buf *out)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
+
     if (file == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot open: %s",
                            strerrordesc_np(errno));
@@ -52,6 +53,7 @@ static enum hearth_status read_file(struct cli *cli, const char *path, struct he
                                     strerrordesc_np(saved))
                       : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "larger than 1 GiB");
     }
+
     return HEARTH_OK;
 }
 
@@ -81,6 +83,7 @@ static enum hearth_status decode_text(struct cli *cli, struct upload *u, struct 
 static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct hearth_str bytes)
 {
     struct hearth_inflater *inflater = hearth_inflater_new();
+
     hearth_buf_init(&u->wire, 0);
     if (inflater == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate an inflater");
@@ -98,12 +101,14 @@ static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct 
         }
         return decode_text(cli, u, text);
     }
+
     /* The profile borrows from these bytes: what set_time appends must not move them. */
     if (hearth_buf_reserve(&u->wire, MAX_TIME_BYTES) == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile");
     }
     struct hearth_pprof_limits limits = {0};
     struct hearth_pprof_notes notes;
+
     return hearth_pprof_decode(hearth_buf_view(&u->wire), &limits, &cli->arena, &u->profile, &notes,
                                &cli->err);
 }
@@ -132,6 +137,7 @@ static const char *guess_name(const struct hearth_profile *profile)
             return "wall";
         }
     }
+
     return "profile";
 }
 
@@ -141,6 +147,7 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
     bool too_old = u->profile.time_ns > 0 && u->profile.time_ns < cli->now_ns - WINDOW_NS;
     bool now = cli->time_mode == NULL ? u->profile.time_ns <= 0 || too_old
                                       : strcmp(cli->time_mode, "now") == 0;
+
     if (!now) {
         return HEARTH_OK;
     }
@@ -155,6 +162,7 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
     }
     hearth_buf_byte(&u->wire, TIME_NANOS_KEY);
     hearth_buf_varint(&u->wire, (uint64_t)hearth_clock_wall_ns());
+
     return hearth_buf_failed(&u->wire)
                ? HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile")
                : HEARTH_OK;
@@ -204,6 +212,7 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
             make_pair(cli, "service_name", strlen("service_name"), "hearth-upload");
     }
     series->n_labels = n;
+
     return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
 }
 
@@ -230,7 +239,7 @@ void cli_upload_waits(void *context)
     options.tenant = cli->tenant;
     options.timeout_ms = ASK_WHY_MS;
 
-    /* A question for the database fails at once, with the reason, where a push waits. */
+    /* A query fails at once with the reason if the database is away; a push waits. */
     enum hearth_status status = hearth_client_new(&options, &client, &why);
     if (status == HEARTH_OK) {
         Hearth__V1__StatusRequest request;
@@ -281,9 +290,10 @@ static void print_stored(const struct upload *u, const char *dropped)
     }
 }
 
-static enum hearth_status push(struct cli *cli, struct upload *u)
+static enum hearth_status push_profile(struct cli *cli, struct upload *u)
 {
     struct hearth_buf packed;
+
     hearth_buf_init(&packed, 0);
     enum hearth_status status = hearth_gzip(hearth_buf_view(&u->wire), 6, &packed, &cli->err);
     Push__V1__RawSample sample;
@@ -320,6 +330,7 @@ static enum hearth_status push(struct cli *cli, struct upload *u)
         }
     }
     hearth_buf_release(&packed);
+
     return status;
 }
 
@@ -327,8 +338,9 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
 {
     struct upload u = {.path = path};
     struct hearth_buf file;
+
     hearth_buf_init(&file, MAX_FILE_BYTES);
-    enum hearth_status status = read_file(cli, path, &file);
+    enum hearth_status status = read_upload(cli, path, &file);
     if (status == HEARTH_OK) {
         status = decode_file(cli, &u, hearth_buf_view(&file));
     }
@@ -336,13 +348,14 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
         status = set_time(cli, &u);
     }
     if (status == HEARTH_OK) {
-        status = push(cli, &u);
+        status = push_profile(cli, &u);
     }
     hearth_buf_release(&file);
     hearth_buf_release(&u.wire);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&cli->err, "%s", path);
     }
+
     return status;
 }
 
@@ -369,5 +382,6 @@ enum cli_exit cli_upload(struct cli *cli)
             code = code == CLI_OK ? failed : code;
         }
     }
+
     return code;
 }
