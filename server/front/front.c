@@ -58,11 +58,13 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .min_body_rate = 256,
         .http_idle_timeout_ns = 120 * HEARTH_NS_PER_SEC,
         .grpc_keepalive_ns = 60 * HEARTH_NS_PER_SEC,
+
         .default_deadline_ns = 60 * HEARTH_NS_PER_SEC,
         .max_query_memory_bytes = 384 * 1024 * 1024,
         .max_queued_requests = 4096,
         .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",
+
         .agents = {.token = "",
                    .tenant = "anonymous",
                    .processes = true,
