@@ -65,21 +65,28 @@ static enum hearth_status take_pairs(const PGresult *result, int row, int column
     return HEARTH_OK;
 }
 
-static enum hearth_status take_list(const PGresult *result, int row, int column,
-                                    const struct hearth_column *to, char *target,
-                                    struct hearth_arena *arena, struct hearth_err *err)
+/* An array column into the pointer at `member`. */
+static enum hearth_status take_array(const PGresult *result, int row, int column,
+                                     enum hearth_column_kind kind, char *member, size_t *ret_n,
+                                     struct hearth_arena *arena, struct hearth_err *err)
 {
-    size_t n;
-    if (to->kind == HEARTH_COLUMN_PAIRS) {
+    if (kind == HEARTH_COLUMN_I32S) {
+        int32_t *values;
+        HEARTH_TRY(hearth_pg_i32_array(result, row, column, arena, &values, ret_n, err));
+        memcpy(member, &values, sizeof values);
+    } else if (kind == HEARTH_COLUMN_I64S) {
+        int64_t *values;
+        HEARTH_TRY(hearth_pg_i64_array(result, row, column, arena, &values, ret_n, err));
+        memcpy(member, &values, sizeof values);
+    } else if (kind == HEARTH_COLUMN_PAIRS) {
         struct hearth_property *pairs;
-        HEARTH_TRY(take_pairs(result, row, column, arena, &pairs, &n, err));
-        memcpy(target + to->offset, &pairs, sizeof pairs);
+        HEARTH_TRY(take_pairs(result, row, column, arena, &pairs, ret_n, err));
+        memcpy(member, &pairs, sizeof pairs);
     } else {
         struct hearth_str *texts;
-        HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &texts, &n, err));
-        memcpy(target + to->offset, &texts, sizeof texts);
+        HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &texts, ret_n, err));
+        memcpy(member, &texts, sizeof texts);
     }
-    memcpy(target + to->n_offset, &n, sizeof n);
     return HEARTH_OK;
 }
 
@@ -118,8 +125,14 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
     }
 
     case HEARTH_COLUMN_TEXTS:
-    case HEARTH_COLUMN_PAIRS:
-        return take_list(result, row, column, to, target, arena, err);
+    case HEARTH_COLUMN_I32S:
+    case HEARTH_COLUMN_I64S:
+    case HEARTH_COLUMN_PAIRS: {
+        size_t n;
+        HEARTH_TRY(take_array(result, row, column, to->kind, member, &n, arena, err));
+        memcpy(target + to->n_offset, &n, sizeof n);
+        return HEARTH_OK;
+    }
 
     case HEARTH_COLUMN_UUID:
         break;
@@ -338,6 +351,8 @@ static size_t value_bytes(enum hearth_column_kind kind)
     case HEARTH_COLUMN_UUID:
         return sizeof(struct hearth_hash128);
     case HEARTH_COLUMN_TEXTS:
+    case HEARTH_COLUMN_I32S:
+    case HEARTH_COLUMN_I64S:
     case HEARTH_COLUMN_PAIRS:
         break;
     }
@@ -384,6 +399,8 @@ static void add_array(struct hearth_pg_params *params, enum hearth_column_kind k
         hearth_pg_param_uuid_array(params, values, n);
         break;
     case HEARTH_COLUMN_TEXTS:
+    case HEARTH_COLUMN_I32S:
+    case HEARTH_COLUMN_I64S:
     case HEARTH_COLUMN_PAIRS:
         HEARTH_BUG("this kind of column cannot be a parameter");
     }

@@ -32,6 +32,8 @@ enum hearth_column_kind {
     HEARTH_COLUMN_TEXT,  /* text: struct hearth_str */
     HEARTH_COLUMN_BYTES, /* bytea: struct hearth_str */
     HEARTH_COLUMN_TEXTS, /* text[]: struct hearth_str *, and its count; results only */
+    HEARTH_COLUMN_I32S,  /* int4[]: int32_t *, and its count; results only */
+    HEARTH_COLUMN_I64S,  /* int8[]: int64_t *, and its count; results only */
     HEARTH_COLUMN_PAIRS, /* two columns text[], names and values: struct hearth_property *, and its count; results only */
     HEARTH_COLUMN_UUID, /* uuid: struct hearth_hash128; parameters only */
 };
@@ -39,7 +41,7 @@ enum hearth_column_kind {
 struct hearth_column {
     enum hearth_column_kind kind;
     size_t offset;
-    size_t n_offset; /* of the count of TEXTS and PAIRS */
+    size_t n_offset; /* of the count of a list */
 };
 
 /* Size of the member for each kind: a member of another size does not compile. */
@@ -49,6 +51,8 @@ struct hearth_column {
 #define HEARTH_COLUMN_BYTES_OF_TEXT  sizeof(struct hearth_str)
 #define HEARTH_COLUMN_BYTES_OF_BYTES sizeof(struct hearth_str)
 #define HEARTH_COLUMN_BYTES_OF_TEXTS sizeof(struct hearth_str *)
+#define HEARTH_COLUMN_BYTES_OF_I32S  sizeof(int32_t *)
+#define HEARTH_COLUMN_BYTES_OF_I64S  sizeof(int64_t *)
 #define HEARTH_COLUMN_BYTES_OF_PAIRS sizeof(struct hearth_property *)
 #define HEARTH_COLUMN_BYTES_OF_UUID  sizeof(struct hearth_hash128)
 #define HEARTH_COLUMN_OFFSET(kind, type, member) \
