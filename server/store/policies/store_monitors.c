@@ -1,13 +1,13 @@
 /*
  * store_monitors.c -- hearth_data.monitor_line and monitor_minute: writing (contract: hearth/store/store_policies.h).
  *
- * Two steps. The lines of a report become ids: nearly always from memory. The values are appended to the rows of
- * their lines and minute by one statement for everybody who waits: the first to come leads, the others queue up
- * for the next. An agent says all its values each 5 s, so a server with many of them writes some hundred rows at once.
+ * Two steps. First, the ids of a report's lines are found: nearly always in memory. Second, the values are appended to the
+ * rows of their lines and minutes by one statement for all waiting reports: the first waiting thread leads, the others
+ * queue for the next statement. An agent reports all its values every 5 s, so a server with many agents writes some
+ * hundred rows at once.
  *
- * Memory holds ids for the day on which they were confirmed: on another day the line is looked up again, which says that
- * it is in use. Lines are removed when they were not for `retain-monitors`, so no remembered id can be of a line that is
- * gone.
+ * Memory holds an id for the day on which it was confirmed: on another day the line is looked up again, which marks it as
+ * used. Lines are deleted when they were not used for `retain-monitors`, so no remembered id belongs to a deleted line.
  */
 #include "policies/store_monitors.h"
 
@@ -18,25 +18,27 @@
 
 #include "catalog/catalog.h"
 #include "pg/partitions.h"
-#include "pg/session.h"
+#include "pg/pg_rows.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #define MS_PER_MINUTE   60000
 #define MINUTES_PER_DAY 1440
-/* Some 20 MB; beyond, it is emptied. Each process has one for each monitor of its policy. */
+/* Ids in memory, some 20 MB; it is emptied at this number. A process has one for each monitor of its policy. */
 #define MAX_KNOWN 400000
-/* Of one statement. */
-#define MAX_ROWS 20000
+#define MAX_ROWS  20000 /* of one statement */
 
-struct known {
-    int32_t service_id, day;
+/* The id of a line. */
+struct known_line {
+    int32_t service_id;
+    int32_t day; /* on which it was confirmed, since the epoch */
     int64_t line_id;
 };
 
-/* Somebody who waits for rows to be written. */
+/* A thread that waits until its rows are written. */
 struct waiter {
     struct waiter *next;
     const struct hearth_monitor_row *rows;
@@ -49,10 +51,10 @@ struct waiter {
 struct hearth_monitors {
     pthread_mutex_t lock; /* guards the rest; never held while a statement runs */
     pthread_cond_t changed;
-    struct waiter *first, **end;
-    bool is_writing;
-    struct hearth_idmap map; /* key -> index in known */
-    struct known *known;
+    struct waiter *first, **end; /* the queue */
+    bool is_writing;             /* a thread leads */
+    struct hearth_idmap map;     /* key of a line -> index in known */
+    struct known_line *known;
     size_t n_known, cap;
 };
 
@@ -62,6 +64,7 @@ enum hearth_status hearth_monitors_new(struct hearth_monitors **ret, struct hear
     if (monitors == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the writer of metrics");
     }
+
     (void)pthread_mutex_init(&monitors->lock, NULL);
     (void)pthread_cond_init(&monitors->changed, NULL);
     hearth_idmap_init(&monitors->map);
@@ -83,61 +86,79 @@ void hearth_monitors_free(struct hearth_monitors *monitors)
 
 /* ---- lines ---- */
 
-struct report {
-    struct hearth_store *store;
-    struct hearth_str tenant, service, instance;
-    int32_t day;
+/* What identifies a line in its service, and in the database. */
+struct line_key {
+    struct hearth_hash128 fingerprint; /* of instance, process and URI */
+    struct hearth_str process;
+    int32_t monitor;
+    struct hearth_str uri;
+};
+
+#define LINE_KEY(kind, member) HEARTH_COLUMN(kind, struct line_key, member)
+static const struct hearth_column line_key_columns[] = {
+    LINE_KEY(UUID, fingerprint),
+    LINE_KEY(TEXT, process),
+    LINE_KEY(I32, monitor),
+    LINE_KEY(TEXT, uri),
+};
+static const struct hearth_row_type line_key_rows =
+    HEARTH_ROW_TYPE(line_key_columns, struct line_key);
+
+/* Values of one instance at one time. */
+struct metric_report {
+    const struct hearth_scope *scope;
+    struct hearth_str service, instance;
+    int32_t day; /* since the epoch */
     const struct hearth_monitor_point *points;
     size_t n;
-    int64_t max_lines;
-    struct hearth_cancel *cancel;
-    struct hearth_arena arena;
-    struct hearth_hash128 *fingerprints; /* of instance, process and URI */
-    struct known *lines;                 /* [n]; line_id 0: not known yet */
+    int64_t max_lines;        /* of the service; 0: no limit */
+    struct line_key *keys;    /* [n] */
+    struct known_line *lines; /* [n]; line_id 0: not known yet */
     int32_t service_id;
 };
 
-static struct hearth_hash128 mix(struct hearth_hash128 hash, struct hearth_str text)
+static struct hearth_hash128 mix_text(struct hearth_hash128 hash, struct hearth_str text)
 {
     struct hearth_hash128 own = hearth_hash128(text.p, text.n, text.n);
     uint64_t words[4] = {hash.hi, hash.lo, own.hi, own.lo};
     return hearth_hash128(words, sizeof words, 0);
 }
 
-static struct hearth_hash128 fingerprint_of(struct hearth_str instance,
-                                            const struct hearth_monitor_point *point)
+static struct hearth_hash128 fingerprint_line(struct hearth_str instance,
+                                              const struct hearth_monitor_point *point)
 {
     struct hearth_hash128 hash = {0, 0};
-    return mix(mix(mix(hash, instance), point->process), point->uri);
+    return mix_text(mix_text(mix_text(hash, instance), point->process), point->uri);
 }
 
-/* What memory goes by: the same in all tenants would be a mistake. */
-static struct hearth_hash128 key_of(const struct report *report, size_t i)
+/* The key of a line in memory: other than the fingerprint it contains tenant, service and monitor. */
+static struct hearth_hash128 make_memory_key(const struct metric_report *report, size_t i)
 {
-    struct hearth_hash128 hash = mix(mix(report->fingerprints[i], report->tenant), report->service);
+    struct hearth_hash128 hash =
+        mix_text(mix_text(report->keys[i].fingerprint, report->scope->tenant), report->service);
     hash.lo = hearth_hash_mix(hash.lo, (uint64_t)report->points[i].monitor);
-    /* A database that went back in time has other lines. */
-    hash.lo = hearth_hash_mix(hash.lo, report->store->catalog->n_starts);
+    /* A database that was restored to an earlier state has other lines. */
+    hash.lo = hearth_hash_mix(hash.lo, report->scope->store->catalog->n_starts);
     return hash;
 }
 
-/* From memory; returns how many are not there. */
-static size_t recall(struct hearth_monitors *monitors, struct report *report)
+/* Fill report->lines from memory; returns how many are not there. */
+static size_t recall_lines(struct hearth_monitors *monitors, struct metric_report *report)
 {
     size_t n_missing = 0;
     (void)pthread_mutex_lock(&monitors->lock);
     for (size_t i = 0; i < report->n; i++) {
-        uint32_t at = hearth_idmap_find(&monitors->map, key_of(report, i));
+        uint32_t at = hearth_idmap_find(&monitors->map, make_memory_key(report, i));
         bool found = at != HEARTH_IDMAP_NONE && monitors->known[at].day >= report->day;
-        report->lines[i] = found ? monitors->known[at] : (struct known){0};
+        report->lines[i] = found ? monitors->known[at] : (struct known_line){0};
         n_missing += !found;
     }
     (void)pthread_mutex_unlock(&monitors->lock);
     return n_missing;
 }
 
-/* Not remembering for want of memory costs a statement next time, nothing else. */
-static void remember(struct hearth_monitors *monitors, const struct report *report)
+/* Without memory the lines are looked up again next time. */
+static void remember_lines(struct hearth_monitors *monitors, const struct metric_report *report)
 {
     (void)pthread_mutex_lock(&monitors->lock);
     if (monitors->n_known + report->n > MAX_KNOWN) {
@@ -150,7 +171,7 @@ static void remember(struct hearth_monitors *monitors, const struct report *repo
                              sizeof monitors->known[0])) {
             break;
         }
-        uint32_t at = hearth_idmap_intern(&monitors->map, key_of(report, i),
+        uint32_t at = hearth_idmap_intern(&monitors->map, make_memory_key(report, i),
                                           (uint32_t)monitors->n_known, &is_new);
         if (at == HEARTH_IDMAP_NONE) {
             break;
@@ -161,38 +182,53 @@ static void remember(struct hearth_monitors *monitors, const struct report *repo
     (void)pthread_mutex_unlock(&monitors->lock);
 }
 
-/* Lines that are there are looked up again each day: only new ones can be too many. */
-static enum hearth_status check_count(struct report *report, const int32_t *monitors,
-                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+/* Lines of the service, and how many more the report needs. */
+struct line_count {
+    int64_t n, n_new;
+};
+
+static const struct hearth_column line_count_columns[] = {
+    HEARTH_COLUMN(I64, struct line_count, n),
+    HEARTH_COLUMN(I64, struct line_count, n_new),
+};
+static const struct hearth_row_type line_count_rows =
+    HEARTH_ROW_TYPE(line_count_columns, struct line_count);
+
+/* $1 service, $2 fingerprints, $3 processes, $4 monitors, $5 URIs. By the key (service_id, monitor, fingerprint). */
+static const char SQL_COUNT_LINES[] =
+    "SELECT (SELECT count(*) FROM hearth_data.monitor_line WHERE service_id = $1),"
+    " count(DISTINCT (x.monitor, x.fingerprint))"
+    " FROM unnest($2::uuid[], $3::text[], $4::int4[], $5::text[])"
+    " x (fingerprint, process, monitor, uri) WHERE NOT EXISTS"
+    " (SELECT FROM hearth_data.monitor_line l WHERE l.service_id = $1"
+    "  AND l.monitor = x.monitor AND l.fingerprint = x.fingerprint)";
+
+/* Lines that exist are looked up again each day: only new ones count against the limit. */
+static enum hearth_status check_line_limit(const struct metric_report *report,
+                                           const struct hearth_scope *scope, struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, &report->arena);
+    hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_i32(&params, report->service_id);
-    hearth_pg_param_uuid_array(&params, report->fingerprints, report->n);
-    hearth_pg_param_i32_array(&params, monitors, report->n);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "SELECT (SELECT count(*) FROM hearth_data.monitor_line WHERE service_id = $1),"
-        " count(DISTINCT (x.monitor, x.fingerprint)) FROM unnest($2::uuid[], $3::int4[])"
-        " x (fingerprint, monitor) WHERE NOT EXISTS (SELECT FROM hearth_data.monitor_line l WHERE"
-        " l.service_id = $1 AND l.monitor = x.monitor AND l.fingerprint = x.fingerprint)",
-        &params, report->cancel, &rows, ret_fault, err));
-    int64_t n = hearth_pg_i64(rows, 0, 0), n_new = hearth_pg_i64(rows, 0, 1);
-    PQclear(rows);
-    if (report->max_lines > 0 && n_new > 0 && n + n_new > report->max_lines) {
+    hearth_pg_param_rows(&params, &line_key_rows, report->keys, report->n);
+
+    struct line_count count = {0, 0};
+    bool found;
+    HEARTH_TRY(hearth_store_select_one(scope, SQL_COUNT_LINES, &params, &line_count_rows, &count,
+                                       &found, err));
+    if (report->max_lines > 0 && count.n_new > 0 && count.n + count.n_new > report->max_lines) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "service \"" HEARTH_STR_FMT
                            "\" has %lld lines of metrics: %lld new ones would be more than the "
                            "%lld that max-monitor-lines allows",
-                           HEARTH_STR_ARG(report->service), (long long)n, (long long)n_new,
-                           (long long)report->max_lines);
+                           HEARTH_STR_ARG(report->service), (long long)count.n,
+                           (long long)count.n_new, (long long)report->max_lines);
     }
     return HEARTH_OK;
 }
 
-static const char LINES_SQL[] =
+/* $1 service, $2 instance, $3 day, $4 fingerprints, $5 processes, $6 monitors, $7 URIs. */
+static const char SQL_MAKE_LINES[] =
     "INSERT INTO hearth_data.monitor_line AS l (service_id, fingerprint, instance, process,"
     " monitor, uri, last_day) SELECT DISTINCT ON (monitor, fingerprint) $1, fingerprint, $2,"
     " process, monitor, uri, $3 FROM unnest($4::uuid[], $5::text[], $6::int4[], $7::text[])"
@@ -200,82 +236,86 @@ static const char LINES_SQL[] =
     " ON CONFLICT (service_id, monitor, fingerprint) DO UPDATE SET last_day ="
     " greatest(l.last_day, excluded.last_day) RETURNING line_id, monitor::int4, process, uri";
 
-static enum hearth_status add_lines(struct report *report, struct hearth_pg *pg, PGresult **ret,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct hearth_arena *arena = &report->arena;
-    struct hearth_str *processes = hearth_arena_array(arena, report->n, sizeof processes[0]);
-    struct hearth_str *uris = hearth_arena_array(arena, report->n, sizeof uris[0]);
-    int32_t *monitors = hearth_arena_array(arena, report->n, sizeof monitors[0]);
-    if (processes == NULL || uris == NULL || monitors == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-    for (size_t i = 0; i < report->n; i++) {
-        processes[i] = report->points[i].process;
-        uris[i] = report->points[i].uri;
-        monitors[i] = (int32_t)report->points[i].monitor;
-    }
-    HEARTH_TRY(check_count(report, monitors, pg, ret_fault, err));
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, arena);
-    hearth_pg_param_i32(&params, report->service_id);
-    hearth_pg_param_text(&params, report->instance);
-    hearth_pg_param_i32(&params, report->day);
-    hearth_pg_param_uuid_array(&params, report->fingerprints, report->n);
-    hearth_pg_param_text_array(&params, processes, report->n);
-    hearth_pg_param_i32_array(&params, monitors, report->n);
-    hearth_pg_param_text_array(&params, uris, report->n);
-    return hearth_pg_exec(pg, LINES_SQL, &params, report->cancel, ret, ret_fault, err);
-}
+struct line_row {
+    int64_t line_id;
+    struct line_key key;
+};
 
-static enum hearth_status make_lines(void *context, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+#define LINE(kind, member) HEARTH_COLUMN(kind, struct line_row, member)
+static const struct hearth_column line_columns[] = {
+    LINE(I64, line_id),
+    LINE(I32, key.monitor),
+    LINE(TEXT, key.process),
+    LINE(TEXT, key.uri),
+};
+static const struct hearth_row_type line_rows = HEARTH_ROW_TYPE(line_columns, struct line_row);
+
+static void take_line_ids(struct metric_report *report, const struct line_row *rows, size_t n_rows)
 {
-    struct report *report = context;
-    PGresult *rows = NULL;
-    HEARTH_TRY(add_lines(report, pg, &rows, ret_fault, err));
     for (size_t i = 0; i < report->n; i++) {
-        const struct hearth_monitor_point *point = &report->points[i];
-        for (int row = 0; row < PQntuples(rows); row++) {
-            if (hearth_pg_i32(rows, row, 1) == (int32_t)point->monitor &&
-                hearth_str_eq(hearth_pg_str(rows, row, 2), point->process) &&
-                hearth_str_eq(hearth_pg_str(rows, row, 3), point->uri)) {
+        const struct line_key *key = &report->keys[i];
+        for (size_t row = 0; row < n_rows; row++) {
+            if (rows[row].key.monitor == key->monitor &&
+                hearth_str_eq(rows[row].key.process, key->process) &&
+                hearth_str_eq(rows[row].key.uri, key->uri)) {
                 report->lines[i] =
-                    (struct known){report->service_id, report->day, hearth_pg_i64(rows, row, 0)};
+                    (struct known_line){report->service_id, report->day, rows[row].line_id};
                 break;
             }
         }
     }
-    PQclear(rows);
+}
+
+static enum hearth_status make_lines(struct metric_report *report, const struct hearth_scope *scope,
+                                     struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_service_id(scope, report->service, true, &report->service_id, err));
+    HEARTH_TRY(check_line_limit(report, scope, err));
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, scope->arena);
+    hearth_pg_param_i32(&params, report->service_id);
+    hearth_pg_param_text(&params, report->instance);
+    hearth_pg_param_i32(&params, report->day);
+    hearth_pg_param_rows(&params, &line_key_rows, report->keys, report->n);
+
+    struct line_row *rows;
+    size_t n;
+    HEARTH_TRY(hearth_store_select(scope, SQL_MAKE_LINES, &params, &line_rows, &rows, &n, err));
+    take_line_ids(report, rows, n);
     return HEARTH_OK;
 }
 
-static enum hearth_status resolve(struct report *report, struct hearth_err *err)
+/* Fill report->lines, from memory or the database. `scope` has an arena. */
+static enum hearth_status resolve_lines(struct metric_report *report,
+                                        const struct hearth_scope *scope, struct hearth_err *err)
 {
-    report->fingerprints =
-        hearth_arena_array(&report->arena, report->n, sizeof report->fingerprints[0]);
-    report->lines = hearth_arena_array(&report->arena, report->n, sizeof report->lines[0]);
-    if (report->fingerprints == NULL || report->lines == NULL) {
-        return HEARTH_FAIL_ARENA(err, &report->arena);
+    report->keys = hearth_arena_array(scope->arena, report->n, sizeof report->keys[0]);
+    report->lines = hearth_arena_array(scope->arena, report->n, sizeof report->lines[0]);
+    if (report->keys == NULL || report->lines == NULL) {
+        return HEARTH_FAIL_ARENA(err, scope->arena);
     }
     for (size_t i = 0; i < report->n; i++) {
-        report->fingerprints[i] = fingerprint_of(report->instance, &report->points[i]);
+        const struct hearth_monitor_point *point = &report->points[i];
+        report->keys[i] = (struct line_key){fingerprint_line(report->instance, point),
+                                            point->process, (int32_t)point->monitor, point->uri};
     }
-    if (recall(report->store->monitors, report) == 0) {
+
+    if (recall_lines(scope->store->monitors, report) == 0) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(hearth_store_service_id(&(const struct hearth_scope){.store = report->store,
-                                                                    .tenant = report->tenant,
-                                                                    .cancel = report->cancel},
-                                       report->service, true, &report->service_id, err));
-    HEARTH_TRY(hearth_store_with_pg(report->store, report->cancel, make_lines, report, err));
-    remember(report->store->monitors, report);
+    HEARTH_TRY(make_lines(report, scope, err));
+    remember_lines(scope->store->monitors, report);
     return HEARTH_OK;
 }
 
 /* ---- values ---- */
 
-static const char VALUES_SQL[] =
+/*
+ * Append values, in their order, to the row of their line and minute, or make the row: $1 services, $2 lines, $3 minutes,
+ * $4 offsets, $5 values, $6 the most values of a row that gets more. By the primary key.
+ */
+static const char SQL_ADD_VALUES[] =
     "INSERT INTO hearth_data.monitor_minute AS m (service_id, line_id, minute, offsets, vals)"
     " SELECT s, l, m, array_agg(o ORDER BY n), array_agg(v ORDER BY n) FROM"
     " unnest($1::int4[], $2::int8[], $3::int4[], $4::int4[], $5::float8[]) WITH ORDINALITY"
@@ -283,14 +323,15 @@ static const char VALUES_SQL[] =
     " ON CONFLICT (service_id, line_id, minute) DO UPDATE SET offsets = m.offsets ||"
     " excluded.offsets, vals = m.vals || excluded.vals WHERE cardinality(m.offsets) < $6";
 
-struct batch {
+/* The rows of several waiting threads. */
+struct value_batch {
     struct hearth_store *store;
     struct waiter *waiters;
     size_t n;
 };
 
-static enum hearth_status fill_params(const struct batch *batch, struct hearth_pg_params *params,
-                                      struct hearth_err *err)
+static enum hearth_status add_value_params(const struct value_batch *batch,
+                                           struct hearth_pg_params *params, struct hearth_err *err)
 {
     struct hearth_arena *arena = params->arena;
     int32_t *services = hearth_arena_array(arena, batch->n, sizeof services[0]);
@@ -320,9 +361,9 @@ static enum hearth_status fill_params(const struct batch *batch, struct hearth_p
     return HEARTH_OK;
 }
 
-/* The days of all rows have leaves. They are mostly one, and known. */
-static enum hearth_status ensure_days(const struct batch *batch, struct hearth_pg *pg,
-                                      struct hearth_err *err)
+/* Create missing partitions for the days of all rows: mostly one day, which is known to exist. */
+static enum hearth_status ensure_value_days(const struct value_batch *batch, struct hearth_pg *pg,
+                                            struct hearth_err *err)
 {
     int32_t last = INT32_MIN;
     for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
@@ -341,19 +382,19 @@ static enum hearth_status ensure_days(const struct batch *batch, struct hearth_p
 static enum hearth_status write_values(void *context, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    const struct batch *batch = context;
-    HEARTH_TRY(ensure_days(batch, pg, err));
+    const struct value_batch *batch = context;
+    HEARTH_TRY(ensure_value_days(batch, pg, err));
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
-    enum hearth_status status = fill_params(batch, &params, err);
+    enum hearth_status status = add_value_params(batch, &params, err);
     if (status == HEARTH_OK) {
-        status = hearth_pg_exec(pg, VALUES_SQL, &params, NULL, NULL, ret_fault, err);
+        status = hearth_pg_exec(pg, SQL_ADD_VALUES, &params, NULL, NULL, ret_fault, err);
     }
     hearth_arena_release(&arena);
     if (status != HEARTH_OK && ret_fault != NULL && *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
-        /* Retention has just taken the day that was known: known no more, and made again. */
+        /* Retention has just dropped a partition that was known: forget it, so that it is created again. */
         for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
             hearth_partitions_forget(batch->store, waiter->rows[0].minute / MINUTES_PER_DAY);
         }
@@ -362,8 +403,8 @@ static enum hearth_status write_values(void *context, struct hearth_pg *pg,
     return status;
 }
 
-/* Take who waits, up to MAX_ROWS. Under the lock. */
-static void take_waiters(struct hearth_monitors *monitors, struct batch *batch)
+/* Move waiters with up to MAX_ROWS rows into the batch, at least one. The caller holds the lock. */
+static void take_waiters(struct hearth_monitors *monitors, struct value_batch *batch)
 {
     struct waiter **end = &monitors->first;
     batch->n = 0;
@@ -371,6 +412,7 @@ static void take_waiters(struct hearth_monitors *monitors, struct batch *batch)
         batch->n += (*end)->n;
         end = &(*end)->next;
     }
+
     batch->waiters = monitors->first;
     monitors->first = *end;
     *end = NULL;
@@ -379,58 +421,71 @@ static void take_waiters(struct hearth_monitors *monitors, struct batch *batch)
     }
 }
 
-/* Write what waits, others' too, until the own is done. Under the lock, which it lets go meanwhile. */
-static void lead(struct hearth_store *store, struct waiter *own)
+/*
+ * Write batches of waiting rows until the own rows are written. The caller holds the lock, which is released while a
+ * statement runs.
+ */
+static void lead_writing(struct hearth_store *store, struct waiter *own)
 {
     struct hearth_monitors *monitors = store->monitors;
+    assert(!monitors->is_writing);
     monitors->is_writing = true;
+
     while (!own->is_done) {
-        struct batch batch = {.store = store};
+        struct value_batch batch = {.store = store};
         take_waiters(monitors, &batch);
         (void)pthread_mutex_unlock(&monitors->lock);
+
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = hearth_store_with_pg(store, NULL, write_values, &batch, &err);
+
         (void)pthread_mutex_lock(&monitors->lock);
         for (struct waiter *waiter = batch.waiters, *next; waiter != NULL; waiter = next) {
-            next = waiter->next; /* it may be gone once it is done */
+            next = waiter->next; /* the waiter may be gone once it is done */
             waiter->status = status;
             waiter->err = err;
             waiter->is_done = true;
         }
     }
+
     monitors->is_writing = false;
     (void)pthread_cond_broadcast(&monitors->changed);
 }
 
-static enum hearth_status write_rows(struct hearth_store *store,
-                                     const struct hearth_monitor_row *rows, size_t n,
-                                     struct hearth_err *err)
+static enum hearth_status write_metric_rows(struct hearth_store *store,
+                                            const struct hearth_monitor_row *rows, size_t n,
+                                            struct hearth_err *err)
 {
     struct hearth_monitors *monitors = store->monitors;
     struct waiter own = {.rows = rows, .n = n, .err = HEARTH_ERR_INIT};
     (void)pthread_mutex_lock(&monitors->lock);
     *monitors->end = &own;
     monitors->end = &own.next;
+
     while (!own.is_done) {
         if (monitors->is_writing) {
             (void)pthread_cond_wait(&monitors->changed, &monitors->lock);
         } else {
-            lead(store, &own);
+            lead_writing(store, &own);
         }
     }
     (void)pthread_mutex_unlock(&monitors->lock);
+
     if (own.status != HEARTH_OK && err != NULL) {
         *err = own.err;
     }
     return own.status;
 }
 
-static enum hearth_status add(struct report *report, int64_t at_ms, struct hearth_err *err)
+static enum hearth_status add_metrics(struct metric_report *report,
+                                      const struct hearth_scope *scope, int64_t at_ms,
+                                      struct hearth_err *err)
 {
-    HEARTH_TRY(resolve(report, err));
-    struct hearth_monitor_row *rows = hearth_arena_array(&report->arena, report->n, sizeof rows[0]);
+    HEARTH_TRY(resolve_lines(report, scope, err));
+
+    struct hearth_monitor_row *rows = hearth_arena_array(scope->arena, report->n, sizeof rows[0]);
     if (rows == NULL) {
-        return HEARTH_FAIL_ARENA(err, &report->arena);
+        return HEARTH_FAIL_ARENA(err, scope->arena);
     }
     for (size_t i = 0; i < report->n; i++) {
         HEARTH_ASSERT(report->lines[i].line_id > 0);
@@ -442,7 +497,8 @@ static enum hearth_status add(struct report *report, int64_t at_ms, struct heart
             .value = report->points[i].value,
         };
     }
-    return write_rows(report->store, rows, report->n, err);
+
+    return write_metric_rows(scope->store, rows, report->n, err);
 }
 
 enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
@@ -456,21 +512,22 @@ enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
         return HEARTH_OK;
     }
     if (at_ms < 0 || at_ms / MS_PER_MINUTE > INT32_MAX) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%lld is no time", (long long)at_ms);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%lld is not a time in milliseconds since the epoch", (long long)at_ms);
     }
-    struct report report = {.store = scope->store,
-                            .tenant = scope->tenant,
-                            .service = service,
-                            .instance = instance,
-                            .day = (int32_t)(at_ms / MS_PER_MINUTE / MINUTES_PER_DAY),
-                            .points = points,
-                            .n = n,
-                            .max_lines = max_lines,
-                            .cancel = scope->cancel};
-    hearth_arena_init(&report.arena, 0);
-    enum hearth_status status = add(&report, at_ms, err);
-    hearth_arena_release(&report.arena);
-    return status;
+
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    struct hearth_scope own = *scope; /* with memory of its own: scope->arena may be NULL */
+    own.arena = &arena;
+    struct metric_report report = {.scope = &own,
+                                   .service = service,
+                                   .instance = instance,
+                                   .day = (int32_t)(at_ms / MS_PER_MINUTE / MINUTES_PER_DAY),
+                                   .points = points,
+                                   .n = n,
+                                   .max_lines = max_lines};
+    return add_metrics(&report, &own, at_ms, err);
 }
 
 /* ---- trimming ---- */
@@ -482,7 +539,8 @@ enum hearth_status hearth_monitors_trim(struct hearth_store *store, struct heart
     if (keep_ns <= 0) {
         return HEARTH_OK;
     }
-    /* A day more than its values: what a server remembers of today may have been confirmed just before midnight. */
+
+    /* A day longer than values: an id in the memory of a server may have been confirmed just before midnight. */
     int64_t day = (hearth_clock_wall_ns() - keep_ns) / HEARTH_NS_PER_DAY - 2;
     char sql[192];
     (void)snprintf(sql, sizeof sql,
