@@ -1,72 +1,66 @@
 /*
- * agents_expire.c -- instances and processes that nobody has reported for `retain-agents`, and services
- * that have nothing else.
+ * agents_expire.c -- deletes instances and processes that were not reported for `retain-agents`, and services that have
+ * nothing else.
  *
- * What a task, or a result of one, names stays until that goes, so that it has names. Processes go first, then instances
- * without any, then services without any. Each server may run this at any time.
+ * Those named by a task or its results stay as long as these, so that they have names. Processes are deleted first, then
+ * instances without processes, then services without instances. Every server may run this at any time.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 
 #include "catalog/services.h"
-#include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "tasks/tasks_expire.h"
 
-/* At once: a transaction that removes more would be long. */
+/* Larger slices would make long transactions. */
 #define SLICE_ROWS 5000
 
-/* $1: seen before, $2: how many at most. What somebody holds is just being reported. */
+/* $1 last seen before, $2 how many at most. Locked rows are being reported: they are skipped. */
 static const char SQL_PROCESSES[] =
-    "WITH old AS (SELECT p.service_id, p.process_id FROM hearth_data.process p JOIN"
-    " hearth_data.instance i USING (instance_id) WHERE p.last_seen < $1 AND NOT EXISTS (SELECT FROM"
-    " hearth_data.task k WHERE k.service_id = p.service_id AND (k.process_id = p.process_id OR"
-    " k.instance = i.name)) AND NOT EXISTS (SELECT FROM hearth_data.task_schedule h WHERE"
-    " h.service_id = p.service_id AND h.process_id = p.process_id) ORDER BY p.service_id,"
-    " p.process_id LIMIT $2 FOR UPDATE OF p SKIP LOCKED) DELETE FROM hearth_data.process p USING"
-    " old WHERE p.service_id = old.service_id AND p.process_id = old.process_id RETURNING"
-    " p.service_id";
+    "WITH old AS (SELECT p.service_id, p.process_id"
+    "  FROM hearth_data.process p JOIN hearth_data.instance i USING (instance_id)"
+    "  WHERE p.last_seen < $1"
+    "  AND NOT EXISTS (SELECT FROM hearth_data.task k WHERE k.service_id = p.service_id"
+    "   AND (k.process_id = p.process_id OR k.instance = i.name))"
+    "  AND NOT EXISTS (SELECT FROM hearth_data.task_schedule h WHERE h.service_id = p.service_id"
+    "   AND h.process_id = p.process_id)"
+    "  ORDER BY p.service_id, p.process_id LIMIT $2 FOR UPDATE OF p SKIP LOCKED)"
+    " DELETE FROM hearth_data.process p USING old"
+    " WHERE p.service_id = old.service_id AND p.process_id = old.process_id RETURNING p.service_id";
 static const char SQL_INSTANCES[] =
-    "WITH old AS (SELECT i.instance_id FROM hearth_data.instance i WHERE i.last_seen < $1 AND NOT"
-    " EXISTS (SELECT FROM hearth_data.process p WHERE p.instance_id = i.instance_id) AND NOT EXISTS"
-    " (SELECT FROM hearth_data.task k WHERE k.service_id = i.service_id AND (k.instance = i.name OR"
-    " i.name = ANY (k.instances))) ORDER BY i.instance_id LIMIT $2 FOR UPDATE SKIP LOCKED)"
-    " DELETE FROM hearth_data.instance i USING old WHERE i.instance_id = old.instance_id"
-    " RETURNING i.service_id";
+    "WITH old AS (SELECT i.instance_id FROM hearth_data.instance i WHERE i.last_seen < $1"
+    "  AND NOT EXISTS (SELECT FROM hearth_data.process p WHERE p.instance_id = i.instance_id)"
+    "  AND NOT EXISTS (SELECT FROM hearth_data.task k WHERE k.service_id = i.service_id"
+    "   AND (k.instance = i.name OR i.name = ANY (k.instances)))"
+    "  ORDER BY i.instance_id LIMIT $2 FOR UPDATE SKIP LOCKED)"
+    " DELETE FROM hearth_data.instance i USING old"
+    " WHERE i.instance_id = old.instance_id RETURNING i.service_id";
 
-static void slice_params(struct hearth_pg_params *params, struct hearth_arena *arena,
-                         int64_t before_ms)
-{
-    hearth_pg_params_init(params, arena);
-    hearth_pg_param_i64(params, before_ms);
-    hearth_pg_param_i64(params, SLICE_ROWS);
-}
+static const struct hearth_column service_id_columns[] = {{HEARTH_COLUMN_I32, 0, 0}};
+static const struct hearth_row_type service_id_rows = HEARTH_ROW_TYPE(service_id_columns, int32_t);
 
-/* *ret_services: whose the n rows were that went, one for each row. */
-static enum hearth_status remove_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+/* *ret_services: the services of the n deleted rows, one for each row. */
+static enum hearth_status delete_slice(struct hearth_pg *pg, struct hearth_arena *arena,
                                        const char *sql, int64_t before_ms, int32_t **ret_services,
                                        size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    slice_params(&params, arena, before_ms);
-    PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, NULL, &rows, NULL, err));
-    *ret_n = (size_t)PQntuples(rows);
-    *ret_services = hearth_arena_array(arena, *ret_n, sizeof **ret_services);
-    for (size_t i = 0; i < *ret_n && *ret_services != NULL; i++) {
-        (*ret_services)[i] = hearth_pg_i32(rows, (int)i, 0);
-    }
-    PQclear(rows);
-    return *ret_services == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_i64(&params, before_ms);
+    hearth_pg_param_i64(&params, SLICE_ROWS);
+
+    return hearth_pg_select(pg, sql, &params, NULL, arena, &service_id_rows, ret_services, ret_n,
+                            NULL, err);
 }
 
 #define UNUSED_SERVICES                                                                     \
     " FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS (SELECT FROM" \
     " hearth_data.series s WHERE s.service_id = e.service_id) AND NOT " HEARTH_SERVICE_IS_NEEDED
 
-/* As series are taken out (catalog_prune.c): under the clock's lock, with a new epoch. */
-static enum hearth_status remove_in_transaction(struct hearth_pg *pg,
-                                                const struct hearth_pg_params *services,
-                                                struct hearth_err *err)
+/* As series are deleted (catalog_prune.c): under the lock of the catalogue's clock, with a new epoch. */
+static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
+                                                         const struct hearth_pg_params *services,
+                                                         struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg,
                                 "BEGIN ISOLATION LEVEL READ COMMITTED;"
@@ -80,9 +74,9 @@ static enum hearth_status remove_in_transaction(struct hearth_pg *pg,
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
-static enum hearth_status remove_services(struct hearth_pg *pg, struct hearth_arena *arena,
-                                          const int32_t *service_ids, size_t n,
-                                          struct hearth_err *err)
+static enum hearth_status delete_unused_services(struct hearth_pg *pg, struct hearth_arena *arena,
+                                                 const int32_t *service_ids, size_t n,
+                                                 struct hearth_err *err)
 {
     struct hearth_pg_params services;
     hearth_pg_params_init(&services, arena);
@@ -91,13 +85,15 @@ static enum hearth_status remove_services(struct hearth_pg *pg, struct hearth_ar
     HEARTH_TRY(hearth_pg_exec(pg, "SELECT 1" UNUSED_SERVICES, &services, NULL, &rows, NULL, err));
     bool any = PQntuples(rows) > 0;
     PQclear(rows);
+
     if (!any) {
         return HEARTH_OK; /* the usual case: no new epoch, no lock */
     }
-    enum hearth_status status = remove_in_transaction(pg, &services, err);
+    enum hearth_status status = delete_services_in_transaction(pg, &services, err);
     hearth_pg_rollback(pg);
     HEARTH_TRY(status);
-    /* By itself: roll_state comes before the clock in the order of locks. */
+
+    /* In a transaction of its own: roll_state comes before the clock in the order of locks. */
     return hearth_pg_exec(pg,
                           "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
                           " EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id ="
@@ -106,25 +102,31 @@ static enum hearth_status remove_services(struct hearth_pg *pg, struct hearth_ar
                           &services, NULL, NULL, NULL, err);
 }
 
-/* *ret_more: a whole slice went, there may be others. */
-static enum hearth_status expire_slice(struct hearth_pg *pg, struct hearth_arena *arena,
-                                       int64_t before_ms, bool *ret_more, struct hearth_err *err)
+/* *ret_more: a full slice was deleted, there may be more rows. */
+static enum hearth_status expire_agents_slice(struct hearth_pg *pg, struct hearth_arena *arena,
+                                              int64_t before_ms, bool *ret_more,
+                                              struct hearth_err *err)
 {
     int32_t *service_ids = NULL;
     size_t n_processes = 0, n = 0;
-    HEARTH_TRY(remove_slice(pg, arena, SQL_PROCESSES, before_ms, &service_ids, &n_processes, err));
-    HEARTH_TRY(remove_slice(pg, arena, SQL_INSTANCES, before_ms, &service_ids, &n, err));
+
+    /* Processes, then instances. */
+    HEARTH_TRY(delete_slice(pg, arena, SQL_PROCESSES, before_ms, &service_ids, &n_processes, err));
+    HEARTH_TRY(delete_slice(pg, arena, SQL_INSTANCES, before_ms, &service_ids, &n, err));
     if (n > 0) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "store", "instances that nobody reported any more are gone",
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "deleted instances that were not reported any more",
                    "instances", hearth_log_i64((int64_t)n), NULL);
     }
     *ret_more = n_processes == SLICE_ROWS || n == SLICE_ROWS;
+
+    /* Notes of old polls. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, arena);
     hearth_pg_param_i64(&params, before_ms);
     HEARTH_TRY(hearth_pg_exec(pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1", &params, NULL,
                               NULL, NULL, err));
-    return n > 0 ? remove_services(pg, arena, service_ids, n, err) : HEARTH_OK;
+
+    return n > 0 ? delete_unused_services(pg, arena, service_ids, n, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
@@ -133,13 +135,14 @@ enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
     if (retain_ns <= 0) {
         return HEARTH_OK;
     }
+
     int64_t before_ms = (hearth_clock_wall_ns() - retain_ns) / HEARTH_NS_PER_MS;
     enum hearth_status status = HEARTH_OK;
     bool more = true;
     while (more && status == HEARTH_OK) {
         struct hearth_arena arena;
         hearth_arena_init(&arena, 0);
-        status = expire_slice(pg, &arena, before_ms, &more, err);
+        status = expire_agents_slice(pg, &arena, before_ms, &more, err);
         hearth_arena_release(&arena);
     }
     return status;
