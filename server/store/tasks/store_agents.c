@@ -1,13 +1,13 @@
 /*
- * store_agents.c -- what agents report of services, instances and processes, made and merged (contract:
- * hearth/store/store_agents.h; answers: agents_read.c).
+ * store_agents.c -- stores reports of services, instances and processes (contract: hearth/store/store_agents.h; reading:
+ * agents_read.c).
  *
- * A report goes into the database as two JSON arrays, one element for each instance and process, each once. The
- * first statement finds those that merging would not change, raises their last_seen where that is
- * stale_ms old, and says how many they are: for what was reported before that is all. It waits for nobody: a row
- * that somebody else is just changing is left to them. Otherwise all are merged in a transaction under the
- * tenant's lock (tenant_lock.h), which makes counting against the limits exact, and writers meet one
- * by one, so that they cannot deadlock; instances are locked before processes, as expiry does.
+ * A report goes into the database as two JSON arrays, one element for each instance and process, each once. The first
+ * statement finds entities that merging would not change, raises their last_seen if it is older than stale_ms, and
+ * returns their number: for an unchanged report that is all. It never waits: it skips a row that another transaction is
+ * changing. Otherwise all are merged in a transaction under the tenant's lock, which makes counting against the limits
+ * exact, and lets writers run one by one, so that they cannot deadlock; instances are locked before processes, as expiry
+ * does.
  */
 #include "hearth/store/store_agents.h"
 
@@ -20,16 +20,17 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Pings this close together are one: agents ping each 20 s. Closer when they are forgotten soon. */
+/* last_seen is not raised more often; agents ping every 20 s. Less if retain-agents is short. */
 #define STALE_MS 10000
 
 #define STRING_OF(x) #x
 #define STRING(x)    STRING_OF(x)
 
-static int64_t stale_ms_of(const struct hearth_store *store)
+static int64_t choose_stale_ms(const struct hearth_store *store)
 {
     int64_t quarter_ms = store->options.retain_agents_ns / HEARTH_NS_PER_MS / 4;
     return quarter_ms > 0 && quarter_ms < STALE_MS ? quarter_ms : STALE_MS;
@@ -39,17 +40,17 @@ static int64_t stale_ms_of(const struct hearth_store *store)
 
 struct reported_instance {
     struct hearth_str service, name, layer;
-    const struct hearth_instance *said; /* NULL: only named by a process */
-    size_t order;
+    const struct hearth_instance *reported; /* NULL: only named by a process */
+    size_t order;                           /* in the report */
 };
 
 struct reported_process {
-    const struct hearth_process *said;
+    const struct hearth_process *reported;
     struct hearth_entity_hash id;
     size_t order;
 };
 
-struct report {
+struct agent_report {
     struct hearth_str tenant;
     int64_t max_instances, max_processes, now_ms, stale_ms;
     struct hearth_cancel *cancel;
@@ -69,8 +70,8 @@ static int compare_instances(const void *left, const void *right)
     if (order != 0) {
         return order;
     }
-    if ((a->said == NULL) != (b->said == NULL)) {
-        return a->said == NULL ? 1 : -1; /* what it says of itself comes before who names it */
+    if ((a->reported == NULL) != (b->reported == NULL)) {
+        return a->reported == NULL ? 1 : -1; /* its own report before those of its processes */
     }
     return (a->order < b->order) - (a->order > b->order); /* the last one first */
 }
@@ -82,11 +83,13 @@ static int compare_processes(const void *left, const void *right)
     return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
 }
 
-/* Sort, and keep the first of those that are the same. */
-static void settle(struct report *report)
+/* Sort both arrays, and keep the first of equal entities. */
+static void deduplicate_report(struct agent_report *report)
 {
     qsort(report->instances, report->n_instances, sizeof *report->instances, compare_instances);
     qsort(report->processes, report->n_processes, sizeof *report->processes, compare_processes);
+
+    /* Instances, and their services. */
     size_t n = 0;
     for (size_t i = 0; i < report->n_instances; i++) {
         struct reported_instance *at = &report->instances[i];
@@ -100,6 +103,8 @@ static void settle(struct report *report)
         report->instances[n++] = *at;
     }
     report->n_instances = n;
+
+    /* Processes. */
     n = 0;
     for (size_t i = 0; i < report->n_processes; i++) {
         if (n == 0 || memcmp(report->processes[i].id.text, report->processes[n - 1].id.text,
@@ -108,10 +113,11 @@ static void settle(struct report *report)
         }
     }
     report->n_processes = n;
+    assert(report->n_services <= report->n_instances);
 }
 
-static enum hearth_status check_name(struct hearth_str name, const char *what,
-                                     struct hearth_err *err)
+static enum hearth_status check_agent_name(struct hearth_str name, const char *what,
+                                           struct hearth_err *err)
 {
     if (hearth_str_trim(name).n > 0 && name.n <= HEARTH_AGENT_NAME_BYTES &&
         hearth_str_utf8_valid(name)) {
@@ -137,19 +143,21 @@ static enum hearth_status check_properties(const struct hearth_property *propert
     return HEARTH_OK;
 }
 
-static enum hearth_status add_process(struct report *report, const struct hearth_process *process,
-                                      struct hearth_err *err)
+static enum hearth_status add_process(struct agent_report *report,
+                                      const struct hearth_process *process, struct hearth_err *err)
 {
-    HEARTH_TRY(check_name(process->service, "a service", err));
-    HEARTH_TRY(check_name(process->instance, "an instance", err));
-    HEARTH_TRY(check_name(process->name, "a process", err));
+    HEARTH_TRY(check_agent_name(process->service, "a service", err));
+    HEARTH_TRY(check_agent_name(process->instance, "an instance", err));
+    HEARTH_TRY(check_agent_name(process->name, "a process", err));
     HEARTH_TRY(check_properties(process->properties, process->n_properties, err));
+
     for (size_t i = 0; i < process->n_labels; i++) {
-        HEARTH_TRY(check_name(process->labels[i], "a label", err));
+        HEARTH_TRY(check_agent_name(process->labels[i], "a label", err));
     }
     if (!hearth_str_utf8_valid(process->layer) || !hearth_str_utf8_valid(process->agent_id)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer or agent id is not UTF-8");
     }
+
     report->instances[report->n_instances] = (struct reported_instance){
         .service = process->service,
         .name = process->instance,
@@ -157,8 +165,9 @@ static enum hearth_status add_process(struct report *report, const struct hearth
         .order = report->n_instances,
     };
     report->n_instances++;
+
     struct reported_process *to = &report->processes[report->n_processes];
-    *to = (struct reported_process){.said = process, .order = report->n_processes};
+    *to = (struct reported_process){.reported = process, .order = report->n_processes};
     report->n_processes++;
     if (!hearth_process_public_id(process->service, process->instance, process->name, &to->id)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a process");
@@ -166,9 +175,10 @@ static enum hearth_status add_process(struct report *report, const struct hearth
     return HEARTH_OK;
 }
 
-static enum hearth_status gather(struct report *report, const struct hearth_instance *instances,
-                                 size_t n_instances, const struct hearth_process *processes,
-                                 size_t n_processes, struct hearth_err *err)
+static enum hearth_status gather_report(struct agent_report *report,
+                                        const struct hearth_instance *instances, size_t n_instances,
+                                        const struct hearth_process *processes, size_t n_processes,
+                                        struct hearth_err *err)
 {
     size_t n = n_instances + n_processes;
     report->instances = hearth_arena_array(&report->arena, n, sizeof *report->instances);
@@ -177,9 +187,10 @@ static enum hearth_status gather(struct report *report, const struct hearth_inst
     if (report->arena.refused) {
         return HEARTH_FAIL_ARENA(err, &report->arena);
     }
+
     for (size_t i = 0; i < n_instances; i++) {
-        HEARTH_TRY(check_name(instances[i].service, "a service", err));
-        HEARTH_TRY(check_name(instances[i].name, "an instance", err));
+        HEARTH_TRY(check_agent_name(instances[i].service, "a service", err));
+        HEARTH_TRY(check_agent_name(instances[i].name, "an instance", err));
         HEARTH_TRY(check_properties(instances[i].properties, instances[i].n_properties, err));
         if (!hearth_str_utf8_valid(instances[i].layer)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer is not UTF-8");
@@ -190,18 +201,19 @@ static enum hearth_status gather(struct report *report, const struct hearth_inst
         report->now_ms =
             report->now_ms > instances[i].last_seen_ms ? report->now_ms : instances[i].last_seen_ms;
     }
+
     for (size_t i = 0; i < n_processes; i++) {
         HEARTH_TRY(add_process(report, &processes[i], err));
         report->now_ms =
             report->now_ms > processes[i].last_seen_ms ? report->now_ms : processes[i].last_seen_ms;
     }
-    settle(report);
+    deduplicate_report(report);
     return HEARTH_OK;
 }
 
 /* ---- as JSON ---- */
 
-static void put_text(struct hearth_json *json, const char *key, struct hearth_str text)
+static void put_json_text(struct hearth_json *json, const char *key, struct hearth_str text)
 {
     hearth_json_key_c(json, key);
     hearth_json_string(json, text);
@@ -212,7 +224,7 @@ static void put_service(struct hearth_json *json, struct hearth_str service)
     struct hearth_hash128 print = hearth_service_fingerprint(service);
     char text[33];
     (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, print.hi, print.lo);
-    put_text(json, "s", hearth_str_c(text));
+    put_json_text(json, "s", hearth_str_c(text));
 }
 
 static void put_properties(struct hearth_json *json, const struct hearth_property *properties,
@@ -227,13 +239,13 @@ static void put_properties(struct hearth_json *json, const struct hearth_propert
     hearth_json_object_end(json);
 }
 
-static int compare_texts(const void *left, const void *right)
+static int compare_label_texts(const void *left, const void *right)
 {
     return hearth_str_cmp(*(const struct hearth_str *)left, *(const struct hearth_str *)right);
 }
 
-/* Sorted, each once. */
-static enum hearth_status put_labels(struct report *report, struct hearth_json *json,
+/* Sorted labels, each once. */
+static enum hearth_status put_labels(struct agent_report *report, struct hearth_json *json,
                                      const struct hearth_process *process)
 {
     struct hearth_str *labels =
@@ -243,8 +255,9 @@ static enum hearth_status put_labels(struct report *report, struct hearth_json *
     }
     if (process->n_labels > 0) {
         memcpy(labels, process->labels, process->n_labels * sizeof *labels);
-        qsort(labels, process->n_labels, sizeof *labels, compare_texts);
+        qsort(labels, process->n_labels, sizeof *labels, compare_label_texts);
     }
+
     hearth_json_key_c(json, "l");
     hearth_json_array(json);
     for (size_t i = 0; i < process->n_labels; i++) {
@@ -256,7 +269,7 @@ static enum hearth_status put_labels(struct report *report, struct hearth_json *
     return HEARTH_OK;
 }
 
-static enum hearth_status write_json(struct report *report, struct hearth_err *err)
+static enum hearth_status write_report_json(struct agent_report *report, struct hearth_err *err)
 {
     struct hearth_json json;
     hearth_json_init(&json, &report->instances_json);
@@ -265,36 +278,38 @@ static enum hearth_status write_json(struct report *report, struct hearth_err *e
         const struct reported_instance *at = &report->instances[i];
         hearth_json_object(&json);
         put_service(&json, at->service);
-        put_text(&json, "n", at->name);
-        put_text(&json, "y", at->layer);
+        put_json_text(&json, "n", at->name);
+        put_json_text(&json, "y", at->layer);
         hearth_json_key_c(&json, "e");
-        hearth_json_bool(&json, at->said != NULL);
-        put_properties(&json, at->said != NULL ? at->said->properties : NULL,
-                       at->said != NULL ? at->said->n_properties : 0);
+        hearth_json_bool(&json, at->reported != NULL);
+        put_properties(&json, at->reported != NULL ? at->reported->properties : NULL,
+                       at->reported != NULL ? at->reported->n_properties : 0);
         hearth_json_object_end(&json);
     }
     hearth_json_array_end(&json);
+
     hearth_json_init(&json, &report->processes_json);
     hearth_json_array(&json);
     for (size_t i = 0; i < report->n_processes; i++) {
-        const struct hearth_process *said = report->processes[i].said;
+        const struct hearth_process *reported = report->processes[i].reported;
         hearth_json_object(&json);
-        put_service(&json, said->service);
-        put_text(&json, "i", said->instance);
-        put_text(&json, "n", said->name);
-        put_text(&json, "h", hearth_str_c(report->processes[i].id.text));
+        put_service(&json, reported->service);
+        put_json_text(&json, "i", reported->instance);
+        put_json_text(&json, "n", reported->name);
+        put_json_text(&json, "h", hearth_str_c(report->processes[i].id.text));
         hearth_json_key_c(&json, "d");
-        hearth_json_i64(&json, (int64_t)said->detect_type);
-        put_text(&json, "a", said->agent_id);
-        put_properties(&json, said->properties, said->n_properties);
+        hearth_json_i64(&json, (int64_t)reported->detect_type);
+        put_json_text(&json, "a", reported->agent_id);
+        put_properties(&json, reported->properties, reported->n_properties);
         hearth_json_key_c(&json, "c");
-        hearth_json_bool(&json, said->can_be_profiled);
-        if (put_labels(report, &json, said) != HEARTH_OK) {
+        hearth_json_bool(&json, reported->can_be_profiled);
+        if (put_labels(report, &json, reported) != HEARTH_OK) {
             return HEARTH_FAIL_ARENA(err, &report->arena);
         }
         hearth_json_object_end(&json);
     }
     hearth_json_array_end(&json);
+
     if (hearth_buf_failed(&report->instances_json) || hearth_buf_failed(&report->processes_json)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a report of %zu processes",
                            report->n_processes);
@@ -335,13 +350,13 @@ static const char SQL_TOUCH[] =
     " WHERE o.service_id = l.service_id AND o.process_id = l.process_id)"
     " SELECT (SELECT count(*) FROM r), (SELECT count(*) FROM i), (SELECT count(*) FROM k)";
 
-/* Nobody may take them out of the catalogue until COMMIT. */
+/* Keeps the services in the catalogue until COMMIT. */
 static const char SQL_LOCK_SERVICES[] =
     "SELECT e.service_id FROM hearth_data.service e WHERE e.tenant_id = (SELECT tenant_id FROM"
     " hearth_data.tenant WHERE name = $1) AND e.fingerprint = ANY ($2) ORDER BY e.service_id"
     " FOR KEY SHARE";
 
-/* What is new is left out as a whole when the tenant would have more than $5. */
+/* New entities are left out, all of them, if the tenant would have more than $5. */
 #define MISSING_WITHIN(table)                                                             \
     " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT" \
     " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"        \
@@ -350,7 +365,7 @@ static const char SQL_LOCK_SERVICES[] =
 #define INSTANCES_WITHIN MISSING_WITHIN("instance")
 #define PROCESSES_WITHIN MISSING_WITHIN("process")
 
-/* Properties that merge to more than that begin anew: agents could add others without end. */
+/* Merged properties above the limit are replaced by the reported ones: agents could add more without end. */
 #define MERGED_PROPERTIES                                                          \
     " properties = CASE WHEN octet_length((o.properties || r.p)::text) > " STRING( \
         HEARTH_AGENT_MERGED_BYTES) " THEN r.p ELSE o.properties || r.p END,"
@@ -396,7 +411,8 @@ static const char SQL_MERGE_PROCESSES[] =
     " SELECT service_id, h, instance_id, n, d, a, l, p, c, $4, $4 FROM missing"
     " WHERE (SELECT ok FROM room))" COUNTS;
 
-static void report_params(struct report *report, struct hearth_pg_params *params, int64_t fifth)
+static void make_report_params(struct agent_report *report, struct hearth_pg_params *params,
+                               int64_t fifth)
 {
     hearth_pg_params_init(params, &report->arena);
     hearth_pg_param_text(params, report->tenant);
@@ -406,13 +422,13 @@ static void report_params(struct report *report, struct hearth_pg_params *params
     hearth_pg_param_i64(params, fifth);
 }
 
-/* *ret_all: every entity was known, and as it was said to be. */
-static enum hearth_status touch(struct report *report, struct hearth_pg *pg, bool *ret_services,
-                                bool *ret_all, enum hearth_pg_fault *ret_fault,
-                                struct hearth_err *err)
+/* *ret_services: all services are known; *ret_all: all entities are known and unchanged. */
+static enum hearth_status touch_unchanged(struct agent_report *report, struct hearth_pg *pg,
+                                          bool *ret_services, bool *ret_all,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    report_params(report, &params, report->stale_ms);
+    make_report_params(report, &params, report->stale_ms);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, SQL_TOUCH, &params, report->cancel, &rows, ret_fault, err));
     size_t n_in_services = (size_t)hearth_pg_i64(rows, 0, 0);
@@ -423,8 +439,9 @@ static enum hearth_status touch(struct report *report, struct hearth_pg *pg, boo
     return HEARTH_OK;
 }
 
-static enum hearth_status lock_services(struct report *report, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status lock_reported_services(struct agent_report *report, struct hearth_pg *pg,
+                                                 enum hearth_pg_fault *ret_fault,
+                                                 struct hearth_err *err)
 {
     struct hearth_hash128 *prints =
         hearth_arena_array(&report->arena, report->n_services, sizeof *prints);
@@ -450,13 +467,13 @@ static enum hearth_status lock_services(struct report *report, struct hearth_pg 
     return HEARTH_OK;
 }
 
-/* *ret_refused: how many new ones were left out. */
-static enum hearth_status merge_into(struct report *report, struct hearth_pg *pg, const char *sql,
-                                     int64_t max, int64_t *ret_refused,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* *ret_refused: number of new entities that were left out. */
+static enum hearth_status merge_entities(struct agent_report *report, struct hearth_pg *pg,
+                                         const char *sql, int64_t max, int64_t *ret_refused,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    report_params(report, &params, max);
+    make_report_params(report, &params, max);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, &params, report->cancel, &rows, ret_fault, err));
     *ret_refused = hearth_pg_i32(rows, 0, 1) != 0 ? 0 : hearth_pg_i64(rows, 0, 0);
@@ -464,20 +481,21 @@ static enum hearth_status merge_into(struct report *report, struct hearth_pg *pg
     return HEARTH_OK;
 }
 
-/* What the tenant has already is merged and stays alive even when what is new is too much. */
-static enum hearth_status merge(struct report *report, struct hearth_pg *pg,
-                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Known entities are merged, and stay alive, even if there are too many new ones. */
+static enum hearth_status merge_report(struct agent_report *report, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     int64_t instances = 0, processes = 0;
     HEARTH_TRY(hearth_tenant_begin(pg, report->tenant, report->cancel, ret_fault, err));
-    HEARTH_TRY(lock_services(report, pg, ret_fault, err));
-    HEARTH_TRY(merge_into(report, pg, SQL_MERGE_INSTANCES, report->max_instances, &instances,
-                          ret_fault, err));
-    if (report->n_processes > 0) {
-        HEARTH_TRY(merge_into(report, pg, SQL_MERGE_PROCESSES, report->max_processes, &processes,
+    HEARTH_TRY(lock_reported_services(report, pg, ret_fault, err));
+    HEARTH_TRY(merge_entities(report, pg, SQL_MERGE_INSTANCES, report->max_instances, &instances,
                               ret_fault, err));
+    if (report->n_processes > 0) {
+        HEARTH_TRY(merge_entities(report, pg, SQL_MERGE_PROCESSES, report->max_processes,
+                                  &processes, ret_fault, err));
     }
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", ret_fault, err));
+
     if (instances > 0) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "%" PRId64 " new instances would exceed the %" PRId64
@@ -493,24 +511,26 @@ static enum hearth_status merge(struct report *report, struct hearth_pg *pg,
     return HEARTH_OK;
 }
 
-/* Done again when COMMIT went unanswered: then nothing is left to change. */
-static enum hearth_status report_on(void *context, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Runs again after a COMMIT without an answer: if that was executed, nothing is left to change. */
+static enum hearth_status store_report(void *context, struct hearth_pg *pg,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct report *report = context;
+    struct agent_report *report = context;
     bool services = false, all = false;
-    HEARTH_TRY(touch(report, pg, &services, &all, ret_fault, err));
+    HEARTH_TRY(touch_unchanged(report, pg, &services, &all, ret_fault, err));
     if (all) {
         return HEARTH_OK;
     }
+
     if (!services) {
         HEARTH_TRY(hearth_services_make(pg, report->tenant, report->services, report->n_services,
                                         report->cancel, ret_fault, err));
     }
-    enum hearth_status status = merge(report, pg, ret_fault, err);
+    enum hearth_status status = merge_report(report, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY; /* somebody wrote without the lock: found next time */
+        *ret_fault =
+            HEARTH_PG_FAULT_RETRY; /* another transaction wrote without the lock: found next time */
     }
     return status;
 }
@@ -526,22 +546,25 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
     if (n_instances + n_processes == 0) {
         return HEARTH_OK;
     }
-    struct report report = {.tenant = scope->tenant,
-                            .max_instances = max_instances,
-                            .max_processes = max_processes,
-                            .stale_ms = stale_ms_of(scope->store),
-                            .cancel = scope->cancel};
+
+    struct agent_report report = {.tenant = scope->tenant,
+                                  .max_instances = max_instances,
+                                  .max_processes = max_processes,
+                                  .stale_ms = choose_stale_ms(scope->store),
+                                  .cancel = scope->cancel};
     hearth_arena_init(&report.arena, 0);
     hearth_buf_init(&report.instances_json, 0);
     hearth_buf_init(&report.processes_json, 0);
+
     enum hearth_status status =
-        gather(&report, instances, n_instances, processes, n_processes, err);
+        gather_report(&report, instances, n_instances, processes, n_processes, err);
     if (status == HEARTH_OK) {
-        status = write_json(&report, err);
+        status = write_report_json(&report, err);
     }
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(scope->store, scope->cancel, report_on, &report, err);
+        status = hearth_store_with_pg(scope->store, scope->cancel, store_report, &report, err);
     }
+
     hearth_buf_release(&report.processes_json);
     hearth_buf_release(&report.instances_json);
     hearth_arena_release(&report.arena);
