@@ -1,4 +1,7 @@
-/* query_engine.c -- the life of a query engine, which owns state of several rooms (contract: hearth/engine/query.h). */
+/*
+ * query_engine.c -- makes and frees a query engine, which owns the state of several rooms (contract:
+ * hearth/engine/query.h).
+ */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
@@ -13,12 +16,14 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
     if (engine == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the query engine");
     }
+
     engine->limits = *limits;
     engine->store = store;
     (void)pthread_mutex_init(&engine->rates_lock, NULL);
     for (int source = 0; source < HEARTH_N_SOURCES; source++) {
         hearth_metric_declare(HEARTH_M_PLAN_LEGS, hearth_source_name((enum hearth_source)source));
     }
+
     *ret_engine = engine;
     return HEARTH_OK;
 }

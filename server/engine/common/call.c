@@ -4,11 +4,14 @@
 
 #include "common/call_internal.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret)
 {
+    assert(call->engine != NULL);
+
     hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
 
     if (call->is_own) {
@@ -16,7 +19,8 @@ void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *re
     }
 }
 
-static bool has_note(struct hearth_str notes, struct hearth_str line)
+/* Whether the notes contain the line. */
+static bool contains_note(struct hearth_str notes, struct hearth_str line)
 {
     for (size_t from = 0; from < notes.n;) {
         size_t to = hearth_str_find(notes, '\n', from);
@@ -37,13 +41,14 @@ void hearth_call_note(const struct hearth_call *call, const char *format, ...)
     if (call->notes == NULL) {
         return;
     }
+
     va_start(arguments, format);
     int n = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
 
     size_t length = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     struct hearth_str text = {line, length};
-    if (text.n > 0 && !has_note(hearth_buf_view(call->notes), text)) {
+    if (text.n > 0 && !contains_note(hearth_buf_view(call->notes), text)) {
         hearth_buf_printf(call->notes, HEARTH_STR_FMT "\n", HEARTH_STR_ARG(text));
     }
 }
@@ -60,8 +65,7 @@ void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str li
 void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all)
 {
     if (n < n_all) {
-        hearth_call_note(call,
-                         "%zu of %zu series are in the answer: its limit; ask with a larger one", n,
+        hearth_call_note(call, "%zu of %zu series are in the answer: raise limit to see more", n,
                          n_all);
     }
 }
@@ -73,10 +77,12 @@ enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
     HEARTH_TRY(hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
 
     if (hearth_label_index_is_cut(*ret)) {
-        hearth_call_note(call,
-                         "series are missing in the answer: the tenant has more than fit into "
-                         "memory (label-index-bytes); only %zu are found",
-                         hearth_label_index_series(*ret));
+        hearth_call_note(
+            call,
+            "the answer lacks series: the tenant has more of them than fit into memory "
+            "(raise label-index-bytes); only %zu are searched",
+            hearth_label_index_series(*ret));
     }
+
     return HEARTH_OK;
 }

@@ -20,7 +20,7 @@ struct hearth_label_index;
 /* Segments or spans that a tenant may still send. Tenants whose hashes collide share a slot. */
 struct hearth_segment_rate {
     double tokens;
-    int64_t at_mono_ns; /* 0: never asked */
+    int64_t at_mono_ns; /* time of the last update; 0: unused */
 };
 
 struct hearth_network;
@@ -38,7 +38,9 @@ struct hearth_query_engine {
     atomic_bool knows_span_index;
 };
 
-/* The scope of a call's reads and writes in the store; valid until the end of the enclosing block. */
+/*
+ * The scope of a call's reads and writes in the store; valid until the end of the enclosing block.
+ */
 #define HEARTH_CALL_SCOPE(call)         \
     (&(const struct hearth_scope){      \
         .store = (call)->engine->store, \
@@ -50,7 +52,10 @@ struct hearth_query_engine {
 /* The limits that apply to the call's tenant. */
 void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret);
 
-/* Adds a line to call->notes unless it is there already; does nothing without notes. Truncated at 511 bytes. */
+/*
+ * Adds a line to call->notes unless it is there already; does nothing without notes. Truncated at
+ * 511 bytes.
+ */
 void hearth_call_note(const struct hearth_call *call, const char *format, ...) HEARTH_PRINTF(2, 3);
 /* Adds each line as a note of its own. */
 void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines);
@@ -58,8 +63,8 @@ void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str li
 void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all);
 
 /*
- * hearth_store_index_lock for the call's tenant, with a note if the index lacks series. The caller unlocks it as
- * hearth_store_index_lock says.
+ * hearth_store_index_lock for the call's tenant, with a note if the index lacks series. The caller
+ * unlocks it as hearth_store_index_lock says.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
                                                             const struct hearth_label_index **ret,

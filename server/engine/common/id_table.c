@@ -1,8 +1,8 @@
 /*
- * id_table.c -- open addressing, at most half full; keys stand in the order of their numbers.
+ * id_table.c -- open addressing, at most half full; keys are in the order of their numbers.
  *
- * What costs here is waiting for memory. A slot has a part of its key's hash, so that keys of others are hardly ever
- * looked at, and growing goes through the slots alone, in order.
+ * The cost of a look-up is waiting for memory. A slot holds a part of its key's hash, so that other
+ * keys are hardly ever read, and growing reads only the slots, in order.
  */
 #include "common/id_table.h"
 
@@ -33,8 +33,8 @@ void hearth_id_table_reset(struct hearth_id_table *table)
     }
 }
 
-/* Twice the room. What is refused half way is given back with the rest. */
-static bool grow(struct hearth_id_table *table)
+/* Doubles the capacity. Budget of a refused attempt is returned when the table is released. */
+static bool grow_id_table(struct hearth_id_table *table)
 {
     size_t cap = table->cap == 0 ? FIRST_CAP : 2 * table->cap;
     size_t n_slots = 2 * cap;
@@ -42,16 +42,20 @@ static bool grow(struct hearth_id_table *table)
     if (cap > UINT32_MAX / 4 || !hearth_budget_take(table->budget, bytes - table->held_bytes)) {
         return false;
     }
+
     table->held_bytes = bytes;
     struct hearth_id_key *keys = hearth_mem_reallocarray(table->keys, cap, sizeof keys[0]);
     if (keys == NULL) {
         return false;
     }
+
     table->keys = keys;
     uint64_t *slots = hearth_mem_calloc(n_slots, sizeof slots[0]);
     if (slots == NULL) {
         return false;
     }
+
+    /* Put the slots into their places in the larger table. */
     for (size_t i = 0; i < table->n_slots; i++) {
         if (table->slots[i] != 0) {
             size_t at = (size_t)(table->slots[i] >> HASH_BITS) & (n_slots - 1);
@@ -61,10 +65,12 @@ static bool grow(struct hearth_id_table *table)
             slots[at] = table->slots[i];
         }
     }
+
     hearth_mem_free(table->slots);
     table->slots = slots;
     table->n_slots = n_slots;
     table->cap = cap;
+
     return true;
 }
 
@@ -72,9 +78,11 @@ uint32_t hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint
                                 bool *ret_inserted)
 {
     *ret_inserted = false;
-    if (HEARTH_UNLIKELY(table->n == table->cap) && !grow(table)) {
+    if (HEARTH_UNLIKELY(table->n == table->cap) && !grow_id_table(table)) {
         return HEARTH_IDMAP_NONE;
     }
+
+    /* Keys are compared only where the hashes agree. */
     uint32_t hash = hearth_id_table_hash(table, hi, lo);
     size_t mask = table->n_slots - 1, at = hash & mask;
     for (; table->slots[at] != 0; at = (at + 1) & mask) {
@@ -83,6 +91,7 @@ uint32_t hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint
             return (uint32_t)table->slots[at] - 1;
         }
     }
+
     table->keys[table->n] = (struct hearth_id_key){hi, lo};
     table->slots[at] = (uint64_t)hash << HASH_BITS | (uint32_t)++table->n;
     *ret_inserted = true;

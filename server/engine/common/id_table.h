@@ -1,7 +1,10 @@
 /*
- * id_table.h -- dense numbers for keys of 128 bits, exactly: ids of spans and traces, and pairs of them (private to the engine).
+ * id_table.h -- dense numbers for keys of 128 bits: ids of spans and traces, and pairs of them
+ * (private to the engine).
  *
- * 32 to 64 bytes for a key, from the budget. Keys are compared whole, since what is counted here is promised to the unit.
+ * A key costs 32 to 64 bytes of the budget. Keys are compared whole, because the counts made with
+ * these numbers are exact.
+ *
  * Threads: not thread-safe.
  */
 #ifndef HEARTH_ENGINE_ID_TABLE_H
@@ -19,16 +22,20 @@ struct hearth_id_key {
 struct hearth_id_table {
     struct hearth_budget *budget;
     struct hearth_id_key *keys; /* [n] */
-    uint64_t *slots; /* [n_slots]: 32 bits of the key's hash, then its number plus 1; 0: empty */
+    uint64_t *slots; /* [n_slots]: 32 bits of the key's hash, then its number + 1; 0: empty */
     size_t n, cap, n_slots, held_bytes;
     uint64_t seed;
 };
 
-void hearth_id_table_init(struct hearth_id_table *table,
-                          struct hearth_budget *budget); /* kept; NULL: none */
+/* budget is kept; NULL: no limit. */
+void hearth_id_table_init(struct hearth_id_table *table, struct hearth_budget *budget);
 void hearth_id_table_release(struct hearth_id_table *table);
-void hearth_id_table_reset(struct hearth_id_table *table); /* keeps memory */
-/* The number of a key, a new one if there was none. HEARTH_IDMAP_NONE: memory was refused. */
+/* Removes all keys and keeps the memory. */
+void hearth_id_table_reset(struct hearth_id_table *table);
+/*
+ * The number of a key; a new number if it is not in the table. HEARTH_IDMAP_NONE: memory was
+ * refused.
+ */
 uint32_t hearth_id_table_intern(struct hearth_id_table *table, uint64_t hi, uint64_t lo,
                                 bool *ret_inserted);
 
@@ -38,7 +45,10 @@ HEARTH_ALWAYS_INLINE uint32_t hearth_id_table_hash(const struct hearth_id_table 
     return (uint32_t)hearth_hash_mix(hearth_hash_mix(lo, table->seed), hi ^ table->seed);
 }
 
-/* A key will be asked for soon: who knows many at once need not wait for memory at each. */
+/*
+ * Prefetches the slot of a key that is looked up soon; callers with many keys save waiting for
+ * memory.
+ */
 HEARTH_ALWAYS_INLINE void hearth_id_table_prefetch(const struct hearth_id_table *table, uint64_t hi,
                                                    uint64_t lo)
 {

@@ -1,8 +1,10 @@
-/* limits.c -- defaults of limits.def; what tenants have instead; limits as text. */
+/* limits.c -- defaults of limits.def; limits of tenants; limits as text. */
 #include "hearth/engine/limits.h"
 
 #include "hearth/selector/timeexpr.h"
 #include "hearth/store/settings.h"
+
+#include <assert.h>
 
 void hearth_limits_init(struct hearth_limits *limits)
 {
@@ -21,7 +23,7 @@ const struct hearth_limit hearth_tenant_limits[] = {
 
 const size_t hearth_n_tenant_limits = HEARTH_ARRAY_LEN(hearth_tenant_limits);
 
-/* Values are written through the offset: the member must have the type of its kind. */
+/* Values are accessed through the offset, so a member must have the type of its kind. */
 #define COUNT_TYPE    int64_t
 #define BYTES_TYPE    int64_t
 #define DURATION_TYPE int64_t
@@ -39,6 +41,7 @@ const struct hearth_limit *hearth_limit_find(struct hearth_str name)
             return &hearth_tenant_limits[i];
         }
     }
+
     return NULL;
 }
 
@@ -47,20 +50,26 @@ int64_t hearth_limit_get(const struct hearth_limit *limit, const struct hearth_l
     const char *at = (const char *)limits + limit->offset;
     bool on;
     int64_t value;
+
+    assert(limit->offset < sizeof *limits);
+
     if (limit->kind == HEARTH_LIMIT_SWITCH) {
         memcpy(&on, at, sizeof on);
         return on;
     }
+
     memcpy(&value, at, sizeof value);
     return value;
 }
 
-static void take_setting(void *context, struct hearth_str name, int64_t value)
+/* Called by hearth_store_settings for each setting of a tenant; context: struct hearth_limits. */
+static void apply_limit_setting(void *context, struct hearth_str name, int64_t value)
 {
     const struct hearth_limit *limit = hearth_limit_find(name);
     if (limit == NULL || value < 0) {
         return;
     }
+
     char *at = (char *)context + limit->offset;
     if (limit->kind == HEARTH_LIMIT_SWITCH) {
         bool on = value != 0;
@@ -75,16 +84,18 @@ void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_s
 {
     *ret = *server;
     if (store != NULL) {
-        hearth_store_settings(store, tenant, take_setting, ret);
+        hearth_store_settings(store, tenant, apply_limit_setting, ret);
     }
 }
 
 /* ---- text ---- */
 
-static bool parse_bytes(struct hearth_str text, int64_t *ret)
+/* A number with an optional unit k, m or g. */
+static bool parse_byte_count(struct hearth_str text, int64_t *ret)
 {
     static const char units[] = "kmg";
     int64_t factor = 1;
+
     for (size_t i = 0; text.n > 1 && i < sizeof units - 1; i++) {
         if ((text.p[text.n - 1] | 0x20) == units[i]) {
             factor = INT64_C(1) << 10 * (i + 1);
@@ -92,10 +103,11 @@ static bool parse_bytes(struct hearth_str text, int64_t *ret)
             break;
         }
     }
+
     return hearth_str_to_i64(text, ret) && *ret >= 0 && !__builtin_mul_overflow(*ret, factor, ret);
 }
 
-static bool parse_duration(struct hearth_str text, int64_t *ret)
+static bool parse_limit_duration(struct hearth_str text, int64_t *ret)
 {
     if (hearth_str_eq_c(text, "0")) {
         *ret = 0;
@@ -104,7 +116,7 @@ static bool parse_duration(struct hearth_str text, int64_t *ret)
     return hearth_duration_parse(text, ret, NULL) == HEARTH_OK && *ret >= 0;
 }
 
-static bool parse_switch(struct hearth_str text, int64_t *ret)
+static bool parse_limit_switch(struct hearth_str text, int64_t *ret)
 {
     *ret = hearth_str_eq_c(text, "true");
     return *ret != 0 || hearth_str_eq_c(text, "false");
@@ -115,6 +127,7 @@ enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct h
 {
     bool ok = false;
     const char *wanted = "";
+
     switch (limit->kind) {
     case HEARTH_LIMIT_COUNT:
         wanted = "a whole number";
@@ -122,17 +135,18 @@ enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct h
         break;
     case HEARTH_LIMIT_BYTES:
         wanted = "a number of bytes (64k, 16m, 2g)";
-        ok = parse_bytes(text, ret);
+        ok = parse_byte_count(text, ret);
         break;
     case HEARTH_LIMIT_DURATION:
         wanted = "a duration (500ms, 90s, 2h, 7d)";
-        ok = parse_duration(text, ret);
+        ok = parse_limit_duration(text, ret);
         break;
     case HEARTH_LIMIT_SWITCH:
         wanted = "true or false";
-        ok = parse_switch(text, ret);
+        ok = parse_limit_switch(text, ret);
         break;
     }
+
     return ok ? HEARTH_OK
               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s = \"%.*s\" is not %s", limit->name,
                             (int)(text.n > 64 ? 64 : text.n), text.n > 0 ? text.p : "", wanted);
@@ -143,19 +157,24 @@ void hearth_limit_format(const struct hearth_limit *limit, int64_t value, struct
     static const char units[] = "kmg";
     char duration[48];
     size_t unit = 0;
+
     if (limit->kind == HEARTH_LIMIT_SWITCH) {
         hearth_buf_cstr(out, value != 0 ? "true" : "false");
         return;
     }
+
     if (limit->kind == HEARTH_LIMIT_DURATION && value != 0) {
         hearth_duration_format(value, duration);
         hearth_buf_cstr(out, duration);
         return;
     }
+
+    /* Bytes get the largest unit that divides them. */
     while (limit->kind == HEARTH_LIMIT_BYTES && value != 0 && value % 1024 == 0 &&
            unit < sizeof units - 1) {
         value /= 1024;
         unit++;
     }
+
     hearth_buf_printf(out, "%lld%.1s", (long long)value, unit == 0 ? "" : &units[unit - 1]);
 }

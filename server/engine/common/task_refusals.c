@@ -1,4 +1,4 @@
-/* task_refusals.c -- words for what was refused of what agents sent for tasks (contract: task_refusals.h). Pure. */
+/* task_refusals.c -- texts about refused data of tasks (contract: task_refusals.h). */
 #include "common/task_refusals.h"
 
 #include "hearth/base/human.h"

@@ -1,5 +1,6 @@
 /*
- * task_refusals.h -- words for what was refused of what agents sent for tasks (private to the engine).
+ * task_refusals.h -- texts about data that agents sent for tasks and that was refused (private to
+ * the engine).
  *
  * Threads: pure functions.
  */
@@ -11,7 +12,9 @@
 
 /* "the agent's clock is 20 min ahead of the server's"; ahead_ns below 0: behind. */
 void hearth_task_clock_text(double ahead_ns, char out[96]);
-/* The sentence for the log of a task whose data was refused, in arena; p NULL: the arena is full. */
+/*
+ * The sentence for the log of a task whose data was refused, in arena; .p is NULL if that is full.
+ */
 struct hearth_str hearth_task_refusal_text(const struct hearth_err *err,
                                            struct hearth_arena *arena);
 

@@ -1,7 +1,8 @@
 /*
- * texts.h -- texts of many dictionaries, each once, by dense numbers (private to the engine).
+ * texts.h -- numbers the texts of many dictionaries, each text once (private to the engine).
  *
- * Texts are copied to the arena; the budget of the arena counts the map, too.
+ * Texts are copied to the arena, whose budget also counts the map.
+ *
  * Threads: not thread-safe.
  */
 #ifndef HEARTH_ENGINE_TEXTS_H
@@ -12,15 +13,15 @@
 
 struct hearth_texts {
     struct hearth_arena *arena;
-    struct hearth_str *v;
+    struct hearth_str *v; /* [n] */
     size_t n, cap;
     struct hearth_idmap by_text;
-    size_t budgeted_bytes; /* of the map */
+    size_t budgeted_bytes; /* of by_text */
 };
 
 void hearth_texts_init(struct hearth_texts *texts, struct hearth_arena *arena); /* arena is kept */
 void hearth_texts_release(struct hearth_texts *texts);
-/* The number of a text; "" is 0 whenever it is asked for first. HEARTH_IDMAP_NONE: memory was refused. */
+/* The number of a text; "" always has number 0. HEARTH_IDMAP_NONE: memory was refused. */
 uint32_t hearth_texts_id(struct hearth_texts *texts, struct hearth_str text);
 
 #endif
