@@ -1,8 +1,8 @@
 /*
  * identity.c -- to whom a pushed profile belongs: labels, service, profile types, time.
  *
- * Clients send labels in any order. The result is canonical: sorted, distinct, without empty values and
- * without the labels that Hearth derives, so that equal series have equal fingerprints.
+ * Clients send labels in any order. The result is canonical: sorted, distinct, without empty values
+ * and without the labels that Hearth derives, so that equal series have equal fingerprints.
  */
 #include "hearth/base/clock.h"
 #include "hearth/model/profile_type.h"
@@ -104,9 +104,9 @@ static enum hearth_status check_pushed_label(const struct hearth_push_work *work
 }
 
 /*
- * The name of the service: the first of service_name, the configured labels, and the application name
- * that has a value; otherwise unknown_service. If the configured labels include service_name, only
- * their order counts.
+ * The name of the service: the first of service_name, the configured labels, and the application
+ * name that has a value; otherwise unknown_service. If the configured labels include service_name,
+ * only their order counts.
  */
 static struct hearth_str find_service_name(const struct hearth_push_work *work,
                                            const struct hearth_labels *sorted,
@@ -241,7 +241,10 @@ enum hearth_status hearth_identity_make(const struct hearth_push_work *work,
                            format_series_labels(series, arena));
     }
 
-    /* Find the service. If another label names it, the sent name becomes the application name, if free. */
+    /*
+     * Find the service. If another label names it, the sent name becomes the application name, if
+     * free.
+     */
     bool is_app_name;
     struct hearth_str service = find_service_name(work, &labels, &is_app_name);
     struct hearth_str sent = hearth_labels_get(&labels, HEARTH_STR(HEARTH_LABEL_SERVICE));

@@ -1,6 +1,6 @@
 /*
- * ingest_decode.c -- decodes bytes of any format to a profile: a pprof by itself, or an upload to /ingest
- * with the parameters of its request.
+ * ingest_decode.c -- decodes bytes of any format to a profile: a pprof by itself, or an upload to
+ * /ingest with the parameters of its request.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"

@@ -40,8 +40,8 @@ struct hearth_identity {
 };
 
 /*
- * Validates and sorts the labels of a series and finds its service. Texts borrow from the request or
- * live in arena. Errors: INVALID_ARGUMENT names the label and the limit; NO_MEMORY.
+ * Validates and sorts the labels of a series and finds its service. Texts borrow from the request
+ * or live in arena. Errors: INVALID_ARGUMENT names the label and the limit; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_make(const struct hearth_push_work *work,
@@ -70,8 +70,8 @@ enum hearth_status hearth_ingest_decode(const struct hearth_push_work *work,
                                         struct hearth_err *err);
 
 /*
- * Ids of the profile's types in column order: an array of n_types. Errors: INVALID_ARGUMENT if one is
- * longer than the value of a label may be; NO_MEMORY.
+ * Ids of the profile's types in column order: an array of n_types. Errors: INVALID_ARGUMENT if one
+ * is longer than the value of a label may be; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_types(const struct hearth_push_work *work,
@@ -80,8 +80,8 @@ enum hearth_status hearth_identity_types(const struct hearth_push_work *work,
 
 /*
  * The time of a profile: time_ns if it is in the ingestion window, now_ns if it is 0 or negative.
- * clock_ahead_ns: by how much another clock is ahead of now_ns; a profile is accepted if its time is
- * in the window of either clock. Errors: INVALID_ARGUMENT outside of the window.
+ * clock_ahead_ns: by how much another clock is ahead of now_ns; a profile is accepted if its time
+ * is in the window of either clock. Errors: INVALID_ARGUMENT outside of the window.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
@@ -137,8 +137,8 @@ enum hearth_status hearth_group_encode(const struct hearth_push_work *work,
 
 /*
  * Withdraws the push's profiles from the commit queue; they end with `status` and `err`. Returns
- * whether any of them is or may be stored; also true if that is not known, because the push has just
- * begun or ended.
+ * whether any of them is or may be stored; also true if that is not known, because the push has
+ * just begun or ended.
  */
 bool hearth_push_withdraw(struct hearth_ingest *ingest, struct hearth_push_request *request,
                           enum hearth_status status, const struct hearth_err *err);

@@ -1,8 +1,9 @@
 /*
  * push_wait.c -- a push whose caller waits for its end.
  *
- * The engine may end a push long after its caller gave up (its batch may have been committed while the
- * database does not answer). Memory that the end writes to is shared by both, and the last one frees it.
+ * The engine may end a push long after its caller gave up (its batch may have been committed while
+ * the database does not answer). Memory that the end writes to is shared by both, and the last one
+ * frees it.
  */
 #include "ingest/push_wait.h"
 

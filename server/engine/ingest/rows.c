@@ -1,6 +1,6 @@
 /*
- * rows.c -- one group of samples to one stored row: sorted by stack id, equal stacks merged, encoded;
- * attributes and their ids are encoded next to it.
+ * rows.c -- one group of samples to one stored row: sorted by stack id, equal stacks merged,
+ * encoded; attributes and their ids are encoded next to it.
  */
 
 #include "ingest/ingest_internal.h"
@@ -151,8 +151,8 @@ static enum hearth_status encode_attrs(const struct hearth_push_work *work,
     }
 
     /*
-     * The meaning of the last keys, by position: samples mostly have their labels in the same order.
-     * Key 0 is the empty string, which is no attribute.
+     * The meaning of the last keys, by position: samples mostly have their labels in the same
+     * order. Key 0 is the empty string, which is no attribute.
      */
     struct {
         uint32_t key;
@@ -226,7 +226,7 @@ enum hearth_status hearth_group_encode(const struct hearth_push_work *work,
         uint32_t type = profile->types[group->types[sums.overflow_type]].type;
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "values of sample type '" HEARTH_STR_FMT
-                           "' overflow 64 bits when equal stacks are summed; send shorter profiles",
+                           "' overflow 64 bits when equal stacks are summed",
                            HEARTH_STR_ARG(profile->strings[type]));
     }
 
@@ -239,9 +239,8 @@ enum hearth_status hearth_group_encode(const struct hearth_push_work *work,
     enum hearth_status status = hearth_columns_encode(sums.ids, sums.values, n_ids, n_types,
                                                       work->keep, &ret_row->columns, err);
     if (status == HEARTH_OUT_OF_RANGE) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the profile's values overflow 64 bits when they are summed; send shorter profiles");
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile's values overflow 64 bits when they are summed");
     }
 
     HEARTH_TRY(status);
