@@ -1,17 +1,18 @@
 /*
- * plan.c -- a range cut into days, hours, 10 minutes and single profiles.
+ * plan.c -- divides a range into days, hours, 10 minutes and single profiles.
  *
- * The cut of a group: the largest blocks that lie wholly inside, then what is left on both sides with
- * the next smaller ones, and so on down to rows. What not even rows can answer, since retention has
- * taken them, is a gap, and gets a note.
+ * For each group: the largest blocks that lie wholly inside, then on both sides of them blocks of
+ * the next smaller size, and so on down to single profiles. Where retention has deleted even those,
+ * there is a gap, which gets a note.
  */
 #include "select/plan_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* From where on a tier still has its data. */
-static int64_t cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_ns)
+/* The first time at which a tier still has its data; INT64_MIN: no bound. */
+static int64_t find_tier_cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_ns)
 {
     int64_t oldest;
     if (keep_ns <= 0 || __builtin_sub_overflow(now_ns, keep_ns, &oldest)) {
@@ -22,64 +23,80 @@ static int64_t cutoff(int64_t now_ns, int64_t keep_ns, int64_t length_ns)
 
 int64_t hearth_plan_profiles_from(const struct hearth_retention *keep, int64_t now_ns)
 {
-    return cutoff(now_ns, keep->profiles_ns, HEARTH_NS_PER_HOUR);
+    return find_tier_cutoff(now_ns, keep->profiles_ns, HEARTH_NS_PER_HOUR);
 }
 
-/* What is kept how long, by the hour for rows; which tiers may answer this question. */
-static void set_up(struct planner *p)
+/*
+ * Sets the range, the bound of single profiles, and the tiers that may answer this query, largest
+ * first.
+ */
+static void set_up_tiers(struct planner *p)
 {
     const struct hearth_plan_input *in = p->in;
     const struct hearth_retention *keep = &in->retention;
+
     p->range.from_ns = in->from_ns;
     p->range.to_ns = in->to_ns == INT64_MAX ? INT64_MAX : in->to_ns + 1;
     p->rows_cutoff_ns = hearth_plan_profiles_from(keep, in->now_ns);
+
+    /* Single profiles need no tier; totals have one. */
     if (in->rows) {
         return;
     }
+
     if (in->totals) {
         p->tiers[p->n_tiers++] = (struct plan_tier){
             HEARTH_SOURCE_TOTALS, HEARTH_NS_PER_HOUR,
-            cutoff(in->now_ns, keep->roll_1h_ns, HEARTH_NS_PER_HOUR), .cuts_edges = true};
+            find_tier_cutoff(in->now_ns, keep->roll_1h_ns, HEARTH_NS_PER_HOUR), .cuts_edges = true};
         return;
     }
+
     const int64_t kept[3] = {keep->roll_1d_ns, keep->roll_1h_ns, keep->roll_10m_ns};
     const enum hearth_source sources[3] = {HEARTH_SOURCE_ROLL_1D, HEARTH_SOURCE_ROLL_1H,
                                            HEARTH_SOURCE_ROLL_10M};
     const int64_t lengths[3] = {HEARTH_NS_PER_DAY, HEARTH_NS_PER_HOUR, PLAN_NS_PER_10M};
     for (size_t i = 0; i < 3; i++) {
-        p->tiers[p->n_tiers++] = (struct plan_tier){sources[i], lengths[i],
-                                                    cutoff(in->now_ns, kept[i], lengths[i]), false};
+        p->tiers[p->n_tiers++] = (struct plan_tier){
+            sources[i], lengths[i], find_tier_cutoff(in->now_ns, kept[i], lengths[i]), false};
     }
 }
 
 /* ---- the cut ---- */
 
-/* Room for one more of *v in the arena, doubling. */
-static bool arena_room(struct planner *p, void **v, size_t n, size_t *cap, size_t size)
+/*
+ * Grows the array *v of n elements in the arena for one more, doubling it. False: memory was
+ * refused.
+ */
+static bool grow_planner_array(struct planner *p, void **v, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap) {
         return true;
     }
+
     size_t more = *cap == 0 ? 16 : 2 * *cap;
     void *bigger = hearth_arena_array(p->arena, more, size);
     if (bigger == NULL) {
         p->refused = true;
         return false;
     }
+
     if (n > 0) {
         memcpy(bigger, *v, n * size);
     }
+
     *v = bigger;
     *cap = more;
     return true;
 }
 
-static void add_piece(struct planner *p, int source, int64_t from_ns, int64_t to_ns)
+/* Adds a piece; extends the latest one if it continues it. */
+static void add_plan_piece(struct planner *p, int source, int64_t from_ns, int64_t to_ns)
 {
     if (from_ns >= to_ns) {
         return;
     }
-    /* Pieces come in order, but both kinds of rows may lie beside each other in one stretch. */
+
+    /* Pieces are added in order, but in one stretch there may be both kinds of rows. */
     for (size_t i = p->n_pieces; i > 0 && i + 2 > p->n_pieces; i--) {
         struct plan_piece *last = &p->pieces[i - 1];
         if (last->source == source && last->at.to_ns == from_ns) {
@@ -87,32 +104,41 @@ static void add_piece(struct planner *p, int source, int64_t from_ns, int64_t to
             return;
         }
     }
+
     void *v = p->pieces;
-    if (arena_room(p, &v, p->n_pieces, &p->cap_pieces, sizeof p->pieces[0])) {
+    if (grow_planner_array(p, &v, p->n_pieces, &p->cap_pieces, sizeof p->pieces[0])) {
         p->pieces = v;
         p->pieces[p->n_pieces++] = (struct plan_piece){source, {from_ns, to_ns}};
     }
 }
 
-static void cover_rows(struct planner *p, const struct plan_group *group, struct plan_stretch s)
+/* Covers a stretch with segments and profiles; the part before the oldest profile is a gap. */
+static void cover_with_rows(struct planner *p, const struct plan_group *group,
+                            struct plan_stretch s)
 {
     int64_t from_ns = max_i64(s.from_ns, min_i64(s.to_ns, p->rows_cutoff_ns));
-    add_piece(p, PLAN_GAP, s.from_ns, from_ns);
-    add_piece(p, HEARTH_SOURCE_SEGMENT, from_ns, min_i64(s.to_ns, group->compacted_to_ns));
-    add_piece(p, HEARTH_SOURCE_PROFILE, max_i64(from_ns, group->compacted_from_ns), s.to_ns);
+    add_plan_piece(p, PLAN_GAP, s.from_ns, from_ns);
+    add_plan_piece(p, HEARTH_SOURCE_SEGMENT, from_ns, min_i64(s.to_ns, group->compacted_to_ns));
+    add_plan_piece(p, HEARTH_SOURCE_PROFILE, max_i64(from_ns, group->compacted_from_ns), s.to_ns);
 }
 
-/* The blocks of tiers[tier] that lie wholly within s, and smaller ones for the rest of it. */
-static void cover(struct planner *p, const struct plan_group *group, size_t tier,
-                  struct plan_stretch s)
+/*
+ * Covers s with the blocks of tiers[tier] that lie wholly within it, and its rest with smaller
+ * ones.
+ */
+static void cover_stretch(struct planner *p, const struct plan_group *group, size_t tier,
+                          struct plan_stretch s)
 {
     if (s.from_ns >= s.to_ns) {
         return;
     }
+
     if (tier == p->n_tiers) {
-        cover_rows(p, group, s);
+        cover_with_rows(p, group, s);
         return;
     }
+
+    /* The part of the stretch in which blocks of this tier exist and may be used. */
     const struct plan_tier *t = &p->tiers[tier];
     int64_t length = t->length_ns;
     int64_t begin = t->cuts_edges ? s.from_ns : ceil_to(s.from_ns, length);
@@ -120,22 +146,25 @@ static void cover(struct planner *p, const struct plan_group *group, size_t tier
     begin = max_i64(begin, t->cutoff_ns);
     end = min_i64(end, floor_to(group->built_ns, length));
     if (begin >= end) {
-        cover(p, group, tier + 1, s);
+        cover_stretch(p, group, tier + 1, s);
         return;
     }
-    cover(p, group, tier + 1, (struct plan_stretch){s.from_ns, begin});
+
+    /* Before, between and after them, the next tier answers. */
+    cover_stretch(p, group, tier + 1, (struct plan_stretch){s.from_ns, begin});
     int64_t at = begin;
     for (size_t i = 0; i < group->n_forbidden; i++) {
         int64_t hole = max_i64(floor_to(group->forbidden[i].from_ns, length), at);
         int64_t hole_end = min_i64(ceil_to(group->forbidden[i].to_ns, length), end);
         if (hole < hole_end) {
-            add_piece(p, (int)t->source, at, hole);
-            cover(p, group, tier + 1, (struct plan_stretch){hole, hole_end});
+            add_plan_piece(p, (int)t->source, at, hole);
+            cover_stretch(p, group, tier + 1, (struct plan_stretch){hole, hole_end});
             at = hole_end;
         }
     }
-    add_piece(p, (int)t->source, at, end);
-    cover(p, group, tier + 1, (struct plan_stretch){end, s.to_ns});
+
+    add_plan_piece(p, (int)t->source, at, end);
+    cover_stretch(p, group, tier + 1, (struct plan_stretch){end, s.to_ns});
 }
 
 /* ---- notes ---- */
@@ -147,39 +176,46 @@ const char *hearth_plan_moment(int64_t ns, char out[32])
     if (n > 5 && strcmp(out + n - 5, ".000Z") == 0) {
         memcpy(out + n - 5, "Z", 2);
     }
+
     return out;
 }
 
-/* Append a line unless it is there already. */
-static void add_note(struct planner *p, const char *line)
+/* Appends a line unless it is in the notes already. */
+static void add_plan_note(struct planner *p, const char *line)
 {
     struct hearth_str text = hearth_buf_view(p->notes);
     size_t n = strlen(line);
+
     for (size_t i = 0; i + n < text.n; i++) {
         if (memcmp(text.p + i, line, n) == 0 && text.p[i + n] == '\n' &&
             (i == 0 || text.p[i - 1] == '\n')) {
             return;
         }
     }
+
     hearth_buf_printf(p->notes, "%s\n", line);
 }
 
-static void note_gap(struct planner *p, struct plan_stretch gap, bool deleted)
+/* Notes which part of the range has no data, and why. */
+static void note_plan_gap(struct planner *p, struct plan_stretch gap, bool deleted)
 {
     char gone[32], from[32], to[32], line[256];
+
     (void)hearth_plan_moment(p->rows_cutoff_ns, gone);
     (void)hearth_plan_moment(gap.from_ns, from);
     (void)hearth_plan_moment(gap.to_ns, to);
     const char *what = p->in->totals && !p->in->rows ? "totals over time" : "roll-ups";
     bool whole = gap.from_ns == p->range.from_ns && gap.to_ns == p->range.to_ns;
+
+    /* The sentence depends on whether the gap is all, the beginning, the end, or a middle part. */
     if (p->in->rows && whole) {
         (void)snprintf(line, sizeof line,
-                       "profiles before %s are gone (retain-raw), and the question is about single "
+                       "profiles before %s are gone (retain-raw), and the query is about single "
                        "profiles: nothing is left of its range",
                        gone);
     } else if (deleted && !p->in->rows) {
         (void)snprintf(line, sizeof line,
-                       "series with deleted profiles lack what was from %s to %s: profiles before "
+                       "series with deleted profiles lack the time from %s to %s: profiles before "
                        "%s are gone (retain-raw), and %s there are not used",
                        from, to, gone, what);
     } else if (whole) {
@@ -197,54 +233,62 @@ static void note_gap(struct planner *p, struct plan_stretch gap, bool deleted)
                        from);
     } else {
         (void)snprintf(line, sizeof line,
-                       "profiles before %s are gone (retain-raw); what was from %s to %s is left "
+                       "profiles before %s are gone (retain-raw); the time from %s to %s is left "
                        "out",
                        gone, from, to);
     }
-    add_note(p, line);
+
+    add_plan_note(p, line);
 }
 
 /* ---- legs ---- */
 
-static void add_leg(struct planner *p, enum hearth_source source, struct plan_stretch at,
-                    const struct plan_hits *hits)
+/* Adds a leg unless it has no hits or no time. */
+static void add_plan_leg(struct planner *p, enum hearth_source source, struct plan_stretch at,
+                         const struct plan_hits *hits)
 {
     if (hits->n == 0 || at.from_ns >= at.to_ns) {
         return;
     }
+
     void *v = p->legs;
-    if (arena_room(p, &v, p->n_legs, &p->cap_legs, sizeof p->legs[0])) {
+    if (grow_planner_array(p, &v, p->n_legs, &p->cap_legs, sizeof p->legs[0])) {
         p->legs = v;
         p->legs[p->n_legs++] =
             (struct hearth_read_leg){source, at.from_ns, at.to_ns, hits->v, hits->n};
     }
 }
 
-static void plan_group(struct planner *p, const struct plan_group *group, bool deleted)
+/* Adds the legs of a group, and notes its gaps. */
+static void plan_group_legs(struct planner *p, const struct plan_group *group, bool deleted)
 {
     if (group->rows.n == 0) {
         return;
     }
+
     p->n_pieces = 0;
-    cover(p, group, 0, p->range);
+    cover_stretch(p, group, 0, p->range);
     for (size_t i = 0; i < p->n_pieces; i++) {
         const struct plan_piece *piece = &p->pieces[i];
         if (piece->source == PLAN_GAP) {
             if (p->notes != NULL) {
-                note_gap(p, piece->at, deleted);
+                note_plan_gap(p, piece->at, deleted);
             }
         } else if (hearth_source_length_ns((enum hearth_source)piece->source) == 0 ||
                    piece->source == HEARTH_SOURCE_TOTALS) {
-            add_leg(p, (enum hearth_source)piece->source, piece->at, &group->rows);
+            add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->rows);
         } else {
-            add_leg(p, (enum hearth_source)piece->source, piece->at, &group->whole);
-            add_leg(p, (enum hearth_source)piece->source, piece->at, &group->blocks);
+            add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->whole);
+            add_plan_leg(p, (enum hearth_source)piece->source, piece->at, &group->blocks);
         }
     }
 }
 
-/* Late profiles lie before the watermark; those of all services are one leg. */
-static void plan_late(struct planner *p)
+/*
+ * Adds one leg for the late profiles of all services. They are earlier than the service's
+ * watermark.
+ */
+static void plan_late_profiles(struct planner *p)
 {
     struct plan_hits late = {
         hearth_arena_array(p->arena, p->in->n_hits, sizeof(struct hearth_series_hit)), 0};
@@ -252,6 +296,7 @@ static void plan_late(struct planner *p)
         p->refused = true;
         return;
     }
+
     int64_t from_ns = max_i64(p->range.from_ns, p->rows_cutoff_ns);
     int64_t to_ns = INT64_MIN;
     for (size_t i = 0; i < p->n_services; i++) {
@@ -268,11 +313,12 @@ static void plan_late(struct planner *p)
             }
         }
     }
-    add_leg(p, HEARTH_SOURCE_LATE, (struct plan_stretch){from_ns, min_i64(to_ns, p->range.to_ns)},
-            &late);
+
+    add_plan_leg(p, HEARTH_SOURCE_LATE,
+                 (struct plan_stretch){from_ns, min_i64(to_ns, p->range.to_ns)}, &late);
 }
 
-static int by_source_then_time(const void *a, const void *b)
+static int compare_legs(const void *a, const void *b)
 {
     struct hearth_read_leg x, y;
     memcpy(&x, a, sizeof x);
@@ -280,6 +326,7 @@ static int by_source_then_time(const void *a, const void *b)
     if (x.source != y.source) {
         return x.source < y.source ? -1 : 1;
     }
+
     return (x.from_ns > y.from_ns) - (x.from_ns < y.from_ns);
 }
 
@@ -288,27 +335,36 @@ enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
                                     struct hearth_buf *notes, struct hearth_err *err)
 {
     *ret = (struct hearth_read_plan){.state = input->state};
+    assert(input->state != NULL || input->n_hits == 0);
     struct planner p = {.in = input, .arena = arena, .notes = notes};
-    set_up(&p);
+    set_up_tiers(&p);
+
     if (input->n_hits == 0 || p.range.from_ns >= p.range.to_ns) {
         return HEARTH_OK;
     }
+
     if (!hearth_plan_group(&p)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    plan_late(&p);
+
+    plan_late_profiles(&p);
     for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
-        plan_group(&p, &p.groups[i], i >= PLAN_MAX_GROUPS);
+        plan_group_legs(&p, &p.groups[i], i >= PLAN_MAX_GROUPS);
     }
+
     if (p.refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (notes != NULL && hearth_buf_failed(notes)) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of a plan");
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the notes of a plan");
     }
+
+    /* Legs of one source and time are read together. */
     if (p.n_legs > 0) {
-        qsort(p.legs, p.n_legs, sizeof p.legs[0], by_source_then_time);
+        qsort(p.legs, p.n_legs, sizeof p.legs[0], compare_legs);
     }
+
     ret->legs = p.legs;
     ret->n_legs = p.n_legs;
     return HEARTH_OK;

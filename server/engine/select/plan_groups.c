@@ -1,29 +1,32 @@
 /*
- * plan_groups.c -- which services and series of a question are cut alike.
+ * plan_groups.c -- which services and series of a query are planned alike.
  *
- * Services that stand alike form a group: the cut depends only on how far blocks are built and rows
- * are compacted, and both matter only within the range. Series that a tombstone names form groups of
- * their own, in which the blocks it touches are not used; their services do without whole-service
- * blocks meanwhile. The number of groups is bounded: those that are left over share one, with the
- * lowest bound of blocks, and with a stretch where rows may lie in either table (the reader knows
- * which of them count).
+ * Services in the same state form a group: the plan depends only on how far blocks are built and
+ * rows are compacted, and both matter only within the range. Series that a tombstone names form
+ * groups of their own, in which blocks that the tombstone overlaps are not used; meanwhile their
+ * services do without blocks of whole services. The number of groups is bounded: the remaining
+ * services share one, with the lowest bound of blocks, and with a stretch in which rows may be in
+ * either table (the reader knows which rows count).
  */
 #include "select/plan_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Services with the same bounds. */
-struct standing {
+struct service_bounds {
     int64_t built_ns, compacted_ns;
-    size_t n_hits;
-    uint32_t group;
+    size_t n_hits;  /* of all these services */
+    uint32_t group; /* index of planner.groups */
 };
 
-static void find_tombstones(const struct planner *p, struct plan_service *service,
-                            int32_t service_id)
+/* Finds the tombstones of a service, which are neighbours. */
+static void find_service_tombstones(const struct planner *p, struct plan_service *service,
+                                    int32_t service_id)
 {
     const struct hearth_read_state *state = p->in->state;
     size_t low = 0, high = state->n_tombstones;
+
     while (low < high) {
         size_t mid = (low + high) / 2;
         if (state->tombstones[mid].service_id < service_id) {
@@ -32,6 +35,7 @@ static void find_tombstones(const struct planner *p, struct plan_service *servic
             high = mid;
         }
     }
+
     service->tombstones = state->tombstones + low;
     while (low < state->n_tombstones && state->tombstones[low].service_id == service_id) {
         service->n_tombstones++;
@@ -39,10 +43,12 @@ static void find_tombstones(const struct planner *p, struct plan_service *servic
     }
 }
 
-static const struct hearth_service_state *find_state(const struct hearth_read_state *state,
-                                                     int32_t service_id)
+/* The state of a service; NULL if it has none. */
+static const struct hearth_service_state *find_service_state(const struct hearth_read_state *state,
+                                                             int32_t service_id)
 {
     size_t low = 0, high = state->n_services;
+
     while (low < high) {
         size_t mid = (low + high) / 2;
         if (state->services[mid].service_id < service_id) {
@@ -51,20 +57,25 @@ static const struct hearth_service_state *find_state(const struct hearth_read_st
             high = mid;
         }
     }
+
     bool found = low < state->n_services && state->services[low].service_id == service_id;
     return found ? &state->services[low] : NULL;
 }
 
-static bool find_services(struct planner *p)
+/* Makes the services of the hits, which are sorted by service. False: memory was refused. */
+static bool make_plan_services(struct planner *p)
 {
     const struct hearth_plan_input *in = p->in;
+
     for (size_t i = 0; i < in->n_hits; i++) {
         p->n_services += i == 0 || in->hits[i].service_id != in->hits[i - 1].service_id;
     }
+
     p->services = hearth_arena_calloc(p->arena, p->n_services, sizeof p->services[0]);
     if (p->services == NULL) {
         return false;
     }
+
     size_t n = 0;
     for (size_t i = 0; i < in->n_hits; i++) {
         if (i > 0 && in->hits[i].service_id == in->hits[i - 1].service_id) {
@@ -74,59 +85,73 @@ static bool find_services(struct planner *p)
         struct plan_service *service = &p->services[n++];
         *service =
             (struct plan_service){.first_hit = i, .n_hits = 1, .deleted_group = PLAN_NO_GROUP};
-        service->state = find_state(in->state, in->hits[i].service_id);
+        service->state = find_service_state(in->state, in->hits[i].service_id);
         int64_t built = service->state == NULL ? INT64_MIN : service->state->built_to_ns;
         int64_t compacted = service->state == NULL ? INT64_MIN : service->state->compacted_to_ns;
-        /* A block of totals may reach over the end of the range. */
+
+        /* A block of totals may extend beyond the end of the range. */
         int64_t last_ns = ceil_to(p->range.to_ns, HEARTH_NS_PER_DAY);
         service->built_ns = max_i64(min_i64(built, last_ns), p->range.from_ns);
         service->compacted_ns = max_i64(min_i64(compacted, p->range.to_ns), p->range.from_ns);
-        find_tombstones(p, service, in->hits[i].service_id);
+
+        find_service_tombstones(p, service, in->hits[i].service_id);
     }
+
     return true;
 }
 
-static int by_bounds(const void *a, const void *b)
+static int compare_bounds(const void *a, const void *b)
 {
-    struct standing x, y;
+    struct service_bounds x, y;
     memcpy(&x, a, sizeof x);
     memcpy(&y, b, sizeof y);
     if (x.built_ns != y.built_ns) {
         return x.built_ns < y.built_ns ? -1 : 1;
     }
+
     return (x.compacted_ns > y.compacted_ns) - (x.compacted_ns < y.compacted_ns);
 }
 
-static int by_hits_descending(const void *a, const void *b)
+static int compare_bounds_by_hits(const void *a, const void *b)
 {
-    struct standing x, y;
+    struct service_bounds x, y;
     memcpy(&x, a, sizeof x);
     memcpy(&y, b, sizeof y);
-    return x.n_hits != y.n_hits ? (x.n_hits < y.n_hits) - (x.n_hits > y.n_hits) : by_bounds(a, b);
+    return x.n_hits != y.n_hits ? (x.n_hits < y.n_hits) - (x.n_hits > y.n_hits)
+                                : compare_bounds(a, b);
 }
 
-/* The group of each service; the smallest share one when there are too many. */
-static bool make_groups(struct planner *p)
+/*
+ * Finds the group of each service; services with the fewest hits share one if there are too many.
+ * False: memory was refused.
+ */
+static bool make_plan_groups(struct planner *p)
 {
-    struct standing *all = hearth_arena_array(p->arena, p->n_services, sizeof all[0]);
+    struct service_bounds *all = hearth_arena_array(p->arena, p->n_services, sizeof all[0]);
+
     p->groups = hearth_arena_calloc(p->arena, (size_t)2 * PLAN_MAX_GROUPS, sizeof p->groups[0]);
     if (all == NULL || p->groups == NULL) {
         return false;
     }
+
+    /* Distinct bounds, and the number of hits that have them. */
     for (size_t i = 0; i < p->n_services; i++) {
         const struct plan_service *s = &p->services[i];
-        all[i] = (struct standing){s->built_ns, s->compacted_ns, s->n_hits, PLAN_NO_GROUP};
+        all[i] = (struct service_bounds){s->built_ns, s->compacted_ns, s->n_hits, PLAN_NO_GROUP};
     }
-    qsort(all, p->n_services, sizeof all[0], by_bounds);
+
+    qsort(all, p->n_services, sizeof all[0], compare_bounds);
     size_t n = 0;
     for (size_t i = 0; i < p->n_services; i++) {
-        if (n > 0 && by_bounds(&all[n - 1], &all[i]) == 0) {
+        if (n > 0 && compare_bounds(&all[n - 1], &all[i]) == 0) {
             all[n - 1].n_hits += all[i].n_hits;
         } else {
             all[n++] = all[i];
         }
     }
-    qsort(all, n, sizeof all[0], by_hits_descending);
+
+    /* The most frequent bounds get groups of their own. */
+    qsort(all, n, sizeof all[0], compare_bounds_by_hits);
     for (size_t i = 0; i < n; i++) {
         bool shared = i >= PLAN_MAX_GROUPS;
         struct plan_group *group = &p->groups[shared ? PLAN_MAX_GROUPS - 1 : i];
@@ -137,20 +162,26 @@ static bool make_groups(struct planner *p)
         group->compacted_to_ns =
             shared ? max_i64(group->compacted_to_ns, all[i].compacted_ns) : all[i].compacted_ns;
     }
-    qsort(all, n, sizeof all[0], by_bounds);
+
+    /* Services find their group by their bounds. */
+    qsort(all, n, sizeof all[0], compare_bounds);
     for (size_t i = 0; i < p->n_services; i++) {
-        struct standing key = {p->services[i].built_ns, p->services[i].compacted_ns, 0, 0};
-        const struct standing *found = bsearch(&key, all, n, sizeof all[0], by_bounds);
+        struct service_bounds key = {p->services[i].built_ns, p->services[i].compacted_ns, 0, 0};
+        const struct service_bounds *found = bsearch(&key, all, n, sizeof all[0], compare_bounds);
+        assert(found != NULL);
         p->services[i].group = found->group;
     }
+
     return true;
 }
 
 /* ---- deletions ---- */
 
-static bool names_series(const struct hearth_tombstone *t, int32_t series_id)
+/* Whether a tombstone is for a series. */
+static bool has_tombstone_series(const struct hearth_tombstone *t, int32_t series_id)
 {
     size_t low = 0, high = t->n_series;
+
     while (low < high) {
         size_t mid = (low + high) / 2;
         if (t->series_ids[mid] < series_id) {
@@ -159,12 +190,13 @@ static bool names_series(const struct hearth_tombstone *t, int32_t series_id)
             high = mid;
         }
     }
+
     return low < t->n_series && t->series_ids[low] == series_id;
 }
 
-/* What of the range a tombstone hides; false: nothing. */
-static bool hidden_stretch(const struct planner *p, const struct hearth_tombstone *t,
-                           struct plan_stretch *ret)
+/* The part of the range that a tombstone hides. False: no part. */
+static bool find_hidden_stretch(const struct planner *p, const struct hearth_tombstone *t,
+                                struct plan_stretch *ret)
 {
     int64_t end = t->to_ns == INT64_MAX ? INT64_MAX : t->to_ns + 1;
     *ret =
@@ -172,11 +204,15 @@ static bool hidden_stretch(const struct planner *p, const struct hearth_tombston
     return ret->from_ns < ret->to_ns;
 }
 
-/* Keep the group's stretches ascending and apart, and few: the last two become one. */
-static void forbid(struct plan_group *group, struct plan_stretch s)
+/*
+ * Adds a stretch; the group's stretches stay ascending, disjoint and few: the last two are joined
+ * if necessary.
+ */
+static void forbid_stretch(struct plan_group *group, struct plan_stretch s)
 {
     size_t n = 0;
     struct plan_stretch kept[PLAN_MAX_FORBIDDEN + 2];
+
     for (size_t i = 0; i < group->n_forbidden; i++) {
         struct plan_stretch old = group->forbidden[i];
         if (old.to_ns < s.from_ns || s.to_ns < old.from_ns) {
@@ -186,17 +222,22 @@ static void forbid(struct plan_group *group, struct plan_stretch s)
             s.to_ns = max_i64(s.to_ns, old.to_ns);
         }
     }
+
+    /* The stretch now includes all that it overlapped: insert it. */
     size_t at = n;
     while (at > 0 && kept[at - 1].from_ns > s.from_ns) {
         kept[at] = kept[at - 1];
         at--;
     }
+
     kept[at] = s;
     n++;
+
     if (n > PLAN_MAX_FORBIDDEN) {
         kept[n - 2].to_ns = kept[n - 1].to_ns;
         n--;
     }
+
     memcpy(group->forbidden, kept, n * sizeof kept[0]);
     group->n_forbidden = n;
 }
@@ -205,10 +246,11 @@ enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_servi
                                 int32_t series_id)
 {
     enum plan_fate fate = PLAN_ALIVE;
+
     for (size_t i = 0; i < service->n_tombstones; i++) {
         const struct hearth_tombstone *t = &service->tombstones[i];
         struct plan_stretch hidden;
-        if (!names_series(t, series_id) || !hidden_stretch(p, t, &hidden)) {
+        if (!has_tombstone_series(t, series_id) || !find_hidden_stretch(p, t, &hidden)) {
             continue;
         }
         if (hidden.from_ns == p->range.from_ns && hidden.to_ns == p->range.to_ns) {
@@ -216,45 +258,56 @@ enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_servi
         }
         fate = PLAN_TOUCHED;
     }
+
     return fate;
 }
 
-/* The group of a service's series with deletions. */
-static struct plan_group *deleted_group(struct planner *p, struct plan_service *service)
+/* Finds or makes the group of a service's series with deletions. */
+static struct plan_group *find_group_of_deleted(struct planner *p, struct plan_service *service)
 {
     if (service->deleted_group == PLAN_NO_GROUP) {
         size_t i = p->n_deleted_groups;
-        const struct plan_group *of = &p->groups[service->group];
+        const struct plan_group *own = &p->groups[service->group];
         if (i < PLAN_MAX_GROUPS) {
             p->n_deleted_groups++;
         } else {
             i = PLAN_MAX_GROUPS - 1;
         }
+
+        /* A shared group has the lowest bound of blocks, and both bounds of segments. */
         struct plan_group *group = &p->groups[PLAN_MAX_GROUPS + i];
         bool shared = group->n_forbidden > 0;
-        group->built_ns = shared ? min_i64(group->built_ns, of->built_ns) : of->built_ns;
-        group->compacted_from_ns = shared ? min_i64(group->compacted_from_ns, of->compacted_from_ns)
-                                          : of->compacted_from_ns;
+        group->built_ns = shared ? min_i64(group->built_ns, own->built_ns) : own->built_ns;
+        group->compacted_from_ns = shared
+                                       ? min_i64(group->compacted_from_ns, own->compacted_from_ns)
+                                       : own->compacted_from_ns;
         group->compacted_to_ns =
-            shared ? max_i64(group->compacted_to_ns, of->compacted_to_ns) : of->compacted_to_ns;
+            shared ? max_i64(group->compacted_to_ns, own->compacted_to_ns) : own->compacted_to_ns;
+
         for (size_t t = 0; t < service->n_tombstones; t++) {
             struct plan_stretch hidden;
-            if (hidden_stretch(p, &service->tombstones[t], &hidden)) {
-                forbid(group, hidden);
+            if (find_hidden_stretch(p, &service->tombstones[t], &hidden)) {
+                forbid_stretch(group, hidden);
             }
         }
+
         service->deleted_group = (uint32_t)(PLAN_MAX_GROUPS + i);
     }
+
     return &p->groups[service->deleted_group];
 }
 
 /* ---- hits of the groups ---- */
 
-/* Is the hit one of the shape's columns that whole-service blocks may answer? Both are in order. */
-static const struct hearth_series_hit *covering(const struct hearth_plan_input *in,
-                                                const struct hearth_series_hit *hit)
+/*
+ * The covered hit whose whole-service blocks answer for a hit; NULL if there is none. Both lists
+ * are sorted.
+ */
+static const struct hearth_series_hit *find_covered_hit(const struct hearth_plan_input *in,
+                                                        const struct hearth_series_hit *hit)
 {
     size_t low = 0, high = in->n_covered;
+
     while (low < high) {
         size_t mid = (low + high) / 2;
         const struct hearth_series_hit *c = &in->covered[mid];
@@ -267,43 +320,51 @@ static const struct hearth_series_hit *covering(const struct hearth_plan_input *
             high = mid;
         }
     }
+
     const struct hearth_series_hit *c = low < in->n_covered ? &in->covered[low] : NULL;
     bool found = c != NULL && c->service_id == hit->service_id && c->series_id == -hit->shape_id &&
                  c->column == hit->column;
+
     return found ? c : NULL;
 }
 
-static int by_service_series_column(const void *a, const void *b)
+static int compare_plan_hits(const void *a, const void *b)
 {
     struct hearth_series_hit x, y;
+
     memcpy(&x, a, sizeof x);
     memcpy(&y, b, sizeof y);
     if (x.service_id != y.service_id) {
         return x.service_id < y.service_id ? -1 : 1;
     }
+
     if (x.series_id != y.series_id) {
         return x.series_id < y.series_id ? -1 : 1;
     }
+
     return (x.column > y.column) - (x.column < y.column);
 }
 
-/* The same shape comes with each of its series: once is enough. */
-static void drop_repeated(struct plan_hits *list)
+/* Each series adds the covered hit of its shape: one is enough. */
+static void drop_repeated_hits(struct plan_hits *list)
 {
     if (list->n == 0) {
         return;
     }
-    qsort(list->v, list->n, sizeof list->v[0], by_service_series_column);
+
+    qsort(list->v, list->n, sizeof list->v[0], compare_plan_hits);
     size_t n = 1;
     for (size_t i = 1; i < list->n; i++) {
-        if (by_service_series_column(&list->v[n - 1], &list->v[i]) != 0) {
+        if (compare_plan_hits(&list->v[n - 1], &list->v[i]) != 0) {
             list->v[n++] = list->v[i];
         }
     }
+
     list->n = n;
 }
 
-static bool count_hits(struct planner *p)
+/* Counts the hits of each group and allocates its lists. False: memory was refused. */
+static bool allocate_group_hits(struct planner *p)
 {
     for (size_t i = 0; i < p->n_services; i++) {
         struct plan_service *service = &p->services[i];
@@ -313,11 +374,12 @@ static bool count_hits(struct planner *p)
             for (size_t h = 0; h < service->n_hits; h++) {
                 int32_t series = p->in->hits[service->first_hit + h].series_id;
                 if (hearth_plan_fate(p, service, series) == PLAN_TOUCHED) {
-                    deleted_group(p, service)->cap_rows++;
+                    find_group_of_deleted(p, service)->cap_rows++;
                 }
             }
         }
     }
+
     for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
         struct plan_group *group = &p->groups[i];
         if (group->cap_rows == 0) {
@@ -330,14 +392,17 @@ static bool count_hits(struct planner *p)
             return false;
         }
     }
+
     return true;
 }
 
-static bool sort_hits(struct planner *p)
+/* Puts each hit into the lists of its group. False: memory was refused. */
+static bool assign_hits_to_groups(struct planner *p)
 {
-    if (!count_hits(p)) {
+    if (!allocate_group_hits(p)) {
         return false;
     }
+
     bool whole_allowed = !p->in->gauge && p->in->n_covered > 0;
     for (size_t i = 0; i < p->n_services; i++) {
         struct plan_service *service = &p->services[i];
@@ -350,12 +415,14 @@ static bool sort_hits(struct planner *p)
             if (fate == PLAN_GONE) {
                 continue;
             }
-            struct plan_group *group =
-                fate == PLAN_TOUCHED ? deleted_group(p, service) : &p->groups[service->group];
+
+            struct plan_group *group = fate == PLAN_TOUCHED ? find_group_of_deleted(p, service)
+                                                            : &p->groups[service->group];
             push_hit(&group->rows, hit);
-            const struct hearth_series_hit *cover = whole ? covering(p->in, hit) : NULL;
+
+            const struct hearth_series_hit *cover = whole ? find_covered_hit(p->in, hit) : NULL;
             bool again = cover != NULL && group->whole.n > 0 &&
-                         by_service_series_column(&group->whole.v[group->whole.n - 1], cover) == 0;
+                         compare_plan_hits(&group->whole.v[group->whole.n - 1], cover) == 0;
             if (cover == NULL) {
                 push_hit(&group->blocks, hit);
             } else if (!again) {
@@ -363,13 +430,15 @@ static bool sort_hits(struct planner *p)
             }
         }
     }
+
     for (size_t i = 0; i < PLAN_MAX_GROUPS; i++) {
-        drop_repeated(&p->groups[i].whole);
+        drop_repeated_hits(&p->groups[i].whole);
     }
+
     return true;
 }
 
 bool hearth_plan_group(struct planner *p)
 {
-    return find_services(p) && make_groups(p) && sort_hits(p);
+    return make_plan_services(p) && make_plan_groups(p) && assign_hits_to_groups(p);
 }

@@ -1,8 +1,10 @@
 /*
- * plan_internal.h -- a plan in the making: services, groups, the cut (private to the engine).
+ * plan_internal.h -- a plan while it is made: services, groups, pieces (private to the engine).
  *
- *   plan_groups.c   which services and series are cut alike
- *   plan.c          the cut of a group, legs, notes
+ *   plan_groups.c   groups of services and series that are planned alike
+ *   plan.c          the pieces of a group, legs, notes
+ *
+ * Threads: pure functions; a planner belongs to one call.
  */
 #ifndef HEARTH_ENGINE_PLAN_INTERNAL_H
 #define HEARTH_ENGINE_PLAN_INTERNAL_H
@@ -10,53 +12,56 @@
 #include "hearth/base/clock.h"
 #include "hearth/engine/plan.h"
 
-#define PLAN_MAX_GROUPS    8  /* of services that stand alike */
-#define PLAN_MAX_FORBIDDEN 16 /* stretches without blocks of one group */
+#define PLAN_MAX_GROUPS    8  /* of services in the same state */
+#define PLAN_MAX_FORBIDDEN 16 /* stretches of one group in which blocks are not used */
 #define PLAN_NS_PER_10M    (INT64_C(600) * HEARTH_NS_PER_SEC)
 #define PLAN_NO_GROUP      UINT32_MAX
 
-/* Half-open. */
+/* A part of the range, half-open. */
 struct plan_stretch {
     int64_t from_ns, to_ns;
 };
 
 enum {
-    PLAN_GAP = HEARTH_N_SOURCES /* in place of a source: nothing has it any more */
+    PLAN_GAP = HEARTH_N_SOURCES /* instead of a source: no source has the data any more */
 };
 
+/* A stretch of a group's range, and the source that answers it. */
 struct plan_piece {
     int source;
     struct plan_stretch at;
 };
 
-/* The hits of a group: as they are, and for blocks. */
+/* Hits of a group; `rows`, `blocks` and `whole` are the hits to read from each kind of source. */
 struct plan_hits {
     struct hearth_series_hit *v;
     size_t n;
 };
 
 struct plan_group {
-    int64_t built_ns, compacted_from_ns, compacted_to_ns;  /* both: rows may lie in either table */
-    struct plan_stretch forbidden[PLAN_MAX_FORBIDDEN + 1]; /* ascending, apart */
+    /* rows may be in either table between the two compacted bounds */
+    int64_t built_ns, compacted_from_ns, compacted_to_ns;
+    struct plan_stretch forbidden[PLAN_MAX_FORBIDDEN + 1]; /* ascending, disjoint */
     size_t n_forbidden;
-    struct plan_hits rows, blocks, whole;
+    struct plan_hits rows, blocks,
+        whole; /* hits for profiles, blocks of series, blocks of services */
     size_t cap_rows;
 };
 
-/* One service of the question. */
+/* One service of the query. */
 struct plan_service {
-    const struct hearth_service_state *state; /* NULL: nothing is rolled up */
+    const struct hearth_service_state *state; /* NULL: no roll-ups, no segments */
     const struct hearth_tombstone *tombstones;
     size_t n_tombstones; /* of the service */
     size_t first_hit, n_hits;
-    int64_t built_ns, compacted_ns; /* as far as they matter in the range */
-    uint32_t group, deleted_group;
+    int64_t built_ns, compacted_ns; /* clamped to the range */
+    uint32_t group, deleted_group;  /* indices of planner.groups; PLAN_NO_GROUP: not yet */
 };
 
 struct plan_tier {
     enum hearth_source source;
     int64_t length_ns, cutoff_ns;
-    bool cuts_edges; /* a block answers for a part of its time, too */
+    bool cuts_edges; /* a block can answer for a part of its time */
 };
 
 struct planner {
@@ -68,18 +73,18 @@ struct planner {
     size_t n_tiers;
     struct plan_service *services;
     size_t n_services;
-    struct plan_group
-        *groups; /* [2 * PLAN_MAX_GROUPS]: of services, then of series with deletions */
+    /* [2 * PLAN_MAX_GROUPS]: groups of services, then groups of series with deletions */
+    struct plan_group *groups;
     size_t n_deleted_groups;
-    struct plan_piece *pieces; /* of the group at hand */
+    struct plan_piece *pieces; /* of the current group */
     size_t n_pieces, cap_pieces;
     struct hearth_read_leg *legs;
     size_t n_legs, cap_legs;
     struct hearth_buf *notes;
-    bool refused; /* memory */
+    bool refused; /* memory was refused; checked at the end */
 };
 
-/* The last multiple of `length` that is not above t; INT64_MIN for what lies before all of them. */
+/* The last multiple of `length` that is not above t; INT64_MIN if it does not fit. */
 static inline int64_t floor_to(int64_t t, int64_t length)
 {
     int64_t down, rest = t % length;
@@ -89,7 +94,7 @@ static inline int64_t floor_to(int64_t t, int64_t length)
     return down;
 }
 
-/* The first that is not below t; INT64_MAX for what lies after all of them. */
+/* The first multiple that is not below t; INT64_MAX if it does not fit. */
 static inline int64_t ceil_to(int64_t t, int64_t length)
 {
     int64_t up, rest = t % length;
@@ -114,17 +119,18 @@ static inline void push_hit(struct plan_hits *list, const struct hearth_series_h
     list->v[list->n++] = *hit;
 }
 
+/* What tombstones leave of a series in the range. */
 enum plan_fate {
     PLAN_ALIVE,
     PLAN_TOUCHED, /* a part of its range is deleted */
-    PLAN_GONE,    /* all of it */
+    PLAN_GONE,    /* all of its range is deleted */
 };
 
-/* What tombstones leave of a series. */
+/* What the tombstones of its service leave of a series. */
 enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_service *service,
                                 int32_t series_id);
 
-/* Fill services and groups. False when memory was refused. */
+/* Fills services and groups. False: memory was refused. */
 HEARTH_MUST_CHECK bool hearth_plan_group(struct planner *p);
 
 #endif

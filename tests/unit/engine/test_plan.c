@@ -536,7 +536,7 @@ static void what_retention_took_is_cut_inward_and_said(void **state)
     hearth_buf_reset(&g_simple.notes);
     g_simple.in.rows = true; /* roll-ups could not answer */
     expect_plan(today - 12 * DAY, today - 10 * DAY, "");
-    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw), and the question is "
+    expect_notes("profiles before 2026-11-13T10:00:00Z are gone (retain-raw), and the query is "
                  "about single profiles: nothing is left of its range\n");
     g_simple.in.rows = false;
     hearth_buf_reset(&g_simple.notes);
