@@ -1,29 +1,29 @@
 /*
- * profile_stats.c -- when the oldest and the newest profile of a tenant were taken.
+ * profile_stats.c -- times of the oldest and the newest profile of a tenant.
  *
- * The label index knows in which hours there are any; the times of one hour are read, of all series
- * that are active in it. Of the newest hour its last minute before now is tried first: a tenant that
- * is at work has profiles there, and they are few.
+ * The label index knows which hours have profiles; the times of one hour are read, for all series
+ * that are active in it. For the newest hour, its last minute before now is tried first: an active
+ * tenant has profiles there, and they are few.
  */
 #include "select/planned.h"
 
-/* Hours whose profiles were all deleted a moment ago may be met, but not many. */
+/* Hours may be empty if all of their profiles were deleted a moment ago, but not many. */
 #define MAX_HOURS 48
 
-struct span {
+struct time_span {
     bool any;
     int64_t oldest_ns, newest_ns;
 };
 
-static void forget(void *context)
+static void reset_time_span(void *context)
 {
-    *(struct span *)context = (struct span){0};
+    *(struct time_span *)context = (struct time_span){0};
 }
 
-static enum hearth_status widen(void *context, const struct hearth_read_total *total,
-                                struct hearth_err *err)
+static enum hearth_status widen_time_span(void *context, const struct hearth_read_total *total,
+                                          struct hearth_err *err)
 {
-    struct span *span = context;
+    struct time_span *span = context;
     (void)err;
     span->oldest_ns = !span->any || total->ts_ns < span->oldest_ns ? total->ts_ns : span->oldest_ns;
     span->newest_ns = !span->any || total->ts_ns > span->newest_ns ? total->ts_ns : span->newest_ns;
@@ -31,26 +31,33 @@ static enum hearth_status widen(void *context, const struct hearth_read_total *t
     return HEARTH_OK;
 }
 
-/* One column of each series that is active in the range: times are the same in all. */
-static enum hearth_status select_all(const struct hearth_query *query, int64_t from_ns,
-                                     int64_t to_ns, struct hearth_selection *ret,
-                                     struct hearth_err *err)
+/*
+ * Selects one column of each series that is active in the range: the times of all columns are
+ * equal.
+ */
+static enum hearth_status select_all_series(const struct hearth_query *query, int64_t from_ns,
+                                            int64_t to_ns, struct hearth_selection *ret,
+                                            struct hearth_err *err)
 {
     const struct hearth_label_index *index;
     struct hearth_selector all;
     struct hearth_selection selection = {.from_ns = from_ns, .to_ns = to_ns, .totals = true};
     size_t n;
+
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     hearth_selector_init(&all);
     enum hearth_status status = hearth_label_index_select(
         index, &all, from_ns, to_ns, query->call.arena, &selection.hits, &n, err);
     hearth_store_index_unlock(query->call.engine->store, index);
     HEARTH_TRY(status);
+
     selection.service_ids =
         hearth_arena_array(query->call.arena, n, sizeof selection.service_ids[0]);
     if (selection.service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
+
+    /* Hits are sorted by service; they are compacted in place. */
     for (size_t i = 0; i < n; i++) {
         const struct hearth_series_hit hit = selection.hits[i];
         if (hit.column != 0) {
@@ -62,38 +69,50 @@ static enum hearth_status select_all(const struct hearth_query *query, int64_t f
         }
         selection.hits[selection.n_hits++] = hit;
     }
+
     *ret = selection;
     return HEARTH_OK;
 }
 
-static enum hearth_status read_span(const struct hearth_query *query, int64_t from_ns,
-                                    int64_t to_ns, struct span *span, struct hearth_err *err)
+/* Reads the oldest and newest time in a range. */
+static enum hearth_status read_time_span(const struct hearth_query *query, int64_t from_ns,
+                                         int64_t to_ns, struct time_span *span,
+                                         struct hearth_err *err)
 {
     struct hearth_selection selection;
-    struct hearth_query quiet = *query; /* what retention has taken is no news here */
+    struct hearth_query quiet =
+        *query; /* without notes about retention, which do not matter here */
+
     quiet.call.notes = NULL;
-    forget(span);
-    HEARTH_TRY(select_all(query, from_ns, to_ns, &selection, err));
-    const struct hearth_reader reader = {.reset = forget, .total = widen, .context = span};
+    reset_time_span(span);
+    HEARTH_TRY(select_all_series(query, from_ns, to_ns, &selection, err));
+    const struct hearth_reader reader = {
+        .reset = reset_time_span, .total = widen_time_span, .context = span};
     return hearth_selection_read(&quiet, &selection, &reader, err);
 }
 
-/* From when on times of single profiles are kept. */
-static int64_t times_kept_from(const struct hearth_query *query)
+/* The first time for which times of single profiles are stored; INT64_MIN: no bound. */
+static int64_t find_first_kept_time(const struct hearth_query *query)
 {
     struct hearth_retention retention;
+
     hearth_store_retention(query->call.engine->store, query->call.tenant, &retention);
     if (retention.profiles_ns == 0 || retention.roll_1h_ns == 0) {
         return INT64_MIN;
     }
+
     int64_t longest =
         retention.profiles_ns > retention.roll_1h_ns ? retention.profiles_ns : retention.roll_1h_ns;
     return hearth_clock_wall_ns() - longest;
 }
 
-/* The first hour from *hour on with profiles, or the last one up to *hour. */
-static enum hearth_status find_hour(const struct hearth_query *query, bool oldest, int64_t *hour,
-                                    bool *ret_found, struct hearth_err *err)
+/*
+ * Finds the first hour with profiles that is not before *hour, or the last one that is not after
+ * it.
+ */
+static enum hearth_status find_hour_with_profiles(const struct hearth_query *query, bool oldest,
+                                                  int64_t *hour, bool *ret_found,
+                                                  struct hearth_err *err)
 {
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
@@ -103,37 +122,45 @@ static enum hearth_status find_hour(const struct hearth_query *query, bool oldes
     return HEARTH_OK;
 }
 
-/* Times of one hour: of the newest perhaps only of its last minute. */
-static enum hearth_status read_hour(const struct hearth_query *query, int64_t hour, bool oldest,
-                                    struct span *span, struct hearth_err *err)
+/*
+ * Reads the times of one hour; for the newest hour, only those of its last minute if there are any.
+ */
+static enum hearth_status read_hour_times(const struct hearth_query *query, int64_t hour,
+                                          bool oldest, struct time_span *span,
+                                          struct hearth_err *err)
 {
     int64_t from_ns = hour * HEARTH_NS_PER_HOUR, to_ns = from_ns + HEARTH_NS_PER_HOUR - 1;
     int64_t minute_ago_ns = hearth_clock_wall_ns() - 60 * HEARTH_NS_PER_SEC;
     if (!oldest && minute_ago_ns > from_ns && minute_ago_ns < to_ns) {
-        HEARTH_TRY(read_span(query, minute_ago_ns, to_ns, span, err));
+        HEARTH_TRY(read_time_span(query, minute_ago_ns, to_ns, span, err));
         if (span->any) {
             return HEARTH_OK;
         }
     }
-    return read_span(query, from_ns, to_ns, span, err);
+
+    return read_time_span(query, from_ns, to_ns, span, err);
 }
 
-static enum hearth_status find_end(const struct hearth_query *query, bool oldest, bool *ret_any,
-                                   int64_t *ret_ns, struct hearth_err *err)
+/*
+ * Finds the oldest or newest time: hour by hour, until one has profiles or only its hour is known.
+ */
+static enum hearth_status find_time_end(const struct hearth_query *query, bool oldest,
+                                        bool *ret_any, int64_t *ret_ns, struct hearth_err *err)
 {
-    int64_t kept_from_ns = times_kept_from(query);
+    int64_t kept_from_ns = find_first_kept_time(query);
     int64_t hour = oldest ? INT32_MIN : INT32_MAX;
+
     *ret_any = false;
     for (int i = 0; i < MAX_HOURS; i++) {
         bool found;
-        struct span span = {0};
-        HEARTH_TRY(find_hour(query, oldest, &hour, &found, err));
+        struct time_span span = {0};
+        HEARTH_TRY(find_hour_with_profiles(query, oldest, &hour, &found, err));
         if (!found) {
             return HEARTH_OK;
         }
         int64_t from_ns = hour * HEARTH_NS_PER_HOUR;
         if (from_ns >= kept_from_ns) {
-            HEARTH_TRY(read_hour(query, hour, oldest, &span, err));
+            HEARTH_TRY(read_hour_times(query, hour, oldest, &span, err));
         }
         if (span.any || from_ns < kept_from_ns) {
             *ret_any = true;
@@ -142,10 +169,11 @@ static enum hearth_status find_end(const struct hearth_query *query, bool oldest
         }
         hour += oldest ? 1 : -1;
     }
+
     return HEARTH_OK;
 }
 
-static int64_t to_ms(int64_t ns)
+static int64_t floor_to_ms(int64_t ns)
 {
     return ns / HEARTH_NS_PER_MS - (ns % HEARTH_NS_PER_MS < 0);
 }
@@ -156,12 +184,14 @@ enum hearth_status hearth_query_profile_stats(const struct hearth_query *query,
 {
     struct hearth_profile_stats stats = {0};
     int64_t oldest_ns = 0, newest_ns = 0;
-    HEARTH_TRY(find_end(query, true, &stats.any, &oldest_ns, err));
+
+    HEARTH_TRY(find_time_end(query, true, &stats.any, &oldest_ns, err));
     if (stats.any) {
-        HEARTH_TRY(find_end(query, false, &stats.any, &newest_ns, err));
-        stats.oldest_ms = to_ms(oldest_ns);
-        stats.newest_ms = to_ms(newest_ns > oldest_ns ? newest_ns : oldest_ns);
+        HEARTH_TRY(find_time_end(query, false, &stats.any, &newest_ns, err));
+        stats.oldest_ms = floor_to_ms(oldest_ns);
+        stats.newest_ms = floor_to_ms(newest_ns > oldest_ns ? newest_ns : oldest_ns);
     }
+
     *ret = stats;
     return HEARTH_OK;
 }

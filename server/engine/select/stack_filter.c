@@ -1,8 +1,8 @@
 /*
  * stack_filter.c -- which nodes of a name tree are leaves of stacks that pass a filter.
  *
- * What a name means to the filter is found once per name; what a node has on its path follows from its
- * parent, in one pass. Arrays that a filter does not need are not made.
+ * The verdict on a name is found once per name; the flags of a node follow from its parent's in one
+ * pass. Arrays that a filter does not need are not made.
  */
 #include "select/stack_filter.h"
 
@@ -12,36 +12,39 @@
 #include "hearth/model/go_stacks.h"
 #include "hearth/selector/pattern.h"
 
+#include <assert.h>
+
 #define MAX_ALL_FUNCTIONS 64u
 
-/* Of a name, and of the path to a node. */
+/* Flags of a name, and of the path to a node. */
 enum {
-    WANTED = 1 << 0,  /* one of `functions`, where one is enough */
+    WANTED = 1 << 0,  /* one of `functions`, if one is enough */
     MATCHED = 1 << 1, /* `regex` matches it */
     BARRED = 1 << 2,  /* one of `without`, or `without_regex` matches it */
-    KNOWN = 1 << 3,   /* of a name: looked at already */
-    BEGUN = 1 << 4,   /* of a path: all of call_site is matched */
+    KNOWN = 1 << 3,   /* names only: the flags are set */
+    BEGUN = 1 << 4,   /* paths only: all of call_site is matched */
 };
 
-#define OFF UINT32_MAX /* of a path that left the call site */
+#define OFF UINT32_MAX /* n_matched of a path that does not begin with the call site */
 
-struct rule {
+/* What the filter says about one of its names. */
+struct name_rule {
     uint8_t flags;
     uint64_t functions; /* with all_functions: bit i is functions[i] */
 };
 
-struct matcher {
+struct stack_matcher {
     const struct hearth_stack_filter *filter;
     struct hearth_pattern *regex, *without_regex;
-    struct hearth_idmap by_name; /* -> rules */
-    struct rule *rules;
+    struct hearth_idmap by_name; /* name -> index of rules */
+    struct name_rule *rules;
     size_t n_rules, cap_rules;
-    bool each;        /* all_functions, of more than one */
-    uint64_t all;     /* the bits of all functions */
+    bool each;        /* all_functions with more than one function */
+    uint64_t all;     /* the bits of all functions; see struct name_rule */
     uint8_t required; /* flags that the path of a passing stack has */
 };
 
-static void matcher_release(struct matcher *m)
+static void release_matcher(struct stack_matcher *m)
 {
     hearth_pattern_free(m->regex);
     hearth_pattern_free(m->without_regex);
@@ -49,34 +52,39 @@ static void matcher_release(struct matcher *m)
     hearth_mem_free(m->rules);
 }
 
-static struct hearth_hash128 name_key(struct hearth_str name)
+static struct hearth_hash128 make_name_key(struct hearth_str name)
 {
     return hearth_hash128(name.p, name.n, hearth_hash_process_seed());
 }
 
-/* The rule of a name of the filter. NULL: memory was refused. */
-static struct rule *rule_of(struct matcher *m, struct hearth_str name)
+/* Finds or makes the rule of a name of the filter. NULL: memory was refused. */
+static struct name_rule *make_name_rule(struct stack_matcher *m, struct hearth_str name)
 {
     bool inserted;
+
     name = hearth_frame_shown(name);
-    uint32_t i = hearth_idmap_intern(&m->by_name, name_key(name), (uint32_t)m->n_rules, &inserted);
+    uint32_t i =
+        hearth_idmap_intern(&m->by_name, make_name_key(name), (uint32_t)m->n_rules, &inserted);
     if (i == HEARTH_IDMAP_NONE ||
         (inserted &&
          !hearth_mem_grow(&m->rules, &m->cap_rules, m->n_rules + 1, sizeof m->rules[0]))) {
         return NULL;
     }
+
     if (inserted) {
-        m->rules[m->n_rules++] = (struct rule){0};
+        m->rules[m->n_rules++] = (struct name_rule){0};
     }
+
     return &m->rules[i];
 }
 
-static enum hearth_status add_names(struct matcher *m, struct hearth_err *err)
+static enum hearth_status add_filter_names(struct stack_matcher *m, struct hearth_err *err)
 {
     const struct hearth_stack_filter *filter = m->filter;
     bool refused = false;
+
     for (size_t i = 0; i < filter->n_functions && !refused; i++) {
-        struct rule *rule = rule_of(m, filter->functions[i]);
+        struct name_rule *rule = make_name_rule(m, filter->functions[i]);
         refused = rule == NULL;
         if (rule != NULL && m->each) {
             rule->functions |= UINT64_C(1) << i;
@@ -86,73 +94,84 @@ static enum hearth_status add_names(struct matcher *m, struct hearth_err *err)
             m->required |= WANTED;
         }
     }
+
     for (size_t i = 0; i < filter->n_without && !refused; i++) {
-        struct rule *rule = rule_of(m, filter->without[i]);
+        struct name_rule *rule = make_name_rule(m, filter->without[i]);
         refused = rule == NULL;
         if (rule != NULL) {
             rule->flags |= BARRED;
         }
     }
-    return refused ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a filter of stacks")
+
+    return refused ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a filter of stacks")
                    : HEARTH_OK;
 }
 
-/* Release it in any case. */
-static enum hearth_status matcher_init(struct matcher *m, const struct hearth_stack_filter *filter,
+/* Prepares a filter. Release the matcher in any case. */
+static enum hearth_status init_matcher(struct stack_matcher *m,
+                                       const struct hearth_stack_filter *filter,
                                        struct hearth_err *err)
 {
-    *m = (struct matcher){.filter = filter};
+    *m = (struct stack_matcher){.filter = filter};
     m->each = filter->all_functions && filter->n_functions > 1;
     if (m->each && filter->n_functions > MAX_ALL_FUNCTIONS) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "stacks.functions: %zu names, at most %u with all_functions",
                            filter->n_functions, MAX_ALL_FUNCTIONS);
     }
+
     if (filter->regex.n > 0) {
         HEARTH_TRY(hearth_pattern_new(filter->regex, "stacks.regex", &m->regex, err));
         m->required |= MATCHED;
     }
+
     if (filter->without_regex.n > 0) {
         HEARTH_TRY(hearth_pattern_new(filter->without_regex, "stacks.without_regex",
                                       &m->without_regex, err));
     }
+
     m->required |= filter->n_call_site > 0 ? BEGUN : 0;
-    return add_names(m, err);
+    return add_filter_names(m, err);
 }
 
-/* What is made for a tree. */
-struct marks {
-    uint8_t *of_name, *of_node;
-    uint32_t *rule_of_name; /* with `each` */
-    uint64_t *functions;    /* of nodes, with `each` */
-    uint32_t *n_matched;    /* of nodes, with a call site: how many of its frames, or OFF */
+/* What is found out about the names and nodes of a tree. */
+struct tree_marks {
+    uint8_t *of_name, *of_node; /* flags */
+    uint32_t
+        *rule_of_name;   /* with `each`: HEARTH_IDMAP_NONE if the filter does not have the name */
+    uint64_t *functions; /* per node, with `each`: bits of the functions on its path */
+    uint32_t *n_matched; /* per node, with a call site: number of its matched frames, or OFF */
     const struct hearth_name_tree *tree;
     struct hearth_arena *scratch;
 };
 
-static bool marks_init(struct marks *marks, const struct matcher *m,
+/* False: memory was refused. */
+static bool init_marks(struct tree_marks *marks, const struct stack_matcher *m,
                        const struct hearth_name_tree *tree, uint32_t n_nodes,
                        struct hearth_arena *scratch)
 {
     uint32_t n_names = hearth_name_tree_n_names(tree);
-    *marks = (struct marks){
+    *marks = (struct tree_marks){
         .tree = tree,
         .scratch = scratch,
         .of_name = hearth_arena_calloc(scratch, n_names, 1),
         .of_node = hearth_arena_array(scratch, n_nodes, 1),
     };
+
     if (m->each) {
         marks->rule_of_name = hearth_arena_array(scratch, n_names, sizeof marks->rule_of_name[0]);
         marks->functions = hearth_arena_array(scratch, n_nodes, sizeof marks->functions[0]);
     }
+
     if (m->filter->n_call_site > 0) {
         marks->n_matched = hearth_arena_array(scratch, n_nodes, sizeof marks->n_matched[0]);
     }
+
     return !scratch->refused;
 }
 
-/* The name that a generic function of Go has in a repaired flame graph, else .p is NULL. */
-static struct hearth_str short_name(struct marks *marks, struct hearth_str name)
+/* The name that a generic function of Go has in a repaired flame graph; .p is NULL for others. */
+static struct hearth_str shorten_go_name(struct tree_marks *marks, struct hearth_str name)
 {
     size_t n = 0;
     char *text =
@@ -161,90 +180,106 @@ static struct hearth_str short_name(struct marks *marks, struct hearth_str name)
                                                                   : (struct hearth_str){0};
 }
 
-static uint8_t match_patterns(const struct matcher *m, struct hearth_str text)
+static uint8_t match_name_patterns(const struct stack_matcher *m, struct hearth_str text)
 {
     bool matched = m->regex != NULL && hearth_pattern_occurs(m->regex, text);
     bool barred = m->without_regex != NULL && hearth_pattern_occurs(m->without_regex, text);
     return (uint8_t)((matched ? MATCHED : 0) | (barred ? BARRED : 0));
 }
 
-/* What the filter says of a name, under which it is stored or shown. */
-static uint8_t mark_name(const struct matcher *m, struct marks *marks, uint32_t name)
+/* Finds the flags of a name, by its stored and its shown form. */
+static uint8_t mark_tree_name(const struct stack_matcher *m, struct tree_marks *marks,
+                              uint32_t name)
 {
     uint8_t *flags = &marks->of_name[name];
     if (*flags & KNOWN) {
         return *flags;
     }
+
     struct hearth_str text = hearth_frame_shown(hearth_name_tree_name(marks->tree, name));
-    struct hearth_str shown = short_name(marks, text);
-    uint32_t rule = hearth_idmap_find(&m->by_name, name_key(text));
+    struct hearth_str shown = shorten_go_name(marks, text);
+    uint32_t rule = hearth_idmap_find(&m->by_name, make_name_key(text));
     if (rule == HEARTH_IDMAP_NONE && shown.p != NULL) {
-        rule = hearth_idmap_find(&m->by_name, name_key(shown));
+        rule = hearth_idmap_find(&m->by_name, make_name_key(shown));
     }
-    *flags = KNOWN | match_patterns(m, text);
+
+    *flags = KNOWN | match_name_patterns(m, text);
     if (shown.p != NULL) {
-        *flags |= match_patterns(m, shown);
+        *flags |= match_name_patterns(m, shown);
     }
+
     if (rule != HEARTH_IDMAP_NONE) {
         *flags |= m->rules[rule].flags;
     }
+
     if (m->each) {
         marks->rule_of_name[name] = rule;
     }
+
     return *flags;
 }
 
-/* Frames of the call site that the path to a node has matched. */
-static uint32_t match_call_site(const struct matcher *m, struct marks *marks,
-                                struct hearth_name_node node)
+/* The number of frames of the call site that the path to a node has matched, or OFF. */
+static uint32_t match_node_call_site(const struct stack_matcher *m, struct tree_marks *marks,
+                                     struct hearth_name_node node)
 {
     uint32_t n = marks->n_matched[node.parent];
     if (n == OFF || n == m->filter->n_call_site) {
         return n;
     }
+
     struct hearth_str name = hearth_frame_shown(hearth_name_tree_name(marks->tree, node.name));
     struct hearth_str wanted = hearth_frame_shown(m->filter->call_site[n]);
     if (hearth_str_eq(name, wanted)) {
         return n + 1;
     }
+
+    /* A wanted name may be the short form of a generic function. */
     return memmem(wanted.p, wanted.n, "[...]", strlen("[...]")) != NULL &&
-                   hearth_str_eq(short_name(marks, name), wanted)
+                   hearth_str_eq(shorten_go_name(marks, name), wanted)
                ? n + 1
                : OFF;
 }
 
-static bool passes(const struct matcher *m, const struct marks *marks, uint32_t node)
+static bool check_node_passes(const struct stack_matcher *m, const struct tree_marks *marks,
+                              uint32_t node)
+/* Whether a stack that ends at the node check_node_passes. */
 {
     uint8_t wanted = m->required | BARRED;
     return (marks->of_node[node] & wanted) == m->required &&
            (!m->each || marks->functions[node] == m->all);
 }
 
-static void mark_nodes(const struct matcher *m, struct marks *marks, uint32_t n_nodes, bool *inside)
+/* Parents precede their children: each node adds the flags of its name to its parent's. */
+static void mark_tree_nodes(const struct stack_matcher *m, struct tree_marks *marks,
+                            uint32_t n_nodes, bool *inside)
 {
     marks->of_node[0] = 0;
+    assert(n_nodes > 0);
     if (m->each) {
         marks->functions[0] = 0;
     }
+
     if (marks->n_matched != NULL) {
         marks->n_matched[0] = 0;
     }
-    inside[0] = passes(m, marks, 0);
+
+    inside[0] = check_node_passes(m, marks, 0);
     for (uint32_t i = 1; i < n_nodes; i++) {
         struct hearth_name_node node = hearth_name_tree_node(marks->tree, i);
-        marks->of_node[i] = marks->of_node[node.parent] | mark_name(m, marks, node.name);
+        marks->of_node[i] = marks->of_node[node.parent] | mark_tree_name(m, marks, node.name);
         if (m->each) {
             uint32_t rule = marks->rule_of_name[node.name];
             marks->functions[i] = marks->functions[node.parent] |
                                   (rule == HEARTH_IDMAP_NONE ? 0 : m->rules[rule].functions);
         }
         if (marks->n_matched != NULL) {
-            marks->n_matched[i] = match_call_site(m, marks, node);
+            marks->n_matched[i] = match_node_call_site(m, marks, node);
             if (marks->n_matched[i] == m->filter->n_call_site) {
                 marks->of_node[i] |= BEGUN;
             }
         }
-        inside[i] = passes(m, marks, i);
+        inside[i] = check_node_passes(m, marks, i);
     }
 }
 
@@ -254,9 +289,10 @@ enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *f
     if (hearth_stack_filter_is_empty(filter)) {
         return HEARTH_OK;
     }
-    struct matcher m;
-    enum hearth_status status = matcher_init(&m, filter, err);
-    matcher_release(&m);
+
+    struct stack_matcher m;
+    enum hearth_status status = init_matcher(&m, filter, err);
+    release_matcher(&m);
     return status;
 }
 
@@ -269,26 +305,31 @@ enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *f
     if (hearth_stack_filter_is_empty(filter)) {
         return HEARTH_OK;
     }
+
     struct hearth_arena scratch;
-    struct matcher m;
-    struct marks marks;
+    struct stack_matcher m;
+    struct tree_marks marks;
     bool *inside = hearth_arena_array(arena, n_nodes, sizeof inside[0]);
     if (inside == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     hearth_arena_init_like(&scratch, arena);
-    enum hearth_status status = matcher_init(&m, filter, err);
-    if (status == HEARTH_OK && !marks_init(&marks, &m, tree, n_nodes, &scratch)) {
+    enum hearth_status status = init_matcher(&m, filter, err);
+    if (status == HEARTH_OK && !init_marks(&marks, &m, tree, n_nodes, &scratch)) {
         status = HEARTH_FAIL_ARENA(err, &scratch);
     }
+
     if (status == HEARTH_OK) {
-        mark_nodes(&m, &marks, n_nodes, inside);
+        mark_tree_nodes(&m, &marks, n_nodes, inside);
         status = scratch.refused ? HEARTH_FAIL_ARENA(err, &scratch) : HEARTH_OK;
     }
+
     if (status == HEARTH_OK) {
         *ret_inside = inside;
     }
-    matcher_release(&m);
+
+    release_matcher(&m);
     hearth_arena_release(&scratch);
     return status;
 }
@@ -322,6 +363,7 @@ enum hearth_status hearth_stack_mask_of(struct hearth_stack_mask *mask,
             hearth_stack_filter_nodes(mask->filter, tree, size, &mask->arena, &mask->inside, err));
         mask->n_nodes = size;
     }
+
     *ret_inside = mask->inside;
     return HEARTH_OK;
 }

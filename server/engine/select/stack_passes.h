@@ -1,8 +1,11 @@
 /*
- * stack_passes.h -- which stacks of many dictionaries pass a filter, by stack id (private to the engine).
+ * stack_passes.h -- which stacks of many dictionaries pass a filter, by stack id (private to the
+ * engine).
  *
- * Dictionaries are read when no statement runs; rows are asked about while one does. So who can say before which
- * dictionaries will come loads them first. Threads: a table belongs to one query.
+ * Dictionaries can be loaded only while no statement runs, but rows are checked while one does. A
+ * caller that knows beforehand which dictionaries will occur loads them first.
+ *
+ * Threads: a table belongs to one query.
  */
 #ifndef HEARTH_ENGINE_STACK_PASSES_H
 #define HEARTH_ENGINE_STACK_PASSES_H
@@ -22,18 +25,20 @@ struct hearth_stack_passes {
     struct hearth_stack_pass *v;
     size_t n, cap, budgeted_bytes;
     struct hearth_idmap by_key;
-    uint32_t last;
+    uint32_t last; /* index of the latest find */
 };
 
-/* filter: borrowed, not empty */
+/* filter is borrowed and not empty. */
 void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter);
 void hearth_stack_passes_release(struct hearth_stack_passes *table);
-/* What is loaded of a dictionary; NULL: nothing. */
+/* The loaded verdicts of a dictionary; NULL if it is not loaded. */
 const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_passes *table,
                                                          int32_t service_id, int32_t day,
                                                          int32_t writer_id);
-/* Load it for the stacks below bound, unless that was done. Moves what _find returned. */
+/*
+ * Loads a dictionary for the stacks below bound, unless that is done. Invalidates results of _find.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, int32_t service_id,
                                             int32_t day, int32_t writer_id, uint32_t bound,
