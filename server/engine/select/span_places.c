@@ -1,24 +1,29 @@
 /*
- * span_places.c -- questions about spans and traces read those profiles that the index of spans names, as long as it knows
- * all of them: what it would leave out was stored before there was one.
+ * span_places.c -- queries about spans and traces read only the profiles that the span index names,
+ * if it knows all profiles of the range. It lacks profiles that were stored before there was an
+ * index.
  */
 #include "select/span_places.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- places ---- */
 
-static int by_place(const void *left, const void *right)
+static int compare_places(const void *left, const void *right)
 {
     struct hearth_read_instant a, b;
+
     memcpy(&a, left, sizeof a);
     memcpy(&b, right, sizeof b);
     if (a.service_id != b.service_id) {
         return a.service_id < b.service_id ? -1 : 1;
     }
+
     if (a.series_id != b.series_id) {
         return a.series_id < b.series_id ? -1 : 1;
     }
+
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
@@ -31,6 +36,7 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
     if (v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n_all = 0, n_distinct = 0;
     for (size_t i = 0; i < n; i++) {
         if ((found[i].of & of_profiles) != 0) {
@@ -38,36 +44,46 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
                                                       found[i].ts_ns};
         }
     }
+
     if (n_all > 1) {
-        qsort(v, n_all, sizeof v[0], by_place);
+        qsort(v, n_all, sizeof v[0], compare_places);
     }
+
     for (size_t i = 0; i < n_all; i++) {
-        if (n_distinct == 0 || by_place(&v[n_distinct - 1], &v[i]) != 0) {
+        if (n_distinct == 0 || compare_places(&v[n_distinct - 1], &v[i]) != 0) {
             v[n_distinct++] = v[i];
         }
     }
+
     *ret = (struct hearth_span_places){.instants = v, .n = n_distinct};
     return HEARTH_OK;
 }
 
-/* Of lists that must all hold one is enough: spans, which are in the fewest profiles. */
-static size_t make_questions(const struct hearth_profile_filter *filter,
-                             struct hearth_span_question *out)
+/*
+ * Makes the look-ups. If all lists must match, one list is enough: spans, which are in the fewest
+ * profiles.
+ */
+static size_t make_span_lookups(const struct hearth_profile_filter *filter,
+                                struct hearth_span_question *out)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < filter->n_spans; i++) {
         out[n++] = (struct hearth_span_question){hearth_span_key(filter->spans[i]), HEARTH_OF_SPAN};
     }
+
     bool more = n == 0 || filter->any_list;
     for (size_t i = 0; i < filter->n_local_roots && more; i++) {
         out[n++] = (struct hearth_span_question){hearth_span_key(filter->local_roots[i]),
                                                  HEARTH_OF_LOCAL_ROOT};
     }
+
     more = n == 0 || filter->any_list;
     for (size_t i = 0; i < filter->n_traces && more; i++) {
         out[n++] =
             (struct hearth_span_question){hearth_trace_id_key(filter->traces[i]), HEARTH_OF_TRACE};
     }
+
     return n;
 }
 
@@ -77,21 +93,25 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            struct hearth_span_places *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
+
     hearth_call_limits(&query->call, &limits);
-    struct hearth_span_question *questions = hearth_arena_array(
+
+    struct hearth_span_question *lookups = hearth_arena_array(
         query->call.arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
-        sizeof questions[0]);
-    if (questions == NULL) {
+        sizeof lookups[0]);
+    if (lookups == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
-    size_t n = make_questions(filter, questions), n_found;
+
+    size_t n = make_span_lookups(filter, lookups), n_found;
     struct hearth_association *found;
     bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), questions, n, from_ns,
-                                       to_ns, hearth_lookup_limit(limits.max_lookup_profiles),
-                                       &found, &n_found, &is_cut, err));
+    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), lookups, n, from_ns, to_ns,
+                                       hearth_lookup_limit(limits.max_lookup_profiles), &found,
+                                       &n_found, &is_cut, err));
     HEARTH_TRY(hearth_span_places_of(found, n_found, query->call.arena, ret, err));
     ret->is_cut = is_cut;
+
     return HEARTH_OK;
 }
 
@@ -107,15 +127,20 @@ enum hearth_status hearth_span_index_since(const struct hearth_query *query, int
         atomic_store(&engine->span_index_since_ns, since_ns);
         atomic_store(&engine->knows_span_index, true);
     }
+
     *ret_ns = atomic_load(&engine->span_index_since_ns);
     return HEARTH_OK;
 }
 
 /* ---- selections ---- */
 
-/* Hits of the series that are named. One stays, so that the plan says what retention took of the range. */
-static void narrow(struct hearth_selection *selection)
+/*
+ * Keeps hits of the named series only. One hit stays in any case, so that the plan notes what
+ * retention removed from the range.
+ */
+static void narrow_selection(struct hearth_selection *selection)
 {
+    assert(selection->n_hits > 0);
     const struct hearth_read_detail *detail = &selection->detail;
     size_t n = 0, at = 0;
     for (size_t i = 0; i < selection->n_hits; i++) {
@@ -134,6 +159,8 @@ static void narrow(struct hearth_selection *selection)
             n++;
         }
     }
+
+    /* The services of the remaining hits. */
     selection->n_hits = n == 0 ? 1 : n;
     selection->n_services = 0;
     for (size_t i = 0; i < selection->n_hits; i++) {
@@ -144,10 +171,13 @@ static void narrow(struct hearth_selection *selection)
     }
 }
 
-/* Does the index know everything of the range? Profiles may be as far ahead of their storing as they may be pushed. */
-static enum hearth_status knows_all(const struct hearth_query *query,
-                                    const struct hearth_limits *limits, int64_t from_ns, bool *ret,
-                                    struct hearth_err *err)
+/*
+ * Whether the index knows everything in the range. The time of a profile may be later than its
+ * storing by reject_newer_than_ns.
+ */
+static enum hearth_status check_index_complete(const struct hearth_query *query,
+                                               const struct hearth_limits *limits, int64_t from_ns,
+                                               bool *ret, struct hearth_err *err)
 {
     int64_t since_ns;
     HEARTH_TRY(hearth_span_index_since(query, &since_ns, err));
@@ -157,22 +187,31 @@ static enum hearth_status knows_all(const struct hearth_query *query,
     return HEARTH_OK;
 }
 
-static enum hearth_status prune(const struct hearth_query *query,
-                                const struct hearth_profile_filter *filter,
-                                struct hearth_selection *selection, struct hearth_err *err)
+/*
+ * Restricts a selection to the places of the filter's ids, if the index knows all and they are not
+ * too many.
+ */
+static enum hearth_status prune_selection(const struct hearth_query *query,
+                                          const struct hearth_profile_filter *filter,
+                                          struct hearth_selection *selection,
+                                          struct hearth_err *err)
 {
     struct hearth_limits limits;
+
     hearth_call_limits(&query->call, &limits);
     size_t n_ids = filter->n_spans + filter->n_local_roots + filter->n_traces;
     bool knows = false;
+
     if (!hearth_profile_filter_has_ids(filter) || selection->n_hits == 0 ||
         n_ids / 2 > hearth_lookup_limit(limits.max_lookup_spans)) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(knows_all(query, &limits, selection->from_ns, &knows, err));
+
+    HEARTH_TRY(check_index_complete(query, &limits, selection->from_ns, &knows, err));
     if (!knows) {
         return HEARTH_OK;
     }
+
     struct hearth_span_places places;
     HEARTH_TRY(
         hearth_span_places_find(query, filter, selection->from_ns, selection->to_ns, &places, err));
@@ -180,30 +219,35 @@ static enum hearth_status prune(const struct hearth_query *query,
         selection->detail.some = true;
         selection->detail.instants = places.instants;
         selection->detail.n_instants = places.n;
-        narrow(selection);
+        narrow_selection(selection);
     }
+
     return HEARTH_OK;
 }
 
-/* By profile, span or trace: nothing but single profiles knows those. */
+/* Only single profiles have profile ids, spans and traces. */
 enum hearth_status hearth_selection_match(const struct hearth_query *query,
                                           const struct hearth_profile_filter *profiles,
                                           struct hearth_selection *selection,
                                           struct hearth_err *err)
 {
     struct hearth_profile_match *match;
+
     HEARTH_TRY(hearth_profile_match_make(profiles, query->call.arena, &match, err));
     if (match == NULL) {
         return HEARTH_OK;
     }
+
     selection->match = match;
     selection->rows = true;
     selection->detail = match->detail;
     if (!profiles->some) {
-        return prune(query, profiles, selection, err);
+        return prune_selection(query, profiles, selection, err);
     }
+
     if (selection->n_hits > 0) {
-        narrow(selection);
+        narrow_selection(selection);
     }
+
     return HEARTH_OK;
 }
