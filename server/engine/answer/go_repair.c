@@ -1,10 +1,11 @@
 /*
- * go_repair.c -- see go_repair.h.
+ * go_repair.c -- finds and joins stacks that Go's runtime cut (contract: go_repair.h).
  *
- * The runtime counts inlined frames in new versions of Go and does not in old ones, and pprof writes
- * inlined frames into one location. So a stack may be cut when it has no more locations than the runtime
- * records, and about as many frames or more; SLACK is for frames of the runtime itself, which it drops
- * at the leaf. Whether it is cut shows when its root-most frames are found deeper in another one.
+ * New versions of Go's runtime count inlined frames, old ones do not, and pprof writes inlined
+ * frames into one location. So a stack may be cut if it has at most as many locations as the
+ * runtime records, and about as many frames or more; SLACK allows for frames of the runtime itself,
+ * which it drops at the leaf. A stack is known to be cut if its root-most frames are found deeper
+ * in another one.
  */
 #include "answer/go_repair.h"
 
@@ -13,59 +14,67 @@
 
 #include "select/stack_filter.h"
 
+#include <assert.h>
+
 #define SLACK 4u
 
 /* ---- cuts ---- */
 
-/* Frames of each node's path. False: memory was refused. */
+/* Finds the number of frames on each node's path. False: memory was refused. */
 static bool measure_depths(struct hearth_tree_merge *merge, struct hearth_tree_part *part)
 {
     uint32_t size = hearth_name_tree_size(part->tree);
     if (size <= part->n_depths) {
         return true;
     }
+
     if (!hearth_arena_grow(merge->arena, &part->depth, &part->cap_depths, size,
                            sizeof part->depth[0])) {
         return false;
     }
+
     part->depth[0] = 0;
     for (uint32_t i = part->n_depths == 0 ? 1 : part->n_depths; i < size; i++) {
         part->depth[i] = part->depth[hearth_name_tree_node(part->tree, i).parent] + 1;
     }
+
     part->n_depths = size;
     return true;
 }
 
-static uint32_t n_locations(const struct hearth_dict *dict, uint32_t stack)
+static uint32_t count_stack_locations(const struct hearth_dict *dict, uint32_t stack)
 {
     return dict->stack_first[stack + 1] - dict->stack_first[stack];
 }
 
-/* The file of the root-most frame says so. */
-static bool is_go(const struct hearth_dict *dict, uint32_t stack)
+/* Whether the file of the root-most frame is a Go file. */
+static bool is_go_stack(const struct hearth_dict *dict, uint32_t stack)
 {
     const struct hearth_location *root =
         &dict->locations[dict->stack_locs[dict->stack_first[stack + 1] - 1]];
     if (root->n_lines == 0) {
         return false;
     }
+
     uint32_t function = dict->lines[root->first_line + root->n_lines - 1].function;
     return function != HEARTH_NO_INDEX &&
            hearth_str_ends(dict->strings[dict->functions[function].filename], HEARTH_STR(".go"));
 }
 
-/* Heap profiles of Go 1.23 and later have more frames: deeper stacks tell. */
-static uint32_t max_frames(const struct hearth_tree_merge *merge, const struct hearth_dict *dict,
-                           const struct hearth_dict_sums *sums)
+/* Heap profiles of Go 1.23 and later have more frames, which deeper stacks prove. */
+static uint32_t find_max_frames(const struct hearth_tree_merge *merge,
+                                const struct hearth_dict *dict, const struct hearth_dict_sums *sums)
 {
     uint32_t max = merge->go_max_frames, deepest = 0;
     if (max == HEARTH_GO_MAX_CPU_FRAMES) {
         return max;
     }
+
     for (uint32_t s = 0; s < sums->bound; s++) {
-        uint32_t n = sums->acc[s] == 0 ? 0 : n_locations(dict, s);
+        uint32_t n = sums->acc[s] == 0 ? 0 : count_stack_locations(dict, s);
         deepest = n > deepest ? n : deepest;
     }
+
     return deepest > max ? HEARTH_GO_MAX_LATE_HEAP_FRAMES : max;
 }
 
@@ -77,11 +86,12 @@ enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
     if (!measure_depths(merge, part)) {
         return HEARTH_FAIL_ARENA(err, merge->arena);
     }
-    uint32_t max = max_frames(merge, dict, sums);
+
+    uint32_t max = find_max_frames(merge, dict, sums);
     for (uint32_t s = 0; s < sums->bound; s++) {
         uint32_t node = dict->stack_node[s];
-        if (sums->acc[s] <= 0 || part->depth[node] + SLACK < max || n_locations(dict, s) > max ||
-            !is_go(dict, s)) {
+        if (sums->acc[s] <= 0 || part->depth[node] + SLACK < max ||
+            count_stack_locations(dict, s) > max || !is_go_stack(dict, s)) {
             continue;
         }
         if (!hearth_arena_grow(merge->arena, &merge->cuts, &merge->cap_cuts, merge->n_cuts + 1,
@@ -91,6 +101,7 @@ enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
         merge->cuts[merge->n_cuts++] = (struct hearth_tree_cut){
             .part = (uint32_t)(part - merge->parts), .node = node, .value = sums->acc[s]};
     }
+
     return HEARTH_OK;
 }
 
@@ -99,6 +110,7 @@ bool hearth_go_needs_repair(const struct hearth_tree_merge *merge)
     if (merge->n_cuts > 0) {
         return true;
     }
+
     for (size_t i = 0; i < merge->n_parts; i++) {
         const struct hearth_name_tree *tree = merge->parts[i].tree;
         uint32_t n = hearth_name_tree_n_names(tree);
@@ -108,29 +120,35 @@ bool hearth_go_needs_repair(const struct hearth_tree_merge *merge)
             }
         }
     }
+
     return false;
 }
 
 /* ---- repair ---- */
 
-static enum hearth_status join(struct hearth_tree_merge *merge, struct hearth_stacktree *tree,
-                               struct hearth_err *err)
+static enum hearth_status join_cut_stacks(struct hearth_tree_merge *merge,
+                                          struct hearth_stacktree *tree, struct hearth_err *err)
 {
     struct hearth_go_cut *cuts = hearth_arena_array(merge->arena, merge->n_cuts, sizeof cuts[0]);
     if (cuts == NULL) {
         return HEARTH_FAIL_ARENA(err, merge->arena);
     }
+
     for (size_t i = 0; i < merge->n_cuts; i++) {
         const struct hearth_tree_cut *cut = &merge->cuts[i];
         cuts[i] = (struct hearth_go_cut){merge->parts[cut->part].node_of[cut->node], cut->value};
         HEARTH_ASSERT(cuts[i].node != HEARTH_NO_NODE);
     }
+
     return hearth_go_stacks_join(tree, cuts, merge->n_cuts, merge->arena, &merge->n_joined,
                                  &merge->joined_value, err);
 }
 
-/* A name tree with the nodes of a function tree, under the same numbers. NULL: memory was refused. */
-static struct hearth_name_tree *name_tree_of(const struct hearth_stacktree *tree)
+/*
+ * Makes a name tree with the nodes of a function tree, under the same numbers. NULL: memory was
+ * refused.
+ */
+static struct hearth_name_tree *make_name_tree(const struct hearth_stacktree *tree)
 {
     struct hearth_name_tree *names = hearth_name_tree_new();
     bool refused = names == NULL;
@@ -144,22 +162,26 @@ static struct hearth_name_tree *name_tree_of(const struct hearth_stacktree *tree
         }
         hearth_name_tree_end(names);
     }
+
     if (refused) {
         hearth_name_tree_unref(names);
         return NULL;
     }
+
     HEARTH_ASSERT(hearth_name_tree_size(names) == (tree->n_nodes == 0 ? 1 : tree->n_nodes));
     return names;
 }
 
-static enum hearth_status keep_passing(const struct hearth_stack_filter *stacks,
-                                       struct hearth_stacktree *tree, struct hearth_arena *arena,
-                                       struct hearth_err *err)
+/* Sets stacks that do not pass to 0, and removes nodes without a value. */
+static enum hearth_status remove_filtered_stacks(const struct hearth_stack_filter *stacks,
+                                                 struct hearth_stacktree *tree,
+                                                 struct hearth_arena *arena, struct hearth_err *err)
 {
-    struct hearth_name_tree *names = name_tree_of(tree);
+    struct hearth_name_tree *names = make_name_tree(tree);
     if (names == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a filter of stacks");
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a filter of stacks");
     }
+
     bool *inside;
     enum hearth_status status =
         hearth_stack_filter_nodes(stacks, names, hearth_name_tree_size(names), arena, &inside, err);
@@ -167,6 +189,7 @@ static enum hearth_status keep_passing(const struct hearth_stack_filter *stacks,
     for (size_t i = 0; status == HEARTH_OK && i < tree->n_nodes; i++) {
         tree->nodes[i].self = inside[i] ? tree->nodes[i].self : 0;
     }
+
     return status == HEARTH_OK ? hearth_stacktree_prune(tree, err) : status;
 }
 
@@ -175,9 +198,10 @@ enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,
                                     struct hearth_stacktree *tree, struct hearth_err *err)
 {
     if (merge->n_cuts > 0) {
-        HEARTH_TRY(join(merge, tree, err));
+        HEARTH_TRY(join_cut_stacks(merge, tree, err));
     }
+
     return hearth_stack_filter_is_empty(stacks) || tree->n_nodes == 0
                ? HEARTH_OK
-               : keep_passing(stacks, tree, merge->arena, err);
+               : remove_filtered_stacks(stacks, tree, merge->arena, err);
 }

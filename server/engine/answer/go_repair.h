@@ -1,8 +1,8 @@
 /*
- * go_repair.h -- what Go's runtime did to the stacks of a tree merge, found and undone (private to the
- * engine; what that is: model/go_stacks.h).
+ * go_repair.h -- finds and joins stacks that Go's runtime cut, in a tree merge (private to the
+ * engine; model/go_stacks.h explains such stacks).
  *
- * Threads: as the merge.
+ * Threads: a merge belongs to one thread.
  */
 #ifndef HEARTH_ENGINE_GO_REPAIR_H
 #define HEARTH_ENGINE_GO_REPAIR_H
@@ -12,22 +12,23 @@
 #include "select/query_internal.h"
 
 /*
- * Remember the stacks of a dictionary that may be cut, for merge->go_max_frames > 0. `part` is that of its
- * tree and covers its nodes. NO_MEMORY.
- */
+  * Remembers the stacks of a dictionary that may be cut, if merge->go_max_frames > 0. `part` is
+  * that of the dictionary's tree and covers its nodes. Errors: NO_MEMORY.
+  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
                                        struct hearth_tree_part *part,
                                        const struct hearth_dict *dict,
                                        const struct hearth_dict_sums *sums, struct hearth_err *err);
 
-/* Some stack may be cut, or some name has type arguments of the compiler. */
+/* Whether a stack may be cut, or a name has type arguments as the compiler writes them. */
 bool hearth_go_needs_repair(const struct hearth_tree_merge *merge);
 
 /*
- * Join the cuts of the merge in its finished tree, which was made without a filter of stacks, and then keep
- * what passes the filter: it is asked of names and stacks as they are shown. Counts go to merge->n_joined
- * and its like. The errors of hearth_go_stacks_join and hearth_stack_filter_nodes.
+ * Joins the cut stacks in the finished tree, which was made without a filter of stacks, and then
+ * removes stacks that do not pass the filter: it applies to names and stacks as they are shown.
+ * Sets merge->n_joined and joined_value. Errors: those of hearth_go_stacks_join and
+ * hearth_stack_filter_nodes.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,

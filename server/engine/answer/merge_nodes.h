@@ -1,7 +1,8 @@
 /*
- * merge_nodes.h -- one part of a tree merge to nodes of a function tree (private to the engine).
+ * merge_nodes.h -- turns one part of a tree merge into nodes of a function tree (private to the
+ * engine).
  *
- * Threads: as the merge.
+ * Threads: a merge belongs to one thread.
  */
 #ifndef HEARTH_ENGINE_MERGE_NODES_H
 #define HEARTH_ENGINE_MERGE_NODES_H
@@ -9,10 +10,10 @@
 #include "select/query_internal.h"
 
 /*
- * Add what passes spec->stacks to the tree, names as spec has them; part->node_of is set. alone: it is all
- * of the answer and the tree is empty; then the tree is truncated to max_nodes (stacktree.h: is_cut) unless
- * names that differ are shown as one. The part's sums are used up. NO_MEMORY, OUT_OF_RANGE and the errors
- * of the filter.
+ * Adds the stacks of a part that pass spec->stacks to the tree, with names as spec says, and sets
+ * part->node_of. alone: the part is the whole answer and the tree is empty; then the tree is
+ * truncated to max_nodes (stacktree.h: is_cut), unless different names are shown as one. The part's
+ * sums must not be used afterwards. Errors: NO_MEMORY, OUT_OF_RANGE and those of the filter.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,

@@ -1,10 +1,10 @@
 /*
  * merge_tree.c -- sums of stacks to a tree of function names.
  *
- * The dictionaries of a service share a name tree, and a stack of theirs is a node of it, so a
- * dictionary costs one addition per stack. What remains is done once per tree: totals, and nodes
- * for what carries something. Where a service has several trees (see decision 0012), or an answer
- * several services, they are unified by name.
+ * The dictionaries of a service share a name tree, and each of their stacks is a node of it, so a
+ * dictionary costs one addition per stack. The rest is done once per tree: totals, and nodes for
+ * names with a value. If a service has several trees (see decision 0012), or an answer several
+ * services, they are unified by name.
  */
 #include "hearth/base/mem.h"
 #include "hearth/model/go_stacks.h"
@@ -13,7 +13,9 @@
 #include "answer/merge_nodes.h"
 #include "select/stack_filter.h"
 
-static enum hearth_status fail_range(struct hearth_err *err)
+#include <assert.h>
+
+static enum hearth_status fail_merge_range(struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the flame graph exceeds 64 bits");
 }
@@ -32,14 +34,16 @@ void hearth_tree_merge_release(struct hearth_tree_merge *merge)
     hearth_tree_merge_init(merge, merge->arena);
 }
 
-/* The part of a tree, covering at least the nodes that there are now. NULL: memory was refused. */
-static struct hearth_tree_part *part_of(struct hearth_tree_merge *merge,
-                                        struct hearth_name_tree *tree)
+/* The part of a tree, with room for at least its current nodes. NULL: memory was refused. */
+static struct hearth_tree_part *find_tree_part(struct hearth_tree_merge *merge,
+                                               struct hearth_name_tree *tree)
 {
-    size_t i = merge->n_parts; /* most likely that of the dictionary before */
+    size_t i = merge->n_parts; /* most likely the part of the previous dictionary */
+
     while (i > 0 && merge->parts[i - 1].tree != tree) {
         i--;
     }
+
     if (i == 0) {
         if (!hearth_mem_grow(&merge->parts, &merge->cap_parts, merge->n_parts + 1,
                              sizeof merge->parts[0])) {
@@ -49,10 +53,13 @@ static struct hearth_tree_part *part_of(struct hearth_tree_merge *merge,
             (struct hearth_tree_part){.tree = hearth_name_tree_ref(tree)};
         i = merge->n_parts;
     }
+
     struct hearth_tree_part *part = &merge->parts[i - 1];
+    assert(part->tree == tree);
     uint32_t size = hearth_name_tree_size(tree);
+
     if (size > part->n_nodes) {
-        /* It grows when later dictionaries of the query are loaded: not a copy for each of them. */
+        /* The tree grows when later dictionaries of the query are loaded: leave room for them. */
         uint32_t n = part->n_nodes == 0 ? size : size + size / 4;
         int64_t *self = hearth_arena_array(merge->arena, n, sizeof self[0]);
         if (self == NULL) {
@@ -65,6 +72,7 @@ static struct hearth_tree_part *part_of(struct hearth_tree_merge *merge,
         part->self = self;
         part->n_nodes = n;
     }
+
     return part;
 }
 
@@ -73,18 +81,21 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
                                          const struct hearth_dict_sums *sums,
                                          struct hearth_err *err)
 {
-    struct hearth_tree_part *part = part_of(merge, dict->tree);
+    struct hearth_tree_part *part = find_tree_part(merge, dict->tree);
     if (part == NULL) {
         return HEARTH_FAIL_ARENA(err, merge->arena);
     }
+
     bool overflow = false;
     for (uint32_t s = 0; s < sums->bound; s++) {
         int64_t *self = &part->self[dict->stack_node[s]];
         overflow |= __builtin_add_overflow(*self, sums->acc[s], self);
     }
+
     if (overflow) {
-        return fail_range(err);
+        return fail_merge_range(err);
     }
+
     return merge->go_max_frames == 0 ? HEARTH_OK
                                      : hearth_go_find_cuts(merge, part, dict, sums, err);
 }
@@ -93,9 +104,11 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
                                             const struct hearth_merge_spec *spec, int64_t max_nodes,
                                             struct hearth_stacktree *tree, struct hearth_err *err)
 {
-    /* What is repaired is whole first: stacks are filtered, and nodes cut, by what is shown. */
+    /* Stacks are filtered, and nodes truncated, as they are shown: repair a whole tree first. */
     struct hearth_merge_spec each = *spec;
     bool repair = spec->go_stacks == HEARTH_GO_REPAIRED && hearth_go_needs_repair(merge);
+
+    assert(!repair || tree->n_nodes == 0);
     if (repair) {
         each.stacks = (struct hearth_stack_filter){0};
     }
@@ -105,33 +118,41 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
         HEARTH_TRY(hearth_tree_part_place(&merge->parts[i], &each, alone, max_nodes, tree,
                                           merge->arena, err));
     }
+
     return repair ? hearth_go_repair(merge, &spec->stacks, tree, err) : HEARTH_OK;
 }
 
-/* What the tenant wants of Go's stacks, and how deep cut ones are; 0: they stay as they are. */
-static enum hearth_status look_at_go(const struct hearth_query *query,
-                                     struct hearth_merge_spec *spec, uint32_t *ret_max_frames,
-                                     struct hearth_err *err)
+/*
+ * Resolves the tenant's setting of Go's stacks, and finds how deep cut stacks are; 0: nothing is
+ * repaired.
+ */
+static enum hearth_status resolve_go_stacks(const struct hearth_query *query,
+                                            struct hearth_merge_spec *spec,
+                                            uint32_t *ret_max_frames, struct hearth_err *err)
 {
     struct hearth_profile_type type;
     struct hearth_limits limits;
+
     if (spec->go_stacks == HEARTH_GO_OF_TENANT) {
         hearth_call_limits(&query->call, &limits);
         spec->go_stacks = limits.repair_go_stacks ? HEARTH_GO_REPAIRED : HEARTH_GO_STORED;
     }
+
     if (spec->go_stacks == HEARTH_GO_REPAIRED) {
         HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, err));
         *ret_max_frames = hearth_go_max_frames(&type);
     }
+
     return HEARTH_OK;
 }
 
-static void note_joined(const struct hearth_query *query, const struct hearth_tree_merge *merge)
+static void note_joined_stacks(const struct hearth_query *query,
+                               const struct hearth_tree_merge *merge)
 {
     if (merge->n_joined > 0) {
         hearth_call_note(&query->call,
-                         "%zu stack traces that Go's runtime cut, %lld in all, stand where their "
-                         "missing frames were found in others (repair-go-stacks, go_stacks)",
+                         "%zu stack traces that Go's runtime cut, %lld in all, are joined to their "
+                         "missing frames, found in other stacks (repair-go-stacks, go_stacks)",
                          merge->n_joined, (long long)merge->joined_value);
     }
 }
@@ -144,13 +165,16 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     struct hearth_sums sums;
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     struct hearth_arena scratch;
+
     struct hearth_tree_merge merge;
     hearth_arena_init_like(&scratch, query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
     struct hearth_merge_spec how = *spec;
+
     if (status == HEARTH_OK) {
-        status = look_at_go(query, &how, &merge.go_max_frames, err);
+        status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
     }
+
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
@@ -162,11 +186,13 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
             hearth_store_read_dict_release(query->call.engine->store, dict);
         }
     }
+
     hearth_sums_release(&sums);
     if (status == HEARTH_OK) {
         status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
-        note_joined(query, &merge);
+        note_joined_stacks(query, &merge);
     }
+
     hearth_tree_merge_release(&merge);
     hearth_arena_release(&scratch);
     return status == HEARTH_OK ? hearth_stacktree_seal(tree, err) : status;
@@ -177,40 +203,45 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
                                           int64_t *ret_max_nodes, struct hearth_err *err)
 {
     struct hearth_limits limits;
+
     hearth_call_limits(&query->call, &limits);
     int64_t max = limits.max_flamegraph_nodes;
     int64_t n = spec->has_max_nodes ? spec->max_nodes : 0;
     if (n == 0) {
         n = limits.default_flamegraph_nodes;
     }
+
     if (max > 0 && n < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "max flamegraph nodes limit must be set (max allowed %lld, option "
                            "max-flamegraph-nodes)",
                            (long long)max);
     }
+
     if (max > 0 && n > max) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "max flamegraph nodes limit %lld is greater than allowed %lld "
                            "(max-flamegraph-nodes)",
                            (long long)n, (long long)max);
     }
+
     *ret_max_nodes = n;
     return HEARTH_OK;
 }
 
-/* n_all: nodes without the root, before anything was folded. */
-static void note_cut(const struct hearth_query *query, const struct hearth_merge_spec *spec,
-                     size_t n_all, int64_t max_nodes)
+/* n_all: number of nodes without the root, before truncation. */
+static void note_folded_nodes(const struct hearth_query *query,
+                              const struct hearth_merge_spec *spec, size_t n_all, int64_t max_nodes)
 {
-    bool asked = spec->has_max_nodes && spec->max_nodes != 0;
+    bool is_set = spec->has_max_nodes && spec->max_nodes != 0;
     struct hearth_limits limits;
+
     hearth_call_limits(&query->call, &limits);
     hearth_call_note(
         &query->call,
         "of %zu nodes those beyond the largest %lld (%s) are folded into \"other\": ask "
         "for more with max_nodes, at most %lld (max-flamegraph-nodes)",
-        n_all, (long long)max_nodes, asked ? "max_nodes" : "default-flamegraph-nodes",
+        n_all, (long long)max_nodes, is_set ? "max_nodes" : "default-flamegraph-nodes",
         (long long)limits.max_flamegraph_nodes);
 }
 
@@ -219,16 +250,20 @@ enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            struct hearth_flamegraph *ret, struct hearth_err *err)
 {
     int64_t max_nodes;
+
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
+
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_flamegraph_make(&tree, max_nodes, query->call.arena, ret, err);
     }
+
     if (status == HEARTH_OK && ret->n_folded > 0) {
-        note_cut(query, spec, tree.n_nodes - 1 + tree.n_left_out, max_nodes);
+        note_folded_nodes(query, spec, tree.n_nodes - 1 + tree.n_left_out, max_nodes);
     }
+
     hearth_stacktree_release(&tree);
     return status;
 }
@@ -238,20 +273,25 @@ enum hearth_status hearth_query_tree(const struct hearth_query *query,
                                      struct hearth_err *err)
 {
     int64_t max_nodes;
+
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
+
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, query->call.arena);
     enum hearth_status status = hearth_query_function_tree(query, spec, max_nodes, &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_stacktree_write_bytes(&tree, max_nodes, out, err);
     }
+
     if (status == HEARTH_OK && spec->ret_total != NULL) {
         *spec->ret_total = tree.n_nodes == 0 ? 0 : tree.nodes[0].total;
     }
+
     size_t n_all = tree.n_nodes == 0 ? 0 : tree.n_nodes - 1 + tree.n_left_out;
     if (status == HEARTH_OK && max_nodes > 0 && n_all > (uint64_t)max_nodes) {
-        note_cut(query, spec, n_all, max_nodes);
+        note_folded_nodes(query, spec, n_all, max_nodes);
     }
+
     hearth_stacktree_release(&tree);
     return status;
 }
