@@ -1,20 +1,23 @@
 /*
- * mean.c -- the mean per scrape of gauges: sums of each series apart, divided by how many profiles it
- * has in the range. Series of one label set are one here: a profile is in another series when other types
- * of it are 0.
+ * mean.c -- the mean per scrape of gauges: the sums of each series, divided by the number of its
+ * profiles in the range. Series with equal labels count as one here: a profile is in another series
+ * if other types of it are 0.
  *
- * Exact, so that an answer does not depend on what is rolled up: the sums of a series in a dictionary
- * are integers that every source adds up to, and so are the numbers of profiles. A quotient has 60
- * binary digits behind the point, rounded down; what is added up is short of the true value by less
- * than one such digit for each quotient, and counts as a half when it comes that close to one.
+ * The result is exact, so that an answer does not depend on roll-ups: the sums of a series in a
+ * dictionary are integers that are the same from every source, and so are the numbers of profiles.
+ * A quotient has 60 binary digits after the point and is rounded down; the sum of quotients is less
+ * than the true value by less than one such digit for each quotient, so a sum that close to a half
+ * counts as a half.
  *
- * A dictionary is of a day and a writer, so the same stack trace has many ids in a long range: they are
- * brought together by content before anything is rounded, or a month would round thirty times.
+ * A dictionary is of one day and writer, so the same stack trace has many ids in a long range. Its
+ * values are added by content before they are rounded; otherwise a month would be rounded thirty
+ * times.
  */
 #include "hearth/base/mem.h"
 
 #include "select/planned.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define PAGE_STACKS   64u
@@ -22,49 +25,57 @@
 
 __extension__ typedef __int128 i128;
 
-/* The sums of one series in one dictionary. Ids of a series come in runs: pages of few stacks. */
-struct part {
+/*
+ * The sums of one series in one dictionary. Ids of a series are clustered, hence pages of a few
+ * stacks.
+ */
+struct mean_part {
     size_t dict, series;
-    int64_t **pages;
+    int64_t **pages; /* [n_pages]; NULL: all 0 */
     uint32_t n_pages;
 };
 
-/* A stack trace of the range, and the first of its places. */
-struct trace {
+/* A stack trace of the range, and the first dictionary and id that it has. */
+struct mean_trace {
     i128 value;
     size_t dict;
     uint32_t stack;
 };
 
-struct mean {
+struct mean_run {
+    const struct hearth_query *query;
     const struct hearth_selection *selection;
-    struct hearth_sums *sums; /* while rows come, acc is 0 between them */
+    struct hearth_sums *sums; /* while rows are read, acc is 0 between them */
     struct hearth_arena arena;
-    struct part *parts;
+    struct mean_part *parts;
     size_t n_parts, cap_parts;
-    int64_t *n_profiles; /* by series */
+    int64_t *n_profiles; /* [n_series] */
     size_t n_series, cap_series;
     struct hearth_idmap by_part, by_series;
-    struct trace *traces;
+    struct hearth_idmap by_trace;   /* content of a stack trace -> traces */
+    struct hearth_arena dict_arena; /* memory of the current dictionary */
+    struct mean_trace *traces;
     size_t n_traces, cap_traces;
-    i128 slack; /* one for each quotient */
+    i128 slack; /* number of quotients, in last digits of a value */
 };
 
 /* ---- rows ---- */
 
-static void release(struct mean *mean)
+static void release_mean(struct mean_run *mean)
 {
     hearth_idmap_release(&mean->by_part);
     hearth_idmap_release(&mean->by_series);
+    hearth_idmap_release(&mean->by_trace);
     hearth_mem_free(mean->parts);
     hearth_mem_free(mean->n_profiles);
     hearth_mem_free(mean->traces);
     hearth_arena_release(&mean->arena);
+    hearth_arena_release(&mean->dict_arena);
 }
 
-static void forget(void *context)
+static void reset_mean(void *context)
 {
-    struct mean *mean = context;
+    struct mean_run *mean = context;
     hearth_sums_forget(mean->sums);
     hearth_idmap_reset(&mean->by_part);
     hearth_idmap_reset(&mean->by_series);
@@ -72,7 +83,7 @@ static void forget(void *context)
     mean->n_parts = mean->n_series = 0;
 }
 
-static uint32_t intern(struct hearth_idmap *map, const int32_t *parts, size_t n, size_t next)
+static uint32_t intern_ids(struct hearth_idmap *map, const int32_t *parts, size_t n, size_t next)
 {
     bool inserted;
     struct hearth_hash128 key =
@@ -80,17 +91,20 @@ static uint32_t intern(struct hearth_idmap *map, const int32_t *parts, size_t n,
     return hearth_idmap_intern(map, key, (uint32_t)next, &inserted);
 }
 
-static enum hearth_status find_part(struct mean *mean, const struct hearth_read_row *row,
-                                    size_t dict, struct part **ret, struct hearth_err *err)
+/* Finds or makes the part of a row's series and dictionary, and counts the row's profiles. */
+static enum hearth_status find_mean_part(struct mean_run *mean, const struct hearth_read_row *row,
+                                         size_t dict, struct mean_part **ret,
+                                         struct hearth_err *err)
 {
     uint32_t scraped = hearth_selection_scraped(mean->selection, row);
     if (scraped == HEARTH_IDMAP_NONE) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of series %d was not asked for",
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of series %d was returned but not selected",
                            (int)row->series_id);
     }
+
     const int32_t key[2] = {(int32_t)scraped, (int32_t)dict};
-    uint32_t series = intern(&mean->by_series, key, 1, mean->n_series);
-    uint32_t part = intern(&mean->by_part, key, 2, mean->n_parts);
+    uint32_t series = intern_ids(&mean->by_series, key, 1, mean->n_series);
+    uint32_t part = intern_ids(&mean->by_part, key, 2, mean->n_parts);
     if (series == HEARTH_IDMAP_NONE || part == HEARTH_IDMAP_NONE ||
         !hearth_mem_grow(&mean->n_profiles, &mean->cap_series, mean->n_series + 1,
                          sizeof mean->n_profiles[0]) ||
@@ -98,23 +112,27 @@ static enum hearth_status find_part(struct mean *mean, const struct hearth_read_
                          sizeof mean->parts[0])) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the sums of a series");
     }
+
     if (series == mean->n_series) {
         mean->n_profiles[mean->n_series++] = 0;
     }
+
     if (part == mean->n_parts) {
-        mean->parts[mean->n_parts++] = (struct part){.dict = dict, .series = series};
+        mean->parts[mean->n_parts++] = (struct mean_part){.dict = dict, .series = series};
     }
+
     if (row->n_profiles < 1 || __builtin_add_overflow(mean->n_profiles[series], row->n_profiles,
                                                       &mean->n_profiles[series])) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of series %d is of %lld profiles",
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of series %d has %lld profiles",
                            (int)row->series_id, (long long)row->n_profiles);
     }
+
     *ret = &mean->parts[part];
     return HEARTH_OK;
 }
 
 /* The page of a stack, made on demand; NULL: no memory. */
-static int64_t *page_of(struct mean *mean, struct part *part, uint32_t stack)
+static int64_t *find_page(struct mean_run *mean, struct mean_part *part, uint32_t stack)
 {
     uint32_t page = stack / PAGE_STACKS;
     if (page >= part->n_pages) {
@@ -129,93 +147,104 @@ static int64_t *page_of(struct mean *mean, struct part *part, uint32_t stack)
         part->pages = pages;
         part->n_pages = n;
     }
+
     if (part->pages[page] == NULL) {
         part->pages[page] = hearth_arena_calloc(&mean->arena, PAGE_STACKS, sizeof(int64_t));
     }
+
     return part->pages[page];
 }
 
-/* What a row put into its dictionary's sums goes to those of its series; they are 0 again. */
-static enum hearth_status move_stack(struct mean *mean, struct part *part, uint32_t stack,
-                                     int64_t *sum, struct hearth_err *err)
+/* Moves the sum of a stack from its dictionary, where it becomes 0 again, to the series. */
+static enum hearth_status move_stack_sum(struct mean_run *mean, struct mean_part *part,
+                                         uint32_t stack, int64_t *sum, struct hearth_err *err)
 {
-    int64_t *page = page_of(mean, part, stack);
+    int64_t *page = find_page(mean, part, stack);
     if (page == NULL) {
         return HEARTH_FAIL_ARENA(err, &mean->arena);
     }
+
     int64_t *to = &page[stack % PAGE_STACKS];
     if (__builtin_add_overflow(*to, *sum, to)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of a series exceeds 64 bits");
     }
+
     *sum = 0;
     return HEARTH_OK;
 }
 
-/* Of a whole row, whose ids say where to look. */
-static enum hearth_status move_row(struct mean *mean, struct part *part, struct hearth_str ids,
-                                   const struct hearth_dict_sums *dict, struct hearth_err *err)
+/* Moves the sums of a whole row; its ids name the stacks. */
+static enum hearth_status move_row_sums(struct mean_run *mean, struct mean_part *part,
+                                        struct hearth_str ids, const struct hearth_dict_sums *dict,
+                                        struct hearth_err *err)
 {
     struct hearth_ids_walk walk = hearth_ids_walk(ids);
     while (hearth_ids_next(&walk)) {
-        HEARTH_TRY(move_stack(mean, part, (uint32_t)walk.stack, &dict->acc[walk.stack], err));
+        HEARTH_TRY(move_stack_sum(mean, part, (uint32_t)walk.stack, &dict->acc[walk.stack], err));
     }
     return HEARTH_OK;
 }
 
-static enum hearth_status move_samples(struct mean *mean, struct part *part,
-                                       const struct hearth_dict_sums *dict, struct hearth_err *err)
+/* Moves the sums of some samples of a row, whose stacks are not listed. */
+static enum hearth_status move_sample_sums(struct mean_run *mean, struct mean_part *part,
+                                           const struct hearth_dict_sums *dict,
+                                           struct hearth_err *err)
 {
     for (uint32_t stack = 0; stack < dict->bound; stack++) {
         if (dict->acc[stack] != 0) {
-            HEARTH_TRY(move_stack(mean, part, stack, &dict->acc[stack], err));
+            HEARTH_TRY(move_stack_sum(mean, part, stack, &dict->acc[stack], err));
         }
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status add_row(void *context, const struct hearth_read_row *row,
-                                  struct hearth_err *err)
+static enum hearth_status add_mean_row(void *context, const struct hearth_read_row *row,
+                                       struct hearth_err *err)
 {
-    struct mean *mean = context;
+    struct mean_run *mean = context;
     struct hearth_sums *sums = mean->sums;
     size_t dict;
-    struct part *part;
+    struct mean_part *part;
+
     HEARTH_TRY(hearth_sums_add_row(sums, row, &dict, err));
     if (dict == SIZE_MAX) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(find_part(mean, row, dict, &part, err));
+
+    HEARTH_TRY(find_mean_part(mean, row, dict, &part, err));
     bool of_samples = sums->match != NULL && sums->match->of_samples;
-    return of_samples ? move_samples(mean, part, &sums->dicts[dict], err)
-                      : move_row(mean, part, row->ids, &sums->dicts[dict], err);
+    return of_samples ? move_sample_sums(mean, part, &sums->dicts[dict], err)
+                      : move_row_sums(mean, part, row->ids, &sums->dicts[dict], err);
 }
 
 /* ---- division ---- */
 
-static enum hearth_status fail_range(struct hearth_err *err)
+static enum hearth_status fail_mean_range(struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a mean exceeds 64 bits");
 }
 
-/* Half away from zero. */
-static enum hearth_status round_value(const struct mean *mean, i128 value, int64_t *ret,
-                                      struct hearth_err *err)
+/* Rounds half away from zero, after adding the slack. */
+static enum hearth_status round_mean(const struct mean_run *mean, i128 value, int64_t *ret,
+                                     struct hearth_err *err)
 {
     i128 size = value < 0 ? -value : value;
     i128 whole = (size + ((i128)1 << (FRACTION_BITS - 1)) + mean->slack) >> FRACTION_BITS;
     if (whole > INT64_MAX) {
-        return fail_range(err);
+        return fail_mean_range(err);
     }
+
     *ret = value < 0 ? -(int64_t)whole : (int64_t)whole;
     return HEARTH_OK;
 }
 
-/* values[stack] of a dictionary: the quotients of all its series. */
-static enum hearth_status divide_parts(struct mean *mean, const struct part *parts, size_t n,
-                                       i128 *values, struct hearth_err *err)
+/* Adds the quotients of all series of a dictionary to values[stack]. */
+static enum hearth_status divide_parts(struct mean_run *mean, const struct mean_part *parts,
+                                       size_t n, i128 *values, struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct part *part = &parts[i];
+        const struct mean_part *part = &parts[i];
         i128 n_profiles = mean->n_profiles[part->series];
         for (size_t page = 0; page < part->n_pages; page++) {
             const int64_t *sums = part->pages[page];
@@ -223,38 +252,43 @@ static enum hearth_status divide_parts(struct mean *mean, const struct part *par
                 i128 *value = &values[page * PAGE_STACKS + k];
                 i128 sum = (i128)sums[k] * ((i128)1 << FRACTION_BITS);
                 if (sum != 0 && __builtin_add_overflow(*value, sum / n_profiles, value)) {
-                    return fail_range(err);
+                    return fail_mean_range(err);
                 }
                 mean->slack += sum != 0;
             }
         }
     }
+
     return HEARTH_OK;
 }
 
-static int by_dict(const void *a, const void *b)
+static int compare_parts_by_dict(const void *a, const void *b)
 {
-    const struct part *x = a, *y = b;
+    const struct mean_part *x = a, *y = b;
     return x->dict != y->dict ? (x->dict > y->dict) - (x->dict < y->dict)
                               : (x->series > y->series) - (x->series < y->series);
 }
 
 /* ---- the same stack trace in several dictionaries ---- */
 
-/* Keys of the stacks that have a value; stacks[i] is the i-th of them. */
-static enum hearth_status make_keys(const struct hearth_dict *dict, const uint32_t *stacks,
-                                    uint32_t n, struct hearth_arena *arena,
-                                    struct hearth_stack_keys *ret, struct hearth_err *err)
+/* Makes content keys of n stacks of a dictionary. */
+static enum hearth_status make_trace_keys(const struct hearth_dict *dict, const uint32_t *stacks,
+                                          uint32_t n, struct hearth_arena *arena,
+                                          struct hearth_stack_keys *ret, struct hearth_err *err)
 {
     size_t n_locs = 0;
+
     for (uint32_t i = 0; i < n; i++) {
         n_locs += dict->stack_first[stacks[i] + 1] - dict->stack_first[stacks[i]];
     }
+
+    /* The stacks as samples of a profile, which is what keys are made of. */
     uint32_t *first = hearth_arena_array(arena, (size_t)n + 1, sizeof first[0]);
     uint32_t *locs = hearth_arena_array(arena, n_locs, sizeof locs[0]);
     if (first == NULL || locs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     first[0] = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t from = dict->stack_first[stacks[i]];
@@ -264,6 +298,7 @@ static enum hearth_status make_keys(const struct hearth_dict *dict, const uint32
         }
         first[i + 1] = first[i] + depth;
     }
+
     const struct hearth_profile all = {
         .strings = dict->strings,
         .mappings = dict->mappings,
@@ -279,116 +314,136 @@ static enum hearth_status make_keys(const struct hearth_dict *dict, const uint32
         .n_locations = dict->n_locations,
         .n_samples = n,
     };
+
     return hearth_stack_keys_make(&all, arena, ret, err);
 }
 
-static enum hearth_status add_traces(struct mean *mean, struct hearth_idmap *by_key,
-                                     const struct hearth_dict *dict, size_t dict_index,
-                                     const i128 *values, struct hearth_arena *arena,
-                                     struct hearth_err *err)
+/* Adds the values of a dictionary's stacks to the traces of the range, by content. */
+static enum hearth_status add_dict_traces(struct mean_run *mean, const struct hearth_dict *dict,
+                                          size_t dict_index, const i128 *values,
+                                          struct hearth_err *err)
 {
+    struct hearth_arena *arena = &mean->dict_arena;
     uint32_t bound = mean->sums->dicts[dict_index].bound, n = 0;
     uint32_t *stacks = hearth_arena_array(arena, bound, sizeof stacks[0]);
     if (stacks == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (uint32_t stack = 0; stack < bound; stack++) {
         if (values[stack] != 0) {
             stacks[n++] = stack;
         }
     }
+
     struct hearth_stack_keys keys;
-    HEARTH_TRY(make_keys(dict, stacks, n, arena, &keys, err));
+    HEARTH_TRY(make_trace_keys(dict, stacks, n, arena, &keys, err));
+
     for (uint32_t i = 0; i < n; i++) {
         bool inserted;
-        uint32_t at =
-            hearth_idmap_intern(by_key, keys.stack[i], (uint32_t)mean->n_traces, &inserted);
+        uint32_t at = hearth_idmap_intern(&mean->by_trace, keys.stack[i], (uint32_t)mean->n_traces,
+                                          &inserted);
         if (at == HEARTH_IDMAP_NONE ||
             !hearth_mem_grow(&mean->traces, &mean->cap_traces, mean->n_traces + 1,
                              sizeof mean->traces[0])) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the stack traces of a mean");
         }
         if (inserted) {
-            mean->traces[mean->n_traces++] = (struct trace){0, dict_index, stacks[i]};
+            mean->traces[mean->n_traces++] = (struct mean_trace){0, dict_index, stacks[i]};
         }
         if (__builtin_add_overflow(mean->traces[at].value, values[stacks[i]],
                                    &mean->traces[at].value)) {
-            return fail_range(err);
+            return fail_mean_range(err);
         }
     }
+
     return HEARTH_OK;
 }
 
-/* Dictionaries in the order of their keys: which of them has a stack trace must not depend on which
- * came first. */
-static enum hearth_status sort_dicts(struct mean *mean, struct hearth_err *err)
+/*
+ * Sorts the dictionaries and parts by the keys of dictionaries: which dictionary gets the value of
+ * a stack trace must not depend on the order of rows.
+ */
+static enum hearth_status sort_mean_dicts(struct mean_run *mean, struct hearth_err *err)
 {
     struct hearth_sums *sums = mean->sums;
     size_t *place = hearth_arena_array(&mean->arena, sums->n_dicts, sizeof place[0]);
     if (place == NULL) {
         return HEARTH_FAIL_ARENA(err, &mean->arena);
     }
+
     hearth_sums_sort(sums);
     for (size_t i = 0; i < sums->n_dicts; i++) {
         place[sums->dicts[i].arrival] = i;
     }
+
     for (size_t i = 0; i < mean->n_parts; i++) {
         mean->parts[i].dict = place[mean->parts[i].dict];
     }
+
     if (mean->n_parts > 0) {
-        qsort(mean->parts, mean->n_parts, sizeof mean->parts[0], by_dict);
+        qsort(mean->parts, mean->n_parts, sizeof mean->parts[0], compare_parts_by_dict);
     }
+
     return HEARTH_OK;
 }
 
-/* The parts of dictionary i begin at *first, which moves behind them. */
-static enum hearth_status take_dict(const struct hearth_query *query, struct mean *mean,
-                                    struct hearth_idmap *by_key, size_t i, size_t *first,
-                                    struct hearth_arena *arena, struct hearth_err *err)
+/*
+ * Divides the parts of dictionary i, which begin at *first, and adds its traces. *first moves to
+ * the next dictionary.
+ */
+static enum hearth_status divide_dict(struct mean_run *mean, size_t i, size_t *first,
+                                      struct hearth_err *err)
 {
+    const struct hearth_query *query = mean->query;
+    struct hearth_arena *arena = &mean->dict_arena;
     struct hearth_dict_sums *sums = &mean->sums->dicts[i];
-    const struct part *parts = &mean->parts[*first];
+    const struct mean_part *parts = &mean->parts[*first];
     size_t n = 0;
+
     while (*first + n < mean->n_parts && parts[n].dict == i) {
         n++;
     }
+
     *first += n;
-    /* Pages may reach over the highest stack. */
+
+    /* Pages may extend beyond the highest stack. */
     i128 *values =
         hearth_arena_calloc(arena, (size_t)sums->bound + 2 * PAGE_STACKS, sizeof values[0]);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(divide_parts(mean, parts, n, values, err));
+
     const struct hearth_dict *dict;
     HEARTH_TRY(hearth_store_read_dict(query->call.engine->store, sums->service_id, sums->day,
                                       sums->writer_id, sums->bound, query->call.cancel, &dict,
                                       err));
-    enum hearth_status status = add_traces(mean, by_key, dict, i, values, arena, err);
+    enum hearth_status status = add_dict_traces(mean, dict, i, values, err);
     hearth_store_read_dict_release(query->call.engine->store, dict);
+
     return status;
 }
 
-static enum hearth_status divide(const struct hearth_query *query, struct mean *mean,
-                                 struct hearth_err *err)
+/* Turns the sums of all parts into rounded means, in sums->dicts. */
+static enum hearth_status divide_sums(struct mean_run *mean, struct hearth_err *err)
 {
-    struct hearth_idmap by_key;
-    struct hearth_arena arena;
-    hearth_idmap_init(&by_key);
-    hearth_arena_init_like(&arena, query->call.arena);
-    enum hearth_status status = sort_dicts(mean, err);
+    enum hearth_status status = sort_mean_dicts(mean, err);
     size_t first = 0;
+
     for (size_t i = 0; i < mean->sums->n_dicts && status == HEARTH_OK; i++) {
-        hearth_arena_reset(&arena);
-        status = take_dict(query, mean, &by_key, i, &first, &arena, err);
+        hearth_arena_reset(&mean->dict_arena);
+        status = divide_dict(mean, i, &first, err);
     }
+
+    /* sums->dicts gets each trace's value once; all other sums are 0. */
     for (size_t i = 0; i < mean->n_traces && status == HEARTH_OK; i++) {
-        const struct trace *trace = &mean->traces[i];
+        const struct mean_trace *trace = &mean->traces[i];
         status =
-            round_value(mean, trace->value, &mean->sums->dicts[trace->dict].acc[trace->stack], err);
+            round_mean(mean, trace->value, &mean->sums->dicts[trace->dict].acc[trace->stack], err);
     }
-    hearth_arena_release(&arena);
-    hearth_idmap_release(&by_key);
+
     return status;
 }
 
@@ -396,15 +451,21 @@ enum hearth_status hearth_mean_sum(const struct hearth_query *query,
                                    struct hearth_selection *selection, struct hearth_sums *sums,
                                    struct hearth_err *err)
 {
-    struct mean mean = {.selection = selection, .sums = sums};
+    assert(selection->gauge);
+    struct mean_run mean = {.query = query, .selection = selection, .sums = sums};
     hearth_arena_init_like(&mean.arena, query->call.arena);
+    hearth_arena_init_like(&mean.dict_arena, query->call.arena);
     hearth_idmap_init(&mean.by_part);
     hearth_idmap_init(&mean.by_series);
-    const struct hearth_reader reader = {.reset = forget, .row = add_row, .context = &mean};
+    hearth_idmap_init(&mean.by_trace);
+
+    const struct hearth_reader reader = {
+        .reset = reset_mean, .row = add_mean_row, .context = &mean};
     enum hearth_status status = hearth_selection_read(query, selection, &reader, err);
     if (status == HEARTH_OK) {
-        status = divide(query, &mean, err);
+        status = divide_sums(&mean, err);
     }
-    release(&mean);
+
+    release_mean(&mean);
     return status;
 }
