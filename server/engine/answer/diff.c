@@ -1,10 +1,12 @@
 /*
- * diff.c -- two selections side by side, one summed after the other.
+ * compare_sides.c -- compares two selections, which are summed one after the other.
  *
- * Both trees are made whole and truncated together: cut each by itself, they would disagree about
- * what "other" is.
+ * Both trees are made whole and truncated together: if each were truncated by itself, their boxes
+ * "other" would differ.
  */
 #include "select/query_internal.h"
+
+#include <assert.h>
 
 struct diff_side {
     const char *name;
@@ -13,9 +15,9 @@ struct diff_side {
     struct hearth_stacktree tree;
 };
 
-/* Notes of a side, each line with its name. */
-static enum hearth_status add_notes(const struct diff_side *side, struct hearth_str lines,
-                                    struct hearth_err *err)
+/* Appends the notes of a side to those of the query, each line with the side's name. */
+static enum hearth_status append_side_notes(const struct diff_side *side, struct hearth_str lines,
+                                            struct hearth_err *err)
 {
     for (size_t from = 0; from < lines.n;) {
         size_t to = hearth_str_find(lines, '\n', from);
@@ -24,27 +26,32 @@ static enum hearth_status add_notes(const struct diff_side *side, struct hearth_
         hearth_buf_byte(side->query->call.notes, '\n');
         from = to + 1;
     }
+
     return side->query->call.notes != NULL && hearth_buf_failed(side->query->call.notes)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the notes of an answer")
                : HEARTH_OK;
 }
 
-static enum hearth_status make_side(struct diff_side *side, struct hearth_err *err)
+/* Makes the tree of a side. */
+static enum hearth_status make_diff_side(struct diff_side *side, struct hearth_err *err)
 {
     struct hearth_buf notes;
     struct hearth_query query = *side->query;
+
     hearth_buf_init(&notes, 0);
     query.call.notes = query.call.notes == NULL ? NULL : &notes;
     enum hearth_status status = hearth_query_function_tree(&query, side->spec, 0, &side->tree, err);
     if (status == HEARTH_OK) {
-        status = add_notes(side, hearth_buf_view(&notes), err);
+        status = append_side_notes(side, hearth_buf_view(&notes), err);
     }
+
     hearth_buf_release(&notes);
     return status;
 }
 
-static enum hearth_status check_side(const struct diff_side *side, int64_t *ret_max_nodes,
-                                     struct hearth_err *err)
+/* Checks a side without reading any data. */
+static enum hearth_status check_diff_side(const struct diff_side *side, int64_t *ret_max_nodes,
+                                          struct hearth_err *err)
 {
     struct hearth_profile_type type;
     struct hearth_range range;
@@ -53,53 +60,62 @@ static enum hearth_status check_side(const struct diff_side *side, int64_t *ret_
     return hearth_query_max_nodes(side->query, side->spec, ret_max_nodes, err);
 }
 
-/* Of what was asked for the larger; the default when neither side says anything. */
-static int64_t common_max_nodes(const struct diff_side sides[2], const int64_t max_nodes[2])
+/* The larger requested number of nodes; the default if neither side requests one. */
+static int64_t find_common_max_nodes(const struct diff_side sides[2], const int64_t max_nodes[2])
 {
-    bool asked[2];
+    bool is_set[2];
+
     for (int i = 0; i < 2; i++) {
-        asked[i] = sides[i].spec->has_max_nodes && sides[i].spec->max_nodes != 0;
+        is_set[i] = sides[i].spec->has_max_nodes && sides[i].spec->max_nodes != 0;
     }
-    if (asked[0] != asked[1]) {
-        return max_nodes[asked[1]];
+
+    if (is_set[0] != is_set[1]) {
+        return max_nodes[is_set[1]];
     }
+
     return max_nodes[0] > max_nodes[1] ? max_nodes[0] : max_nodes[1];
 }
 
-static enum hearth_status note_cut(const struct hearth_query *query,
-                                   const struct hearth_flame_diff *diff, int64_t max_nodes,
-                                   struct hearth_err *err)
+static enum hearth_status note_folded_frames(const struct hearth_query *query,
+                                             const struct hearth_flame_diff *diff,
+                                             int64_t max_nodes, struct hearth_err *err)
 {
     if (query->call.notes == NULL || diff->left_folded + diff->right_folded == 0) {
         return HEARTH_OK;
     }
+
     hearth_buf_printf(query->call.notes,
                       "%lld frames of the left and %lld of the right are folded into \"other\""
                       " (max_nodes %lld): ask for more with max_nodes\n",
                       (long long)diff->left_folded, (long long)diff->right_folded,
                       (long long)max_nodes);
+
     return hearth_buf_failed(query->call.notes)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the notes of an answer")
                : HEARTH_OK;
 }
 
-static enum hearth_status diff(struct diff_side sides[2], struct hearth_flame_diff *ret,
-                               struct hearth_err *err)
+static enum hearth_status compare_sides(struct diff_side sides[2], struct hearth_flame_diff *ret,
+                                        struct hearth_err *err)
 {
     int64_t max_nodes[2];
-    for (int i = 0; i < 4; i++) { /* what is wrong with a side is said before any work is done */
+
+    /* Both sides are checked before any work is done. */
+    for (int i = 0; i < 4; i++) {
         struct diff_side *side = &sides[i % 2];
         enum hearth_status status =
-            i < 2 ? check_side(side, &max_nodes[i], err) : make_side(side, err);
+            i < 2 ? check_diff_side(side, &max_nodes[i], err) : make_diff_side(side, err);
         if (status != HEARTH_OK) {
             hearth_err_prefix(err, "%s", side->name);
             return status;
         }
     }
-    int64_t n = common_max_nodes(sides, max_nodes);
+
+    int64_t n = find_common_max_nodes(sides, max_nodes);
     HEARTH_TRY(hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->call.arena,
                                       ret, err));
-    return note_cut(sides[0].query, ret, n, err);
+
+    return note_folded_frames(sides[0].query, ret, n, err);
 }
 
 enum hearth_status hearth_query_diff(const struct hearth_query *left,
@@ -108,6 +124,8 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *right_spec,
                                      struct hearth_flame_diff *ret, struct hearth_err *err)
 {
+    assert(left->call.arena == right->call.arena);
+
     struct diff_side sides[2] = {
         {.name = "left", .query = left, .spec = left_spec},
         {.name = "right", .query = right, .spec = right_spec},
@@ -115,9 +133,11 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
     for (int i = 0; i < 2; i++) {
         hearth_stacktree_init(&sides[i].tree, sides[i].query->call.arena);
     }
-    enum hearth_status status = diff(sides, ret, err);
+
+    enum hearth_status status = compare_sides(sides, ret, err);
     for (int i = 0; i < 2; i++) {
         hearth_stacktree_release(&sides[i].tree);
     }
+
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * dot.h -- a call graph as Graphviz text (private to the engine).
  *
- * Threads: pure.
+ * Threads: pure functions.
  * Source:  the DOT language, graphviz.org/doc/info/lang.html.
  */
 #ifndef HEARTH_ENGINE_DOT_H
@@ -11,9 +11,10 @@
 #include "hearth/model/profile_type.h"
 
 /*
- * Append a digraph. Nodes are n1, n2, ... with exact `self` and `total`, edges have an exact `value`;
- * labels say the same for people, in the unit of the type. Sticky errors of the buffer.
- */
+  * Appends a digraph. Nodes are n1, n2, ... with exact `self` and `total`; edges have an exact
+  * `value`; labels show the same values for people, in the unit of the type. The buffer keeps
+  * errors.
+  */
 void hearth_dot_write(const struct hearth_call_graph *graph, const struct hearth_profile_type *type,
                       struct hearth_buf *out);
 
