@@ -1,14 +1,16 @@
-/* frame_table.c -- sums of stacks to a table of what their frames belong to. */
+/* frame_table.c -- adds sums of stacks to a table by the rows of their frames. */
 #include "answer/frame_table.h"
 
 #include "hearth/base/budget.h"
 #include "hearth/model/frame_name.h"
 #include "hearth/model/symbol_parts.h"
 
-/* Of a location: besides the numbers of rows. */
+#include <assert.h>
+
+/* Values of row_of_location besides numbers of rows. */
 #define UNSEEN   UINT32_MAX
-#define MANY     (UINT32_MAX - 1) /* it has several lines: see row_of_line */
-#define NO_ROW   (UINT32_MAX - 2) /* it does not count */
+#define MANY     (UINT32_MAX - 1) /* the location has several lines: see row_of_line */
+#define NO_ROW   (UINT32_MAX - 2) /* the location does not count */
 #define MAX_ROWS (UINT32_MAX - 3)
 
 void hearth_frame_table_init(struct hearth_frame_table *table, enum hearth_top_kind kind,
@@ -35,26 +37,27 @@ void hearth_frame_table_release(struct hearth_frame_table *table)
     hearth_frame_table_init(table, table->kind, table->arena);
 }
 
-/* ---- what a frame counts for ---- */
+/* ---- rows of frames ---- */
 
-/* One dictionary on its way into the table. Arrays are UNSEEN where nobody asked yet. */
-struct adding {
+/* The dictionary that is being added. Elements of the arrays are UNSEEN until they are needed. */
+struct table_addition {
     struct hearth_frame_table *table;
     const struct hearth_dict *dict;
     struct hearth_arena *scratch;
     uint32_t *row_of_location, *row_of_line;
     uint32_t *text_of_string;
-    uint32_t *text_of_function; /* the name of its row, where the function alone says it */
+    uint32_t
+        *text_of_function; /* text of its row, for kinds where the function alone determines it */
 };
 
 /* A frame: a line of a location, or a location without lines. */
-struct frame {
+struct table_frame {
     const struct hearth_location *location;
-    uint32_t function; /* HEARTH_NO_INDEX: none */
+    uint32_t function; /* HEARTH_NO_INDEX: no function */
     int64_t line;
 };
 
-static uint32_t *unseen_array(struct hearth_arena *arena, size_t n)
+static uint32_t *make_unseen_array(struct hearth_arena *arena, size_t n)
 {
     uint32_t *array = hearth_arena_array(arena, n, sizeof array[0]);
     if (array != NULL) {
@@ -63,8 +66,10 @@ static uint32_t *unseen_array(struct hearth_arena *arena, size_t n)
     return array;
 }
 
-/* Numbers of texts and rows: HEARTH_IDMAP_NONE, which is UNSEEN, when memory was refused. */
-static uint32_t text_of_string(struct adding *a, uint32_t string)
+/*
+ * Finds the number of a string's text; HEARTH_IDMAP_NONE, which is UNSEEN, if memory was refused.
+ */
+static uint32_t text_of_string(struct table_addition *a, uint32_t string)
 {
     uint32_t *text = &a->text_of_string[string];
     if (*text == UNSEEN) {
@@ -73,53 +78,59 @@ static uint32_t text_of_string(struct adding *a, uint32_t string)
     return *text;
 }
 
-static const struct hearth_mapping *mapping_of(const struct adding *a, const struct frame *frame)
+static const struct hearth_mapping *find_frame_mapping(const struct table_addition *a,
+                                                       const struct table_frame *frame)
 {
     return frame->location->mapping == HEARTH_NO_INDEX
                ? NULL
                : &a->dict->mappings[frame->location->mapping];
 }
 
-static uint32_t file_text(struct adding *a, const struct frame *frame)
+static uint32_t find_file_text(struct table_addition *a, const struct table_frame *frame)
 {
     return text_of_string(
         a, frame->function == HEARTH_NO_INDEX ? 0 : a->dict->functions[frame->function].filename);
 }
 
-static uint32_t mapping_text(struct adding *a, const struct frame *frame)
+static uint32_t find_mapping_text(struct table_addition *a, const struct table_frame *frame)
 {
-    const struct hearth_mapping *mapping = mapping_of(a, frame);
+    const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
     return text_of_string(a, mapping == NULL ? 0 : mapping->filename);
 }
 
-/* The name of a frame as flame graphs have it. `out` holds what has no name of its own. */
-static struct hearth_str frame_name(const struct adding *a, const struct frame *frame,
-                                    char out[HEARTH_FRAME_NAME_BYTES])
+/* The name of a frame as in flame graphs; `out` holds the text of an address. */
+static struct hearth_str find_frame_name(const struct table_addition *a,
+                                         const struct table_frame *frame,
+                                         char out[HEARTH_FRAME_NAME_BYTES])
 {
     if (frame->function != HEARTH_NO_INDEX) {
         return hearth_frame_shown(a->dict->strings[a->dict->functions[frame->function].name]);
     }
+
     if (frame->location->n_lines > 0) {
         return HEARTH_FRAME_UNKNOWN;
     }
-    const struct hearth_mapping *mapping = mapping_of(a, frame);
+
+    const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
     struct hearth_str file = mapping == NULL ? HEARTH_STR("") : a->dict->strings[mapping->filename];
     return hearth_str_n(out, hearth_frame_name(frame->location->address, file, out));
 }
 
-/* What a function alone says about the name of its row: class, package, directory. */
-static uint32_t derived_text(struct adding *a, uint32_t function)
+/* The text that a function alone determines: its class, package or directory. */
+static uint32_t derive_function_text(struct table_addition *a, uint32_t function)
 {
     uint32_t *text = &a->text_of_function[function];
     if (*text != UNSEEN) {
         return *text;
     }
+
     const struct hearth_function *f = &a->dict->functions[function];
     struct hearth_str name = a->dict->strings[f->name], file = a->dict->strings[f->filename];
     char *room = hearth_arena_alloc(a->scratch, HEARTH_SYMBOL_PART_BYTES(name, file));
     if (room == NULL) {
         return UNSEEN;
     }
+
     struct hearth_str part =
         a->table->kind == HEARTH_TOP_CLASS     ? hearth_symbol_class(name, file, room)
         : a->table->kind == HEARTH_TOP_PACKAGE ? hearth_symbol_package(name, file, room)
@@ -128,48 +139,52 @@ static uint32_t derived_text(struct adding *a, uint32_t function)
     return *text;
 }
 
-/* Its function has a name that is not empty. */
-static bool has_own_name(const struct adding *a, const struct frame *frame)
+/* Whether the function of a frame has a name. */
+static bool has_function_name(const struct table_addition *a, const struct table_frame *frame)
 {
     return frame->function != HEARTH_NO_INDEX && a->dict->functions[frame->function].name != 0;
 }
 
-/* The text that names a frame's row, for kinds of one text. */
-static uint32_t row_text(struct adding *a, const struct frame *frame)
+/* The text that identifies the row of a frame, for kinds that one text identifies. */
+static uint32_t find_row_text(struct table_addition *a, const struct table_frame *frame)
 {
     char out[HEARTH_FRAME_NAME_BYTES];
     uint32_t text = 0;
+
     switch (a->table->kind) {
     case HEARTH_TOP_FUNCTION:
     case HEARTH_TOP_LINE:
-        return has_own_name(a, frame)
+        return has_function_name(a, frame)
                    ? text_of_string(a, a->dict->functions[frame->function].name)
-                   : hearth_texts_id(&a->table->texts, frame_name(a, frame, out));
+                   : hearth_texts_id(&a->table->texts, find_frame_name(a, frame, out));
     case HEARTH_TOP_FILE:
-        return file_text(a, frame);
+        return find_file_text(a, frame);
     case HEARTH_TOP_DIRECTORY:
     case HEARTH_TOP_CLASS:
     case HEARTH_TOP_PACKAGE:
         text = frame->function == HEARTH_NO_INDEX
                    ? hearth_texts_id(&a->table->texts, HEARTH_STR(""))
-                   : derived_text(a, frame->function);
+                   : derive_function_text(a, frame->function);
         break;
     case HEARTH_TOP_MODULE:
     case HEARTH_TOP_THREAD:
-        return mapping_text(a, frame);
+        return find_mapping_text(a, frame);
     }
+
     if (text == 0 && a->table->kind == HEARTH_TOP_PACKAGE &&
         frame->location->mapping != HEARTH_NO_INDEX) {
-        /* Not known: the library. */
-        struct hearth_str file = a->dict->strings[mapping_of(a, frame)->filename];
+        /* If the package is not known, the library stands for it. */
+        struct hearth_str file = a->dict->strings[find_frame_mapping(a, frame)->filename];
         return hearth_texts_id(&a->table->texts, hearth_symbol_library(file));
     }
+
     return text;
 }
 
 /* ---- rows ---- */
 
-static uint32_t new_row(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+/* Adds a row. UNSEEN: memory was refused. */
+static uint32_t add_table_row(struct hearth_frame_table *table, const struct hearth_frame_row *row)
 {
     if (table->n_rows >= MAX_ROWS ||
         !hearth_arena_grow(table->arena, &table->rows, &table->cap_rows, table->n_rows + 1,
@@ -178,50 +193,62 @@ static uint32_t new_row(struct hearth_frame_table *table, const struct hearth_fr
                            sizeof table->tallies[0])) {
         return UNSEEN;
     }
+
     table->rows[table->n_rows] = *row;
     table->tallies[table->n_rows] = (struct hearth_frame_tally){0};
     return (uint32_t)table->n_rows++;
 }
 
-static uint32_t row_by_text(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+/* Finds or adds the row of a text. */
+static uint32_t find_row_by_text(struct hearth_frame_table *table,
+                                 const struct hearth_frame_row *row)
 {
     size_t cap = table->cap_row_of_text;
+
     if (!hearth_arena_grow(table->arena, &table->row_of_text, &table->cap_row_of_text,
                            table->texts.n, sizeof table->row_of_text[0])) {
         return UNSEEN;
     }
+
     if (table->cap_row_of_text > cap) {
         memset(table->row_of_text + cap, 0xff,
                (table->cap_row_of_text - cap) * sizeof table->row_of_text[0]);
     }
+
     uint32_t *at = &table->row_of_text[row->name];
     if (*at == UNSEEN) {
-        *at = new_row(table, row);
+        *at = add_table_row(table, row);
     }
+
     return *at;
 }
 
-static uint32_t row_by_key(struct hearth_frame_table *table, const struct hearth_frame_row *row)
+/* Finds or adds the row of a line. */
+static uint32_t find_row_by_key(struct hearth_frame_table *table,
+                                const struct hearth_frame_row *row)
 {
     bool inserted;
     bool of_function = table->function.p != NULL;
     uint64_t key[3] = {(uint64_t)row->line, (uint64_t)row->name << 32, 0};
+
     if (of_function) {
         key[1] = (uint64_t)row->file << 32 | row->mapping;
         key[2] = row->build_id;
     }
+
     struct hearth_hash128 hash = hearth_hash128(key, sizeof key, hearth_hash_process_seed());
     uint32_t at = hearth_idmap_intern(&table->by_key, hash, (uint32_t)table->n_rows, &inserted);
     if (at == HEARTH_IDMAP_NONE ||
         !hearth_idmap_account(&table->by_key, table->arena, &table->budgeted_bytes) ||
-        (inserted && new_row(table, row) == UNSEEN)) {
+        (inserted && add_table_row(table, row) == UNSEEN)) {
         return UNSEEN;
     }
+
     return at;
 }
 
-/* An attribute of several frames. What is not known does not count. */
-static void note(uint32_t *attribute, uint32_t text)
+/* Combines an attribute over the frames of a row; unknown values are ignored. */
+static void note_row_attribute(uint32_t *attribute, uint32_t text)
 {
     if (*attribute == 0) {
         *attribute = text;
@@ -230,124 +257,144 @@ static void note(uint32_t *attribute, uint32_t text)
     }
 }
 
-static bool is_of_function(const struct adding *a, const struct frame *frame)
+static bool is_wanted_function(const struct table_addition *a, const struct table_frame *frame)
 {
     char out[HEARTH_FRAME_NAME_BYTES];
     return a->table->function.p == NULL ||
-           hearth_str_eq(frame_name(a, frame, out), a->table->function);
+           hearth_str_eq(find_frame_name(a, frame, out), a->table->function);
 }
 
-static uint32_t row_of_frame(struct adding *a, const struct frame *frame)
+/* The row of a frame, or NO_ROW. UNSEEN: memory was refused. */
+static uint32_t find_row_of_frame(struct table_addition *a, const struct table_frame *frame)
 {
     struct hearth_frame_table *table = a->table;
-    if (!is_of_function(a, frame)) {
+
+    if (!is_wanted_function(a, frame)) {
         return NO_ROW;
     }
-    struct hearth_frame_row row = {.name = row_text(a, frame)};
+
+    struct hearth_frame_row row = {.name = find_row_text(a, frame)};
     if (row.name == UNSEEN) {
         return UNSEEN;
     }
+
     if (table->kind != HEARTH_TOP_FUNCTION && table->kind != HEARTH_TOP_LINE) {
-        return row_by_text(table, &row);
+        return find_row_by_text(table, &row);
     }
-    row.file = file_text(a, frame);
-    row.mapping = mapping_text(a, frame);
+
+    /* Functions and lines have attributes; rows of one function's lines are identified by them. */
+    row.file = find_file_text(a, frame);
+    row.mapping = find_mapping_text(a, frame);
     if (row.file == UNSEEN || row.mapping == UNSEEN) {
         return UNSEEN;
     }
+
     row.line = table->kind == HEARTH_TOP_LINE ? frame->line : 0;
     if (table->function.p != NULL) {
-        const struct hearth_mapping *mapping = mapping_of(a, frame);
+        const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
         row.build_id = text_of_string(a, mapping == NULL ? 0 : mapping->build_id);
-        return row.build_id == UNSEEN ? UNSEEN : row_by_key(table, &row);
+        return row.build_id == UNSEEN ? UNSEEN : find_row_by_key(table, &row);
     }
-    uint32_t at =
-        table->kind == HEARTH_TOP_LINE ? row_by_key(table, &row) : row_by_text(table, &row);
+
+    uint32_t at = table->kind == HEARTH_TOP_LINE ? find_row_by_key(table, &row)
+                                                 : find_row_by_text(table, &row);
     if (at != UNSEEN) {
-        note(&table->rows[at].file, row.file);
-        note(&table->rows[at].mapping, row.mapping);
+        note_row_attribute(&table->rows[at].file, row.file);
+        note_row_attribute(&table->rows[at].mapping, row.mapping);
     }
+
     return at;
 }
 
 /* The row of a location, MANY or NO_ROW. UNSEEN: memory was refused. */
-static uint32_t look_at_location(struct adding *a, uint32_t index)
+static uint32_t find_location_row(struct table_addition *a, uint32_t index)
 {
     const struct hearth_location *location = &a->dict->locations[index];
     uint32_t all = NO_ROW;
+
     if (location->n_lines == 0) {
-        const struct frame frame = {location, HEARTH_NO_INDEX, 0};
-        all = row_of_frame(a, &frame);
+        const struct table_frame frame = {location, HEARTH_NO_INDEX, 0};
+        all = find_row_of_frame(a, &frame);
     }
+
     for (uint32_t i = 0; i < location->n_lines; i++) {
         uint32_t at = location->first_line + i;
-        const struct frame frame = {location, a->dict->lines[at].function, a->dict->lines[at].line};
-        uint32_t row = row_of_frame(a, &frame);
+        const struct table_frame frame = {location, a->dict->lines[at].function,
+                                          a->dict->lines[at].line};
+        uint32_t row = find_row_of_frame(a, &frame);
         if (row == UNSEEN) {
             return UNSEEN;
         }
         a->row_of_line[at] = row;
         all = location->n_lines == 1 ? row : row != NO_ROW ? MANY : all;
     }
+
     a->row_of_location[index] = all;
     return all;
 }
 
 /* ---- counting ---- */
 
-struct counter {
+struct stack_counter {
     struct hearth_frame_tally *tallies;
     int64_t value;
     uint64_t stack;
-    bool overflow, counts;
+    bool overflow, counts; /* counts: a frame of the stack has a row */
 };
 
-static inline void count_frame(struct counter *c, uint32_t row, bool is_leaf)
+static inline void count_stack_frame(struct stack_counter *c, uint32_t row, bool is_leaf)
 {
     if (row == NO_ROW) {
         return;
     }
+
     struct hearth_frame_tally *tally = &c->tallies[row];
     c->counts = true;
     if (is_leaf) {
         c->overflow |= __builtin_add_overflow(tally->self, c->value, &tally->self);
     }
+
     if (tally->last_stack != c->stack) {
         tally->last_stack = c->stack;
         c->overflow |= __builtin_add_overflow(tally->total, c->value, &tally->total);
     }
 }
 
-static enum hearth_status add_stack(struct adding *a, uint32_t stack, int64_t value,
-                                    struct hearth_err *err)
+/* Counts the frames of one stack. A row's total counts it once, its self if it is the leaf's. */
+static enum hearth_status add_stack_to_table(struct table_addition *a, uint32_t stack,
+                                             int64_t value, struct hearth_err *err)
 {
     struct hearth_frame_table *table = a->table;
     const struct hearth_dict *dict = a->dict;
     uint32_t first = dict->stack_first[stack], end = dict->stack_first[stack + 1];
-    struct counter c = {.value = value, .stack = ++table->n_stacks};
+    struct stack_counter c = {.value = value, .stack = ++table->n_stacks};
+
     for (uint32_t i = first; i < end; i++) {
         uint32_t location = dict->stack_locs[i];
         uint32_t row = a->row_of_location[location];
         if (HEARTH_UNLIKELY(row == UNSEEN)) {
-            row = look_at_location(a, location);
+            row = find_location_row(a, location);
             if (row == UNSEEN) {
                 return HEARTH_FAIL_ARENA(err, table->arena);
             }
         }
-        c.tallies = table->tallies; /* it may have moved */
+
+        c.tallies = table->tallies; /* adding a row may have moved it */
         if (HEARTH_LIKELY(row != MANY)) {
-            count_frame(&c, row, i == first);
+            count_stack_frame(&c, row, i == first);
             continue;
         }
         const struct hearth_location *many = &dict->locations[location];
         for (uint32_t l = 0; l < many->n_lines; l++) {
-            count_frame(&c, a->row_of_line[many->first_line + l], i == first && l == 0);
+            count_stack_frame(&c, a->row_of_line[many->first_line + l], i == first && l == 0);
         }
     }
+
     c.overflow |= __builtin_add_overflow(table->total, value, &table->total);
     if (c.counts) {
         c.overflow |= __builtin_add_overflow(table->counted, value, &table->counted);
     }
+
     return c.overflow ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the table exceeds 64 bits")
                       : HEARTH_OK;
 }
@@ -358,25 +405,30 @@ enum hearth_status hearth_frame_table_add(struct hearth_frame_table *table,
                                           struct hearth_err *err)
 {
     struct hearth_arena scratch;
+
     hearth_arena_init_like(&scratch, table->arena);
-    struct adding a = {
+
+    struct table_addition a = {
         .table = table,
         .dict = dict,
         .scratch = &scratch,
-        .row_of_location = unseen_array(&scratch, dict->n_locations),
-        .row_of_line = unseen_array(&scratch, dict->n_lines),
-        .text_of_string = unseen_array(&scratch, dict->n_strings),
-        .text_of_function = unseen_array(&scratch, dict->n_functions),
+        .row_of_location = make_unseen_array(&scratch, dict->n_locations),
+        .row_of_line = make_unseen_array(&scratch, dict->n_lines),
+        .text_of_string = make_unseen_array(&scratch, dict->n_strings),
+        .text_of_function = make_unseen_array(&scratch, dict->n_functions),
     };
+
     enum hearth_status status = HEARTH_OK;
     if (scratch.refused) {
         status = HEARTH_FAIL_ARENA(err, &scratch);
     }
+
     for (uint32_t s = 0; status == HEARTH_OK && s < sums->bound; s++) {
         if (sums->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
-            status = add_stack(&a, s, sums->acc[s], err);
+            status = add_stack_to_table(&a, s, sums->acc[s], err);
         }
     }
+
     hearth_arena_release(&scratch);
     return status;
 }

@@ -1,5 +1,6 @@
 /*
- * function_masks.h -- which of some functions the stacks of a dictionary contain (private to the engine).
+ * function_masks.h -- which of some functions the stacks of a dictionary contain (private to the
+ * engine).
  *
  * Threads: a table belongs to one query.
  */
@@ -15,22 +16,23 @@
 struct hearth_function_mask {
     int32_t service_id, day, writer_id;
     uint32_t n_stacks;
-    uint64_t *total; /* [n_stacks]: bit f: function f is somewhere in the stack */
-    uint8_t *self;   /* [n_stacks]: the function at the leaf; HEARTH_MAX_FUNCTIONS: another */
+    uint64_t *total; /* [n_stacks]: bit f is set if function f is in the stack */
+    uint8_t *self;   /* [n_stacks]: the leaf's function; HEARTH_MAX_FUNCTIONS: another one */
 };
 
 struct hearth_function_masks {
     const struct hearth_query *query;
     const struct hearth_str *functions; /* distinct, at most HEARTH_MAX_FUNCTIONS */
     size_t n_functions;
-    const struct hearth_stack_filter *stacks; /* a stack that does not pass contains none */
+    const struct hearth_stack_filter
+        *stacks; /* stacks that do not pass count as without functions */
     struct hearth_function_mask *masks;
     size_t n, cap;
     struct hearth_idmap by_key;
 };
 
 void hearth_function_masks_release(struct hearth_function_masks *table);
-/* Of the dictionary of a row, for the stacks below bound. Made once; in the query's arena. */
+/* The mask of a row's dictionary, for the stacks below bound; made once, in the query's arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_function_masks_of(struct hearth_function_masks *table,
                                             const struct hearth_read_row *row, uint32_t bound,

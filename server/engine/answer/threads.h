@@ -1,5 +1,7 @@
 /*
  * threads.h -- values by thread (private to the engine).
+ *
+ * Threads: one query is one thread.
  */
 #ifndef HEARTH_ENGINE_THREADS_H
 #define HEARTH_ENGINE_THREADS_H
@@ -7,8 +9,9 @@
 #include "select/query_internal.h"
 
 /*
- * A row per thread name (or id, where it has no name) of what spec selects, in no order; samples without a
- * thread are the row "". Always sums: spec->mean is not looked at. Reads single profiles. Rows in arena.
+ * One row per name of a thread (or its id, if it has no name) of the samples that spec selects, in
+ * no order; samples without a thread are the row "". Reads single profiles, and always sums:
+ * spec->mean is ignored. Rows live in arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_threads(const struct hearth_query *query,
