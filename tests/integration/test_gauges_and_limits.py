@@ -316,11 +316,11 @@ class Gauges(unittest.TestCase):
             {"name": "max-query-lookback", "value": "2h"}, {"name": "default-flamegraph-nodes", "value": "4"},
         ]})
         moved, folded = self.notes(QUERIER + "SelectMergeStacktraces", ask)
-        self.assertIn("the range begins 2h ago: questions may look back no further (max-query-lookback)", moved)
+        self.assertIn("the range begins 2h ago: queries may look back no further (max-query-lookback)", moved)
         self.assertIn("beyond the largest 4 (default-flamegraph-nodes)", folded)
         ask[3] = (4, now_ms() - 3 * HOUR)
         (note,) = self.notes(QUERIER + "SelectMergeStacktraces", ask)
-        self.assertIn("older than questions may look back", note)
+        self.assertIn("older than queries may look back", note)
 
 
 class Limits(unittest.TestCase):

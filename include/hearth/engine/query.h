@@ -56,24 +56,37 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
                                               struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err);
-/* Names of labels. With legacy_only, names other than [a-zA-Z_][a-zA-Z0-9_]* are left out. */
+/* Which series a query of labels is about, and which labels it wants. Zeroed: all of both. */
+struct hearth_label_request {
+    const struct hearth_str *selectors; /* a series must match all of them */
+    size_t n_selectors;
+    const struct hearth_str *names; /* labels of hearth_query_series; none: all labels */
+    size_t n_names;
+    bool legacy_only; /* leave out labels whose name is not [a-zA-Z_][a-zA-Z0-9_]* */
+};
+
+/* Names of labels, sorted. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_names(const struct hearth_query *query,
-                                            const struct hearth_str *selectors, size_t n_selectors,
-                                            bool legacy_only, struct hearth_str **ret_names,
-                                            size_t *ret_n, struct hearth_err *err);
+                                            const struct hearth_label_request *request,
+                                            struct hearth_str **ret_names, size_t *ret_n,
+                                            struct hearth_err *err);
+/*
+ * Values of a label, sorted. request->legacy_only is ignored. Errors: INVALID_ARGUMENT if name is
+ * empty.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_values(const struct hearth_query *query,
                                              struct hearth_str name,
-                                             const struct hearth_str *selectors, size_t n_selectors,
+                                             const struct hearth_label_request *request,
                                              struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err);
+/* Distinct label sets of series, sorted. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_series(const struct hearth_query *query,
-                                       const struct hearth_str *selectors, size_t n_selectors,
-                                       const struct hearth_str *names, size_t n_names,
-                                       bool legacy_only, struct hearth_labels **ret_sets,
-                                       size_t *ret_n, struct hearth_err *err);
+                                       const struct hearth_label_request *request,
+                                       struct hearth_labels **ret_sets, size_t *ret_n,
+                                       struct hearth_err *err);
 
 /* How stacks of Go programs are shown. */
 enum hearth_go_stacks {
@@ -354,6 +367,11 @@ struct hearth_label_stat {
     double mean, deviation;
 };
 
+struct hearth_label_stats_spec {
+    struct hearth_str profile_type, selector, label;
+    int64_t limit; /* maximal number of values; 0: all */
+};
+
 /*
  * Values of a label, sorted by sum, descending, then by value. A profile that sample labels have
  * split counts once for a value, with the sum of its parts that have the value. *ret_n_all includes
@@ -361,11 +379,9 @@ struct hearth_label_stat {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
-                                            struct hearth_str profile_type,
-                                            struct hearth_str selector, struct hearth_str label,
-                                            int64_t limit, struct hearth_label_stat **ret,
-                                            size_t *ret_n, int64_t *ret_n_all,
-                                            struct hearth_err *err);
+                                            const struct hearth_label_stats_spec *spec,
+                                            struct hearth_label_stat **ret, size_t *ret_n,
+                                            int64_t *ret_n_all, struct hearth_err *err);
 
 /* ---- two sides (engine/answer/diff.c) ---- */
 

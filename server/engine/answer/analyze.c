@@ -1,9 +1,10 @@
-/* analyze.c -- the plan of a question, summed by where it reads. */
+/* analyze.c -- the plan of a query, summed by source. */
 #include "hearth/selector/typed_query.h"
 
 #include "select/query_internal.h"
 
-static void add_explanation(const struct hearth_explanation *e, struct hearth_analysis *analysis)
+/* Adds the plan of one profile type. */
+static void add_explained_plan(const struct hearth_explanation *e, struct hearth_analysis *analysis)
 {
     analysis->n_series += e->n_series;
     analysis->n_bytes += e->n_bytes;
@@ -14,10 +15,13 @@ static void add_explanation(const struct hearth_explanation *e, struct hearth_an
         source->n_legs++;
         source->n_rows += leg->n_rows;
         source->n_bytes += leg->n_bytes;
-        if (leg->n_series > n_series[leg->source]) { /* legs of one source may share their series */
+
+        /* Legs of one source may have the same series: their maximum counts. */
+        if (leg->n_series > n_series[leg->source]) {
             n_series[leg->source] = leg->n_series;
         }
     }
+
     for (size_t i = 0; i < HEARTH_N_SOURCES; i++) {
         analysis->sources[i].n_series += n_series[i];
     }
@@ -28,19 +32,24 @@ enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct
 {
     struct hearth_typed_query typed;
     struct hearth_analysis analysis = {0};
+
     HEARTH_TRY(hearth_typed_query_parse(text, query->call.arena, &typed, err));
     struct hearth_str *types = &typed.profile_type;
     size_t n_types = 1;
     if (typed.profile_type.n == 0) {
-        HEARTH_TRY(hearth_query_label_values(query, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE),
-                                             &typed.selector, 1, &types, &n_types, err));
+        const struct hearth_label_request request = {.selectors = &typed.selector,
+                                                     .n_selectors = 1};
+        HEARTH_TRY(hearth_query_label_values(query, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE), &request,
+                                             &types, &n_types, err));
     }
+
     for (size_t i = 0; i < n_types; i++) {
         struct hearth_merge_spec spec = {.profile_type = types[i], .selector = typed.selector};
         struct hearth_explanation explanation;
         HEARTH_TRY(hearth_query_explain_merge(query, &spec, &explanation, err));
-        add_explanation(&explanation, &analysis);
+        add_explained_plan(&explanation, &analysis);
     }
+
     *ret = analysis;
     return HEARTH_OK;
 }

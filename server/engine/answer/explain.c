@@ -180,9 +180,9 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     struct hearth_selection selection;
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    enum hearth_status status =
-        hearth_selection_make(query, spec->profile_type, spec->selector, index, buckets.from_ns,
-                              buckets.to_ns, &selection, err);
+    const struct hearth_series_choice choice = {spec->profile_type, spec->selector, buckets.from_ns,
+                                                buckets.to_ns};
+    enum hearth_status status = hearth_selection_make(query, &choice, index, &selection, err);
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);
     selection.totals = true;

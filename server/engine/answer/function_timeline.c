@@ -104,8 +104,12 @@ static enum hearth_status make_groups(struct timeline *run, const struct hearth_
 {
     struct hearth_arena *arena = run->query->call.arena;
     const struct hearth_selection *selection = &run->selection;
-    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, selection->hits, selection->n_hits,
-                                    run->spec->group_by, run->spec->n_group_by, arena, err));
+    run->grouping = (struct hearth_grouping){.hits = selection->hits,
+                                             .n_hits = selection->n_hits,
+                                             .group_by = run->spec->group_by,
+                                             .n_group_by = run->spec->n_group_by,
+                                             .arena = arena};
+    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, err));
     run->groups = hearth_arena_calloc(arena, run->grouping.n, sizeof run->groups[0]);
     if (run->groups == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -123,9 +127,9 @@ static enum hearth_status find_series(struct timeline *run, struct hearth_err *e
     struct hearth_store *store = query->call.engine->store;
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    enum hearth_status status =
-        hearth_selection_make(query, merge->profile_type, merge->selector, index,
-                              run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);
+    const struct hearth_series_choice choice = {merge->profile_type, merge->selector,
+                                                run->buckets.from_ns, run->buckets.to_ns};
+    enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     run->mean = merge->mean && run->selection.gauge;
     if (status == HEARTH_OK) {
         status = make_groups(run, index, err);

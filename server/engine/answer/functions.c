@@ -258,8 +258,13 @@ static enum hearth_status find_sources(const struct hearth_query *query,
     struct hearth_labels *sets;
     size_t n;
     HEARTH_TRY(type_selector(spec->profile_type, query->call.arena, &selectors[1], err));
-    HEARTH_TRY(hearth_query_series(query, selectors, HEARTH_ARRAY_LEN(selectors), names,
-                                   HEARTH_ARRAY_LEN(names), false, &sets, &n, err));
+    const struct hearth_label_request request = {
+        .selectors = selectors,
+        .n_selectors = HEARTH_ARRAY_LEN(selectors),
+        .names = names,
+        .n_names = HEARTH_ARRAY_LEN(names),
+    };
+    HEARTH_TRY(hearth_query_series(query, &request, &sets, &n, err));
     ret->sources = sets;
     for (size_t i = 0; i < n; i++) {
         if (sets[i].n > 0) {

@@ -457,13 +457,16 @@ static enum hearth_status find_series(struct heatmap_run *run, const struct hear
     struct hearth_store *store = query->call.engine->store;
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    enum hearth_status status =
-        hearth_selection_make(query, run->spec->merge.profile_type, run->spec->merge.selector,
-                              index, range->from_ns, range->to_ns, &run->selection, err);
+    const struct hearth_series_choice choice = {
+        run->spec->merge.profile_type, run->spec->merge.selector, range->from_ns, range->to_ns};
+    enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     if (status == HEARTH_OK) {
-        status = hearth_grouping_make(&run->grouping, index, run->selection.hits,
-                                      run->selection.n_hits, run->spec->group_by,
-                                      run->spec->n_group_by, query->call.arena, err);
+        run->grouping = (struct hearth_grouping){.hits = run->selection.hits,
+                                                 .n_hits = run->selection.n_hits,
+                                                 .group_by = run->spec->group_by,
+                                                 .n_group_by = run->spec->n_group_by,
+                                                 .arena = query->call.arena};
+        status = hearth_grouping_make(&run->grouping, index, err);
     }
     hearth_store_index_unlock(store, index);
     return status;

@@ -87,11 +87,15 @@ static void copy_counts(const struct stats_run *run, struct counts *to, const st
 
 /* Every hit's value, while the index is locked. */
 static enum hearth_status find_values(struct stats_run *run, const struct hearth_label_index *index,
-                                      struct hearth_str label, struct hearth_err *err)
+                                      const struct hearth_str *label, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
-    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
-                                    run->selection.n_hits, &label, 1, arena, err));
+    run->grouping = (struct hearth_grouping){.hits = run->selection.hits,
+                                             .n_hits = run->selection.n_hits,
+                                             .group_by = label,
+                                             .n_group_by = 1,
+                                             .arena = arena};
+    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, err));
     if (!make_counts(run, &run->now) || !make_counts(run, &run->before)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
@@ -100,8 +104,8 @@ static enum hearth_status find_values(struct stats_run *run, const struct hearth
     return find_alone(run, err);
 }
 
-static enum hearth_status select_hits(struct stats_run *run, struct hearth_str profile_type,
-                                      struct hearth_str selector, struct hearth_str label,
+static enum hearth_status select_hits(struct stats_run *run,
+                                      const struct hearth_label_stats_spec *spec,
                                       struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
@@ -109,13 +113,14 @@ static enum hearth_status select_hits(struct stats_run *run, struct hearth_str p
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    enum hearth_status status = hearth_selection_make(
-        query, profile_type, selector, index, range.from_ns, range.to_ns, &run->selection, err);
+    const struct hearth_series_choice choice = {spec->profile_type, spec->selector, range.from_ns,
+                                                range.to_ns};
+    enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     if (range.empty) {
         run->selection.n_hits = 0;
     }
     if (status == HEARTH_OK) {
-        status = find_values(run, index, label, err);
+        status = find_values(run, index, &spec->label, err);
     }
     hearth_store_index_unlock(query->call.engine->store, index);
     run->selection.totals = true;
@@ -273,13 +278,12 @@ static enum hearth_status write_stats(const struct stats_run *run, int64_t limit
 }
 
 enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
-                                            struct hearth_str profile_type,
-                                            struct hearth_str selector, struct hearth_str label,
-                                            int64_t limit, struct hearth_label_stat **ret,
-                                            size_t *ret_n, int64_t *ret_n_all,
-                                            struct hearth_err *err)
+                                            const struct hearth_label_stats_spec *spec,
+                                            struct hearth_label_stat **ret, size_t *ret_n,
+                                            int64_t *ret_n_all, struct hearth_err *err)
 {
-    if (label.n == 0) {
+    int64_t limit = spec->limit;
+    if (spec->label.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label is required");
     }
     if (limit < 0) {
@@ -288,7 +292,7 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
     }
     struct stats_run run = {.query = query};
     hearth_singles_init(&run.singles, query, &run.grouping);
-    enum hearth_status status = select_hits(&run, profile_type, selector, label, err);
+    enum hearth_status status = select_hits(&run, spec, err);
     if (status == HEARTH_OK) {
         status = read_all(&run, err);
     }

@@ -58,9 +58,12 @@ static enum hearth_status
 make_groups(struct series_run *run, const struct hearth_label_index *index, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
-    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, run->selection.hits,
-                                    run->selection.n_hits, run->spec->group_by,
-                                    run->spec->n_group_by, arena, err));
+    run->grouping = (struct hearth_grouping){.hits = run->selection.hits,
+                                             .n_hits = run->selection.n_hits,
+                                             .group_by = run->spec->group_by,
+                                             .n_group_by = run->spec->n_group_by,
+                                             .arena = arena};
+    HEARTH_TRY(hearth_grouping_make(&run->grouping, index, err));
     run->groups = hearth_arena_calloc(arena, run->grouping.n, sizeof run->groups[0]);
     return run->groups != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, arena);
 }
@@ -416,9 +419,10 @@ static enum hearth_status find_series(struct series_run *run, struct hearth_err 
     struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_label_index *index;
     HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
+    const struct hearth_series_choice choice = {run->spec->profile_type, run->spec->selector,
+                                                run->buckets.from_ns, run->buckets.to_ns};
     enum hearth_status status =
-        hearth_selection_make(run->query, run->spec->profile_type, run->spec->selector, index,
-                              run->buckets.from_ns, run->buckets.to_ns, &run->selection, err);
+        hearth_selection_make(run->query, &choice, index, &run->selection, err);
     if (status == HEARTH_OK) {
         status = make_groups(run, index, err);
     }

@@ -1,5 +1,6 @@
 /*
- * grouping.h -- the hits of a selection by labels that were asked for (private to the engine).
+ * grouping.h -- groups of a selection's hits by labels (private to the engine).
+ *
  * Threads: one request is one thread.
  */
 #ifndef HEARTH_ENGINE_GROUPING_H
@@ -7,34 +8,41 @@
 
 #include "select/query_internal.h"
 
-/* Each is looked for in each series, while the index is locked. */
+/* Each name is searched in each series while the index is locked. */
 #define HEARTH_MAX_GROUP_BY 100u
 
-/* Arrays in the arena it was made in; hits are borrowed. */
+/* The caller sets the first five fields before hearth_grouping_make, which sets the others. */
 struct hearth_grouping {
-    const struct hearth_series_hit *hits;
+    const struct hearth_series_hit *hits; /* borrowed */
     size_t n_hits;
-    uint32_t *of_hit;             /* [n_hits]: the hit's group */
-    struct hearth_labels *labels; /* [n]: of each group, without those that its series lack */
+    const struct hearth_str *group_by; /* names of labels, borrowed */
+    size_t n_group_by;
+    struct hearth_arena *arena; /* memory of the arrays */
+
+    uint32_t *of_hit; /* [n_hits]: the group of each hit */
+    struct hearth_labels
+        *labels; /* [n]: labels of each group, without those that its series lack */
     size_t n;
     struct hearth_idmap by_hit; /* (series, column) to the hit's index */
-    int32_t last_series;
+    int32_t last_series;        /* the latest look-up: series, column, and its hit */
     uint16_t last_column;
     uint32_t last_hit;
 };
 
 /*
- * Under the index's lock; repeated names count once, nothing to group by is one group. Release it in
- * any case. INVALID_ARGUMENT for more names than HEARTH_MAX_GROUP_BY; NO_MEMORY.
+ * Groups the hits; the caller holds the lock of the index. Repeated names count once; without names
+ * there is one group. Release it in any case. Errors: INVALID_ARGUMENT for more names than
+ * HEARTH_MAX_GROUP_BY; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
                                         const struct hearth_label_index *index,
-                                        const struct hearth_series_hit *hits, size_t n_hits,
-                                        const struct hearth_str *group_by, size_t n_group_by,
-                                        struct hearth_arena *arena, struct hearth_err *err);
+                                        struct hearth_err *err);
 void hearth_grouping_release(struct hearth_grouping *grouping);
-/* The hit of a series and column, HEARTH_IDMAP_NONE for others. Cheap when they come in runs. */
+/*
+ * The hit of a series and column; HEARTH_IDMAP_NONE if it was not selected. Runs of equal arguments
+ * are cheap.
+ */
 uint32_t hearth_grouping_hit(struct hearth_grouping *grouping, int32_t series_id, uint16_t column);
 
 #endif

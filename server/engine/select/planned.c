@@ -1,6 +1,6 @@
 /*
- * planned.c -- what a question selects, and reading it: state, plan, one statement; again when the
- * background work came in between.
+ * planned.c -- the selection of a query, and reading it: state, plan, one statement; repeated if
+ * background work interferes.
  */
 #include "select/planned.h"
 
@@ -8,60 +8,70 @@
 #include "hearth/base/metrics.h"
 #include "hearth/model/block.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
-                                         struct hearth_str profile_type, struct hearth_str selector,
-                                         const struct hearth_label_index *index, int64_t from_ns,
-                                         int64_t to_ns, struct hearth_selection *ret,
-                                         struct hearth_err *err)
+                                         const struct hearth_series_choice *choice,
+                                         const struct hearth_label_index *index,
+                                         struct hearth_selection *ret, struct hearth_err *err)
 {
-    *ret = (struct hearth_selection){.from_ns = from_ns, .to_ns = to_ns};
-    HEARTH_TRY(hearth_query_hits(query, profile_type, selector, index, from_ns, to_ns, &ret->hits,
-                                 &ret->n_hits, err));
+    *ret = (struct hearth_selection){.from_ns = choice->from_ns, .to_ns = choice->to_ns};
+    HEARTH_TRY(hearth_query_hits(query, choice, index, &ret->hits, &ret->n_hits, err));
+
+    /* Means need the series of each process; sums may use blocks of whole services. */
     struct hearth_profile_type type;
-    HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, err));
+    HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
     if (ret->gauge) {
         HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->call.arena,
                                                   &ret->same_labels, err));
     } else {
-        HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, from_ns, to_ns,
-                                              query->call.arena, &ret->covered, &ret->n_covered,
-                                              err));
+        HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, choice->from_ns,
+                                              choice->to_ns, query->call.arena, &ret->covered,
+                                              &ret->n_covered, err));
     }
+
+    /* Hits are sorted by service. */
     ret->service_ids =
         hearth_arena_array(query->call.arena, ret->n_hits, sizeof ret->service_ids[0]);
     if (ret->service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
+
     for (size_t i = 0; i < ret->n_hits; i++) {
         if (i == 0 || ret->hits[i].service_id != ret->hits[i - 1].service_id) {
             ret->service_ids[ret->n_services++] = ret->hits[i].service_id;
         }
     }
+
     return HEARTH_OK;
 }
 
-static int by_place(const void *left, const void *right)
+static int compare_hit_positions(const void *left, const void *right)
 {
     const struct hearth_series_hit *a = left, *b = right;
     if (a->service_id != b->service_id) {
         return a->service_id < b->service_id ? -1 : 1;
     }
+
     if (a->series_id != b->series_id) {
         return a->series_id < b->series_id ? -1 : 1;
     }
+
     return (a->column > b->column) - (a->column < b->column);
 }
 
 uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
                                   const struct hearth_read_row *row)
 {
+    assert(selection->same_labels != NULL || selection->n_hits == 0);
     const struct hearth_series_hit wanted = {
+
         .service_id = row->service_id, .series_id = row->series_id, .column = row->column};
     const struct hearth_series_hit *hit =
-        bsearch(&wanted, selection->hits, selection->n_hits, sizeof wanted, by_place);
+        bsearch(&wanted, selection->hits, selection->n_hits, sizeof wanted, compare_hit_positions);
+
     return hit == NULL ? HEARTH_IDMAP_NONE : selection->same_labels[hit - selection->hits];
 }
 
@@ -74,9 +84,11 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
     if (state == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(hearth_store_read_state(query->call.engine->store, selection->service_ids,
                                        selection->n_services, query->call.cancel, arena, state,
                                        err));
+
     struct hearth_plan_input input = {
         .hits = selection->hits,
         .n_hits = selection->n_hits,
@@ -91,13 +103,14 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .n_covered = selection->n_covered,
     };
     hearth_store_retention(query->call.engine->store, query->call.tenant, &input.retention);
+
     return hearth_plan_make(&input, arena, ret, notes, err);
 }
 
 /* ---- reading ---- */
 
-/* Which selected series a whole-service block may be made of. */
-struct allowed {
+/* The selected series that a whole-service block may consist of, for the latest such row. */
+struct allowed_series {
     int32_t service_id, shape_id;
     uint16_t column;
     int32_t *series; /* [selection->n_hits], ascending */
@@ -108,30 +121,40 @@ struct planned_read {
     const struct hearth_selection *selection;
     const struct hearth_reader *reader;
     struct hearth_arena *arena;
-    struct allowed allowed;
-    bool foreign_members; /* a block had some that were not selected */
+    struct allowed_series allowed_series;
+    bool foreign_members; /* a block contained series that were not selected */
 };
 
-static enum hearth_status find_allowed(struct planned_read *read, const struct hearth_read_row *row,
-                                       struct hearth_err *err)
+/*
+ * Fills read->allowed_series for the service, shape and column of the row, unless it is for them
+ * already.
+ */
+static enum hearth_status find_allowed_series(struct planned_read *read,
+                                              const struct hearth_read_row *row,
+                                              struct hearth_err *err)
 {
-    struct allowed *allowed = &read->allowed;
+    struct allowed_series *allowed_series = &read->allowed_series;
     const struct hearth_selection *selection = read->selection;
-    if (allowed->series != NULL && allowed->service_id == row->service_id &&
-        allowed->shape_id == -row->series_id && allowed->column == row->column) {
+
+    if (allowed_series->series != NULL && allowed_series->service_id == row->service_id &&
+        allowed_series->shape_id == -row->series_id && allowed_series->column == row->column) {
         return HEARTH_OK;
     }
-    if (allowed->series == NULL) {
-        allowed->series =
-            hearth_arena_array(read->arena, selection->n_hits, sizeof allowed->series[0]);
-        if (allowed->series == NULL) {
+
+    if (allowed_series->series == NULL) {
+        allowed_series->series =
+            hearth_arena_array(read->arena, selection->n_hits, sizeof allowed_series->series[0]);
+        if (allowed_series->series == NULL) {
             return HEARTH_FAIL_ARENA(err, read->arena);
         }
     }
-    allowed->service_id = row->service_id;
-    allowed->shape_id = -row->series_id;
-    allowed->column = row->column;
-    allowed->n = 0;
+
+    allowed_series->service_id = row->service_id;
+    allowed_series->shape_id = -row->series_id;
+    allowed_series->column = row->column;
+    allowed_series->n = 0;
+
+    /* Hits are sorted by service: find its first one. */
     size_t low = 0, high = selection->n_hits;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -141,37 +164,42 @@ static enum hearth_status find_allowed(struct planned_read *read, const struct h
             high = mid;
         }
     }
+
     for (; low < selection->n_hits && selection->hits[low].service_id == row->service_id; low++) {
         const struct hearth_series_hit *hit = &selection->hits[low];
-        if (hit->shape_id == allowed->shape_id && hit->column == allowed->column) {
-            allowed->series[allowed->n++] = hit->series_id;
+        if (hit->shape_id == allowed_series->shape_id && hit->column == allowed_series->column) {
+            allowed_series->series[allowed_series->n++] = hit->series_id;
         }
     }
+
     return HEARTH_OK;
 }
 
 /*
- * That a selection covers a service is what the label index said; what a block is made of, it says
- * itself.
+ * That a selection covers a whole service was the label index's information at the time of the
+ * plan; the block itself names the series that are in it, and is checked here.
  */
-static enum hearth_status visit_row(void *context, const struct hearth_read_row *row,
-                                    struct hearth_err *err)
+static enum hearth_status visit_planned_row(void *context, const struct hearth_read_row *row,
+                                            struct hearth_err *err)
 {
     struct planned_read *read = context;
+
     if (HEARTH_UNLIKELY(row->series_id < 0)) {
-        HEARTH_TRY(find_allowed(read, row, err));
+        HEARTH_TRY(find_allowed_series(read, row, err));
         if (row->members.p == NULL ||
-            !hearth_members_within(row->members, read->allowed.series, read->allowed.n)) {
+            !hearth_members_within(row->members, read->allowed_series.series,
+                                   read->allowed_series.n)) {
             read->foreign_members = true;
             return HEARTH_FAIL(err, HEARTH_ABORTED,
                                "a block of service %d has series that were not selected",
                                (int)row->service_id);
         }
     }
+
     return read->reader->row(read->reader->context, row, err);
 }
 
-static void count_legs(const struct hearth_read_plan *plan)
+static void count_plan_legs(const struct hearth_read_plan *plan)
 {
     for (size_t i = 0; i < plan->n_legs; i++) {
         hearth_metric_add_label(HEARTH_M_PLAN_LEGS,
@@ -179,30 +207,37 @@ static void count_legs(const struct hearth_read_plan *plan)
     }
 }
 
-static enum hearth_status read_once(const struct hearth_query *query, struct planned_read *read,
-                                    struct hearth_buf *notes, struct hearth_err *err)
+/* Makes one plan and reads it. Errors: ABORTED if background work interfered. */
+static enum hearth_status read_planned_once(const struct hearth_query *query,
+                                            struct planned_read *read, struct hearth_buf *notes,
+                                            struct hearth_err *err)
 {
     struct hearth_store *store = query->call.engine->store;
     struct hearth_read_plan plan;
+
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
     plan.budget = read->arena->budget;
     plan.detail = read->selection->detail;
-    count_legs(&plan);
+    count_plan_legs(&plan);
     bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
-    return totals ? hearth_store_read_totals(store, &plan, query->call.cancel, read->reader->total,
-                                             read->reader->context, err)
-                  : hearth_store_read(store, &plan, query->call.cancel, visit_row, read, err);
+
+    return totals
+               ? hearth_store_read_totals(store, &plan, query->call.cancel, read->reader->total,
+                                          read->reader->context, err)
+               : hearth_store_read(store, &plan, query->call.cancel, visit_planned_row, read, err);
 }
 
-static enum hearth_status hand_over_notes(const struct hearth_query *query,
-                                          struct hearth_buf *notes, struct hearth_err *err)
+/* Appends the notes of the successful attempt to those of the query. */
+static enum hearth_status append_query_notes(const struct hearth_query *query,
+                                             struct hearth_buf *notes, struct hearth_err *err)
 {
     if (query->call.notes == NULL || notes->n == 0) {
         return HEARTH_OK;
     }
+
     hearth_buf_str(query->call.notes, hearth_buf_view(notes));
     return hearth_buf_failed(query->call.notes)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the notes of an answer")
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the notes of an answer")
                : HEARTH_OK;
 }
 
@@ -213,10 +248,16 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     if (selection->n_hits == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_arena arena;
     struct hearth_buf notes;
     hearth_arena_init_like(&arena, query->call.arena);
     hearth_buf_init(&notes, 0);
+
+    /*
+     * Each attempt starts over. After a block with other series, blocks of whole services are not
+     * used.
+     */
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {
         struct planned_read read = {.selection = selection, .reader = reader, .arena = &arena};
@@ -224,17 +265,18 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
         hearth_buf_reset(&notes);
         reader->reset(reader->context);
         status = hearth_cancel_check(query->call.cancel, err);
-        status = status == HEARTH_OK ? read_once(query, &read, &notes, err) : status;
+        status = status == HEARTH_OK ? read_planned_once(query, &read, &notes, err) : status;
         if (status == HEARTH_ABORTED) {
             hearth_metric_add(HEARTH_M_PLAN_ABORTED, 1);
             selection->n_covered = read.foreign_members ? 0 : selection->n_covered;
         }
     }
+
     if (status == HEARTH_OK) {
-        status = hand_over_notes(query, &notes, err);
+        status = append_query_notes(query, &notes, err);
     } else if (status == HEARTH_ABORTED) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                             "background work came between plan and read %d times: try again",
+                             "background work interfered with this query %d times: retry",
                              HEARTH_PLAN_ATTEMPTS);
     }
     hearth_buf_release(&notes);

@@ -1,9 +1,11 @@
 /*
- * planned.h -- what a question selects, and reading it by plan (private to the engine).
+ * planned.h -- the selection of a query, and reading it by plan (private to the engine).
  *
- *   planned.c   select, plan, read; again when background work came in between
+ *   planned.c   select, plan, read; repeated if background work interferes
  *   mean.c      sums of gauges to means per scrape
- *   explain.c   plans and what they would read
+ *   explain.c   plans and the amount that they would read
+ *
+ * Threads: each object belongs to one query, which runs on one thread.
  */
 #ifndef HEARTH_ENGINE_PLANNED_H
 #define HEARTH_ENGINE_PLANNED_H
@@ -14,12 +16,15 @@
 #include "select/query_internal.h"
 
 /*
- * A plan races with background work for a millisecond, every ten minutes; while the builder catches up on
- * many services and processors are short, for longer. The deadline of the question bounds it, too.
+ * How often a query is planned and read again because background work moved rows between plan and
+ * read. That race lasts a millisecond every ten minutes; it lasts longer while the builder catches
+ * up on many services and processors are short. The deadline of the query is a bound, too.
  */
 #define HEARTH_PLAN_ATTEMPTS 200
 
-/* What a question selects, and what it wants of it (plan.h). Arrays in the query's arena. */
+/*
+ * The selected series, and what the query wants of them (plan.h). Arrays live in the query's arena.
+ */
 struct hearth_selection {
     struct hearth_series_hit *hits, *covered;
     size_t n_hits, n_covered;
@@ -27,34 +32,36 @@ struct hearth_selection {
     size_t n_services;
     int64_t from_ns, to_ns; /* both included */
     bool totals, rows, gauge;
-    uint32_t *same_labels; /* of a gauge: hits that differ in their shapes alone have one number */
-    struct hearth_read_detail detail;         /* of single profiles: with `rows` */
-    const struct hearth_profile_match *match; /* whoever takes the rows has to ask it; NULL: all */
+    uint32_t *same_labels; /* gauges: [n_hits], equal for hits that differ in their shapes only */
+    struct hearth_read_detail detail; /* columns and filters of single profiles; with `rows` */
+    const struct hearth_profile_match *match; /* the reader must apply it; NULL: all rows count */
 };
 
-/* Under the index's lock. totals and rows are left for the caller to set. */
+/*
+ * Selects the series; the caller holds the lock of the index, and sets totals and rows afterwards.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
-                                         struct hearth_str profile_type, struct hearth_str selector,
-                                         const struct hearth_label_index *index, int64_t from_ns,
-                                         int64_t to_ns, struct hearth_selection *ret,
-                                         struct hearth_err *err);
+                                         const struct hearth_series_choice *choice,
+                                         const struct hearth_label_index *index,
+                                         struct hearth_selection *ret, struct hearth_err *err);
 
 /*
- * Whose scrape a row of a gauge is. A process has a series for each set of types that are not 0 in its profiles,
- * and its mean is over all of them: they share a number. HEARTH_IDMAP_NONE for rows that were not selected.
+ * The number of the process that a row of a gauge belongs to. A process has a series for each set
+ * of types that are not 0 in its profiles, and its mean is over all of them, so they share a
+ * number. HEARTH_IDMAP_NONE for rows that were not selected.
  */
 uint32_t hearth_selection_scraped(const struct hearth_selection *selection,
                                   const struct hearth_read_row *row);
 
-/* Choose by profile, span or trace as well; an empty filter changes nothing. */
+/* Restricts the selection by profile, span or trace; an empty filter changes nothing. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_match(const struct hearth_query *query,
                                           const struct hearth_profile_filter *profiles,
                                           struct hearth_selection *selection,
                                           struct hearth_err *err);
 
-/* Ask what stands where, and plan. In arena; notes may be NULL. */
+/* Reads the state of the services and makes the plan, in arena; notes may be NULL. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          const struct hearth_selection *selection,
@@ -62,54 +69,57 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          struct hearth_buf *notes, struct hearth_err *err);
 
 /*
- * Who takes what is read: totals when the selection wants them and not rows, else rows; with both,
- * rows unless `row` is NULL, then the totals of single profiles.
+ * Receiver of rows or totals. Totals are read if the selection wants totals and not rows, otherwise
+ * rows; if it wants both, rows unless `row` is NULL, otherwise totals of single profiles.
  */
 struct hearth_reader {
-    void (*reset)(void *context); /* forget everything: it comes again, or for the first time */
+    void (*reset)(void *context); /* discard all: a read begins, perhaps not for the first time */
     hearth_read_row_fn *row;
     hearth_read_total_fn *total;
     void *context;
 };
 
-/* Plan and read, again when background work came in between; notes go to query->call.notes. */
+/*
+ * Plans and reads, again if background work interferes; notes are added to query->call.notes.
+ * Errors: UNAVAILABLE after HEARTH_PLAN_ATTEMPTS attempts, and those of the reader and the store.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_read(const struct hearth_query *query,
                                          struct hearth_selection *selection,
                                          const struct hearth_reader *reader,
                                          struct hearth_err *err);
 
-/* Select for a merge; an empty range selects nothing. */
+/* Makes the selection of a merge; nothing is selected if the range is empty. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_merge_select(const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
                                        struct hearth_selection *ret, struct hearth_err *err);
 
 /*
- * The mean per scrape of a gauge, as sums: each series' sums are divided by the number of its profiles,
- * added over the series, and rounded once for each stack trace, half away from zero. A stack trace that
- * several dictionaries have stands in one of them.
+ * The mean per scrape of a gauge, as sums: the sums of each series are divided by the number of its
+ * profiles, added over the series, and rounded once for each stack trace, half away from zero. A
+ * stack trace that is in several dictionaries is counted in one of them.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_mean_sum(const struct hearth_query *query,
                                    struct hearth_selection *selection, struct hearth_sums *sums,
                                    struct hearth_err *err);
 
-/* The buckets of a time series, and which profiles fall into them. */
+/* The buckets of a time series, and the range of profiles in them. */
 struct hearth_buckets {
     int64_t start_ms, step_ms, n;
     int64_t from_ns, to_ns; /* both included */
     bool empty;
 };
 
-/* Of seconds that have been checked: at least 0.001. */
+/* The step in milliseconds; seconds are at least 0.001, which the caller has checked. */
 static inline int64_t hearth_step_ms(double seconds)
 {
     const int64_t longest = INT64_MAX / HEARTH_NS_PER_MS; /* longer than any range */
     return seconds * 1000 < (double)longest ? (int64_t)(seconds * 1000) : longest;
 }
 
-/* Which of them a profile falls into, if it exists; times are cut to milliseconds. */
+/* The number of the bucket that a time is in, if it exists; times are cut to milliseconds. */
 static inline int64_t hearth_bucket_number(const struct hearth_buckets *buckets, int64_t ts_ns)
 {
     int64_t ts_ms = ts_ns / HEARTH_NS_PER_MS - (ts_ns % HEARTH_NS_PER_MS < 0);

@@ -256,12 +256,16 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
     hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, err));
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    enum hearth_status status = hearth_selection_make(query, merge->profile_type, merge->selector,
-                                                      index, from_ns, to_ns, &scan->selection, err);
+    const struct hearth_series_choice choice = {merge->profile_type, merge->selector, from_ns,
+                                                to_ns};
+    enum hearth_status status = hearth_selection_make(query, &choice, index, &scan->selection, err);
     if (status == HEARTH_OK) {
-        status = hearth_grouping_make(&scan->grouping, index, scan->selection.hits,
-                                      scan->selection.n_hits, group_by, n_group_by,
-                                      query->call.arena, err);
+        scan->grouping = (struct hearth_grouping){.hits = scan->selection.hits,
+                                                  .n_hits = scan->selection.n_hits,
+                                                  .group_by = group_by,
+                                                  .n_group_by = n_group_by,
+                                                  .arena = query->call.arena};
+        status = hearth_grouping_make(&scan->grouping, index, err);
     }
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);

@@ -129,9 +129,9 @@ select_types(struct window_run *run, const struct hearth_label_index *index, str
     struct hearth_series_hit *of_type[MAX_PROFILE_TYPES];
     size_t n_of_type[MAX_PROFILE_TYPES], n = 0, n_distinct = 0;
     for (size_t i = 0; i < window->n_profile_types; i++) {
-        HEARTH_TRY(hearth_query_hits(run->query, window->profile_types[i], window->selector, index,
-                                     selection->from_ns, selection->to_ns, &of_type[i],
-                                     &n_of_type[i], err));
+        const struct hearth_series_choice choice = {window->profile_types[i], window->selector,
+                                                    selection->from_ns, selection->to_ns};
+        HEARTH_TRY(hearth_query_hits(run->query, &choice, index, &of_type[i], &n_of_type[i], err));
         n += n_of_type[i];
     }
     struct hearth_series_hit *hits = hearth_arena_array(arena, n, sizeof hits[0]);
@@ -202,7 +202,8 @@ static enum hearth_status choose(struct window_run *run, const struct hearth_lab
             selection->service_ids[selection->n_services++] = selection->hits[i].service_id;
         }
     }
-    return hearth_grouping_make(&run->grouping, index, selection->hits, n, NULL, 0, arena, err);
+    run->grouping = (struct hearth_grouping){.hits = selection->hits, .n_hits = n, .arena = arena};
+    return hearth_grouping_make(&run->grouping, index, err);
 }
 
 /* ---- reading ---- */

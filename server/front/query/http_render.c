@@ -503,6 +503,8 @@ static enum hearth_status list_labels(struct hearth_rpc *rpc, bool values)
         query.start_ms = read_time(rpc, "from", now_ns);
     }
     HEARTH_TRY(read_label_query(rpc, selectors, &n_selectors));
+    const struct hearth_label_request request = {
+        .selectors = selectors, .n_selectors = n_selectors, .legacy_only = !rpc->utf8_label_names};
     if (values) {
         struct hearth_str name = hearth_http_arg(rpc, "label");
         bool is_type = hearth_str_eq_c(name, HEARTH_LABEL_NAME); /* of profiles: their types */
@@ -510,11 +512,9 @@ static enum hearth_status list_labels(struct hearth_rpc *rpc, bool values)
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "label is required");
         }
         name = is_type ? HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE) : name;
-        HEARTH_TRY(
-            hearth_query_label_values(&query, name, selectors, n_selectors, &texts, &n, &rpc->err));
+        HEARTH_TRY(hearth_query_label_values(&query, name, &request, &texts, &n, &rpc->err));
     } else {
-        HEARTH_TRY(hearth_query_label_names(&query, selectors, n_selectors, !rpc->utf8_label_names,
-                                            &texts, &n, &rpc->err));
+        HEARTH_TRY(hearth_query_label_names(&query, &request, &texts, &n, &rpc->err));
     }
     rpc->http->answer_type = "application/json";
     hearth_json_init(&json, &rpc->packed);

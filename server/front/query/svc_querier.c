@@ -81,8 +81,10 @@ void hearth_svc_label_names(struct hearth_rpc *rpc)
     }
     struct hearth_str *names;
     size_t n;
-    enum hearth_status status = hearth_query_label_names(
-        &query, selectors, in->n_matchers, !rpc->utf8_label_names, &names, &n, &rpc->err);
+    const struct hearth_label_request request = {.selectors = selectors,
+                                                 .n_selectors = in->n_matchers,
+                                                 .legacy_only = !rpc->utf8_label_names};
+    enum hearth_status status = hearth_query_label_names(&query, &request, &names, &n, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
@@ -109,8 +111,10 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
     }
     struct hearth_str *values;
     size_t n;
-    enum hearth_status status = hearth_query_label_values(&query, hearth_str_c(in->name), selectors,
-                                                          in->n_matchers, &values, &n, &rpc->err);
+    const struct hearth_label_request request = {.selectors = selectors,
+                                                 .n_selectors = in->n_matchers};
+    enum hearth_status status =
+        hearth_query_label_values(&query, hearth_str_c(in->name), &request, &values, &n, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
@@ -156,9 +160,12 @@ void hearth_svc_series(struct hearth_rpc *rpc)
     }
     struct hearth_labels *sets;
     size_t n;
-    enum hearth_status status =
-        hearth_query_series(&query, selectors, in->n_matchers, names, in->n_label_names,
-                            !rpc->utf8_label_names, &sets, &n, &rpc->err);
+    const struct hearth_label_request request = {.selectors = selectors,
+                                                 .n_selectors = in->n_matchers,
+                                                 .names = names,
+                                                 .n_names = in->n_label_names,
+                                                 .legacy_only = !rpc->utf8_label_names};
+    enum hearth_status status = hearth_query_series(&query, &request, &sets, &n, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;

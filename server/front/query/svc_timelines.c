@@ -100,9 +100,11 @@ static enum hearth_status label_stats(struct hearth_rpc *rpc)
     size_t n = 0;
     int64_t n_all = 0;
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
-    HEARTH_TRY(hearth_query_label_stats(&selection.query, selection.merge.profile_type,
-                                        selection.merge.selector, hearth_str_c(in->label),
-                                        in->limit, &stats, &n, &n_all, &rpc->err));
+    const struct hearth_label_stats_spec spec = {.profile_type = selection.merge.profile_type,
+                                                 .selector = selection.merge.selector,
+                                                 .label = hearth_str_c(in->label),
+                                                 .limit = in->limit};
+    HEARTH_TRY(hearth_query_label_stats(&selection.query, &spec, &stats, &n, &n_all, &rpc->err));
     Hearth__V1__LabelStatsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__LabelStat **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Hearth__V1__LabelStat *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);

@@ -16,7 +16,8 @@ static enum hearth_status group_by(size_t n, struct hearth_grouping *ret, struct
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         names[i] = HEARTH_STR("pod");
     }
-    enum hearth_status status = hearth_grouping_make(ret, NULL, NULL, 0, names, n, &arena, err);
+    *ret = (struct hearth_grouping){.group_by = names, .n_group_by = n, .arena = &arena};
+    enum hearth_status status = hearth_grouping_make(ret, NULL, err);
     hearth_grouping_release(ret);
     hearth_arena_release(&arena);
     return status;
