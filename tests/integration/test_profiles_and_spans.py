@@ -432,7 +432,7 @@ class PastRetention(unittest.TestCase):
             return series, headers.get("hearth-note", "")
 
         def assert_is_said(note):
-            found = re.search(r"there are exemplars from (\S+)Z on: .*retain-raw", note)
+            found = re.search(r"exemplars exist from (\S+)Z on; .*retain-raw", note)
             self.assertIsNotNone(found, note)
             from_ms = datetime.datetime.fromisoformat(found.group(1) + "+00:00").timestamp() * 1000
             self.assertEqual(from_ms % HOUR, 0)

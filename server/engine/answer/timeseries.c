@@ -2,37 +2,40 @@
  * timeseries.c -- totals of profiles over time, in buckets, grouped by labels.
  *
  * The point at t sums the profiles with t - step < time <= t, for t = start, start + step, ... <=
- * end; the first also takes time = start - step. Profile times are cut to milliseconds before, but a
- * profile after the end is outside of the range even by a nanosecond. What lies after the last whole
- * step is left out. Buckets are kept in pages, so that a long range with
- * a small step costs what it holds, not what it could hold.
+ * end; the first also includes time = start - step. Times of profiles are cut to milliseconds
+ * first, but a profile after the end is outside of the range even by a nanosecond. The time after
+ * the last whole step is left out. Buckets are in pages, so that a long range with a small step
+ * costs memory for its points only.
  */
 #include "hearth/base/mem.h"
 
 #include "select/singles.h"
-#include "select/stack_filter.h"
+#include "select/stack_passes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define PAGE_BUCKETS 256
 
-struct bucket {
+struct time_bucket {
     int64_t sum;
-    int64_t n; /* profiles; 0: no point */
+    int64_t n; /* number of profiles; 0: no point */
 };
 
-struct group {
-    struct bucket **pages; /* [n_pages] */
+struct bucket_group {
+    struct time_bucket **pages; /* [n_pages]; NULL: no points */
     int64_t sum;
     size_t n_points;
 };
 
-/* Where the value before went: group and bucket b, of from_ns <= time < to_ns. */
-struct cursor {
-    struct group *group;
-    struct bucket *bucket; /* NULL: behind the last */
+/* The bucket of the latest value: bucket b of a group, with from_ns <= time < to_ns. */
+struct bucket_cursor {
+    struct bucket_group *group;
+    struct time_bucket *bucket; /* NULL: after the last bucket */
     int64_t b, from_ns, to_ns;
 };
+
+struct filtered_row;
 
 struct series_run {
     const struct hearth_query *query;
@@ -40,22 +43,23 @@ struct series_run {
     struct hearth_buckets buckets;
     struct hearth_selection selection;
     struct hearth_grouping grouping;
-    struct group *groups; /* [grouping.n] */
+    struct bucket_group *groups; /* [grouping.n] */
     size_t n_pages;
-    struct cursor at;
+    struct bucket_cursor at;
     int64_t n_points, max_points;
-    struct hearth_singles singles; /* of all groups, if there are to be exemplars */
-    /* With a filter of stacks: the rows wait here until their dictionaries can be read. */
-    struct kept_row *rows;
+    struct hearth_singles singles; /* of all groups; used for exemplars */
+    /* With a filter of stacks: rows are kept until their dictionaries can be read. */
+    struct filtered_row *rows;
 };
 
-struct kept_row {
-    struct kept_row *next;
-    struct hearth_read_row row; /* texts copied */
+struct filtered_row {
+    struct filtered_row *next;
+    struct hearth_read_row row; /* its texts are copies in the query's arena */
 };
 
-static enum hearth_status
-make_groups(struct series_run *run, const struct hearth_label_index *index, struct hearth_err *err)
+static enum hearth_status make_series_groups(struct series_run *run,
+                                             const struct hearth_label_index *index,
+                                             struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
     run->grouping = (struct hearth_grouping){.hits = run->selection.hits,
@@ -68,7 +72,10 @@ make_groups(struct series_run *run, const struct hearth_label_index *index, stru
     return run->groups != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(err, arena);
 }
 
-/* The end of bucket b in nanoseconds, excluded; profile times are cut to milliseconds. */
+/*
+ * Times of profiles are cut to milliseconds, so a bucket ends after the first nanoseconds of its
+ * last one.
+ */
 int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
 {
     int64_t ms, ns;
@@ -78,17 +85,18 @@ int64_t hearth_bucket_end_ns(const struct hearth_buckets *buckets, int64_t b)
     return is_far ? INT64_MAX : ns;
 }
 
-/* Point the cursor at the bucket of this time. */
-static enum hearth_status move_cursor(struct series_run *run, struct group *group, int64_t ts_ns,
-                                      struct hearth_err *err)
+/* Moves the cursor to the bucket of this time, making its page. */
+static enum hearth_status move_bucket_cursor(struct series_run *run, struct bucket_group *group,
+                                             int64_t ts_ns, struct hearth_err *err)
 {
-    struct cursor *at = &run->at;
+    struct bucket_cursor *at = &run->at;
     int64_t ahead;
     bool is_next = group == at->group && ts_ns >= at->to_ns &&
                    !__builtin_sub_overflow(ts_ns, at->to_ns, &ahead) &&
                    ahead < run->buckets.step_ms * HEARTH_NS_PER_MS;
     int64_t b = is_next ? at->b + 1 : hearth_bucket_number(&run->buckets, ts_ns);
-    *at = (struct cursor){
+
+    *at = (struct bucket_cursor){
         .group = group,
         .b = b,
         .from_ns = b == 0 ? INT64_MIN : hearth_bucket_end_ns(&run->buckets, b - 1),
@@ -97,24 +105,31 @@ static enum hearth_status move_cursor(struct series_run *run, struct group *grou
     if (b >= run->buckets.n) {
         return HEARTH_OK;
     }
+
     struct hearth_arena *arena = run->query->call.arena;
+
     if (group->pages == NULL) {
         group->pages = hearth_arena_calloc(arena, run->n_pages, sizeof group->pages[0]);
     }
-    struct bucket **page = group->pages == NULL ? NULL : &group->pages[b / PAGE_BUCKETS];
+
+    struct time_bucket **page = group->pages == NULL ? NULL : &group->pages[b / PAGE_BUCKETS];
     if (page != NULL && *page == NULL) {
         *page = hearth_arena_calloc(arena, PAGE_BUCKETS, sizeof **page);
     }
+
     if (page == NULL || *page == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     at->bucket = &(*page)[b % PAGE_BUCKETS];
     return HEARTH_OK;
 }
 
-static enum hearth_status count_point(struct series_run *run, struct hearth_err *err)
+/* Counts a new point of the cursor's group. */
+static enum hearth_status count_series_point(struct series_run *run, struct hearth_err *err)
 {
     int64_t max_points = run->max_points;
+
     run->at.group->n_points++;
     if (max_points > 0 && ++run->n_points > max_points) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -122,47 +137,54 @@ static enum hearth_status count_point(struct series_run *run, struct hearth_err 
                            "step or fewer groups",
                            (long long)max_points);
     }
+
     return HEARTH_OK;
 }
 
 /*
- * Add one profile's value at its time. Those of a series come in order, several to a bucket: the
- * cursor saves them the division.
+ * Adds the value of one profile at its time. Profiles of a series are read in order of time,
+ * several to a bucket: the cursor saves a division for each.
  */
-static enum hearth_status add_value(struct series_run *run, struct group *group, int64_t ts_ns,
-                                    int64_t value, struct hearth_err *err)
+static enum hearth_status add_series_value(struct series_run *run, struct bucket_group *group,
+                                           int64_t ts_ns, int64_t value, struct hearth_err *err)
 {
-    const struct cursor *at = &run->at;
+    const struct bucket_cursor *at = &run->at;
     if (group != at->group || ts_ns < at->from_ns || ts_ns >= at->to_ns) {
-        HEARTH_TRY(move_cursor(run, group, ts_ns, err));
+        HEARTH_TRY(move_bucket_cursor(run, group, ts_ns, err));
     }
-    if (at->bucket == NULL) { /* behind the last whole step */
+
+    if (at->bucket == NULL) { /* after the last whole step */
         return HEARTH_OK;
     }
+
     if (at->bucket->n++ == 0) {
-        HEARTH_TRY(count_point(run, err));
+        HEARTH_TRY(count_series_point(run, err));
     }
+
     if (__builtin_add_overflow(at->bucket->sum, value, &at->bucket->sum) ||
         __builtin_add_overflow(group->sum, value, &group->sum)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the time series exceeds 64 bits");
     }
+
     return HEARTH_OK;
 }
 
-/* A row of the hit that it names. */
-static enum hearth_status add_single(struct series_run *run, struct hearth_single *single,
-                                     struct hearth_err *err)
+/* Adds the value of a row of the hit that it names; rows that were not selected are ignored. */
+static enum hearth_status add_single_value(struct series_run *run, struct hearth_single *single,
+                                           struct hearth_err *err)
 {
     if (single->hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     single->group = run->grouping.of_hit[single->hit];
-    HEARTH_TRY(add_value(run, &run->groups[single->group], single->ts_ns, single->value, err));
+    HEARTH_TRY(
+        add_series_value(run, &run->groups[single->group], single->ts_ns, single->value, err));
     return run->spec->exemplars ? hearth_singles_add(&run->singles, single, err) : HEARTH_OK;
 }
 
-static enum hearth_status visit_total(void *context, const struct hearth_read_total *total,
-                                      struct hearth_err *err)
+static enum hearth_status add_series_total(void *context, const struct hearth_read_total *total,
+                                           struct hearth_err *err)
 {
     struct series_run *run = context;
     struct hearth_single single = {
@@ -170,20 +192,23 @@ static enum hearth_status visit_total(void *context, const struct hearth_read_to
         .value = total->total,
         .hit = hearth_grouping_hit(&run->grouping, total->series_id, total->column),
     };
-    return add_single(run, &single, err);
+
+    return add_single_value(run, &single, err);
 }
 
-/* ---- with a filter: the value of a profile is that of its stacks that pass ---- */
+/* ---- with a filter: the value of a profile is the sum of its stacks that pass ---- */
 
-static enum hearth_status keep_row(void *context, const struct hearth_read_row *row,
-                                   struct hearth_err *err)
+/* Copies a row, for the time after the statement. */
+static enum hearth_status keep_filtered_row(void *context, const struct hearth_read_row *row,
+                                            struct hearth_err *err)
 {
     struct series_run *run = context;
     struct hearth_arena *arena = run->query->call.arena;
-    struct kept_row *kept = hearth_arena_alloc(arena, sizeof *kept);
+    struct filtered_row *kept = hearth_arena_alloc(arena, sizeof *kept);
     if (kept == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     kept->row = *row;
     kept->row.ids = hearth_arena_str(arena, row->ids);
     kept->row.val = hearth_arena_str(arena, row->val);
@@ -191,95 +216,41 @@ static enum hearth_status keep_row(void *context, const struct hearth_read_row *
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     kept->next = run->rows;
     run->rows = kept;
     return HEARTH_OK;
 }
 
-/* Which stacks of a dictionary pass the filter. */
-struct dict_mask {
-    int32_t service_id, day, writer_id;
-    uint32_t n_stacks;
-    bool *inside; /* [n_stacks] */
-};
-
-struct mask_table {
-    struct dict_mask *masks;
-    size_t n, cap;
-    struct hearth_idmap by_key;
-    struct hearth_stack_mask of_tree; /* of the last one's */
-};
-
-static enum hearth_status load_mask(const struct series_run *run, struct hearth_stack_mask *of_tree,
-                                    struct dict_mask *mask, uint32_t min_stacks,
-                                    struct hearth_err *err)
-{
-    struct hearth_store *store = run->query->call.engine->store;
-    const struct hearth_dict *dict;
-    HEARTH_TRY(hearth_store_read_dict(store, mask->service_id, mask->day, mask->writer_id,
-                                      min_stacks, run->query->call.cancel, &dict, err));
-    struct hearth_arena *arena = run->query->call.arena;
-    const bool *nodes = NULL;
-    enum hearth_status status = hearth_stack_mask_of(of_tree, dict->tree, &nodes, err);
-    if (status == HEARTH_OK) {
-        mask->n_stacks = dict->n_tree_stacks;
-        mask->inside = hearth_arena_array(arena, dict->n_tree_stacks, sizeof mask->inside[0]);
-        if (mask->inside == NULL) {
-            status = HEARTH_FAIL_ARENA(err, arena);
-        }
-        for (uint32_t s = 0; status == HEARTH_OK && s < dict->n_tree_stacks; s++) {
-            mask->inside[s] = nodes == NULL || nodes[dict->stack_node[s]];
-        }
-    }
-    hearth_store_read_dict_release(store, dict);
-    return status;
-}
-
-/* The mask of a row's dictionary, covering at least `bound` stacks. */
-static enum hearth_status mask_of_row(const struct series_run *run, struct mask_table *table,
-                                      const struct hearth_read_row *row, uint32_t bound,
-                                      const struct dict_mask **ret_mask, struct hearth_err *err)
-{
-    int32_t parts[3] = {row->service_id, hearth_day_of(row->ts_ns), row->writer_id};
-    struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
-    bool inserted;
-    uint32_t i = hearth_idmap_intern(&table->by_key, key, (uint32_t)table->n, &inserted);
-    if (i == HEARTH_IDMAP_NONE ||
-        (inserted &&
-         !hearth_mem_grow(&table->masks, &table->cap, table->n + 1, sizeof table->masks[0]))) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a filter of stacks");
-    }
-    if (inserted) {
-        table->masks[table->n++] = (struct dict_mask){parts[0], parts[1], parts[2], 0, NULL};
-    }
-    if (table->masks[i].n_stacks < bound) {
-        HEARTH_TRY(load_mask(run, &table->of_tree, &table->masks[i], bound, err));
-    }
-    *ret_mask = &table->masks[i];
-    return HEARTH_OK;
-}
-
-static enum hearth_status add_kept_row(struct series_run *run, struct mask_table *table,
-                                       const struct hearth_read_row *row,
-                                       struct hearth_arena *scratch, struct hearth_err *err)
+/* Adds the value of a row: the sum of its stacks that pass. */
+static enum hearth_status add_filtered_row(struct series_run *run,
+                                           struct hearth_stack_passes *passes,
+                                           const struct hearth_read_row *row,
+                                           struct hearth_arena *scratch, struct hearth_err *err)
 {
     uint32_t bound;
+
     if (!hearth_columns_id_bound(row->ids, &bound)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "profile of series %d: damaged ids",
                            row->series_id);
     }
-    const struct dict_mask *mask;
-    HEARTH_TRY(mask_of_row(run, table, row, bound, &mask, err));
+
+    const struct hearth_stack_pass *pass;
+    HEARTH_TRY(hearth_stack_passes_load(passes, row->service_id, hearth_day_of(row->ts_ns),
+                                        row->writer_id, bound, &pass, err));
     int64_t *acc = hearth_arena_calloc(scratch, bound, sizeof acc[0]);
     if (acc == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
+
     HEARTH_TRY(
         hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, acc, bound, err));
+
     int64_t value = 0;
     for (uint32_t s = 0; s < bound; s++) {
-        value += mask->inside[s] ? acc[s] : 0; /* part of the row's total, which fits */
+        value += pass->passes[s] ? acc[s] : 0; /* part of the row's total, which fits */
     }
+
     struct hearth_single single = {
         .ts_ns = row->ts_ns,
         .value = value,
@@ -287,34 +258,35 @@ static enum hearth_status add_kept_row(struct series_run *run, struct mask_table
         .writer_id = row->writer_id,
         .hit = hearth_grouping_hit(&run->grouping, row->series_id, row->column),
     };
-    return value == 0 ? HEARTH_OK : add_single(run, &single, err);
+
+    return value == 0 ? HEARTH_OK : add_single_value(run, &single, err);
 }
 
-static enum hearth_status add_kept_rows(struct series_run *run, struct hearth_err *err)
+static enum hearth_status add_filtered_rows(struct series_run *run, struct hearth_err *err)
 {
-    struct mask_table table = {0};
+    struct hearth_stack_passes passes;
     struct hearth_arena scratch;
+
     hearth_arena_init_like(&scratch, run->query->call.arena);
-    hearth_stack_mask_init(&table.of_tree, &run->spec->stacks, run->query->call.arena);
+    hearth_stack_passes_init(&passes, run->query, &run->spec->stacks);
     enum hearth_status status = HEARTH_OK;
-    for (const struct kept_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
+    for (const struct filtered_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {
         hearth_arena_reset(&scratch);
         status = hearth_cancel_check(run->query->call.cancel, err);
         if (status == HEARTH_OK) {
-            status = add_kept_row(run, &table, &kept->row, &scratch, err);
+            status = add_filtered_row(run, &passes, &kept->row, &scratch, err);
         }
     }
+
     hearth_arena_release(&scratch);
-    hearth_stack_mask_release(&table.of_tree);
-    hearth_idmap_release(&table.by_key);
-    hearth_mem_free(table.masks);
+    hearth_stack_passes_release(&passes);
     return status;
 }
 
 /* ---- the answer ---- */
 
-static int by_sum_then_labels(const void *a, const void *b)
+static int compare_timeseries(const void *a, const void *b)
 {
     const struct hearth_timeseries *x = a, *y = b;
     if (x->sum != y->sum) {
@@ -323,13 +295,14 @@ static int by_sum_then_labels(const void *a, const void *b)
     return hearth_labels_cmp(&x->labels, &y->labels);
 }
 
-static void write_points(const struct series_run *run, const struct group *group,
-                         struct hearth_timeseries *out)
+static void write_series_points(const struct series_run *run, const struct bucket_group *group,
+                                struct hearth_timeseries *out)
 {
     size_t n = 0;
+
     for (size_t p = 0; p < run->n_pages; p++) {
         for (size_t i = 0; group->pages[p] != NULL && i < PAGE_BUCKETS; i++) {
-            const struct bucket *bucket = &group->pages[p][i];
+            const struct time_bucket *bucket = &group->pages[p][i];
             if (bucket->n == 0) {
                 continue;
             }
@@ -343,22 +316,25 @@ static void write_points(const struct series_run *run, const struct group *group
             out->sum += value;
         }
     }
+
     out->n_points = n;
 }
 
-/* Series come by sum, and their groups with them. */
-struct ranked {
+/* A series and its group, to be sorted together. */
+struct ranked_series {
     struct hearth_timeseries series;
     size_t group;
 };
 
-static enum hearth_status rank_series(struct series_run *run, struct ranked *ranked, size_t *ret_n,
-                                      struct hearth_err *err)
+/* Makes the series of all groups that have points, sorted; *ret_n of them are in the answer. */
+static enum hearth_status sort_series(struct series_run *run, struct ranked_series *ranked,
+                                      size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
     size_t n = 0;
+
     for (size_t g = 0; g < run->grouping.n; g++) {
-        const struct group *group = &run->groups[g];
+        const struct bucket_group *group = &run->groups[g];
         if (group->n_points == 0) {
             continue;
         }
@@ -370,87 +346,104 @@ static enum hearth_status rank_series(struct series_run *run, struct ranked *ran
             return HEARTH_FAIL_ARENA(err, arena);
         }
         series->total = group->sum;
-        write_points(run, group, series);
+        write_series_points(run, group, series);
     }
+
     if (n > 0) {
-        qsort(ranked, n, sizeof ranked[0], by_sum_then_labels);
+        qsort(ranked, n, sizeof ranked[0], compare_timeseries);
     }
+
     *ret_n = run->spec->limit > 0 && n > (uint64_t)run->spec->limit ? (size_t)run->spec->limit : n;
     hearth_call_note_series(&run->query->call, *ret_n, n);
     return HEARTH_OK;
 }
 
-static enum hearth_status write_series(struct series_run *run,
-                                       struct hearth_timeseries **ret_series, size_t *ret_n,
-                                       struct hearth_err *err)
+/* Writes the series up to the limit, and their exemplars. */
+static enum hearth_status write_timeseries(struct series_run *run,
+                                           struct hearth_timeseries **ret_series, size_t *ret_n,
+                                           struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
     size_t n, n_groups = run->grouping.n;
-    struct ranked *ranked = hearth_arena_calloc(arena, n_groups, sizeof ranked[0]);
+    struct ranked_series *ranked = hearth_arena_calloc(arena, n_groups, sizeof ranked[0]);
     struct hearth_timeseries *series = hearth_arena_array(arena, n_groups, sizeof series[0]);
     size_t *series_of_group = hearth_arena_array(arena, n_groups, sizeof series_of_group[0]);
     if (ranked == NULL || series == NULL || series_of_group == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
-    HEARTH_TRY(rank_series(run, ranked, &n, err));
+
+    HEARTH_TRY(sort_series(run, ranked, &n, err));
     for (size_t g = 0; g < n_groups; g++) {
         series_of_group[g] = n;
     }
+
     for (size_t i = 0; i < n; i++) {
         series[i] = ranked[i].series;
         series_of_group[ranked[i].group] = i;
     }
+
     *ret_series = series;
     *ret_n = n;
+
+    const struct hearth_exemplar_target target = {.selection = &run->selection,
+                                                  .buckets = &run->buckets,
+                                                  .series_of_group = series_of_group,
+                                                  .series = series,
+                                                  .n_series = n};
     if (run->spec->span_exemplars) {
-        return hearth_span_exemplars_of_series(run->query, &run->grouping, &run->selection,
-                                               &run->buckets, run->spec, series_of_group, series, n,
-                                               err);
+        return hearth_span_exemplars_of_series(run->query, &run->grouping, &target, err);
     }
-    return run->spec->exemplars
-               ? hearth_exemplars_of_series(&run->singles, &run->selection, &run->buckets,
-                                            run->spec, series_of_group, series, n, err)
-               : HEARTH_OK;
+
+    return run->spec->exemplars ? hearth_exemplars_of_series(&run->singles, &target, err)
+                                : HEARTH_OK;
 }
 
-/* Find the hits and their groups; the index is locked only here. */
-static enum hearth_status find_series(struct series_run *run, struct hearth_err *err)
+/* Selects the series and makes their groups; the index is locked only here. */
+static enum hearth_status select_timeseries(struct series_run *run, struct hearth_err *err)
 {
     struct hearth_store *store = run->query->call.engine->store;
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
     const struct hearth_series_choice choice = {run->spec->profile_type, run->spec->selector,
                                                 run->buckets.from_ns, run->buckets.to_ns};
+
+    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(run->query, &choice, index, &run->selection, err);
     if (status == HEARTH_OK) {
-        status = make_groups(run, index, err);
+        status = make_series_groups(run, index, err);
     }
     hearth_store_index_unlock(store, index);
+
     return status;
 }
 
-static void forget_values(void *context)
+static void reset_series_values(void *context)
 {
     struct series_run *run = context;
+
     for (size_t g = 0; g < run->grouping.n; g++) {
-        run->groups[g] = (struct group){0};
+        run->groups[g] = (struct bucket_group){0};
     }
+
     hearth_singles_forget(&run->singles);
     run->n_points = 0;
-    run->at = (struct cursor){0};
+    run->at = (struct bucket_cursor){0};
     run->rows = NULL;
 }
 
-static enum hearth_status read_values(struct series_run *run, struct hearth_err *err)
+/* Reads totals, or rows if there is a filter of stacks. */
+static enum hearth_status read_series_values(struct series_run *run, struct hearth_err *err)
 {
-    const struct hearth_reader reader = {
-        .reset = forget_values, .row = keep_row, .total = visit_total, .context = run};
+    const struct hearth_reader reader = {.reset = reset_series_values,
+                                         .row = keep_filtered_row,
+                                         .total = add_series_total,
+                                         .context = run};
+
     run->selection.totals = true;
     run->selection.rows = !hearth_stack_filter_is_empty(&run->spec->stacks);
     run->selection.detail.identity = run->selection.rows && run->spec->exemplars;
     HEARTH_TRY(hearth_selection_read(run->query, &run->selection, &reader, err));
-    return add_kept_rows(run, err);
+    return run->rows == NULL ? HEARTH_OK : add_filtered_rows(run, err);
 }
 
 enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
@@ -458,10 +451,12 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
                                              struct hearth_buckets *ret, struct hearth_err *err)
 {
     struct hearth_range range;
+
     HEARTH_TRY(hearth_query_range(query, &range, err));
     if (!(spec->step_seconds >= 0.001 && spec->step_seconds < 1e12)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step must be >= 1ms");
     }
+
     *ret = (struct hearth_buckets){
         .start_ms = range.from_ns / HEARTH_NS_PER_MS,
         .step_ms = hearth_step_ms(spec->step_seconds),
@@ -471,15 +466,17 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
     if (__builtin_sub_overflow(range.from_ns, ret->step_ms * HEARTH_NS_PER_MS, &ret->from_ns)) {
         ret->from_ns = INT64_MIN;
     }
-    /* A range ends with the first nanosecond of its last millisecond, as it does for a merge. */
+
+    /* A range ends with the first nanosecond of its last millisecond, as for a merge. */
     ret->to_ns = range.to_ns;
     if (spec->whole_ms && __builtin_add_overflow(range.to_ns, HEARTH_NS_PER_MS - 1, &ret->to_ns)) {
         ret->to_ns = INT64_MAX;
     }
 
-    /* What lies after the last whole step is in no bucket: it is not read. */
+    /* The time after the last whole step is in no bucket: it is not read. */
     int64_t last_ns = hearth_bucket_end_ns(ret, ret->n - 1) - 1;
     ret->to_ns = last_ns < ret->to_ns ? last_ns : ret->to_ns;
+
     return HEARTH_OK;
 }
 
@@ -490,28 +487,35 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
 {
     *ret_n = 0;
     struct series_run run = {.query = query, .spec = spec};
+
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
+
     if (spec->span_exemplars && !hearth_stack_filter_is_empty(&spec->stacks)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "exemplars of spans and a selector of stack traces do not go together: "
-                           "TopSpans has the spans of a function");
+                           "exemplars of spans cannot be combined with a filter of stack traces: "
+                           "TopSpans returns the spans of a function");
     }
+
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &run.buckets, err));
     if (run.buckets.empty) {
         return HEARTH_OK;
     }
+
     run.n_pages = (size_t)((run.buckets.n + PAGE_BUCKETS - 1) / PAGE_BUCKETS);
     hearth_singles_init(&run.singles, query, &run.grouping);
     struct hearth_limits limits;
     hearth_call_limits(&query->call, &limits);
     run.max_points = limits.max_points;
-    enum hearth_status status = find_series(&run, err);
+
+    enum hearth_status status = select_timeseries(&run, err);
     if (status == HEARTH_OK) {
-        status = read_values(&run, err);
+        status = read_series_values(&run, err);
     }
+
     if (status == HEARTH_OK) {
-        status = write_series(&run, ret_series, ret_n, err);
+        status = write_timeseries(&run, ret_series, ret_n, err);
     }
+
     hearth_singles_release(&run.singles);
     hearth_grouping_release(&run.grouping);
     return status;

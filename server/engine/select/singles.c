@@ -1,11 +1,12 @@
-/* singles.c -- collecting values of single profiles, and looking up which profiles they are. */
+/* singles.c -- collects values of single profiles, and looks up their ids. */
 #include "select/singles.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /*
- * Above, all rows of the selection are read instead: looking one up costs as much as reading a few
- * that lie side by side.
+ * Above this number, all rows of the selection are read instead: looking one up costs as much as
+ * reading a few neighbouring rows.
  */
 #define MAX_LOOKED_UP 100000
 
@@ -14,6 +15,7 @@ void hearth_singles_init(struct hearth_singles *singles, const struct hearth_que
 {
     *singles = (struct hearth_singles){.query = query, .grouping = grouping};
     struct hearth_limits limits;
+
     hearth_call_limits(&query->call, &limits);
     int64_t limit = limits.max_query_memory_bytes;
     hearth_buf_init(&singles->rows, limit > 0 ? (size_t)limit : 0);
@@ -36,29 +38,35 @@ enum hearth_status hearth_singles_add(struct hearth_singles *singles,
     hearth_buf_append(&singles->rows, single, sizeof *single);
     return HEARTH_LIKELY(!hearth_buf_failed(&singles->rows))
                ? HEARTH_OK
-               : HEARTH_FAIL(err, HEARTH_NO_MEMORY,
-                             "the query needs more memory than it may for single profiles: shorten "
-                             "the range or add label matchers");
+               : HEARTH_FAIL(
+                     err, HEARTH_NO_MEMORY,
+                     "the values of single profiles need more memory than max-query-memory-bytes: "
+                     "shorten the range or add label matchers");
 }
 
-static int by_profile(const void *left, const void *right)
+static int compare_singles(const void *left, const void *right)
 {
     const struct hearth_single *a = left, *b = right;
     if (a->group != b->group) {
         return a->group < b->group ? -1 : 1;
     }
+
     if (a->ts_ns != b->ts_ns) {
         return a->ts_ns < b->ts_ns ? -1 : 1;
     }
+
     if (a->writer_id != b->writer_id) {
         return a->writer_id < b->writer_id ? -1 : 1;
     }
+
     if (a->profile_no != b->profile_no) {
         return a->profile_no < b->profile_no ? -1 : 1;
     }
+
     if (a->hit != b->hit) {
         return a->hit < b->hit ? -1 : 1;
     }
+
     return (a->value > b->value) - (a->value < b->value);
 }
 
@@ -67,30 +75,36 @@ void hearth_singles_sort(struct hearth_singles *singles)
     singles->v = (struct hearth_single *)(void *)singles->rows.p;
     singles->n = singles->rows.n / sizeof singles->v[0];
     if (singles->n > 1) {
-        qsort(singles->v, singles->n, sizeof singles->v[0], by_profile);
+        qsort(singles->v, singles->n, sizeof singles->v[0], compare_singles);
     }
 }
 
-static int32_t service_of(const struct hearth_singles *singles, const struct hearth_single *single)
+static int32_t find_single_service(const struct hearth_singles *singles,
+                                   const struct hearth_single *single)
 {
     return singles->grouping->hits[single->hit].service_id;
 }
 
-static int64_t add_up(int64_t sum, int64_t value)
+static int64_t add_saturated(int64_t sum, int64_t value)
+
 {
     return __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum;
 }
 
-/* Hits are in the order of services, so that those of one stand side by side while none is known. */
+/*
+ * Hits are sorted by service, so rows of one service are neighbours while no profile is identified.
+ */
 size_t hearth_singles_moment(const struct hearth_singles *singles, size_t i, int64_t *ret_sum)
 {
     const struct hearth_single *first = &singles->v[i];
     size_t n = 0;
     int64_t sum = 0;
+
     while (i + n < singles->n && first[n].group == first->group && first[n].ts_ns == first->ts_ns &&
-           service_of(singles, &first[n]) == service_of(singles, first)) {
-        sum = add_up(sum, first[n++].value);
+           find_single_service(singles, &first[n]) == find_single_service(singles, first)) {
+        sum = add_saturated(sum, first[n++].value);
     }
+
     *ret_sum = sum;
     return n;
 }
@@ -100,29 +114,36 @@ size_t hearth_singles_profile(const struct hearth_singles *singles, size_t i, in
     const struct hearth_single *first = &singles->v[i];
     size_t n = 1;
     int64_t sum = first->value;
+
     while (first->writer_id != 0 && i + n < singles->n && first[n].group == first->group &&
            first[n].ts_ns == first->ts_ns && first[n].writer_id == first->writer_id &&
            first[n].profile_no == first->profile_no) {
-        sum = add_up(sum, first[n++].value);
+        sum = add_saturated(sum, first[n++].value);
     }
+
     *ret_sum = sum;
     return n;
 }
 
 /* ---- looking up ---- */
 
-/* Rows of one series and time are told apart by their value; where not even that differs, it does not
- * matter which is which. */
-static enum hearth_status take_identity(void *context, const struct hearth_read_total *total,
-                                        struct hearth_err *err)
+/*
+ * Rows of one series and time are distinguished by their value; if the value is equal, too, it does
+ * not matter which is which.
+ */
+static enum hearth_status set_single_identity(void *context, const struct hearth_read_total *total,
+                                              struct hearth_err *err)
 {
-    (void)err;
     struct hearth_singles *singles = context;
+
+    (void)err;
     uint32_t hit = hearth_grouping_hit(singles->grouping, total->series_id, total->column);
     if (hit == HEARTH_IDMAP_NONE) {
         return HEARTH_OK;
     }
+
     uint32_t group = singles->grouping->of_hit[hit];
+
     size_t low = 0, high = singles->n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
@@ -133,6 +154,7 @@ static enum hearth_status take_identity(void *context, const struct hearth_read_
             high = mid;
         }
     }
+
     for (size_t i = low;
          i < singles->n && singles->v[i].group == group && singles->v[i].ts_ns == total->ts_ns;
          i++) {
@@ -144,10 +166,12 @@ static enum hearth_status take_identity(void *context, const struct hearth_read_
             break;
         }
     }
+
     return HEARTH_OK;
 }
 
-static void forget_identities(void *context)
+/* Resets the ids of wanted singles: a read begins again. */
+static void reset_single_identities(void *context)
 {
     struct hearth_singles *singles = context;
     for (size_t i = 0; i < singles->n; i++) {
@@ -158,28 +182,34 @@ static void forget_identities(void *context)
     }
 }
 
-static int by_moment(const void *left, const void *right)
+static int compare_read_instants(const void *left, const void *right)
 {
     struct hearth_read_instant a, b;
+
     memcpy(&a, left, sizeof a);
     memcpy(&b, right, sizeof b);
     if (a.service_id != b.service_id) {
         return a.service_id < b.service_id ? -1 : 1;
     }
+
     if (a.series_id != b.series_id) {
         return a.series_id < b.series_id ? -1 : 1;
     }
+
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
-static enum hearth_status name_instants(const struct hearth_singles *singles, size_t n_wanted,
-                                        struct hearth_read_detail *detail, struct hearth_err *err)
+/* Lists the distinct series and times of wanted singles, sorted as a read expects them. */
+static enum hearth_status list_wanted_instants(const struct hearth_singles *singles,
+                                               size_t n_wanted, struct hearth_read_detail *detail,
+                                               struct hearth_err *err)
 {
     struct hearth_arena *arena = singles->query->call.arena;
     struct hearth_read_instant *v = hearth_arena_array(arena, n_wanted, sizeof v[0]);
     if (v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     size_t n = 0, n_distinct = 0;
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];
@@ -188,15 +218,18 @@ static enum hearth_status name_instants(const struct hearth_singles *singles, si
             v[n++] = (struct hearth_read_instant){hit->service_id, hit->series_id, single->ts_ns};
         }
     }
-    qsort(v, n, sizeof v[0], by_moment);
+
+    qsort(v, n, sizeof v[0], compare_read_instants);
     for (size_t i = 0; i < n; i++) {
-        if (n_distinct == 0 || by_moment(&v[n_distinct - 1], &v[i]) != 0) {
+        if (n_distinct == 0 || compare_read_instants(&v[n_distinct - 1], &v[i]) != 0) {
             v[n_distinct++] = v[i];
         }
     }
+
     detail->some = true;
     detail->instants = v;
     detail->n_instants = n_distinct;
+
     return HEARTH_OK;
 }
 
@@ -206,6 +239,7 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
 {
     size_t n_wanted = 0;
     int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
+
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];
         if (single->wanted) {
@@ -214,25 +248,29 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
             to_ns = single->ts_ns > to_ns ? single->ts_ns : to_ns;
         }
     }
+
     if (n_wanted == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_selection rows = *selection;
     rows.totals = rows.rows = true;
     rows.from_ns = from_ns;
     rows.to_ns = to_ns;
     rows.detail = (struct hearth_read_detail){.identity = true};
     if (n_wanted <= MAX_LOOKED_UP) {
-        HEARTH_TRY(name_instants(singles, n_wanted, &rows.detail, err));
+        HEARTH_TRY(list_wanted_instants(singles, n_wanted, &rows.detail, err));
     }
+
     struct hearth_query quiet = *singles->query; /* its notes have been written */
     quiet.call.notes = NULL;
     const struct hearth_reader reader = {
-        .reset = forget_identities, .total = take_identity, .context = singles};
+        .reset = reset_single_identities, .total = set_single_identity, .context = singles};
+
     return hearth_selection_read(&quiet, &rows, &reader, err);
 }
 
-/* The order can have changed only within a group and time. */
+/* The order can differ only within a group and time. */
 void hearth_singles_settle(struct hearth_singles *singles)
 {
     for (size_t i = 0, n; i < singles->n; i += n) {
@@ -245,7 +283,7 @@ void hearth_singles_settle(struct hearth_singles *singles)
             first[n].wanted = false;
         }
         if (wanted && n > 1) {
-            qsort(first, n, sizeof first[0], by_profile);
+            qsort(first, n, sizeof first[0], compare_singles);
         }
     }
 }
@@ -255,6 +293,7 @@ enum hearth_status hearth_singles_gather(struct hearth_singles *singles,
                                          struct hearth_err *err)
 {
     int64_t sum;
+
     hearth_singles_sort(singles);
     for (size_t i = 0, n; i < singles->n; i += n) {
         n = hearth_singles_moment(singles, i, &sum);
@@ -262,7 +301,9 @@ enum hearth_status hearth_singles_gather(struct hearth_singles *singles,
             singles->v[i + k].wanted = n > 1;
         }
     }
+
     HEARTH_TRY(hearth_singles_identify(singles, selection, err));
+
     hearth_singles_settle(singles);
     return HEARTH_OK;
 }
