@@ -1,23 +1,25 @@
 /*
- * explain.c -- the plan of a question, what it would read, and how long that takes.
+ * explain_selection.c -- the plan of a query, the amount that it would read, and how long that
+ * takes.
  *
- * Times are estimated from what a row and a stored byte of each kind cost to read and merge, warm,
- * on the machine of docs/benchmarks.md (2 cores; the database's and our own share together). They
- * say which of two questions is dearer, and by how much; another machine has another scale.
+ * Times are estimated from the cost of reading and merging a row and a stored byte of each kind,
+ * with warm caches, on the machine of docs/benchmarks.md (2 cores; the database's and the server's
+ * time together). They tell which of two queries costs more, and by how much; on another machine
+ * the scale differs.
  */
 #include "select/planned.h"
 #include "select/stack_filter.h"
 
-/* Of a question without rows: index, state, statement, dictionaries at hand, a small answer. */
+/* Cost of a query without rows: index, state, statement, loaded dictionaries, a small answer. */
 #define FIXED_MS 1.0
-/* A branch is planned by PostgreSQL, for each leaf that it may meet. */
+/* Cost of planning a branch in PostgreSQL, for each partition that it may read. */
 #define LEG_MS 0.1
 
-struct price {
+struct row_price {
     double us_per_row, ns_per_byte;
 };
 
-static const struct price MERGE_PRICES[HEARTH_N_SOURCES] = {
+static const struct row_price MERGE_PRICES[HEARTH_N_SOURCES] = {
     [HEARTH_SOURCE_PROFILE] = {1.2, 1.2}, /* 860 bytes: 2.2 us */
     [HEARTH_SOURCE_LATE] = {1.2, 1.2},    /* the same columns */
     [HEARTH_SOURCE_SEGMENT] = {50, 4.5},  /* 600 bytes of one: 2.5 us */
@@ -26,24 +28,28 @@ static const struct price MERGE_PRICES[HEARTH_N_SOURCES] = {
     [HEARTH_SOURCE_ROLL_1H] = {10, 6},    /* 11 KB, 16,000 stacks: 80 us */
     [HEARTH_SOURCE_ROLL_1D] = {10, 6},    /* 22 KB, 20,000 stacks: 140 us */
 };
-/* Of single profiles a time series reads the index only. */
+/* For totals of single profiles, only the index is read. */
 #define TOTAL_ROW_US    1.0
 #define TOTAL_ROW_BYTES 8
 
-static bool is_whole(const struct hearth_read_leg *leg)
+static bool is_service_leg(const struct hearth_read_leg *leg)
 {
     return leg->n_hits > 0 && leg->hits[0].series_id < 0;
 }
 
-/* API series that a leg answers for: of a whole-service one, all selected series of its shapes. */
-static int64_t series_of(const struct hearth_read_leg *leg,
-                         const struct hearth_selection *selection)
+/*
+ * The number of API series that a leg covers: for whole services, all selected series of its
+ * shapes.
+ */
+static int64_t count_leg_series(const struct hearth_read_leg *leg,
+                                const struct hearth_selection *selection)
 {
-    if (!is_whole(leg)) {
+    if (!is_service_leg(leg)) {
         return (int64_t)leg->n_hits;
     }
+
     int64_t n = 0;
-    size_t of_service = 0; /* the leg's first hit of the service at hand */
+    size_t of_service = 0; /* the leg's first hit of the current service */
     for (size_t i = 0; i < selection->n_hits; i++) {
         const struct hearth_series_hit *hit = &selection->hits[i];
         while (of_service < leg->n_hits && leg->hits[of_service].service_id < hit->service_id) {
@@ -54,6 +60,7 @@ static int64_t series_of(const struct hearth_read_leg *leg,
             n += leg->hits[l].series_id == -hit->shape_id && leg->hits[l].column == hit->column;
         }
     }
+
     return n;
 }
 
@@ -62,40 +69,45 @@ static void explain_leg(const struct hearth_selection *selection, const struct h
 {
     *ret = (struct hearth_explained_leg){
         .source = leg->source,
-        .whole_service = is_whole(leg),
+        .whole_service = is_service_leg(leg),
         .from_ns = leg->from_ns,
         .to_ns = leg->to_ns,
-        .n_series = series_of(leg, selection),
+        .n_series = count_leg_series(leg, selection),
         .n_rows = cost->n_rows,
         .n_bytes = cost->n_bytes,
     };
     for (size_t i = 0; i < leg->n_hits; i++) {
         ret->n_services += i == 0 || leg->hits[i].service_id != leg->hits[i - 1].service_id;
     }
-    struct price price = MERGE_PRICES[leg->source];
+
+    struct row_price price = MERGE_PRICES[leg->source];
     bool index_only = selection->totals && !selection->rows &&
                       (leg->source == HEARTH_SOURCE_PROFILE || leg->source == HEARTH_SOURCE_LATE);
     if (index_only) {
         ret->n_bytes = cost->n_rows * TOTAL_ROW_BYTES;
-        price = (struct price){TOTAL_ROW_US, 0};
+        price = (struct row_price){TOTAL_ROW_US, 0};
     }
+
     ret->ms = LEG_MS + (double)ret->n_rows * price.us_per_row / 1e3 +
               (double)ret->n_bytes * price.ns_per_byte / 1e6;
 }
 
-/* Lines to texts, in the query's arena. */
+/* Splits lines into texts, in the query's arena. */
 static enum hearth_status split_notes(const struct hearth_query *query, struct hearth_str text,
                                       struct hearth_explanation *ret, struct hearth_err *err)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < text.n; i++) {
         n += text.p[i] == '\n';
     }
+
     struct hearth_str copy = hearth_arena_str(query->call.arena, text);
     ret->notes = hearth_arena_array(query->call.arena, n, sizeof ret->notes[0]);
     if (copy.p == NULL || ret->notes == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
+
     size_t from = 0;
     for (size_t i = 0; i < copy.n; i++) {
         if (copy.p[i] == '\n') {
@@ -103,9 +115,11 @@ static enum hearth_status split_notes(const struct hearth_query *query, struct h
             from = i + 1;
         }
     }
+
     return HEARTH_OK;
 }
 
+/* Makes one plan and counts what it would read. Errors: ABORTED if background work interfered. */
 static enum hearth_status explain_once(const struct hearth_query *query,
                                        const struct hearth_selection *selection,
                                        struct hearth_explanation *ret, struct hearth_buf *notes,
@@ -113,14 +127,17 @@ static enum hearth_status explain_once(const struct hearth_query *query,
 {
     struct hearth_arena *arena = query->call.arena;
     struct hearth_read_plan plan;
+
     HEARTH_TRY(hearth_selection_plan(query, selection, arena, &plan, notes, err));
     struct hearth_leg_cost *costs = hearth_arena_array(arena, plan.n_legs, sizeof costs[0]);
     ret->legs = hearth_arena_array(arena, plan.n_legs, sizeof ret->legs[0]);
     if (costs == NULL || ret->legs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     HEARTH_TRY(
         hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
+
     ret->n_legs = plan.n_legs;
     ret->ms = FIXED_MS;
     for (size_t i = 0; i < plan.n_legs; i++) {
@@ -129,20 +146,26 @@ static enum hearth_status explain_once(const struct hearth_query *query,
         ret->n_bytes += ret->legs[i].n_bytes;
         ret->ms += ret->legs[i].ms;
     }
+
     return split_notes(query, hearth_buf_view(notes), ret, err);
 }
 
-static enum hearth_status explain(const struct hearth_query *query,
-                                  const struct hearth_selection *selection, int64_t from_ns,
-                                  int64_t to_ns, struct hearth_str of_range, /* lines */
-                                  struct hearth_explanation *ret, struct hearth_err *err)
+/*
+ * Plans until background work does not interfere; the notes of the query so far are part of the
+ * answer.
+ */
+static enum hearth_status explain_selection(const struct hearth_query *query,
+                                            const struct hearth_selection *selection,
+                                            struct hearth_explanation *ret, struct hearth_err *err)
 {
+    struct hearth_str of_range = hearth_buf_view(query->call.notes); /* lines */
     struct hearth_buf notes;
+
     hearth_buf_init(&notes, 0);
     enum hearth_status status = HEARTH_ABORTED;
     for (int i = 0; i < HEARTH_PLAN_ATTEMPTS && status == HEARTH_ABORTED; i++) {
-        *ret = (struct hearth_explanation){.from_ns = from_ns,
-                                           .to_ns = to_ns,
+        *ret = (struct hearth_explanation){.from_ns = selection->from_ns,
+                                           .to_ns = selection->to_ns,
                                            .n_services = (int64_t)selection->n_services,
                                            .n_series = (int64_t)selection->n_hits};
         hearth_buf_reset(&notes);
@@ -150,12 +173,14 @@ static enum hearth_status explain(const struct hearth_query *query,
         status = selection->n_hits == 0 ? split_notes(query, of_range, ret, err)
                                         : explain_once(query, selection, ret, &notes, err);
     }
+
     hearth_buf_release(&notes);
     if (status == HEARTH_ABORTED) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "background work came between plan and count %d times: try again",
+                           "background work interfered with this query %d times: retry",
                            HEARTH_PLAN_ATTEMPTS);
     }
+
     return status;
 }
 
@@ -165,8 +190,7 @@ static enum hearth_status explain_merge(const struct hearth_query *query,
 {
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
-    return explain(query, &selection, selection.from_ns, selection.to_ns,
-                   hearth_buf_view(query->call.notes), ret, err);
+    return explain_selection(query, &selection, ret, err);
 }
 
 static enum hearth_status explain_timeseries(const struct hearth_query *query,
@@ -174,14 +198,15 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
                                              struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_buckets buckets;
+
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
     struct hearth_store *store = query->call.engine->store;
     struct hearth_selection selection;
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, buckets.from_ns,
                                                 buckets.to_ns};
+    const struct hearth_label_index *index;
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, &selection, err);
     hearth_store_index_unlock(store, index);
     HEARTH_TRY(status);
@@ -190,11 +215,11 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     if (buckets.empty) {
         selection.n_hits = selection.n_services = 0;
     }
-    return explain(query, &selection, buckets.from_ns, buckets.to_ns,
-                   hearth_buf_view(query->call.notes), ret, err);
+
+    return explain_selection(query, &selection, ret, err);
 }
 
-/* What is said of the range belongs to the explanation. */
+/* Notes about the range are part of the explanation, so they go to a buffer of this call. */
 enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               struct hearth_explanation *ret,
@@ -202,6 +227,7 @@ enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
 {
     struct hearth_query own = *query;
     struct hearth_buf notes;
+
     hearth_buf_init(&notes, 0);
     own.call.notes = &notes;
     enum hearth_status status = explain_merge(&own, spec, ret, err);
@@ -216,6 +242,7 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
 {
     struct hearth_query own = *query;
     struct hearth_buf notes;
+
     hearth_buf_init(&notes, 0);
     own.call.notes = &notes;
     enum hearth_status status = explain_timeseries(&own, spec, ret, err);

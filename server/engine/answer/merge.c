@@ -1,8 +1,8 @@
 /*
- * merge.c -- the rows of a selection, summed per dictionary into dense arrays: no hashing per
- * sample.
+ * merge.c -- sums the rows of a selection per dictionary into dense arrays, without hashing
+ * samples.
  *
- * A row says which dictionary its stack ids belong to: (service, day of its time, writer). The
+ * A row's stack ids belong to the dictionary of its service, its day and its writer. The
  * dictionaries themselves are needed only after the scan, so the stream never waits for a second
  * statement.
  */
@@ -12,6 +12,7 @@
 #include "select/planned.h"
 #include "select/stack_filter.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void hearth_sums_release(struct hearth_sums *sums)
@@ -19,16 +20,20 @@ void hearth_sums_release(struct hearth_sums *sums)
     for (size_t i = 0; i < sums->n_dicts; i++) {
         hearth_mem_free(sums->dicts[i].acc);
     }
+
     hearth_mem_free(sums->dicts);
     hearth_idmap_release(&sums->by_key);
     hearth_budget_give(sums->budget, sums->n_bytes);
     *sums = (struct hearth_sums){0};
 }
 
-static struct hearth_dict_sums *
-dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct hearth_err *err)
+/* The sums of a row's dictionary, made if it is new. NULL: memory was refused. */
+static struct hearth_dict_sums *find_dict_of_row(struct hearth_sums *sums,
+                                                 const struct hearth_read_row *row,
+                                                 struct hearth_err *err)
 {
     int32_t day = hearth_day_of(row->ts_ns);
+
     if (sums->last < sums->n_dicts) {
         struct hearth_dict_sums *last = &sums->dicts[sums->last];
         if (last->service_id == row->service_id && last->day == day &&
@@ -36,6 +41,7 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
             return last;
         }
     }
+
     int32_t parts[3] = {row->service_id, day, row->writer_id};
     struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
     bool inserted;
@@ -46,6 +52,7 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
         (void)HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate sums for a dictionary");
         return NULL;
     }
+
     if (inserted) {
         sums->dicts[sums->n_dicts] = (struct hearth_dict_sums){.service_id = row->service_id,
                                                                .day = day,
@@ -53,21 +60,25 @@ dict_of_row(struct hearth_sums *sums, const struct hearth_read_row *row, struct 
                                                                .arrival = sums->n_dicts};
         sums->n_dicts++;
     }
+
     sums->last = i;
     return &sums->dicts[i];
 }
 
-static enum hearth_status make_room(struct hearth_sums *sums, struct hearth_dict_sums *dict,
-                                    uint32_t bound, struct hearth_err *err)
+/* Makes room for stacks below bound; new sums are 0. */
+static enum hearth_status grow_dict_sums(struct hearth_sums *sums, struct hearth_dict_sums *dict,
+                                         uint32_t bound, struct hearth_err *err)
 {
     if (bound <= dict->cap) {
         dict->bound = bound > dict->bound ? bound : dict->bound;
         return HEARTH_OK;
     }
+
     size_t cap = dict->cap < 8 ? 8 : dict->cap;
     while (cap < bound) {
         cap *= 2;
     }
+
     size_t more = (cap - dict->cap) * sizeof dict->acc[0];
     if (sums->limit_bytes > 0 && more > sums->limit_bytes - sums->n_bytes) {
         return HEARTH_FAIL(
@@ -76,27 +87,36 @@ static enum hearth_status make_room(struct hearth_sums *sums, struct hearth_dict
             "or add label matchers",
             sums->limit_bytes);
     }
+
     if (!hearth_budget_take(sums->budget, more)) {
         return HEARTH_FAIL_BUDGET(err, sums->budget);
     }
-    sums->n_bytes += more; /* also when memory is refused: given back with the rest */
+
+    sums->n_bytes += more; /* even if memory is refused: returned to the budget with the rest */
     int64_t *acc = hearth_mem_reallocarray(dict->acc, cap, sizeof acc[0]);
     if (acc == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate sums for a dictionary");
     }
+
     memset(acc + dict->cap, 0, more);
     dict->acc = acc;
     dict->cap = cap;
     dict->bound = bound;
+
     return HEARTH_OK;
 }
 
-/* Samples that carry attributes stand beside the row once more, with their own values. */
-static enum hearth_status add_samples(struct hearth_sums *sums, const struct hearth_read_row *row,
-                                      const struct hearth_attr_sample *samples, size_t n,
-                                      size_t *ret_dict, struct hearth_err *err)
+/*
+ * With a filter by span or trace: adds the samples of a row that pass, with the values of their
+ * attributes.
+ */
+static enum hearth_status add_sample_sums(struct hearth_sums *sums,
+                                          const struct hearth_read_row *row,
+                                          const struct hearth_attr_sample *samples, size_t n,
+                                          size_t *ret_dict, struct hearth_err *err)
 {
     struct hearth_dict_sums *dict = NULL;
+
     for (size_t i = 0; i < n; i++) {
         int64_t value = samples[i].values[row->column];
         if (!hearth_profile_match_sample(sums->match, &samples[i].attrs)) {
@@ -107,7 +127,7 @@ static enum hearth_status add_samples(struct hearth_sums *sums, const struct hea
                                "profiles of series %d: damaged sample attributes", row->series_id);
         }
         if (dict == NULL) {
-            dict = dict_of_row(sums, row, err);
+            dict = find_dict_of_row(sums, row, err);
             if (dict == NULL) {
                 return HEARTH_NO_MEMORY;
             }
@@ -116,27 +136,32 @@ static enum hearth_status add_samples(struct hearth_sums *sums, const struct hea
         if (sums->match->counted != NULL && value > 0) {
             hearth_span_set_add(sums->match->counted, samples[i].attrs.span_id);
         }
-        HEARTH_TRY(make_room(sums, dict, samples[i].stack_id + 1, err));
+        HEARTH_TRY(grow_dict_sums(sums, dict, samples[i].stack_id + 1, err));
         int64_t *sum = &dict->acc[samples[i].stack_id];
         if (__builtin_add_overflow(*sum, value, sum)) {
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over samples exceeds 64 bits");
         }
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status sum_samples(struct hearth_sums *sums, const struct hearth_read_row *row,
-                                      size_t *ret_dict, struct hearth_err *err)
+/* Decodes the attributes of a row, and adds its samples. */
+static enum hearth_status sum_row_samples(struct hearth_sums *sums,
+                                          const struct hearth_read_row *row, size_t *ret_dict,
+                                          struct hearth_err *err)
 {
     struct hearth_arena arena;
+
     hearth_arena_init(&arena, sums->limit_bytes);
     arena.budget = sums->budget;
     struct hearth_attr_sample *samples;
     size_t n;
     enum hearth_status status = hearth_row_samples(row, &arena, &samples, &n, err);
     if (status == HEARTH_OK) {
-        status = add_samples(sums, row, samples, n, ret_dict, err);
+        status = add_sample_sums(sums, row, samples, n, ret_dict, err);
     }
+
     hearth_arena_release(&arena);
     return status;
 }
@@ -148,32 +173,37 @@ enum hearth_status hearth_sums_add_row(struct hearth_sums *sums, const struct he
     if (sums->match != NULL && !hearth_profile_match_row(sums->match, row)) {
         return HEARTH_OK;
     }
+
     if (sums->match != NULL && sums->match->of_samples) {
-        return sum_samples(sums, row, ret_dict, err);
+        return sum_row_samples(sums, row, ret_dict, err);
     }
-    struct hearth_dict_sums *dict = dict_of_row(sums, row, err);
+
+    struct hearth_dict_sums *dict = find_dict_of_row(sums, row, err);
     if (dict == NULL) {
         return HEARTH_NO_MEMORY;
     }
+
     uint32_t bound;
+
     if (!hearth_columns_id_bound(row->ids, &bound)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "profiles of series %d: damaged ids",
                            row->series_id);
     }
-    HEARTH_TRY(make_room(sums, dict, bound, err));
+
+    HEARTH_TRY(grow_dict_sums(sums, dict, bound, err));
     *ret_dict = (size_t)(dict - sums->dicts);
     return hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, dict->acc,
                                 dict->bound, err);
 }
 
-static enum hearth_status sum_row(void *context, const struct hearth_read_row *row,
-                                  struct hearth_err *err)
+static enum hearth_status add_merge_row(void *context, const struct hearth_read_row *row,
+                                        struct hearth_err *err)
 {
     size_t dict;
     return hearth_sums_add_row(context, row, &dict, err);
 }
 
-static size_t limit_of(const struct hearth_query *query)
+static size_t find_memory_limit(const struct hearth_query *query)
 {
     struct hearth_limits limits;
     hearth_call_limits(&query->call, &limits);
@@ -183,14 +213,16 @@ static size_t limit_of(const struct hearth_query *query)
 void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query,
                       const struct hearth_profile_match *match)
 {
-    *sums = (struct hearth_sums){
-        .match = match, .limit_bytes = limit_of(query), .budget = query->call.arena->budget};
+    *sums = (struct hearth_sums){.match = match,
+                                 .limit_bytes = find_memory_limit(query),
+                                 .budget = query->call.arena->budget};
 }
 
 void hearth_sums_forget(struct hearth_sums *sums)
 {
     struct hearth_sums empty = {
         .match = sums->match, .limit_bytes = sums->limit_bytes, .budget = sums->budget};
+
     hearth_sums_release(sums);
     *sums = empty;
     if (sums->match != NULL && sums->match->counted != NULL) {
@@ -198,7 +230,7 @@ void hearth_sums_forget(struct hearth_sums *sums)
     }
 }
 
-static void forget_sums(void *context)
+static void reset_sums(void *context)
 {
     hearth_sums_forget(context);
 }
@@ -209,37 +241,41 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
 {
     *ret = (struct hearth_selection){0};
     struct hearth_range range;
+
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, range.from_ns,
                                                 range.to_ns};
+    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, ret, err);
     hearth_store_index_unlock(query->call.engine->store, index);
     if (range.empty) {
         ret->n_hits = 0;
     }
+
     return status == HEARTH_OK ? hearth_selection_match(query, &spec->profiles, ret, err) : status;
 }
 
-/* Rows come in no particular order, which must not show in an answer. */
-static int by_key(const void *left, const void *right)
+/* The order of rows must not show in an answer. */
+static int compare_dicts_by_key(const void *left, const void *right)
 {
     const struct hearth_dict_sums *a = left, *b = right;
     if (a->service_id != b->service_id) {
         return a->service_id < b->service_id ? -1 : 1;
     }
+
     if (a->day != b->day) {
         return a->day < b->day ? -1 : 1;
     }
+
     return (a->writer_id > b->writer_id) - (a->writer_id < b->writer_id);
 }
 
 void hearth_sums_sort(struct hearth_sums *sums)
 {
     if (sums->n_dicts > 0) {
-        qsort(sums->dicts, sums->n_dicts, sizeof sums->dicts[0], by_key);
+        qsort(sums->dicts, sums->n_dicts, sizeof sums->dicts[0], compare_dicts_by_key);
     }
 }
 
@@ -254,9 +290,11 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
     if (spec->mean && selection.gauge) {
         HEARTH_TRY(hearth_mean_sum(query, &selection, sums, err));
     } else {
-        const struct hearth_reader reader = {.reset = forget_sums, .row = sum_row, .context = sums};
+        const struct hearth_reader reader = {
+            .reset = reset_sums, .row = add_merge_row, .context = sums};
         HEARTH_TRY(hearth_selection_read(query, &selection, &reader, err));
     }
+
     hearth_sums_sort(sums);
     return HEARTH_OK;
 }
