@@ -1,8 +1,8 @@
 /*
- * span_scan.h -- going over what samples of a selection carry: rows with attributes, one after the other, in one
- * statement (private to the engine).
+ * span_scan.h -- visits the attributes of the samples of a selection, row by row, in one statement
+ * (private to the engine).
  *
- * Threads: one request is one thread.
+ * Threads: one request runs on one thread.
  */
 #ifndef HEARTH_ENGINE_SPAN_SCAN_H
 #define HEARTH_ENGINE_SPAN_SCAN_H
@@ -14,8 +14,8 @@
 #include "select/stack_passes.h"
 
 /*
- * A row with identity. The values of samples that the selection leaves out are 0. Rows come in no particular order, and a
- * profile that sample labels split comes as several.
+ * Visits a row with identity. The values of samples outside the selection are 0. Rows are in no
+ * particular order, and a profile that sample labels split has several.
  */
 typedef enum hearth_status hearth_span_visit_fn(void *context, const struct hearth_read_row *row,
                                                 uint32_t hit,
@@ -23,25 +23,27 @@ typedef enum hearth_status hearth_span_visit_fn(void *context, const struct hear
                                                 struct hearth_err *err);
 
 struct hearth_span_scan {
-    /* the caller's */
+    /* set by the caller */
     const struct hearth_query *query;
-    const struct hearth_merge_spec *merge; /* its `mean` does not count: values are sums */
-    uint32_t attrs;                        /* which are wanted, as in struct hearth_attr_wish */
-    bool whole;                            /* `total` is wanted */
+    const struct hearth_merge_spec *merge; /* its `mean` is ignored: values are sums */
+    uint32_t attrs;                        /* wanted attributes, as in struct hearth_attr_wish */
+    bool whole;                            /* compute `total` */
     hearth_span_visit_fn *visit;
-    void (*reset)(void *context); /* forget everything: it comes again, or for the first time */
+    void (*reset)(
+        void *
+            context); /* discard everything: the rows are read from the start, for the first time or again */
     void *context;
-    /* the scan's */
+    /* set by the scan */
     struct hearth_selection selection;
-    struct hearth_grouping grouping; /* of the hits */
-    int64_t total;                   /* after _run: of all samples selected, whatever they carry */
+    struct hearth_grouping grouping; /* groups of the hits */
+    int64_t total; /* after _run: sum of all selected samples, with or without attributes */
     struct hearth_sums sums;
     struct hearth_stack_passes passes;
     struct hearth_arena scratch, kept_arena;
     struct hearth_kept_row *kept;
 };
 
-/* The caller has set what is his. Release it in any case. */
+/* Set up a scan; the caller has set its members. Release it in any case. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan,
                                          int64_t from_ns, /* both included */
@@ -50,5 +52,8 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_span_scan_run(struct hearth_span_scan *scan, struct hearth_err *err);
 void hearth_span_scan_release(struct hearth_span_scan *scan);
+
+/* NO_MEMORY: the spans of a scan exceed the query's memory. */
+enum hearth_status hearth_span_fail_memory(struct hearth_err *err);
 
 #endif
