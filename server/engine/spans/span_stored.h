@@ -1,73 +1,86 @@
 /*
- * span_stored.h -- spans as they were stored, for questions about ids (private to the engine).
+ * span_stored.h -- stored spans, for queries by id (private to the engine).
  *
- * Threads: one request is one thread. Ownership: in the query's arena.
+ * Threads: one request runs on one thread. Ownership: results live in the query's arena.
  */
 #ifndef HEARTH_ENGINE_SPAN_STORED_H
 #define HEARTH_ENGINE_SPAN_STORED_H
 
+#include "hearth/codec/compress.h"
 #include "hearth/engine/span_profiles.h"
 #include "hearth/store/store_spans.h"
 
 struct hearth_stored_group {
     struct hearth_span_group group;
-    struct hearth_span *spans; /* by id */
+    struct hearth_span *spans; /* sorted by id */
     size_t n_spans;
 };
 
-/* Groups, unpacked. */
+/* Unpacked groups. */
 struct hearth_stored_groups {
     struct hearth_stored_group *v;
     size_t n;
-    bool is_cut; /* there are more than max_lookup_spans allows */
+    bool is_cut; /* more spans exist than max_lookup_spans allows */
 };
 
-/* What `asked` finds (store/store_spans.h; its limit is set here). */
+/* Decompress a stored text into arena. The errors of hearth_unpack, and NO_MEMORY. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stored_unpack(struct hearth_arena *arena,
+                                        struct hearth_inflater *inflater, struct hearth_str packed,
+                                        struct hearth_str *ret, struct hearth_err *err);
+
+/* Read the groups that `asked` selects (store/store_spans.h); its limit is set here. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
                                              const struct hearth_span_query *asked,
                                              struct hearth_stored_groups *ret,
                                              struct hearth_err *err);
 
-/* Groups that the index of spans names for these: not each has one, and not each of them is in one. */
+/*
+ * Read the groups that the span index names for the spans. A span may have no group, and a group
+ * may contain none of the spans.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *query,
                                                  const uint64_t *span_ids, size_t n,
                                                  struct hearth_stored_groups *ret,
                                                  struct hearth_err *err);
 
-/* The texts under which a trace may be stored, that a question's text means. In arena; NULL: it is full. */
+/* The texts under which a trace with the given id may be stored. In arena. */
 #define HEARTH_TRACE_TEXTS (HEARTH_TRACE_ID_MEANINGS + 1)
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stored_trace_texts(struct hearth_str id, struct hearth_arena *arena,
                                              struct hearth_str ret[HEARTH_TRACE_TEXTS],
                                              size_t *ret_n, struct hearth_err *err);
 
-/* NULL: not in it. Only ids of eight bytes are looked for. */
+/* Find a span in a group; NULL: it is not in the group. Only ids of eight bytes are compared. */
 const struct hearth_span *hearth_stored_span_in(const struct hearth_stored_group *group,
                                                 uint64_t span_id);
-/* In arena; NULL: it is full. */
+/* Describe a stored span, in arena; NULL: the arena is full. */
 const struct hearth_stored_span *hearth_stored_span_make(const struct hearth_stored_group *group,
                                                          const struct hearth_span *span,
                                                          struct hearth_arena *arena);
 
 /*
- * What is stored of the spans of these rows, or of their local roots: of several with the id, that of the row's trace first. One
- * question for all; none where no spans are stored. A row is worth showing without: of errors only NO_MEMORY, CANCELLED and
- * DEADLINE_EXCEEDED are returned.
+ * Add the stored spans, or local roots, to rows; among several with the id, one of the row's trace
+ * is preferred. One query reads all of them. Rows are shown without stored spans too: only the
+ * errors NO_MEMORY, CANCELLED and DEADLINE_EXCEEDED are returned.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stored_spans_of_rows(const struct hearth_query *query, bool of_roots,
                                                struct hearth_span_row *rows, size_t n,
                                                struct hearth_err *err);
 
-/* The ids that a profiler gave samples of the span, where its tracer says so (tag pyroscope.profile.id); how many. */
+/*
+ * The ids that a profiler attached to samples of the span, if its tracer names them (tag
+ * pyroscope.profile.id); returns their number.
+ */
 size_t hearth_stored_profile_ids(const struct hearth_span *span,
                                  uint64_t ret[HEARTH_SPAN_ID_MEANINGS]);
 
 /*
- * The ids of these spans and of all spans below them, across services, as far as they are stored: ascending. missing: of
- * these spans, which are not stored. The index of spans says where they are.
+ * The ids of the given spans and of all their stored descendants, across services, ascending; and
+ * in `missing` the given spans that are not stored. The span index says where spans are stored.
  */
 struct hearth_span_family {
     uint64_t *ids;
