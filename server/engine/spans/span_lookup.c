@@ -24,7 +24,7 @@ struct lookup {
     struct hearth_lookup_subject *subjects;
     size_t n;
     struct hearth_exact_id
-        *ids; /* asker: twice the subject's number, and one more of local roots */
+        *ids; /* result_no: twice the subject's number, and one more of local roots */
     size_t n_ids, cap_ids;
     struct hearth_association *found;
     size_t n_found;
@@ -216,7 +216,7 @@ static enum hearth_status read_named(struct lookup *lookup, bool traces, bool *r
 /* ---- the index ---- */
 
 static enum hearth_status add_id(struct lookup *lookup, struct hearth_trace_id id, uint8_t of,
-                                 size_t asker, struct hearth_err *err)
+                                 size_t result_no, struct hearth_err *err)
 {
     if (hearth_trace_id_is_none(id)) {
         return HEARTH_OK;
@@ -234,7 +234,7 @@ static enum hearth_status add_id(struct lookup *lookup, struct hearth_trace_id i
         lookup->cap_ids = cap;
     }
     lookup->ids[lookup->n_ids++] =
-        (struct hearth_exact_id){.id = id, .of = of, .asker = (uint32_t)asker};
+        (struct hearth_exact_id){.id = id, .of = of, .result_no = (uint32_t)result_no};
     return HEARTH_OK;
 }
 
@@ -294,7 +294,7 @@ static enum hearth_status ask_index(struct lookup *lookup, struct hearth_err *er
     }
     for (size_t i = 0; i < lookup->n_ids; i++) {
         const struct hearth_exact_id *id = &lookup->ids[i];
-        bool of_trace = lookup->subjects[id->asker / 2].asked->is_trace;
+        bool of_trace = lookup->subjects[id->result_no / 2].asked->is_trace;
         questions[i] = (struct hearth_span_question){
             hearth_trace_id_key(id->id),
             (uint8_t)(id->of | (of_trace ? 0 : HEARTH_OF_STORED_SPAN))};
@@ -320,15 +320,15 @@ static enum hearth_status read_samples(struct lookup *lookup, struct hearth_exac
     }
     HEARTH_TRY(hearth_span_places_of(lookup->found, lookup->n_found, lookup->query->call.arena,
                                      &places, err));
-    const struct hearth_exact_question question = {.places = &places,
-                                                   .ids = lookup->ids,
-                                                   .n_ids = lookup->n_ids,
-                                                   .n_askers = 2 * lookup->n,
-                                                   .profile_types = options->profile_types,
-                                                   .n_profile_types = options->n_profile_types,
-                                                   .max_profiles = options->max_profiles};
+    const struct hearth_exact_search search = {.places = &places,
+                                               .ids = lookup->ids,
+                                               .n_ids = lookup->n_ids,
+                                               .n_results = 2 * lookup->n,
+                                               .profile_types = options->profile_types,
+                                               .n_profile_types = options->n_profile_types,
+                                               .max_profiles = options->max_profiles};
     *ret = exact;
-    return hearth_exact_find(lookup->query, &question, exact, err);
+    return hearth_exact_find(lookup->query, &search, exact, err);
 }
 
 /* Whose profiles the index still names although retention has taken them. */
@@ -344,7 +344,7 @@ static enum hearth_status find_expired(struct lookup *lookup, struct hearth_err 
     }
     for (size_t i = 0; i < lookup->n_ids; i++) {
         names[i] = (struct named){(int64_t)hearth_trace_id_key(lookup->ids[i].id),
-                                  lookup->ids[i].asker / 2};
+                                  lookup->ids[i].result_no / 2};
     }
     if (lookup->n_ids > 1) {
         qsort(names, lookup->n_ids, sizeof names[0], by_key);
