@@ -1,8 +1,9 @@
 /*
- * span_lookup.h -- what is known of one span or trace that is asked about (private to the engine).
+ * span_lookup.h -- one span or trace of a lookup, with the facts found about it (private to the
+ * engine).
  *
- *   span_lookup.c  finding it, of all together
- *   span_answer.c  to an answer: exact, by window, or why not
+ *   span_lookup.c  finds the facts of all subjects together
+ *   span_answer.c  makes the answer: exact, by window, or why there is none
  */
 #ifndef HEARTH_ENGINE_SPAN_LOOKUP_H
 #define HEARTH_ENGINE_SPAN_LOOKUP_H
@@ -16,19 +17,23 @@ struct hearth_lookup_subject {
     size_t n_spans;
     struct hearth_trace_id traces[HEARTH_TRACE_ID_MEANINGS];
     size_t n_traces;
-    /* Stored: of a trace all of its groups, of a span those it is in. */
+    /* Stored groups: all groups of a trace, or the groups that contain a span. */
     const struct hearth_stored_group **groups;
     size_t n_groups, cap_groups;
-    const struct hearth_stored_span *stored; /* of a span; NULL: not stored */
-    size_t max_stored; /* in its answer: all answers of a request share the limit */
-    bool is_cut;       /* the index names more profiles than were read */
-    bool is_expired;   /* the index names profiles that retention has taken */
+    const struct hearth_stored_span *stored; /* the stored span; NULL: not stored, or a trace */
+    size_t
+        max_stored; /* limit of stored spans in the answer; all answers of a request share max_lookup_spans */
+    bool is_cut;     /* the index names more profiles than were read */
+    bool is_expired; /* the index names profiles that retention has removed */
 };
 
-/* An id of a span that is neither hexadecimal nor decimal. */
+/* Whether an id of a span is neither hexadecimal nor decimal. */
 bool hearth_lookup_is_text(struct hearth_str id);
 
-/* exact: [2], samples of the id, and samples whose local root it is. */
+/*
+ * Make the answer of a subject. exact: two results, for samples of the id, and for samples whose
+ * local root it is.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
                                         const struct hearth_lookup_options *options,
