@@ -1,4 +1,6 @@
-/* exported_spans.c -- spans of OpenTelemetry to groups (contract: hearth/engine/exported_spans.h). */
+/*
+ * exported_spans.c -- spans of OpenTelemetry as groups (contract: hearth/engine/exported_spans.h).
+ */
 #include "hearth/engine/exported_spans.h"
 
 #include "hearth/base/hash.h"
@@ -7,38 +9,41 @@
 
 #include "spans/traces_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define TRACE_BYTES   16
 #define SEGMENT_BYTES (TRACE_BYTES + 8)
 #define SAMPLING_SEED 1
-/* Numbers of a span as it is packed, and of a tag whose texts stood before. */
+/* Packed bytes of the numbers of a span, and of a tag whose texts occurred before. */
 #define SPAN_BYTES 80u
 #define TAG_BYTES  4u
 
-static void put_number(char to[8], uint64_t number)
+static void write_number(char to[8], uint64_t number)
 {
     for (unsigned i = 0; i < 8; i++) {
         to[i] = (char)(unsigned char)(number >> (56 - 8 * i));
     }
 }
 
-/* A hash of its own: what SDKs sampled by the bits of the id is not all on one side of it. */
+/*
+ * A hash of its own, so that the decision is independent of SDKs that sample by the bits of the id.
+ */
 bool hearth_trace_is_kept(struct hearth_trace_id trace, double ratio)
 {
     char id[TRACE_BYTES];
-    put_number(id, trace.hi);
-    put_number(id + 8, trace.lo);
+    write_number(id, trace.hi);
+    write_number(id + 8, trace.lo);
     return (double)(hearth_hash64(id, sizeof id, SAMPLING_SEED) >> 11) * 0x1p-53 < ratio;
 }
 
-/* One that is kept so far. */
-struct pick {
+/* A span that was not dropped so far. */
+struct picked_span {
     size_t resource;
     struct hearth_trace_id trace;
     const struct hearth_span *span;
     size_t
-        n_row; /* of the first of a row: its spans, or 0 when there are too many in this second */
+        n_row; /* for the first span of a row: number of its spans; 0: the row exceeds the rate */
 };
 
 struct export
@@ -46,34 +51,37 @@ struct export
     const struct hearth_call *call;
     struct hearth_limits limits;
     const struct hearth_export_resource *resources;
-    struct pick *picks;
+    struct picked_span *picks;
     size_t n_picks;
-    struct hearth_span *spans; /* of the picks, in their order */
+    struct hearth_span *spans; /* the spans of the picks, in their order */
     struct hearth_taken *taken;
     struct hearth_span_group *groups;
     size_t n_groups;
     struct hearth_export_outcome outcome;
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
+static int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
-/* By resource and trace, then as they began. */
+/* Sorted by resource and trace, then by start. */
 static int compare_picks(const void *left, const void *right)
 {
-    const struct pick *a = left, *b = right;
-    int order = compare_numbers(a->resource, b->resource);
-    order = order != 0 ? order : compare_numbers(a->trace.hi, b->trace.hi);
-    order = order != 0 ? order : compare_numbers(a->trace.lo, b->trace.lo);
+    const struct picked_span *a = left, *b = right;
+    int order = compare_u64(a->resource, b->resource);
+
+    order = order != 0 ? order : compare_u64(a->trace.hi, b->trace.hi);
+    order = order != 0 ? order : compare_u64(a->trace.lo, b->trace.lo);
     if (order != 0) {
         return order;
     }
+
     if (a->span->start_ns != b->span->start_ns) {
         return a->span->start_ns < b->span->start_ns ? -1 : 1;
     }
-    return compare_numbers((uint64_t)a->span->span_id, (uint64_t)b->span->span_id);
+
+    return compare_u64((uint64_t)a->span->span_id, (uint64_t)b->span->span_id);
 }
 
 static void pick_span(struct export *export, size_t resource, struct hearth_exported_span *it,
@@ -83,15 +91,17 @@ static void pick_span(struct export *export, size_t resource, struct hearth_expo
         export->outcome.n_sampled++;
         return;
     }
+
     struct hearth_span *span = &it->span;
     if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
         export->outcome.n_untimely++;
         return;
     }
-    /* Clocks that were set meanwhile, and spans that are still open. */
+
+    /* Correct the end of spans that are still open, or whose clock was set while they ran. */
     span->end_ns = span->end_ns > newest_ns ? newest_ns : span->end_ns;
     span->end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
-    export->picks[export->n_picks++] = (struct pick){resource, it->trace, span, 0};
+    export->picks[export->n_picks++] = (struct picked_span){resource, it->trace, span, 0};
 }
 
 static enum hearth_status pick_spans(struct export *export, double ratio,
@@ -100,109 +110,133 @@ static enum hearth_status pick_spans(struct export *export, double ratio,
 {
     struct hearth_arena *arena = export->call->arena;
     int64_t oldest_ns, newest_ns;
+
+    /* Count and reserve. */
     hearth_span_times(export->call, &export->limits, &oldest_ns, &newest_ns);
     size_t n_spans = 0;
     for (size_t i = 0; i < n; i++) {
         n_spans += resources[i].n_spans;
     }
+
     hearth_metric_add(HEARTH_M_OTLP_SPANS, (int64_t)n_spans);
     export->picks = hearth_arena_array(arena, n_spans, sizeof *export->picks);
     export->spans = hearth_arena_array(arena, n_spans, sizeof *export->spans);
     if (export->picks == NULL || export->spans == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Pick the spans that are kept. */
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < resources[i].n_spans; k++) {
             pick_span(export, i, &resources[i].spans[k], ratio, oldest_ns, newest_ns);
         }
     }
+
+    /* Sort them into traces, and truncate their texts. */
     qsort(export->picks, export->n_picks, sizeof export->picks[0], compare_picks);
     bool is_cut = false;
     for (size_t i = 0; i < export->n_picks; i++) {
         export->spans[i] = *export->picks[i].span;
         hearth_span_cut(&export->spans[i], &export->limits, &is_cut);
     }
+
     return HEARTH_OK;
 }
 
 /* ---- groups ---- */
 
-/* No less than it takes; `before`: the span in front of it in its row. */
-static size_t bytes_of(const struct hearth_span *span, const struct hearth_span *before)
+/* An upper bound of a span's packed bytes. before: the previous span of its row; NULL: none. */
+static size_t bound_span_bytes(const struct hearth_span *span, const struct hearth_span *before)
 {
     size_t n = SPAN_BYTES + span->name.n + TAG_BYTES * span->n_tags;
     bool has_same = before != NULL && before->tags == span->tags;
+
     for (size_t i = 0; i < span->n_tags && !has_same; i++) {
         n += span->tags[i].key.n + span->tags[i].value.n;
     }
+
     return n;
 }
 
-static bool is_same_trace(const struct pick *a, const struct pick *b)
+static bool has_same_trace(const struct picked_span *a, const struct picked_span *b)
 {
     return a->resource == b->resource && a->trace.hi == b->trace.hi && a->trace.lo == b->trace.lo;
 }
 
-/* Where the row that begins at `from` ends. */
-static size_t end_of_row(const struct export *export, size_t from)
+/* The end of the row that begins at `from`. */
+static size_t find_row_end(const struct export *export, size_t from)
 {
+    assert(from < export->n_picks);
+
     const struct hearth_limits *limits = &export->limits;
     size_t max_spans = limits->max_segment_spans > 0 ? (size_t)limits->max_segment_spans : SIZE_MAX;
     size_t max_bytes = limits->max_segment_bytes > 0 ? (size_t)limits->max_segment_bytes : SIZE_MAX;
-    size_t n_bytes = bytes_of(&export->spans[from], NULL), to = from + 1;
+    size_t n_bytes = bound_span_bytes(&export->spans[from], NULL), to = from + 1;
+
     while (to < export->n_picks && to - from < max_spans &&
-           is_same_trace(&export->picks[from], &export->picks[to])) {
-        n_bytes += bytes_of(&export->spans[to], &export->spans[to - 1]);
+           has_same_trace(&export->picks[from], &export->picks[to])) {
+        n_bytes += bound_span_bytes(&export->spans[to], &export->spans[to - 1]);
         if (n_bytes > max_bytes) {
             break;
         }
         to++;
     }
+
     return to;
 }
 
-static struct hearth_str cut_name(struct hearth_str name)
+static struct hearth_str truncate_name(struct hearth_str name)
 {
     bool is_cut = false;
     hearth_span_text_cut(&name, HEARTH_AGENT_NAME_BYTES, &is_cut);
     return name;
 }
 
-static enum hearth_status put_row(struct export *export, size_t from, size_t n,
-                                  struct hearth_err *err)
+static enum hearth_status make_span_row(struct export *export, size_t from, size_t n,
+                                        struct hearth_err *err)
 {
-    const struct pick *first = &export->picks[from];
+    const struct picked_span *first = &export->picks[from];
     const struct hearth_export_resource *resource = &export->resources[first->resource];
     char id[SEGMENT_BYTES];
     uint64_t hash = 0;
-    put_number(id, first->trace.hi);
-    put_number(id + 8, first->trace.lo);
+
+    /* The segment id: the trace id and a hash of the span ids. */
+    write_number(id, first->trace.hi);
+    write_number(id + 8, first->trace.lo);
     for (size_t i = from; i < from + n; i++) {
         char span_id[8];
-        put_number(span_id, (uint64_t) export->spans[i].span_id);
+        write_number(span_id, (uint64_t) export->spans[i].span_id);
         hash = hearth_hash64(span_id, sizeof span_id, hash);
     }
-    put_number(id + TRACE_BYTES, hash);
+
+    write_number(id + TRACE_BYTES, hash);
+
+    /* Make the row. */
     struct hearth_segment segment = {
         .trace_id = hearth_str_n(id, TRACE_BYTES),
         .segment_id = hearth_str_n(id, SEGMENT_BYTES),
-        .service = cut_name(resource->service),
-        .instance = cut_name(resource->instance),
+        .service = truncate_name(resource->service),
+        .instance = truncate_name(resource->instance),
         .spans = &export->spans[from],
         .n_spans = n,
         .is_raw = true,
     };
+
     return hearth_span_group_make(&segment, &export->limits, &export->taken->arena,
                                   &export->groups[export->n_groups++], err);
 }
 
-/* Which rows there are, and which of them may be had; their number. Before anything is made of them. */
-static size_t choose_rows(struct export *export)
+/*
+ * Divide the spans into rows, and mark the rows within the rate limit. Returns their number. This
+ * precedes all other work on the rows.
+ */
+static size_t choose_span_rows(struct export *export)
 {
     const struct hearth_call *call = export->call;
     size_t n_rows = 0;
+
     for (size_t from = 0, to; from < export->n_picks; from = to) {
-        to = end_of_row(export, from);
+        to = find_row_end(export, from);
         if (hearth_rate_all(call->engine, call->engine->otlp_rates, call->tenant,
                             export->limits.max_otlp_span_rate, to - from)) {
             export->picks[from].n_row = to - from;
@@ -211,47 +245,59 @@ static size_t choose_rows(struct export *export)
             export->outcome.n_too_many += to - from;
         }
     }
+
     return n_rows;
 }
 
-static enum hearth_status put_rows(struct export *export, size_t n_rows, struct hearth_err *err)
+static enum hearth_status make_span_rows(struct export *export, size_t n_rows,
+                                         struct hearth_err *err)
 {
+    assert(n_rows > 0);
+
     struct hearth_arena *arena = &export->taken->arena;
+
     export->groups = hearth_arena_calloc(arena, n_rows, sizeof *export->groups);
     if (export->groups == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Make a row at each marked span. */
     for (size_t i = 0; i < export->n_picks; i++) {
         if (export->picks[i].n_row > 0) {
-            HEARTH_TRY(put_row(export, i, export->picks[i].n_row, err));
+            HEARTH_TRY(make_span_row(export, i, export->picks[i].n_row, err));
         }
     }
+
     export->taken->item.groups = export->groups;
     export->taken->item.n_groups = export->n_groups;
+
     return HEARTH_OK;
 }
 
-static void count_dropped(const char *reason, size_t n)
+static void count_dropped_exported(const char *reason, size_t n)
 {
     if (n > 0) {
         hearth_metric_add_label(HEARTH_M_OTLP_SPANS_DROPPED, hearth_str_c(reason), (int64_t)n);
     }
 }
 
-static enum hearth_status take_rows(struct export *export, size_t n_rows,
-                                    hearth_traces_done_fn *done, void *context, bool *ret_waits,
-                                    struct hearth_err *err)
+static enum hearth_status submit_span_rows(struct export *export, size_t n_rows,
+                                           hearth_traces_done_fn *done, void *context,
+                                           bool *ret_waits, struct hearth_err *err)
 {
+    /* The rows are copied, because they outlive the request. */
     export->taken = hearth_taken_new(export->call, &export->limits, done, context);
     if (export->taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rows of spans", n_rows);
     }
+
     export->taken->arena.limit_bytes = export->call->arena->limit_bytes;
-    enum hearth_status status = put_rows(export, n_rows, err);
+    enum hearth_status status = make_span_rows(export, n_rows, err);
     if (status != HEARTH_OK) {
         hearth_taken_free(export->taken);
         return status;
     }
+
     return hearth_taken_submit(export->call, export->taken, ret_waits, err);
 }
 
@@ -262,16 +308,26 @@ enum hearth_status hearth_traces_take_export(const struct hearth_call *call, dou
                                              struct hearth_err *err)
 {
     struct export export = {.call = call, .resources = resources};
+
+    assert(call != NULL && ret_waits != NULL && ret != NULL);
+
     *ret_waits = false;
+
+    /* Pick spans, and divide them into rows. */
     hearth_call_limits(call, &export.limits);
     HEARTH_TRY(pick_spans(&export, ratio, resources, n, err));
-    size_t n_rows = choose_rows(&export);
+    size_t n_rows = choose_span_rows(&export);
+
+    /* Submit the rows. */
     if (n_rows > 0) {
-        HEARTH_TRY(take_rows(&export, n_rows, done, context, ret_waits, err));
+        HEARTH_TRY(submit_span_rows(&export, n_rows, done, context, ret_waits, err));
     }
-    count_dropped("sampling", export.outcome.n_sampled);
-    count_dropped("time", export.outcome.n_untimely);
-    count_dropped("rate", export.outcome.n_too_many);
+
+    /* Report what was dropped. */
+    count_dropped_exported("sampling", export.outcome.n_sampled);
+    count_dropped_exported("time", export.outcome.n_untimely);
+    count_dropped_exported("rate", export.outcome.n_too_many);
     *ret = export.outcome;
+
     return HEARTH_OK;
 }
