@@ -72,6 +72,8 @@ enum hearth_status hearth_network_split_call(struct hearth_str call_id,
 {
     size_t dash = hearth_str_find(call_id, '-', 0);
 
+    assert(ret_source != NULL && ret_destination != NULL);
+
     *ret_source = hearth_str_n(call_id.p, dash);
     *ret_destination = dash == call_id.n ? HEARTH_STR("")
                                          : hearth_str_n(call_id.p + dash + 1, call_id.n - dash - 1);
@@ -578,6 +580,8 @@ enum hearth_status hearth_network_take(const struct hearth_call *call,
                                        struct hearth_err *err)
 {
     struct meter_gathering g = {.call = call, .set = set};
+
+    assert(call != NULL && ret_n_taken != NULL);
 
     /* Both lists have at most one element per meter. */
     g.kept = hearth_arena_array(call->arena, set->n_meters, sizeof *g.kept);

@@ -272,6 +272,8 @@ enum hearth_status hearth_network_topology(const struct hearth_query *query,
     const struct hearth_call *call = &query->call;
     struct topology_state state = {.call = call, .ret = ret};
 
+    assert(query != NULL && ret != NULL);
+
     /* Read the relations and the processes of the instance. */
     HEARTH_TRY(make_network_range(query, service, instance, &range, err));
     *ret = (struct hearth_network_topology){0};
@@ -522,6 +524,8 @@ enum hearth_status hearth_network_series(const struct hearth_query *query,
     struct line_builder lines = {.call = call};
     struct hearth_network_range range;
     struct hearth_limits limits;
+
+    assert(query != NULL && ret != NULL && ret_n != NULL);
 
     /* Choose metrics and range. */
     hearth_call_limits(call, &limits);

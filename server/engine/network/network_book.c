@@ -51,6 +51,8 @@ enum hearth_status hearth_address_normal(struct hearth_str text, struct hearth_a
     bool ok = ip.n > 0 && ip.n < sizeof in &&
               (!has_port || (hearth_str_to_i64(port, &number) && number > 0 && number < 65536));
 
+    assert(ret != NULL);
+
     int family = ok && hearth_str_find(ip, ':', 0) < ip.n ? AF_INET6 : AF_INET;
 
     /* Parse and print the ip. */
@@ -224,6 +226,8 @@ enum hearth_status hearth_network_names(const struct hearth_call *call,
                                         const struct hearth_str *addresses, size_t n,
                                         struct hearth_str *ret_names, struct hearth_err *err)
 {
+    assert(call != NULL && ret_names != NULL);
+
     /* Two forms of each address: with its port, and without it. */
     struct hearth_str *forms = hearth_arena_calloc(call->arena, 2 * n, sizeof *forms);
 
@@ -270,6 +274,8 @@ enum hearth_status hearth_network_addresses(const struct hearth_call *call,
     const struct hearth_network *network = call->engine->network;
     size_t n_configured = network == NULL ? 0 : network->n_configured, n_own;
     struct hearth_address_name *own;
+
+    assert(call != NULL && ret != NULL && ret_n != NULL);
 
     HEARTH_TRY(hearth_store_addresses(HEARTH_CALL_SCOPE(call), NULL, 0, &own, &n_own, err));
     struct hearth_network_address *all =

@@ -380,6 +380,8 @@ enum hearth_status hearth_network_take_event(const struct hearth_call *call,
     struct hearth_captured_event out = *event;
     struct hearth_limits limits;
 
+    assert(call != NULL && ret_kept != NULL);
+
     hearth_call_limits(call, &limits);
 
     /* Check the event. */
@@ -423,6 +425,8 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                            .to_ms = query->end_ms,
                                            .limit = spec->limit == 0 ? DEFAULT_LIMIT : spec->limit};
     const struct hearth_call *call = &query->call;
+
+    assert(query != NULL && ret != NULL && ret_n != NULL);
 
     /* Check the request. */
     if (spec->service.n == 0 && spec->trace_id.n == 0) {
@@ -528,6 +532,8 @@ enum hearth_status hearth_network_request(const struct hearth_call *call,
     struct hearth_sampled_request *found;
     size_t n;
     int64_t n_dropped;
+
+    assert(call != NULL && ret != NULL && ret_events != NULL);
 
     if (request_id.n != HEARTH_SAMPLED_ID_TEXT) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,

@@ -96,6 +96,8 @@ enum hearth_status hearth_redactor_new(const char *const *rules, struct hearth_r
 {
     size_t n = 0;
 
+    assert(ret != NULL);
+
     /* Count the rules. */
     while (rules != NULL && rules[n] != NULL) {
         n++;
@@ -160,6 +162,7 @@ static size_t count_percent_bytes(const char *p, size_t left)
     if (left < n || parse_hex_digit(p[1]) < 0 || parse_hex_digit(p[2]) < 0) {
         return 0;
     }
+
     assert(p[0] == '%');
 
     while (n < MAX_SLASHES && left >= n + 2 && memcmp(p + n - 2, "25", 2) == 0 &&

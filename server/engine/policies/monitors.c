@@ -95,6 +95,8 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
 {
     size_t n = 0;
 
+    assert(call != NULL && ret_n_taken != NULL);
+
     *ret_n_taken = 0;
     struct hearth_monitor_point *points =
         hearth_arena_array(call->arena, set->n_meters, sizeof points[0]);
@@ -161,6 +163,8 @@ enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t
     int64_t end_ms = query->end_ms == 0 ? hearth_clock_wall_ns() / HEARTH_NS_PER_MS : query->end_ms;
     int64_t start_ms = query->start_ms;
 
+    assert(query != NULL && ret_start_ms != NULL && ret_end_ms != NULL);
+
     if (start_ms == 0 && end_ms > hour_ms) {
         start_ms = end_ms - hour_ms;
     }
@@ -193,6 +197,8 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
                                           int32_t step_seconds, struct hearth_monitor_line **ret,
                                           size_t *ret_n, struct hearth_err *err)
 {
+    assert(query != NULL && ret != NULL && ret_n != NULL);
+
     if (filter->service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
     }

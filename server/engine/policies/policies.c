@@ -73,6 +73,8 @@ enum hearth_status hearth_policies_get(const struct hearth_call *call, struct he
     struct hearth_trigger_count *counts;
     size_t n;
 
+    assert(call != NULL && ret != NULL);
+
     HEARTH_TRY(find_policy(call, service, &ret->policy, err));
     HEARTH_TRY(hearth_policy_triggers(call, service, false, &counts, &n, err));
 
@@ -86,6 +88,8 @@ enum hearth_status hearth_policies_list(const struct hearth_call *call,
     struct hearth_policy *policies;
     struct hearth_trigger_count *counts;
     size_t n, n_counts;
+
+    assert(call != NULL && ret != NULL && ret_n != NULL);
 
     HEARTH_TRY(hearth_store_policies(HEARTH_CALL_SCOPE(call), NULL, 0, &policies, &n, err));
     HEARTH_TRY(hearth_policy_triggers(call, hearth_str_n("", 0), false, &counts, &n_counts, err));
@@ -242,6 +246,8 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
 {
     struct hearth_limits limits;
     struct hearth_policy *policy = &change->policy;
+
+    assert(call != NULL && ret_policy != NULL && ret_warnings != NULL);
 
     /* Check the policy and bring it into its canonical form. */
     hearth_call_limits(call, &limits);

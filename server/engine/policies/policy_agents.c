@@ -298,6 +298,8 @@ enum hearth_status hearth_policies_report(const struct hearth_call *call,
                                           const struct hearth_policy_report *report,
                                           struct hearth_str *ret_task_id, struct hearth_err *err)
 {
+    assert(call != NULL && ret_task_id != NULL);
+
     /* Check the report. */
     HEARTH_TRY(check_policy_report(report, err));
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;

@@ -243,6 +243,8 @@ enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
     const struct hearth_call *call = &query->call;
     struct dry_run_state run = {.call = call, .policy = policy, .ret = ret};
 
+    assert(query != NULL && ret != NULL);
+
     /* Check the request. */
     hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_policy_check(policy, &limits, err));

@@ -91,6 +91,8 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
                                              struct hearth_monitored_instance **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
     }

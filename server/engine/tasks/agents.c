@@ -185,6 +185,8 @@ enum hearth_status hearth_agents_process(const struct hearth_call *call,
                                          struct hearth_str process_id, struct hearth_process *ret,
                                          struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     if (process_id.n != HEARTH_ENTITY_HASH_TEXT) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "process_id \"" HEARTH_STR_FMT "\" is not %d hex digits",

@@ -206,6 +206,8 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
     struct hearth_task_range *joined;
     size_t n, n_joined;
 
+    assert(call != NULL && ret != NULL);
+
     /* Read the chunks of the schedules into a forest. */
     HEARTH_TRY(join_task_ranges(ranges, n_ranges, call->arena, &joined, &n_joined, err));
     HEARTH_TRY(find_task_schedules(call, schedule_ids, n_ids, &schedules, &n, err));

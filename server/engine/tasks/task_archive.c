@@ -193,6 +193,8 @@ enum hearth_status hearth_task_export(const struct hearth_call *call, struct hea
 {
     struct hearth_task task;
 
+    assert(call != NULL && ret != NULL);
+
     /* Find the task and the limit. */
     HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
     int64_t max = limit_export_bytes(call, max_bytes);
@@ -592,6 +594,8 @@ enum hearth_status hearth_task_import(const struct hearth_call *call, struct hea
     int64_t max = limit_export_bytes(call, 0);
     struct hearth_task_archive decoded;
     struct hearth_buf plain;
+
+    assert(call != NULL && ret_task_id != NULL && ret_n_records != NULL);
 
     /* Decompress the archive. */
     hearth_buf_init(&plain, 0);

@@ -10,6 +10,7 @@
 
 #include "select/query_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #define MAX_ID_BYTES 512
@@ -319,6 +320,8 @@ enum hearth_status hearth_archive_read_traces(const struct hearth_call *call,
                                               struct hearth_archive_traces *ret,
                                               struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     *ret = (struct hearth_archive_traces){
         .groups = hearth_arena_array(call->arena, a->n_segments, sizeof *ret->groups),
         .runs = hearth_arena_array(call->arena, a->n_snapshots, sizeof *ret->runs),

@@ -85,6 +85,8 @@ enum hearth_status hearth_task_texts(const struct hearth_str *texts, size_t n,
     struct hearth_str *all;
     size_t n_all, n_kept = 0;
 
+    assert(ret != NULL && ret_n != NULL);
+
     HEARTH_TRY(copy_short_texts(texts, n, arena, &all, &n_all, err));
     if (n_all > 0) {
         qsort(all, n_all, sizeof *all, compare_texts);

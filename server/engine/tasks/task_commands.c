@@ -166,6 +166,7 @@ enum hearth_status hearth_task_command(const struct hearth_task *task,
                                        struct hearth_arena *arena, struct hearth_command *ret,
                                        struct hearth_err *err)
 {
+    assert(ret != NULL);
     assert(serial.n > 0);
 
     *ret = (struct hearth_command){0};
@@ -236,6 +237,8 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           struct hearth_command **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
     if (agent_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "roverInstanceId is empty");
     }
@@ -260,6 +263,8 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                                              struct hearth_command **ret, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
     if (service.n == 0 || instance.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s is empty",
                            service.n == 0 ? "service" : "serviceInstance");

@@ -66,6 +66,7 @@ enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
                                           struct hearth_str tenant, struct hearth_budget *budget,
                                           struct hearth_task_intake **ret, struct hearth_err *err)
 {
+    assert(ret != NULL);
     assert(ingest != NULL && engine != NULL);
 
     struct hearth_task_intake *intake = hearth_mem_zalloc(sizeof *intake);

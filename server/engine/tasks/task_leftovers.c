@@ -124,6 +124,7 @@ enum hearth_status hearth_task_leftovers_start(struct hearth_query_engine *engin
 {
     struct hearth_task_leftovers *l = hearth_mem_zalloc(sizeof *l);
 
+    assert(ret != NULL);
     assert(engine != NULL && ingest != NULL);
 
     if (l == NULL) {

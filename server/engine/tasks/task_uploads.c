@@ -76,6 +76,8 @@ enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct h
     struct hearth_limits limits;
     struct hearth_str bytes;
 
+    assert(call != NULL && ret != NULL);
+
     /* Decompress the file. */
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     HEARTH_TRY(inflate_upload(call, content, limits.max_profile_bytes, &bytes, err));

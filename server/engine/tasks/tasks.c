@@ -51,6 +51,8 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct h
                                         const struct hearth_str *labels, size_t n_labels,
                                         struct hearth_task_prepared *ret, struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "service could not be empty");
     }
@@ -137,6 +139,8 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
     struct hearth_limits limits;
     int64_t now_ms = read_clock_ms();
 
+    assert(call != NULL && ret != NULL);
+
     /* Check the request against what the service has reported. */
     HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), request->service, request->instance,
                                        NULL, 0, now_ms - ALIVE_MS, &scope, err));
@@ -201,6 +205,8 @@ enum hearth_status hearth_tasks_list(const struct hearth_call *call,
     struct hearth_task *tasks;
     size_t n;
 
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
     HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), filter, &tasks, &n, err));
     struct hearth_task_view *views = hearth_arena_calloc(call->arena, n, sizeof *views);
     if (views == NULL) {
@@ -250,6 +256,8 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
 {
     struct hearth_task_fact *fact;
     struct hearth_judgement *judgements;
+
+    assert(call != NULL && ret != NULL && ret_targets != NULL);
 
     /* Read the task, and judge its targets. */
     HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
@@ -316,6 +324,8 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct he
     struct hearth_judgement *judgements;
     int64_t now_ms = read_clock_ms();
 
+    assert(call != NULL && ret != NULL && ret_note != NULL);
+
     /* Cancel a task that may still be delivered or run. */
     HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
     int64_t end_ms = hearth_task_handed_out_until(&ret->task);
@@ -340,6 +350,8 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
     struct hearth_judgement *judgements;
     bool extended;
     enum hearth_status status = read_task_facts(call, task_id, ret, &fact, &judgements, err);
+
+    assert(call != NULL && ret != NULL);
 
     /* Only network tasks that have not ended can be extended. */
     if (status == HEARTH_NOT_FOUND) {

@@ -370,6 +370,8 @@ enum hearth_status hearth_task_analyze_uploads(const struct hearth_call *call,
                                                struct hearth_upload_analysis *ret,
                                                struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     *ret = (struct hearth_upload_analysis){.unit = HEARTH_STR("")};
     struct upload_analyzer a = {
         .call = call, .wanted = sample_type, .type = HEARTH_STR(""), .out = ret};

@@ -231,6 +231,8 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
     uint32_t *ids, *ids_before;
     size_t n_ids;
 
+    assert(ret_contains != NULL);
+
     /* Match the samples. */
     *ret_contains = false;
     if (!find_cumulative_columns(p, before, event, &columns)) {
@@ -281,6 +283,8 @@ enum hearth_status hearth_upload_values(const struct hearth_call *call, struct h
     struct hearth_profile before;
     struct hearth_pprof_notes notes;
     bool contains = false;
+
+    assert(call != NULL && ret != NULL);
 
     /* Find the previous file of the process. */
     HEARTH_TRY(hearth_store_task_upload_origin(HEARTH_CALL_SCOPE(call), upload_id, &origin, err));

@@ -314,6 +314,8 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct he
 {
     struct hearth_limits limits;
 
+    assert(call != NULL && ret != NULL);
+
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     *ret = (struct hearth_adhoc_view){0};
 
@@ -477,6 +479,8 @@ enum hearth_status hearth_adhoc_diff(const struct hearth_call *call, struct hear
                                      const struct hearth_adhoc_spec *spec,
                                      struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     *ret = (struct hearth_adhoc_view){0};
     struct diff_side sides[2] = {0};
     const struct hearth_str ids[2] = {left_id, right_id};

@@ -19,6 +19,8 @@ enum hearth_status hearth_admin_new(struct hearth_store *store, struct hearth_ad
 {
     struct hearth_admin *admin = hearth_mem_zalloc(sizeof *admin);
 
+    assert(ret_admin != NULL);
+
     if (admin == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the administration's state");
     }
@@ -161,6 +163,8 @@ enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
                                       struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_admin_erased *ret, struct hearth_err *err)
 {
+    assert(ret != NULL);
+
     *ret = (struct hearth_admin_erased){0};
     if (what->from_ms < 0 || what->from_ms > what->to_ms) {
         return HEARTH_FAIL(

@@ -30,6 +30,7 @@ enum hearth_status hearth_admin_limits(struct hearth_admin *admin,
     struct hearth_admin_limit *limits =
         hearth_arena_calloc(arena, hearth_n_tenant_limits, sizeof limits[0]);
 
+    assert(ret != NULL && ret_n != NULL);
     assert(server != NULL);
 
     if (limits == NULL) {

@@ -236,6 +236,8 @@ enum hearth_status hearth_rules_get(const struct hearth_call *call, struct heart
     struct hearth_rule *rules;
     size_t n;
 
+    assert(call != NULL && ret != NULL);
+
     HEARTH_TRY(hearth_rules_list(call, &rules, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq(rules[i].id, id)) {
@@ -411,6 +413,7 @@ enum hearth_status hearth_rules_start(struct hearth_query_engine *engine,
 {
     struct hearth_rules *rules = hearth_mem_zalloc(sizeof *rules);
 
+    assert(ret_rules != NULL);
     assert(engine != NULL);
 
     if (rules == NULL) {
