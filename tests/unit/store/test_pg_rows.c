@@ -375,5 +375,5 @@ int main(void)
         cmocka_unit_test(a_transaction_is_run_again_or_leaves_nothing),
         cmocka_unit_test(a_closed_store_is_unavailable),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
