@@ -352,11 +352,15 @@ class NewRule(WithServer):
         self.assertTrue(start % MINUTE == 0 and now_ms() < start <= now_ms() + MINUTE, start)
         # As if it had been made two minutes earlier; a profile on each side of its start.
         start -= 3 * MINUTE
-        self.server.sql("UPDATE hearth_data.recording_rule SET start_ns = %d" % (start * 1_000_000))
         for i, ts in enumerate([start - 1, start, start + 500, start + 999]):
             self.server.push(profile(ts, "f", 100), {**labels, "pod": "p%d" % (i % 3)})
         self.server.push(profile(start, "f", 100), {**labels, "service_name": "other"})
-        self.server.sql("UPDATE hearth_data.rule_state SET advanced_to = %d" % (start * 1_000_000))
+        # Both at once, after the pushes: the builder may have folded these profiles by now, and would count them if the rule
+        # had begun before and had not advanced yet.
+        self.server.sql(
+            "UPDATE hearth_data.recording_rule SET start_ns = %d; UPDATE hearth_data.rule_state SET advanced_to = %d"
+            % (start * 1_000_000, start * 1_000_000)
+        )
         # Three series are there for two counters; which two is decided by size. Late ones are counted one by one.
         eventually(lambda: sorted(self.counters().values()) == [103.0, 103.0], 20, what="two counters")
         eventually(
