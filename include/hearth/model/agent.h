@@ -3,8 +3,8 @@
  *
  * Names are at most HEARTH_AGENT_NAME_BYTES. Times are milliseconds since the epoch.
  *
- * The layer of an instance is the one it reported; if the instance itself never reported, it is the layer of its
- * first reported process.
+ * The layer of an instance is the one it reported; if the instance itself never reported, it is the
+ * layer of its first reported process.
  *
  * Ownership: texts and arrays are borrowed. Threads: plain values.
  */

@@ -1,6 +1,6 @@
 /*
- * client_setting.h -- a setting that a client (a web UI) stores for its tenant, and an ad hoc profile: a file that is
- * stored and viewed, but is no part of the profiles of any service.
+ * client_setting.h -- a setting that a client (a web UI) stores for its tenant, and an ad hoc
+ * profile: a file that is stored and viewed, but is no part of the profiles of any service.
  *
  * Ownership: texts are borrowed. Threads: plain values.
  */

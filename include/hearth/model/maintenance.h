@@ -1,5 +1,6 @@
 /*
- * maintenance.h -- what operators see of background work: its state, retention, deletions, and checks of the database.
+ * maintenance.h -- what operators see of background work: its state, retention, deletions, and
+ * checks of the database.
  *
  * Ownership: texts and arrays are borrowed. Threads: plain values.
  */

@@ -1,6 +1,6 @@
 /*
- * network_traffic.h -- nouns of network tasks: ends of connections, sampled requests, captured events of them, and
- * names of addresses.
+ * network_traffic.h -- nouns of network tasks: ends of connections, sampled requests, captured
+ * events of them, and names of addresses.
  *
  * Times are milliseconds since the epoch unless the member's name says otherwise.
  *

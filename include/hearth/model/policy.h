@@ -1,7 +1,8 @@
 /*
  * policy.h -- policies as they are stored, and which values of their metrics to read.
  *
- * The rules inside a policy, and how agents follow them: policy_rule.h. Times are milliseconds since the epoch.
+ * The rules inside a policy, and how agents follow them: policy_rule.h. Times are milliseconds
+ * since the epoch.
  *
  * Ownership: texts and arrays are borrowed. Threads: plain values.
  */

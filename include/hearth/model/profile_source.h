@@ -1,5 +1,6 @@
 /*
- * profile_source.h -- where profiles and their sums are stored, and the instant that identifies single profiles.
+ * profile_source.h -- where profiles and their sums are stored, and the instant that identifies
+ * single profiles.
  *
  * Threads: pure.
  */

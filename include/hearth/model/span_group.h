@@ -1,6 +1,6 @@
 /*
- * span_group.h -- spans that were recorded together: a SkyWalking segment, or the spans of one trace and resource in
- * an OTLP export.
+ * span_group.h -- spans that were recorded together: a SkyWalking segment, or the spans of one
+ * trace and resource in an OTLP export.
  *
  * Ownership: texts and arrays are borrowed. Threads: plain values.
  */

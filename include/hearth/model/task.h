@@ -1,5 +1,6 @@
 /*
- * task.h -- profiling tasks, their logs, and their results: runs of stack traces and uploaded files.
+ * task.h -- profiling tasks, their logs, and their results: runs of stack traces and uploaded
+ * files.
  *
  * Times are milliseconds since the epoch.
  *
@@ -54,7 +55,10 @@ struct hearth_task {
     struct hearth_str causes;
 };
 
-/* Agents poll for async-profiler and pprof tasks every 20 s, for one at a time: each is handed out at least this long. */
+/*
+ * Agents poll for async-profiler and pprof tasks every 20 s, for one at a time: each is handed out
+ * at least this long.
+ */
 #define HEARTH_TASK_HANDED_OUT_MS INT64_C(300000)
 
 /* A zeroed member does not restrict. */
@@ -88,7 +92,9 @@ struct hearth_task_schedule {
     struct hearth_str schedule_id, task_id, process_id;
     struct hearth_str process, instance; /* empty: not known */
     int64_t start_ms, end_ms;
-    /* The ordinary profiles made of the run, in their order, at most HEARTH_TASK_SCHEDULE_PROFILES. */
+    /*
+     * The ordinary profiles made of the run, in their order, at most HEARTH_TASK_SCHEDULE_PROFILES.
+     */
     struct hearth_profile_id *profiles;
     size_t n_profiles;
 };

@@ -1,12 +1,13 @@
 /*
- * client_data.h -- what a tenant keeps that is not profiles of services: settings of clients, and ad hoc
- * profiles.
+ * client_data.h -- stores settings of clients and ad hoc profiles of a tenant
+ * (model/client_setting.h).
  *
- * A tenant need not have pushed anything. Limits are the caller's; they hold whoever else writes at
- * the same time.
+ * The tenant need not have pushed anything. The caller passes the limits; they are exact, also with
+ * concurrent writers.
  *
- * Ownership: answers live in the arena given. Threads: safe.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and what each function names.
+ * Ownership: inputs are borrowed, answers live in scope->arena.
+ * Threads:   safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and the errors named at each function.
  */
 #ifndef HEARTH_STORE_CLIENT_DATA_H
 #define HEARTH_STORE_CLIENT_DATA_H
@@ -16,20 +17,20 @@
 
 /* ---- settings ---- */
 
-/* By name. */
+/* Sorted by name. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_client_settings(const struct hearth_scope *scope,
                                                 struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 /*
- * Make or replace one. ALREADY_EXISTS when the stored one was modified later; RESOURCE_EXHAUSTED for
- * a new one beyond max_settings (0: no limit).
+ * Create or replace a setting. ALREADY_EXISTS: the stored one was modified later.
+ * RESOURCE_EXHAUSTED: a new setting above max_settings (0: no limit). arena: may be NULL.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_client_setting_put(const struct hearth_scope *scope,
                                                    const struct hearth_client_setting *setting,
                                                    int64_t max_settings, struct hearth_err *err);
-/* OK, too, if the setting does not exist. */
+/* OK if the setting does not exist, too. arena: not used. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope *scope,
                                                       struct hearth_str name,
@@ -37,16 +38,19 @@ enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope 
 
 /* ---- ad hoc profiles ---- */
 
-/* RESOURCE_EXHAUSTED, naming the limit, beyond max_profiles or max_bytes of the tenant (0: no limit). */
+/*
+ * Store a profile; nothing happens if its id is stored. RESOURCE_EXHAUSTED, naming the limit: the
+ * tenant would have more than max_profiles or max_bytes (0: no limit). arena: may be NULL.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_adhoc_put(const struct hearth_scope *scope,
                                           const struct hearth_adhoc *profile, int64_t max_profiles,
                                           int64_t max_bytes, struct hearth_err *err);
-/* NOT_FOUND. */
+/* A profile with its payload. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_adhoc_get(const struct hearth_scope *scope, struct hearth_str id,
                                           struct hearth_adhoc *ret, struct hearth_err *err);
-/* Newest first. */
+/* Profiles without payload, the newest first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_adhoc_list(const struct hearth_scope *scope,
                                            struct hearth_adhoc **ret, size_t *ret_n,

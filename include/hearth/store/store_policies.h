@@ -1,11 +1,13 @@
 /*
- * store_policies.h -- policies with their history, and the metrics that they are about (sql/0009_policies.sql).
+ * store_policies.h -- policies with their history, and the metrics they use (sql/0009_policies.sql;
+ * model/policy.h).
  *
- * What makes a policy valid, and what agents are told, is the engine's (engine/policies.h). Times are milliseconds
- * since the epoch.
+ * The engine decides what makes a policy valid, and what agents are told (engine/policies.h). Times
+ * are milliseconds since the epoch.
  *
- * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and what each function says.
+ * Ownership: inputs are borrowed, answers live in scope->arena.
+ * Threads:   safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and the errors named at each function.
  */
 #ifndef HEARTH_STORE_POLICIES_H
 #define HEARTH_STORE_POLICIES_H
@@ -13,7 +15,9 @@
 #include "hearth/model/policy.h"
 #include "hearth/store/store.h"
 
-/* By service; those of `services` that have one, or all when there is none. */
+/*
+ * Policies of the n_services services that have one, or all if n_services is 0; sorted by service.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
                                          const struct hearth_str *services, size_t n_services,
@@ -21,37 +25,46 @@ enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
                                          struct hearth_err *err);
 
 /*
- * Replace the service's policy; the service is made when it is not. policy->version and modified_ms are set to what
- * is stored; nothing is changed when it has this uuid already. ABORTED: expected_version >= 0, and another one is
- * stored (0: none is). Versions before the newest max_versions (0: all are kept) are forgotten.
+ * Create or replace the service's policy; the service is created if it is new. policy->version is
+ * set to the stored version, and modified_ms if the policy changes; nothing changes if the stored
+ * policy has this uuid. Versions before the newest max_versions are deleted (0: all are kept).
+ * ABORTED: expected_version >= 0, and the stored version is another (0: there is no policy). arena:
+ * may be NULL.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_policy_put(const struct hearth_scope *scope,
                                            struct hearth_policy *policy, int64_t expected_version,
                                            int64_t max_versions, struct hearth_err *err);
-/* NOT_FOUND. */
+/*
+ * Delete the policy, with a new version that says so. NOT_FOUND: the service has no policy. arena:
+ * may be NULL.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
                                               struct hearth_str service,
                                               struct hearth_str modified_by, int64_t max_versions,
                                               struct hearth_err *err);
-/* The latest first. */
+/* The history of a policy, the latest version first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_policy_versions(const struct hearth_scope *scope,
                                                 struct hearth_str service,
                                                 struct hearth_policy **ret, size_t *ret_n,
                                                 struct hearth_err *err);
 
-/* ---- what they started ---- */
+/* ---- tasks that policies started ---- */
 
 struct hearth_trigger_count {
-    struct hearth_str service, instance, process_id; /* the last two where they are asked for */
-    int32_t kind;                                    /* enum hearth_policy_kind */
+    struct hearth_str service;
+    struct hearth_str instance, process_id; /* empty unless by_process */
+    int32_t kind;                           /* enum hearth_policy_kind */
     int32_t n;
     int64_t last_ms;
 };
 
-/* Tasks that policies started at or after since_ms; of all services when `service` is empty, by process on demand. */
+/*
+ * Counts of tasks that policies started at or after since_ms, by service and kind, and also by
+ * instance and process if by_process. service empty: of all services. Not sorted.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
                                                struct hearth_str service, int64_t since_ms,
@@ -60,19 +73,21 @@ enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
 
 /* ---- metrics ---- */
 
-/* Values of a line within one minute; more are not kept. */
+/* Most values of a line within one minute; a report that finds as many is dropped. */
 #define HEARTH_MONITOR_MAX_PER_MINUTE 600
 
 struct hearth_monitor_point {
-    struct hearth_str process, uri; /* uri: HTTP monitors */
+    struct hearth_str process;
+    struct hearth_str uri; /* HTTP monitors only */
     enum hearth_monitor monitor;
     double value;
 };
 
 /*
- * Keep n values of one instance at one time. Those who wait at the same time share a transaction; when its outcome
- * was lost it is made again, and may then have counted twice. RESOURCE_EXHAUSTED: the service has max_lines lines
- * (0: no limit) and would need more.
+ * Store n values of one instance at one time. Concurrent calls share a transaction; if its outcome
+ * is lost it is repeated, and the values may be stored twice. The service is created if it is new.
+ * RESOURCE_EXHAUSTED: the service would have more than max_lines lines (0: no limit).
+ * INVALID_ARGUMENT: at_ms is negative or too large. arena: not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
@@ -81,7 +96,10 @@ enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
                                              const struct hearth_monitor_point *points, size_t n,
                                              int64_t max_lines, struct hearth_err *err);
 
-/* By instance, process, monitor, URI. RESOURCE_EXHAUSTED beyond max_values. */
+/*
+ * Lines with at least one value, by instance, process, monitor and URI. RESOURCE_EXHAUSTED: more
+ * than filter->max_values.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
                                               const struct hearth_monitor_filter *filter,

@@ -1,11 +1,15 @@
 /*
- * store_span_index.h -- finding profiles and stored spans by bare ids (sql/0011_span_index.sql, docs/decisions/0016-span-index.md).
+ * store_span_index.h -- finding profiles and stored spans by bare ids (sql/0011_span_index.sql,
+ * docs/decisions/0016-span-index.md).
  *
- * What was acknowledged is found, whichever server took it. An answer may have associations that are none (keys are cut short,
- * ids collide) or whose profile has gone: who asks looks at the profile.
+ * Acknowledged associations are found, whichever server took them. An answer may contain false
+ * associations (keys are shortened, ids collide), or associations of deleted profiles: the caller
+ * checks the profiles.
  *
- * Units: nanoseconds since the epoch. Ownership: answers in the arena. Threads: safe.
- * Errors: UNAVAILABLE, INTERNAL, CORRUPT, NO_MEMORY, CANCELLED, DEADLINE_EXCEEDED.
+ * Units:     nanoseconds since the epoch.
+ * Ownership: inputs are borrowed, answers live in scope->arena.
+ * Threads:   safe.
+ * Errors:    UNAVAILABLE, INTERNAL, CORRUPT, NO_MEMORY, CANCELLED, DEADLINE_EXCEEDED.
  */
 #ifndef HEARTH_STORE_SPAN_INDEX_H
 #define HEARTH_STORE_SPAN_INDEX_H
@@ -13,15 +17,18 @@
 #include "hearth/model/span_index.h"
 #include "hearth/store/store.h"
 
+/* A key to be found. */
 struct hearth_span_question {
     uint64_t key;
-    uint8_t of; /* enum hearth_association_of: any of these */
+    uint8_t of; /* bits of enum hearth_association_of: any of these */
 };
 
 /*
- * By service, series, time; each once, with the `of` bits of all that agree. `key` in an answer is that of the question.
- * from_ns, to_ns: profiles and groups of this time, both included; INT64_MIN and INT64_MAX: all. limit: at most so many
- * profiles (of a series) and groups, the latest, whatever number of the ids each carries; *ret_is_cut says that there are more.
+ * Associations sorted by service, series and time; each once, with the `of` bits of all that agree.
+ * `key` in an answer is the key of the question. from_ns, to_ns: times of profiles and groups, both
+ * included; INT64_MIN and INT64_MAX: all. limit: maximum number of profiles (of a series) and
+ * groups, the latest ones, however many of the ids each has (0: no limit); *ret_is_cut: there are
+ * more.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
@@ -30,7 +37,10 @@ enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
                                            size_t limit, struct hearth_association **ret,
                                            size_t *ret_n, bool *ret_is_cut, struct hearth_err *err);
 
-/* Since when what is stored is in the index; INT64_MIN: all of it. */
+/*
+ * Profiles and spans stored since this time are in the index; INT64_MIN: all. Tenant and arena are
+ * not used.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_span_index_since(const struct hearth_scope *scope,
                                                  int64_t *ret_since_ns, struct hearth_err *err);

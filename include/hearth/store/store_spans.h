@@ -1,13 +1,15 @@
 /*
  * store_spans.h -- spans of traces and thread snapshots of traced requests (sql/0008_spans.sql).
  *
- * Written by one thread, which gathers what is queued and commits it together; `done` is called after COMMIT. What comes
- * twice is stored once. Services and instances that spans come from are made or refreshed on the way.
+ * One thread per server writes: it gathers queued items and commits them together; `done` is called
+ * after COMMIT. Duplicates are stored once. Services and instances of the spans are created, or
+ * their last_seen is raised, on the way.
  *
  * Units:     spans in nanoseconds, snapshots in milliseconds, since the epoch.
- * Ownership: an item is the caller's and stays untouched until `done`; answers live in the arena given.
+ * Ownership: an item is the caller's, who must not change it until `done`; answers live in
+ *            scope->arena.
  * Threads:   safe, also between servers.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and what each function says.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and the errors named at each function.
  */
 #ifndef HEARTH_STORE_SPANS_H
 #define HEARTH_STORE_SPANS_H
@@ -16,7 +18,7 @@
 #include "hearth/model/span_group.h"
 #include "hearth/store/store.h"
 
-/* What the database says of a group in one number. */
+/* Properties of a group, stored in one number. */
 enum hearth_span_group_flags {
     HEARTH_GROUP_RAW = 1,
     HEARTH_GROUP_ERRORS = 2,
@@ -25,10 +27,10 @@ enum hearth_span_group_flags {
 
 struct hearth_task_snapshot {
     struct hearth_str task_id, segment_id;
-    struct hearth_snapshot snapshot; /* its number at least 0 */
+    struct hearth_snapshot snapshot; /* its sequence number is >= 0 */
 };
 
-/* Snapshots of one segment as they are stored. */
+/* Snapshots of one segment, stored in one row. */
 struct hearth_snapshot_run {
     struct hearth_str task_id, segment_id;
     int32_t first_sequence, last_sequence, n_snapshots;
@@ -36,26 +38,30 @@ struct hearth_snapshot_run {
     struct hearth_str snapshots; /* hearth_snapshots_encode, as hearth_unpack reads it */
 };
 
+/* Spans and snapshots to be stored. */
 struct hearth_trace_item {
     struct hearth_str tenant;
     const struct hearth_span_group *groups;
     size_t n_groups;
-    /* Groups of services without a trace task, now or within the last ten minutes, are not kept. */
+    /* Drop groups of services without a trace task, now or within the last ten minutes. */
     bool only_profiled;
-    const struct hearth_task_snapshot *snapshots; /* of tasks that do not exist: ignored */
+    const struct hearth_task_snapshot *snapshots; /* ignored if their task does not exist */
     size_t n_snapshots;
-    int64_t max_snapshots; /* of a segment: when it has as many, no more are stored; 0: no limit */
+    int64_t max_snapshots;                /* of a segment: further ones are dropped; 0: no limit */
     int64_t max_instances, max_processes; /* of the tenant; 0: no limit */
     /* From the writer's thread, exactly once. Must not block. */
     void (*done)(struct hearth_trace_item *item, enum hearth_status status,
                  const struct hearth_err *err);
-    /* The store's own. */
+    /* Used by the store. */
     struct hearth_trace_item *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
 };
 
-/* UNAVAILABLE when the queue (max-span-queue-bytes) is full or the store is closing: done is not called then. */
+/*
+ * Queue an item. UNAVAILABLE: the queue (max-span-queue-bytes) is full or the store is closing;
+ * done is not called.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
                                               struct hearth_trace_item *item,
@@ -63,41 +69,45 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
 
 /* ---- spans ---- */
 
+/* Where a group is stored. */
 struct hearth_group_place {
     int32_t service_id;
     int64_t start_ns;
 };
 
-/* Of these traces, else of these segments, else at these places, else of what the rest says. */
+/* Filters, in order of precedence: trace_ids, segment_ids, places, then the remaining members. */
 struct hearth_span_query {
     const struct hearth_str *trace_ids;
     size_t n_trace_ids;
     const struct hearth_str *segment_ids;
     size_t n_segment_ids;
-    bool is_raw; /* the ids are bytes */
+    bool is_raw; /* the ids are bytes, otherwise texts */
     const struct hearth_group_place *places;
     size_t n_places;
     struct hearth_str service;
     struct hearth_str instance, endpoint; /* empty: any */
-    int64_t from_ns, to_ns;               /* that begin in it, both ends included */
-    size_t limit;                         /* 0: none */
+    int64_t from_ns, to_ns;               /* range of start times, both ends included */
+    size_t limit;                         /* 0: no limit */
 };
 
-/* The latest first. */
+/* Groups, the latest first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
                                             const struct hearth_span_query *query,
                                             struct hearth_span_group **ret, size_t *ret_n,
                                             struct hearth_err *err);
 
-/* Whether any tenant has any: where nobody stores spans, nobody need look for them. */
+/*
+ * True if any spans are stored, for any tenant: lets callers skip look-ups. Tenant and arena are
+ * not used.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_has_span_groups(const struct hearth_scope *scope, bool *ret,
                                                 struct hearth_err *err);
 
 /* ---- snapshots ---- */
 
-/* All stored of these segments, by segment and number; runs may overlap. */
+/* All snapshots of these segments, by segment and sequence number; runs may overlap. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
                                               const struct hearth_str *segment_ids, size_t n_ids,
@@ -106,11 +116,11 @@ enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
 
 struct hearth_segment_snapshots {
     struct hearth_str task_id, segment_id;
-    struct hearth_str instance; /* empty: the segment itself has not come */
+    struct hearth_str instance; /* empty: the segment itself is not stored */
     int64_t n_snapshots, first_ms, last_ms;
 };
 
-/* What these tasks have of each segment, by task and time of the first. */
+/* Snapshots of these tasks, counted by segment; sorted by task and time of the first snapshot. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *scope,
                                                   const struct hearth_str *task_ids, size_t n_ids,
@@ -120,13 +130,14 @@ enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *sco
 /* ---- imported tasks ---- */
 
 /*
- * Groups and snapshots of an imported trace task, which need not have a row yet: kept with it, and not as requests of a
- * service. One transaction, repeatable.
+ * Store groups and snapshots of an imported trace task, whose row need not exist yet. They belong
+ * to the task, and do not count as requests of a service. One transaction; stored rows are ignored.
+ * RESOURCE_EXHAUSTED: the disk is too full.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_imported_put(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
-                                             int32_t service_id, /* of the task */
+                                             int32_t service_id, /* service of the task */
                                              const struct hearth_span_group *groups,
                                              size_t n_groups,
                                              const struct hearth_snapshot_run *runs, size_t n_runs,

@@ -1,11 +1,14 @@
 /*
- * task_results.h -- what profiling tasks brought: stack traces of runs, and whole files (sql/0007_task_results.sql).
+ * task_results.h -- results of profiling tasks: stack traces of runs, and uploaded files
+ * (sql/0007_task_results.sql; model/task.h).
  *
- * Times are milliseconds since the epoch. A task need not exist.
+ * Times are milliseconds since the epoch. The task of a result need not exist.
  *
- * Ownership: inputs are borrowed, answers live in the arena given. Threads: safe, also between servers.
- * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and what each function says; of _put also
- *            RESOURCE_EXHAUSTED while the disk is too full for profiles.
+ * Ownership: inputs are borrowed, answers live in scope->arena.
+ * Threads:   safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, CORRUPT (stored bytes), and the errors named at each
+ *            function. _put functions also: RESOURCE_EXHAUSTED while the disk is too full for
+ *            profiles.
  */
 #ifndef HEARTH_STORE_TASK_RESULTS_H
 #define HEARTH_STORE_TASK_RESULTS_H
@@ -16,16 +19,16 @@
 
 /* ---- stack traces ---- */
 
-/* What is stored of a flush and is not an ordinary profile yet. */
+/* A stored part of a flush that is not an ordinary profile yet. */
 struct hearth_task_part {
     int32_t part;
     struct hearth_hash128 hash; /* of chunk */
     struct hearth_task_chunk chunk;
     struct hearth_profile_id
-        profile; /* the caller's, for hearth_store_task_parts_pushed; {0, 0}: a repetition */
+        profile; /* set by the caller for hearth_store_task_parts_pushed; {0, 0}: a repeated push */
 };
 
-/* Stack traces of a task on a process, gathered until at_ms. */
+/* Stack traces of a task on a process, gathered since the flush before, until at_ms. */
 struct hearth_task_flush {
     struct hearth_str task_id, process_id;
     struct hearth_str schedule_id;
@@ -34,44 +37,49 @@ struct hearth_task_flush {
     /* Filled by _put: */
     int64_t schedule_no;
     int32_t service_id;
-    struct hearth_str service, instance, process; /* of the process; empty: not known */
-    struct hearth_str task_service;               /* of the task, when it is known */
-    int64_t previous_ms;                          /* of the flush before; 0: there is none */
+    struct hearth_str service, instance, process; /* names of the process; empty: not known */
+    struct hearth_str task_service;               /* service of the task; empty: not known */
+    int64_t previous_ms; /* time of the flush before; 0: this is the first */
     struct hearth_task_part *parts;
     size_t n_parts;
-    uint64_t n_repeated; /* records that an earlier delivery brought */
+    uint64_t n_repeated; /* records that are stored already */
 };
 
 /*
- * One transaction: runs are made or prolonged, what no earlier part of the same flush has is stored as a new
- * part. unknown_service_id: of runs whose process and task are not known; 0: NOT_FOUND for such, nothing is
- * stored. is_pushed: the parts are never to become profiles.
+ * Store flushes in one transaction: runs are created or extended, and the records that no stored
+ * part of the same flush has become a new part. unknown_service_id: the service of runs whose
+ * process and task are not known; 0: NOT_FOUND for these, and nothing is stored. is_pushed: the
+ * parts will not become profiles.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scope,
                                                  struct hearth_task_flush *flushes, size_t n,
                                                  int32_t unknown_service_id, bool is_pushed,
                                                  struct hearth_err *err);
-/* All parts of the flushes are profiles now. */
+/* Mark all parts of the flushes as profiles. arena: not used. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *scope,
                                                   const struct hearth_task_flush *flushes, size_t n,
                                                   struct hearth_err *err);
 
-/* Something that a task brought and that is no profile yet. */
+/* Results that are not profiles yet. */
 struct hearth_task_left {
     struct hearth_str tenant;
-    struct hearth_str upload_id; /* empty: stack traces of the tenant, flushed in the time */
+    struct hearth_str upload_id; /* empty: stack traces of the tenant */
 };
 
-/* Of all tenants, that were flushed or received in [from, to]: of servers that were lost, or whose push failed. */
+/*
+ * Results of all tenants, flushed or received in [from, to], that are not profiles: their server
+ * was lost, or its push failed. At most 20 files. The tenant of the scope is not used.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int64_t from_ms,
                                           int64_t to_ms, struct hearth_task_left **ret,
                                           size_t *ret_n, struct hearth_err *err);
 /*
- * Parts that are no profiles yet, flushed in [from, to]: of servers that were lost, or whose push failed. At most
- * `limit`, the oldest first, each as a flush with one part and all that _put would have filled; chunk is the part's.
+ * Parts of the tenant that are not profiles, flushed in [from, to]. At most `limit`, the oldest
+ * first, each as a flush with one part and all members that _put would have filled; chunk is the
+ * part's.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope, int64_t from_ms,
@@ -79,7 +87,7 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
                                                   struct hearth_task_flush **ret, size_t *ret_n,
                                                   struct hearth_err *err);
 
-/* By start; of a task, or, with ids, those of them that there are. */
+/* Runs sorted by start: those of the task, or, if task_id is empty, those with the ids. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
                                                struct hearth_str task_id, /* empty: by ids */
@@ -87,7 +95,7 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err);
 
-/* Who reads chunks. `begin` comes first, and once more when the read began anew: forget what came before. */
+/* Callbacks. `begin` is called first, and again if the read restarts: discard earlier chunks. */
 struct hearth_task_chunk_reader {
     void *context;
     enum hearth_status (*begin)(void *context, struct hearth_err *err);
@@ -97,7 +105,10 @@ struct hearth_task_chunk_reader {
                                 struct hearth_err *err);
 };
 
-/* Of the schedules, by run, flush and part; ranges do not overlap, none: everything. */
+/*
+ * Visits chunks of the runs, by run, flush and part. Ranges do not overlap; n_ranges 0: all times.
+ * Tenant is not used.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
                                             const struct hearth_task_schedule *schedules,
@@ -110,6 +121,7 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
 
 #define HEARTH_UPLOAD_ID_TEXT 32
 
+/* A segment of a trace with samples in an uploaded pprof file. */
 struct hearth_go_segment {
     struct hearth_str segment_id;
     struct hearth_str upload_id, task_id; /* answers only */
@@ -117,41 +129,43 @@ struct hearth_go_segment {
 };
 
 /*
- * Store a file, unless it is there: upload->upload_id and is_pushed say what is stored then. `segments`: those
- * that have samples in it.
+ * Store a file, unless it is stored already. upload->upload_id and n_bytes are set, and is_pushed
+ * to the stored value if it is stored already. `segments` have samples in it.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope,
                                                 struct hearth_task_upload *upload,
                                                 const struct hearth_go_segment *segments,
                                                 size_t n_segments, struct hearth_err *err);
+/* Mark a file: its profile is stored. arena: not used. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_upload_pushed(const struct hearth_scope *scope,
                                                    struct hearth_str upload_id,
                                                    struct hearth_err *err);
-/* Of a task, by time; without their content. */
+/* Files of a task, by time, without their content. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_uploads(const struct hearth_scope *scope,
                                              struct hearth_str task_id,
                                              struct hearth_task_upload **ret, size_t *ret_n,
                                              struct hearth_err *err);
-/* With its content. NOT_FOUND. */
+/* A file with its content. NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_upload_get(const struct hearth_scope *scope,
                                                 struct hearth_str upload_id,
                                                 struct hearth_task_upload *ret,
                                                 struct hearth_err *err);
-/* Of a pprof file. */
+/* Where a pprof file comes from. */
 struct hearth_upload_origin {
-    struct hearth_str event; /* of its pprof task; empty: it is not of a pprof task that is known */
     struct hearth_str
-        before_id; /* the latest earlier file of the event by the same process; empty: none is known */
-    int64_t before_ms; /* when that was received */
+        event; /* event of its pprof task; empty: its task is not a known pprof task */
+    struct hearth_str
+        before_id; /* the latest earlier file of the event by the same process; empty: not known */
+    int64_t before_ms; /* when the earlier file was received */
 };
 
 /*
- * Where a stored file comes from. The same process: the instance has not asked for tasks with a lower cursor since, as
- * agents do after a restart.
+ * The origin of a stored file. Two files are of the same process if the instance has not polled
+ * with a lower cursor in between, as agents do after a restart.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *scope,
@@ -159,8 +173,9 @@ enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *sc
                                                    struct hearth_upload_origin *ret,
                                                    struct hearth_err *err);
 /*
- * In which uploads the segments have samples, or, with a task id and no segments, which segments the task's
- * uploads have. By upload time, then segment.
+ * Segments with samples in uploads: of the given segments, and of the task's uploads; an empty
+ * task_id or n_ids 0 does not restrict, both together find nothing. Sorted by upload time, then
+ * segment.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
