@@ -1,8 +1,10 @@
 /*
- * network_captured.c -- sampled requests, and captured events of them (contract: hearth/store/store_network.h).
+ * network_captured.c -- sampled requests, and captured events of them (contract:
+ * hearth/store/store_network.h).
  *
- * Tags are stored as lengths and bytes: their number, then for each the length of its name, the name, the length of its
- * value, the value; lengths are varints; packed as codec/compress.h packs texts.
+ * Tags are stored as lengths and bytes: their number, then for each the length of its name, the
+ * name, the length of its value, the value; lengths are varints; packed as codec/compress.h packs
+ * texts.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/varint.h"
@@ -46,8 +48,8 @@ static void hash_number(struct hearth_hash128 *hash, int64_t number)
 /* ---- writing sampled requests ---- */
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 to $20 the columns. Returns 0 if the service does not exist. FOR KEY
- * SHARE keeps the service as long as the statement runs.
+ * $1 tenant, $2 fingerprint of the service, $3 to $20 the columns. Returns 0 if the service does
+ * not exist. FOR KEY SHARE keeps the service as long as the statement runs.
  */
 static const char SQL_PUT_REQUEST[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id FROM hearth_data.service e"
@@ -151,8 +153,9 @@ enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
 /* ---- reading sampled requests ---- */
 
 /*
- * Events c of a request r, received since $2: those of its trace, and of its segment and span as far as both name them,
- * that name its instance or no instance. Served by the index on trace_key; only services of the tenant count.
+ * Events c of a request r, received since $2: those of its trace, and of its segment and span as
+ * far as both name them, that name its instance or no instance. Served by the index on trace_key;
+ * only services of the tenant count.
  */
 #define EVENTS_OF_REQUEST                                                                         \
     " hearth_data.captured_event c JOIN hearth_data.service cs ON cs.service_id = c.service_id"   \
@@ -162,9 +165,10 @@ enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
     " (r.span_id = '' OR c.span_id IN ('', r.span_id))"
 
 /*
- * Requests that pass the filter, the slowest first. $1 tenant, $2 the earliest readable event; restrictions, '' or 0 for
- * none: $3 id, $4 service, $5 instance, $6 trace and $7 its key, $8 source, $9 destination, $10 reason; $11 and $12
- * times, $13 limit. Indexes on request_id and trace_key serve $3 and $7.
+ * Requests that pass the filter, the slowest first. $1 tenant, $2 the earliest readable event;
+ * restrictions, '' or 0 for none: $3 id, $4 service, $5 instance, $6 trace and $7 its key, $8
+ * source, $9 destination, $10 reason; $11 and $12 times, $13 limit. Indexes on request_id and
+ * trace_key serve $3 and $7.
  */
 static const char SQL_REQUESTS[] =
     "SELECT replace(r.request_id::text, '-', ''), s.name, r.instance, r.source_id,"
@@ -193,7 +197,10 @@ static const struct hearth_column request_columns[] = {
 static const struct hearth_row_type request_rows =
     HEARTH_ROW_TYPE(request_columns, struct hearth_sampled_request);
 
-/* The id in a form that PostgreSQL reads as a uuid; an empty id stays empty. False: `id` is not an id. */
+/*
+ * The id in a form that PostgreSQL reads as a uuid; an empty id stays empty. False: `id` is not an
+ * id.
+ */
 static bool format_request_id(struct hearth_str id, char out[64])
 {
     uint64_t half;
@@ -283,9 +290,10 @@ static struct hearth_hash128 make_event_key(const struct hearth_captured_event *
 }
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 day, $4 bytes, $5 limit of a day, $6 to $19 the columns. `x` is the event
- * if it is already stored; otherwise `d` adds its bytes to the day's row if they fit, and `i` inserts it. Returns how
- * many services there are (0 or 1), and whether the event is stored.
+ * $1 tenant, $2 fingerprint of the service, $3 day, $4 bytes, $5 limit of a day, $6 to $19 the
+ * columns. `x` is the event if it is already stored; otherwise `d` adds its bytes to the day's row
+ * if they fit, and `i` inserts it. Returns how many services there are (0 or 1), and whether the
+ * event is stored.
  */
 static const char SQL_PUT_EVENT[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id, e.tenant_id FROM hearth_data.service e"
@@ -400,7 +408,10 @@ enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
     "cs.name, c.instance, c.trace_provider::int4, c.trace_id, c.segment_id, c.span_id, c.event," \
     " c.start_at, c.end_at, c.n_redacted, c.n_cut, c.tags"
 
-/* Events of one request: $1 tenant, $2 the earliest readable time, $3 service, $4 time, $5 id of the request. */
+/*
+ * Events of one request: $1 tenant, $2 the earliest readable time, $3 service, $4 time, $5 id of
+ * the request.
+ */
 static const char SQL_EVENTS[] =
     "SELECT " EVENT_COLUMNS " FROM hearth_data.network_request r"
     " JOIN hearth_data.service s USING (service_id),"
@@ -409,7 +420,10 @@ static const char SQL_EVENTS[] =
     " AND r.service_id = $3 AND r.at = $4 AND r.request_id = $5::text::uuid"
     " ORDER BY c.start_at, c.end_at, c.event, c.event_key";
 
-/* Events of traces: $1 tenant, $2 the earliest readable time, $3 keys and $4 ids of traces. By the index on trace_key. */
+/*
+ * Events of traces: $1 tenant, $2 the earliest readable time, $3 keys and $4 ids of traces. By the
+ * index on trace_key.
+ */
 static const char SQL_ATTACHED[] =
     "SELECT " EVENT_COLUMNS " FROM hearth_data.captured_event c"
     " JOIN hearth_data.service cs USING (service_id)"

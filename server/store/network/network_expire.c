@@ -1,6 +1,7 @@
 /*
- * network_expire.c -- deletes sampled requests after `retain-network`, and captured events after `retain-captured`. Every
- * server may run it at any time: rows that another server is deleting are skipped.
+ * network_expire.c -- deletes sampled requests after `retain-network`, and captured events after
+ * `retain-captured`. Every server may run it at any time: rows that another server is deleting are
+ * skipped.
  */
 #include "network/network_expire.h"
 

@@ -1,5 +1,6 @@
 /*
- * network_expire.h -- deletes old sampled requests and captured events of network tasks (private to the store).
+ * network_expire.h -- deletes old sampled requests and captured events of network tasks (private to
+ * the store).
  *
  * Threads: safe; the connection belongs to the caller.
  */

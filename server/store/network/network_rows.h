@@ -13,9 +13,9 @@ void hearth_network_param_service(struct hearth_pg_params *params, struct hearth
                                   struct hearth_str service);
 
 /*
- * Run `write`, which sets *n_services to the number of services of that name that existed when it wrote (0 or 1). If there
- * was none, create the service and run `write` again. Uses store, tenant and cancel of the scope; UNAVAILABLE if the
- * service is being removed all the time.
+ * Run `write`, which sets *n_services to the number of services of that name that existed when it
+ * wrote (0 or 1). If there was none, create the service and run `write` again. Uses store, tenant
+ * and cancel of the scope; UNAVAILABLE if the service is being removed all the time.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct hearth_str service,

@@ -1,6 +1,6 @@
 /*
- * store_network.c -- flushes of connections, and names of addresses (contract: hearth/store/store_network.h; sampled
- * requests and captured events: network_captured.c).
+ * store_network.c -- flushes of connections, and names of addresses (contract:
+ * hearth/store/store_network.h; sampled requests and captured events: network_captured.c).
  */
 #include "hearth/store/store_network.h"
 
@@ -68,8 +68,9 @@ static const struct hearth_row_type sample_rows =
     HEARTH_ROW_TYPE(sample_columns, struct sample_row);
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 time, $4 instance, $5 to $12 the columns of sample_rows. Returns 0 if the
- * service does not exist. FOR KEY SHARE keeps the service as long as the statement runs.
+ * $1 tenant, $2 fingerprint of the service, $3 time, $4 instance, $5 to $12 the columns of
+ * sample_rows. Returns 0 if the service does not exist. FOR KEY SHARE keeps the service as long as
+ * the statement runs.
  */
 static const char SQL_ADD[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id FROM hearth_data.service e"
@@ -178,8 +179,8 @@ enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
 /* ---- reading ---- */
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 from, $4 to, $5 instance, $6 source and $7 destination or ''. Served by
- * the primary key, which begins with service_id and at.
+ * $1 tenant, $2 fingerprint of the service, $3 from, $4 to, $5 instance, $6 source and $7
+ * destination or ''. Served by the primary key, which begins with service_id and at.
  */
 #define OF_SERVICE                                                                           \
     "service_id = (SELECT service_id FROM hearth_data.service e WHERE e.tenant_id = (SELECT" \
@@ -332,8 +333,8 @@ static enum hearth_status count_addresses(struct hearth_transaction *transaction
 }
 
 /*
- * $1 tenant, $2 addresses, $3 names. Of a repeated address the last name counts; an empty name deletes the address.
- * After a COMMIT without an answer the same names are set again.
+ * $1 tenant, $2 addresses, $3 names. Of a repeated address the last name counts; an empty name
+ * deletes the address. After a COMMIT without an answer the same names are set again.
  */
 static enum hearth_status set_addresses(void *context, struct hearth_transaction *transaction,
                                         struct hearth_err *err)

@@ -1,4 +1,7 @@
-/* pg_rows.c -- values of a result into structs, and values of structs into array parameters (contract: pg_rows.h). */
+/*
+ * pg_rows.c -- values of a result into structs, and values of structs into array parameters
+ * (contract: pg_rows.h).
+ */
 #include "pg/pg_rows.h"
 
 #include "hearth/model/agent.h"
@@ -118,7 +121,7 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
 
     case HEARTH_COLUMN_TEXT:
     case HEARTH_COLUMN_BYTES: {
-        /* A refusal sticks to the arena, which take_rows checks. */
+        /* A refusal sticks to the arena, which fill_rows checks. */
         struct hearth_str value = hearth_arena_str(arena, hearth_pg_str(result, row, column));
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
@@ -141,7 +144,7 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
 }
 
 /* The n rows of the result into target->rows, which has room for them and is zeroed. */
-static enum hearth_status take_rows(const PGresult *result, size_t n, struct row_target *target,
+static enum hearth_status fill_rows(const PGresult *result, size_t n, struct row_target *target,
                                     struct hearth_err *err)
 {
     enum hearth_status status = check_columns(result, target->type, err);
@@ -173,7 +176,7 @@ static enum hearth_status take_all_rows(const PGresult *result, struct row_targe
     if (target->rows == NULL) {
         return HEARTH_FAIL_ARENA(err, target->arena);
     }
-    return take_rows(result, n, target, err);
+    return fill_rows(result, n, target, err);
 }
 
 /* ---- statements ---- */
@@ -378,8 +381,8 @@ static void gather_values(const struct hearth_row_type *type, const struct heart
     }
 }
 
-static void add_array(struct hearth_pg_params *params, enum hearth_column_kind kind,
-                      const void *values, size_t n)
+static void add_array_param(struct hearth_pg_params *params, enum hearth_column_kind kind,
+                            const void *values, size_t n)
 {
     switch (kind) {
     case HEARTH_COLUMN_I32:
@@ -419,6 +422,6 @@ void hearth_pg_param_rows(struct hearth_pg_params *params, const struct hearth_r
             return;
         }
         gather_values(type, column, rows, n, values);
-        add_array(params, column->kind, values, n);
+        add_array_param(params, column->kind, values, n);
     }
 }

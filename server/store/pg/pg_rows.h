@@ -4,18 +4,23 @@
  * A row type is a table of columns beside the SELECT list of its statement, in the same order:
  *
  *     #define COLUMN(kind, member) HEARTH_COLUMN(kind, struct hearth_adhoc, member)
- *     static const struct hearth_column columns[] = {COLUMN(TEXT, id), COLUMN(I64, uploaded_at_ms)};
- *     static const struct hearth_row_type adhoc_rows = HEARTH_ROW_TYPE(columns, struct hearth_adhoc);
+ *     static const struct hearth_column columns[] = {COLUMN(TEXT, id), COLUMN(I64,
+ *     uploaded_at_ms)};
+ *     static const struct hearth_row_type adhoc_rows = HEARTH_ROW_TYPE(columns, struct
+ *     hearth_adhoc);
  *
- * Members that no column names are zero. NULL is 0, false or an empty text; it is not allowed for an array.
+ * Members that no column names are zero. NULL is 0, false or an empty text; it is not allowed for
+ * an array.
  *
- * A result with another number of columns than its row type is a mistake in this layer: INTERNAL, with the names of the
- * result's columns; an assertion in builds that have them.
+ * A result with another number of columns than its row type is a mistake in this layer: INTERNAL,
+ * with the names of the result's columns; an assertion in builds that have them.
  *
- * Ownership: rows and their texts are copies in the arena. Parameters are borrowed; callers make them once, before a
+ * Ownership: rows and their texts are copies in the arena. Parameters are borrowed; callers make
+ *            them once, before a
  * connection is taken.
  * Threads:   safe, each call with its own arena.
- * Errors:    of the statement; NO_MEMORY; CORRUPT for an array with NULL elements or several dimensions.
+ * Errors:    of the statement; NO_MEMORY; CORRUPT for an array with NULL elements or several
+ *            dimensions.
  */
 #ifndef HEARTH_STORE_PG_ROWS_H
 #define HEARTH_STORE_PG_ROWS_H
@@ -34,7 +39,8 @@ enum hearth_column_kind {
     HEARTH_COLUMN_TEXTS, /* text[]: struct hearth_str *, and its count; results only */
     HEARTH_COLUMN_I32S,  /* int4[]: int32_t *, and its count; results only */
     HEARTH_COLUMN_I64S,  /* int8[]: int64_t *, and its count; results only */
-    HEARTH_COLUMN_PAIRS, /* two columns text[], names and values: struct hearth_property *, and its count; results only */
+    /* Two columns text[], names and values: struct hearth_property *, and its count; results only. */
+    HEARTH_COLUMN_PAIRS,
     HEARTH_COLUMN_UUID, /* uuid: struct hearth_hash128; parameters only */
 };
 
@@ -84,8 +90,9 @@ extern const struct hearth_row_type hearth_i64_rows;
 /* ---- one statement ---- */
 
 /*
- * The rows of one statement, which runs again after a passing fault, as an array in scope->arena. ret_rows: the address
- * of a pointer to the struct of the row type. The tenant of the scope is not used.
+ * The rows of one statement, which runs again after a passing fault, as an array in scope->arena.
+ * ret_rows: the address of a pointer to the struct of the row type. The tenant of the scope is not
+ * used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
@@ -93,14 +100,20 @@ enum hearth_status hearth_store_select(const struct hearth_scope *scope, const c
                                        const struct hearth_row_type *type, void *ret_rows,
                                        size_t *ret_n, struct hearth_err *err);
 
-/* Its first row, if any: *ret_found false leaves ret_row as it is. ret_row: a struct of the row type. */
+/*
+ * Its first row, if any: *ret_found false leaves ret_row as it is. ret_row: a struct of the row
+ * type.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
                                            const struct hearth_pg_params *params,
                                            const struct hearth_row_type *type, void *ret_row,
                                            bool *ret_found, struct hearth_err *err);
 
-/* A statement whose rows do not matter; *ret_n (may be NULL): their number. Uses store and cancel of the scope. */
+/*
+ * A statement whose rows do not matter; *ret_n (may be NULL): their number. Uses store and cancel
+ * of the scope.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
                                     const struct hearth_pg_params *params, size_t *ret_n,
@@ -140,8 +153,9 @@ enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction
 /* ---- parameters ---- */
 
 /*
- * Add an array parameter for each column of `type`, with the values of all n rows, for unnest: int4[] (I32, BOOL), int8[],
- * text[], bytea[] or uuid[]. A refused allocation marks params as failed.
+ * Add an array parameter for each column of `type`, with the values of all n rows, for unnest:
+ * int4[] (I32, BOOL), int8[], text[], bytea[] or uuid[]. A refused allocation marks params as
+ * failed.
  */
 void hearth_pg_param_rows(struct hearth_pg_params *params, const struct hearth_row_type *type,
                           const void *rows, size_t n);

@@ -1,6 +1,6 @@
 /*
- * session.c -- what every statement of the store goes through: is the store open, a connection for it, again after a
- * passing fault (contract: session.h).
+ * session.c -- what every statement of the store goes through: is the store open, a connection for
+ * it, again after a passing fault (contract: session.h).
  */
 #include "pg/session.h"
 

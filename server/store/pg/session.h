@@ -1,8 +1,9 @@
 /*
  * session.h -- what every statement of the store goes through (private to the store).
  *
- * Whether the store is open, and why it is not; a connection for a callback, which runs again after a lost connection
- * or a passing fault; transactions, if need be one at a time per tenant; the row of this writer.
+ * Whether the store is open, and why it is not; a connection for a callback, which runs again after
+ * a lost connection or a passing fault; transactions, if need be one at a time per tenant; the row
+ * of this writer.
  *
  * Threads: safe.
  */
@@ -65,16 +66,19 @@ typedef enum hearth_status hearth_transaction_fn(void *context,
                                                  struct hearth_err *err);
 
 /*
- * Check that the store is open, BEGIN (READ COMMITTED), run `fn`, and COMMIT if it returns OK, otherwise ROLLBACK. All
- * of it runs again after a lost connection or a passing fault, a few times. scope->arena may be NULL; its limit holds
- * for the transaction's arena, too.
+ * Check that the store is open, BEGIN (READ COMMITTED), run `fn`, and COMMIT if it returns OK,
+ * otherwise ROLLBACK. All of it runs again after a lost connection or a passing fault, a few times.
+ * scope->arena may be NULL; its limit holds for the transaction's arena, too.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
                                                                  hearth_transaction_fn *fn,
                                                                  void *context,
                                                                  struct hearth_err *err);
 
-/* Wait for transactions of the scope's tenant that took this lock before, and hold it until the end. */
+/*
+ * Wait for transactions of the scope's tenant that took this lock before, and hold it until the
+ * end.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_transaction_lock_tenant(struct hearth_transaction *transaction, struct hearth_err *err);
 

@@ -1,4 +1,7 @@
-/* monitor_lines.c -- reading hearth_data.monitor_line and monitor_minute (contract: hearth/store/store_policies.h). */
+/*
+ * monitor_lines.c -- reading hearth_data.monitor_line and monitor_minute (contract:
+ * hearth/store/store_policies.h).
+ */
 #include "hearth/store/store_policies.h"
 
 #include "catalog/services.h"
@@ -84,7 +87,8 @@ static enum hearth_status add_line_value(struct line_read *read, struct hearth_m
 }
 
 /*
- * Values are nearly sorted: not quite if two servers took them, or a clock was set. Equal times keep their order.
+ * Values are nearly sorted: not quite if two servers took them, or a clock was set. Equal times
+ * keep their order.
  */
 static void sort_last_value(struct hearth_monitor_line *line)
 {
@@ -128,8 +132,9 @@ static int32_t minute_of(int64_t ms)
 }
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 instance and $4 process or '', $5 bits of monitors or 0, $6 and $7 the
- * first and last minute. By the primary keys (service_id, line_id) and (service_id, line_id, minute).
+ * $1 tenant, $2 fingerprint of the service, $3 instance and $4 process or '', $5 bits of monitors
+ * or 0, $6 and $7 the first and last minute. By the primary keys (service_id, line_id) and
+ * (service_id, line_id, minute).
  */
 static const char SQL_LINES[] =
     "SELECT l.line_id, l.instance, l.process, l.monitor::int4, l.uri, m.minute, m.offsets, m.vals"

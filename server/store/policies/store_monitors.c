@@ -1,13 +1,15 @@
 /*
- * store_monitors.c -- hearth_data.monitor_line and monitor_minute: writing (contract: hearth/store/store_policies.h).
+ * store_monitors.c -- hearth_data.monitor_line and monitor_minute: writing (contract:
+ * hearth/store/store_policies.h).
  *
- * Two steps. First, the ids of a report's lines are found: nearly always in memory. Second, the values are appended to the
- * rows of their lines and minutes by one statement for all waiting reports: the first waiting thread leads, the others
- * queue for the next statement. An agent reports all its values every 5 s, so a server with many agents writes some
- * hundred rows at once.
+ * Two steps. First, the ids of a report's lines are found: nearly always in memory. Second, the
+ * values are appended to the rows of their lines and minutes by one statement for all waiting
+ * reports: the first waiting thread leads, the others queue for the next statement. An agent
+ * reports all its values every 5 s, so a server with many agents writes some hundred rows at once.
  *
- * Memory holds an id for the day on which it was confirmed: on another day the line is looked up again, which marks it as
- * used. Lines are deleted when they were not used for `retain-monitors`, so no remembered id belongs to a deleted line.
+ * Memory holds an id for the day on which it was confirmed: on another day the line is looked up
+ * again, which marks it as used. Lines are deleted when they were not used for `retain-monitors`,
+ * so no remembered id belongs to a deleted line.
  */
 #include "policies/store_monitors.h"
 
@@ -27,7 +29,10 @@
 
 #define MS_PER_MINUTE   60000
 #define MINUTES_PER_DAY 1440
-/* Ids in memory, some 20 MB; it is emptied at this number. A process has one for each monitor of its policy. */
+/*
+ * Ids in memory, some 20 MB; it is emptied at this number. A process has one for each monitor of
+ * its policy.
+ */
 #define MAX_KNOWN 400000
 #define MAX_ROWS  20000 /* of one statement */
 
@@ -131,7 +136,9 @@ static struct hearth_hash128 fingerprint_line(struct hearth_str instance,
     return mix_text(mix_text(mix_text(hash, instance), point->process), point->uri);
 }
 
-/* The key of a line in memory: other than the fingerprint it contains tenant, service and monitor. */
+/*
+ * The key of a line in memory: other than the fingerprint it contains tenant, service and monitor.
+ */
 static struct hearth_hash128 make_memory_key(const struct metric_report *report, size_t i)
 {
     struct hearth_hash128 hash =
@@ -194,7 +201,10 @@ static const struct hearth_column line_count_columns[] = {
 static const struct hearth_row_type line_count_rows =
     HEARTH_ROW_TYPE(line_count_columns, struct line_count);
 
-/* $1 service, $2 fingerprints, $3 processes, $4 monitors, $5 URIs. By the key (service_id, monitor, fingerprint). */
+/*
+ * $1 service, $2 fingerprints, $3 processes, $4 monitors, $5 URIs. By the key (service_id, monitor,
+ * fingerprint).
+ */
 static const char SQL_COUNT_LINES[] =
     "SELECT (SELECT count(*) FROM hearth_data.monitor_line WHERE service_id = $1),"
     " count(DISTINCT (x.monitor, x.fingerprint))"
@@ -312,8 +322,9 @@ static enum hearth_status resolve_lines(struct metric_report *report,
 /* ---- values ---- */
 
 /*
- * Append values, in their order, to the row of their line and minute, or make the row: $1 services, $2 lines, $3 minutes,
- * $4 offsets, $5 values, $6 the most values of a row that gets more. By the primary key.
+ * Append values, in their order, to the row of their line and minute, or make the row: $1 services,
+ * $2 lines, $3 minutes, $4 offsets, $5 values, $6 the most values of a row that gets more. By the
+ * primary key.
  */
 static const char SQL_ADD_VALUES[] =
     "INSERT INTO hearth_data.monitor_minute AS m (service_id, line_id, minute, offsets, vals)"
@@ -379,8 +390,8 @@ static enum hearth_status ensure_value_days(const struct value_batch *batch, str
     return HEARTH_OK;
 }
 
-static enum hearth_status write_values(void *context, struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status append_values(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct value_batch *batch = context;
     HEARTH_TRY(ensure_value_days(batch, pg, err));
@@ -394,7 +405,10 @@ static enum hearth_status write_values(void *context, struct hearth_pg *pg,
     }
     hearth_arena_release(&arena);
     if (status != HEARTH_OK && ret_fault != NULL && *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
-        /* Retention has just dropped a partition that was known: forget it, so that it is created again. */
+        /*
+         * Retention has just dropped a partition that was known: forget it, so that it is created
+         * again.
+         */
         for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
             hearth_partitions_forget(batch->store, waiter->rows[0].minute / MINUTES_PER_DAY);
         }
@@ -422,8 +436,8 @@ static void take_waiters(struct hearth_monitors *monitors, struct value_batch *b
 }
 
 /*
- * Write batches of waiting rows until the own rows are written. The caller holds the lock, which is released while a
- * statement runs.
+ * Write batches of waiting rows until the own rows are written. The caller holds the lock, which is
+ * released while a statement runs.
  */
 static void lead_writing(struct hearth_store *store, struct waiter *own)
 {
@@ -437,7 +451,7 @@ static void lead_writing(struct hearth_store *store, struct waiter *own)
         (void)pthread_mutex_unlock(&monitors->lock);
 
         struct hearth_err err = HEARTH_ERR_INIT;
-        enum hearth_status status = hearth_store_with_pg(store, NULL, write_values, &batch, &err);
+        enum hearth_status status = hearth_store_with_pg(store, NULL, append_values, &batch, &err);
 
         (void)pthread_mutex_lock(&monitors->lock);
         for (struct waiter *waiter = batch.waiters, *next; waiter != NULL; waiter = next) {
@@ -540,7 +554,10 @@ enum hearth_status hearth_monitors_trim(struct hearth_store *store, struct heart
         return HEARTH_OK;
     }
 
-    /* A day longer than values: an id in the memory of a server may have been confirmed just before midnight. */
+    /*
+     * A day longer than values: an id in the memory of a server may have been confirmed just before
+     * midnight.
+     */
     int64_t day = (hearth_clock_wall_ns() - keep_ns) / HEARTH_NS_PER_DAY - 2;
     char sql[192];
     (void)snprintf(sql, sizeof sql,

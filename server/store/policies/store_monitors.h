@@ -23,7 +23,10 @@ struct hearth_monitor_row {
     double value;
 };
 
-/* Delete lines without values for retain-monitors, at most 10,000. Every server runs it once a minute. */
+/*
+ * Delete lines without values for retain-monitors, at most 10,000. Every server runs it once a
+ * minute.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_monitors_trim(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
 

@@ -1,8 +1,9 @@
 /*
- * store_policies.c -- hearth_data.policy and policy_version (contract: hearth/store/store_policies.h).
+ * store_policies.c -- hearth_data.policy and policy_version (contract:
+ * hearth/store/store_policies.h).
  *
- * Targets are stored as JSON and read as rows of items, which PostgreSQL takes apart. A change of a policy first locks
- * the row of its service.
+ * Targets are stored as JSON and read as rows of items, which PostgreSQL takes apart. A change of a
+ * policy first locks the row of its service.
  */
 #include "hearth/store/store_policies.h"
 
@@ -18,8 +19,8 @@
 /* ---- reading ---- */
 
 /*
- * A row for each item of policy version `v`, after the name of its service. Columns of the item are NULL if the target
- * has no items; those of the target, too, if the policy has no targets.
+ * A row for each item of policy version `v`, after the name of its service. Columns of the item are
+ * NULL if the target has no items; those of the target, too, if the policy has no targets.
  */
 #define ITEM_COLUMNS                                                                      \
     " v.version, v.uuid, v.modified_at, v.modified_by, v.observe::int4, v.deleted::int4," \

@@ -1,8 +1,9 @@
 /*
- * imported_traces.c -- segments and snapshots of imported trace tasks (contract: hearth/store/store_spans.h).
+ * imported_traces.c -- segments and snapshots of imported trace tasks (contract:
+ * hearth/store/store_spans.h).
  *
- * Segments have a table of their own: in span_group they would count as requests of a service that had none, and a day
- * far in the past would need a partition.
+ * Segments have a table of their own: in span_group they would count as requests of a service that
+ * had none, and a day far in the past would need a partition.
  */
 #include "hearth/base/clock.h"
 #include "hearth/store/store_spans.h"

@@ -1,6 +1,6 @@
 /*
- * snapshots_expire.c -- deletes old thread snapshots, and old segments of imported tasks, in slices. Every server may
- * run it at any time.
+ * snapshots_expire.c -- deletes old thread snapshots, and old segments of imported tasks, in
+ * slices. Every server may run it at any time.
  */
 #include "spans/snapshots_expire.h"
 

@@ -1,10 +1,12 @@
 /*
- * span_search.c -- associations of bare ids: fresh ones and those of the index (contract: hearth/store/store_span_index.h).
+ * span_search.c -- associations of bare ids: fresh ones and those of the index (contract:
+ * hearth/store/store_span_index.h).
  *
- * One statement, so one snapshot: the builder moves associations, and none may be missed or seen half way. All fresh rows
- * are searched, in PostgreSQL if there are few keys; OFFSET 0 keeps them from being joined, because their number changes
- * too fast for statistics. For each day and each size of parts hearth_data.find_in_span_index returns the rows that may
- * contain the key, by the primary key. That is a function because its plan, which costs more than the lookup, is kept by
+ * One statement, so one snapshot: the builder moves associations, and none may be missed or seen
+ * half way. All fresh rows are searched, in PostgreSQL if there are few keys; OFFSET 0 keeps them
+ * from being joined, because their number changes too fast for statistics. For each day and each
+ * size of parts hearth_data.find_in_span_index returns the rows that may contain the key, by the
+ * primary key. That is a function because its plan, which costs more than the lookup, is kept by
  * each connection of PostgreSQL; statements of hearthd have no names (docs/how-to/pgbouncer.md).
  */
 #include "hearth/store/store_span_index.h"
@@ -20,8 +22,8 @@
 #define PRUNE_AT        4096 /* associations */
 
 /*
- * $1 tenant; $2, $3 sizes and buckets; $4, $5 first and last day; $6 keys, empty: send all fresh rows. Rows of the index
- * have service 0.
+ * $1 tenant; $2, $3 sizes and buckets; $4, $5 first and last day; $6 keys, empty: send all fresh
+ * rows. Rows of the index have service 0.
  */
 #define FIND_STATEMENT                                                                           \
     "WITH t AS MATERIALIZED (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"          \
@@ -145,7 +147,10 @@ static bool is_same_place(const struct hearth_association *a, const struct heart
     return a->service_id == b->service_id && a->series_id == b->series_id && a->ts_ns == b->ts_ns;
 }
 
-/* Keep each association once, and those of the latest profiles and groups up to the limit: one may carry many ids. */
+/*
+ * Keep each association once, and those of the latest profiles and groups up to the limit: one may
+ * carry many ids.
+ */
 static void prune_found(struct span_search *search)
 {
     if (search->n == 0) {

@@ -1,5 +1,6 @@
 /*
- * span_group_rows.h -- groups of spans out of hearth_data.span_group and task_segment (private to the store).
+ * span_group_rows.h -- groups of spans out of hearth_data.span_group and task_segment (private to
+ * the store).
  *
  * Threads: safe.
  */
@@ -14,8 +15,8 @@
 int32_t hearth_span_group_flags_of(const struct hearth_span_group *group);
 
 /*
- * The rows of a statement, in scope->arena. Its columns: service_id, service, instance, trace_id, segment_id, start_at,
- * duration, n_spans, kind::int4, flags::int4, endpoint, spans.
+ * The rows of a statement, in scope->arena. Its columns: service_id, service, instance, trace_id,
+ * segment_id, start_at, duration, n_spans, kind::int4, flags::int4, endpoint, spans.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_select_span_groups(const struct hearth_scope *scope, const char *sql,

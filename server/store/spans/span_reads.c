@@ -1,4 +1,6 @@
-/* span_reads.c -- spans and snapshots out of their tables (contract: hearth/store/store_spans.h). */
+/*
+ * span_reads.c -- spans and snapshots out of their tables (contract: hearth/store/store_spans.h).
+ */
 #include "hearth/store/store_spans.h"
 
 #include "spans/span_group_rows.h"
@@ -80,7 +82,10 @@ enum hearth_status hearth_select_span_groups(const struct hearth_scope *scope, c
     return HEARTH_OK;
 }
 
-/* $1 tenant. The condition follows; an index on each key, and one on (service_id, start_at), serve them. */
+/*
+ * $1 tenant. The condition follows; an index on each key, and one on (service_id, start_at), serve
+ * them.
+ */
 #define SELECT_GROUPS                                                                            \
     "SELECT g.service_id, s.name, g.instance, g.trace_id, g.segment_id, g.start_at, g.duration," \
     " g.n_spans, g.kind::int4, g.flags::int4, g.endpoint, g.spans FROM hearth_data.span_group g" \
@@ -89,8 +94,8 @@ enum hearth_status hearth_select_span_groups(const struct hearth_scope *scope, c
 #define LATEST_FIRST " ORDER BY g.start_at DESC, g.segment_key LIMIT "
 
 /*
- * True if one of the ids is `id`, or there are none. Ids with equal keys are nearly always the same; for two texts it
- * can be checked.
+ * True if one of the ids is `id`, or there are none. Ids with equal keys are nearly always the
+ * same; for two texts it can be checked.
  */
 static bool contains_id(const struct hearth_str *ids, size_t n, bool is_raw, struct hearth_str id,
                         bool id_is_raw)
@@ -237,8 +242,8 @@ enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
 }
 
 /*
- * For each segment with snapshots of the tasks $2: how many, and the times of the first and last. Its instance is found
- * by the segment's key in span_group or, for imported tasks, in task_segment.
+ * For each segment with snapshots of the tasks $2: how many, and the times of the first and last.
+ * Its instance is found by the segment's key in span_group or, for imported tasks, in task_segment.
  */
 static const char SQL_SEGMENT_SNAPSHOTS[] =
     "SELECT r.task_id, r.segment_id, coalesce("

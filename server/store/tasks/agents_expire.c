@@ -1,9 +1,10 @@
 /*
- * agents_expire.c -- deletes instances and processes that were not reported for `retain-agents`, and services that have
- * nothing else.
+ * agents_expire.c -- deletes instances and processes that were not reported for `retain-agents`,
+ * and services that have nothing else.
  *
- * Those named by a task or its results stay as long as these, so that they have names. Processes are deleted first, then
- * instances without processes, then services without instances. Every server may run this at any time.
+ * Those named by a task or its results stay as long as these, so that they have names. Processes
+ * are deleted first, then instances without processes, then services without instances. Every
+ * server may run this at any time.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -57,7 +58,10 @@ static enum hearth_status delete_slice(struct hearth_pg *pg, struct hearth_arena
     " FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS (SELECT FROM" \
     " hearth_data.series s WHERE s.service_id = e.service_id) AND NOT " HEARTH_SERVICE_IS_NEEDED
 
-/* As series are deleted (catalog_prune.c): under the lock of the catalogue's clock, with a new epoch. */
+/*
+ * As series are deleted (catalog_prune.c): under the lock of the catalogue's clock, with a new
+ * epoch.
+ */
 static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
                                                          const struct hearth_pg_params *services,
                                                          struct hearth_err *err)

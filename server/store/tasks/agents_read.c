@@ -1,4 +1,7 @@
-/* agents_read.c -- services, instances and processes as they were reported (contract: hearth/store/store_agents.h). */
+/*
+ * agents_read.c -- services, instances and processes as they were reported (contract:
+ * hearth/store/store_agents.h).
+ */
 #include "hearth/store/store_agents.h"
 
 #include "catalog/services.h"
@@ -13,7 +16,10 @@
 #define PROCESS_PROPERTIES  PROPERTIES("p")
 #define INSTANCE_PROPERTIES PROPERTIES("i")
 
-/* $1 tenant, $2 name of the service or '', $3 fingerprint of $2. Served by the key (tenant_id, fingerprint). */
+/*
+ * $1 tenant, $2 name of the service or '', $3 fingerprint of $2. Served by the key (tenant_id,
+ * fingerprint).
+ */
 #define OF_TENANT  "s.tenant_id = (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"
 #define OF_SERVICE "($2 = '' OR s.fingerprint = $3)"
 
@@ -29,8 +35,9 @@ static void make_service_params(const struct hearth_scope *scope, struct hearth_
 /* ---- processes ---- */
 
 /*
- * Processes that pass the filter: $4 instance, $5 process id, $6 agent, $7 labels, $8 and $9 bounds of the times seen,
- * $10 without virtual ones, $11 only those that can be profiled. Joined from the services of the tenant.
+ * Processes that pass the filter: $4 instance, $5 process id, $6 agent, $7 labels, $8 and $9 bounds
+ * of the times seen, $10 without virtual ones, $11 only those that can be profiled. Joined from the
+ * services of the tenant.
  */
 static const char SQL_PROCESSES[] =
     "SELECT p.process_id, s.name, i.name, p.name, i.layer, p.detect_type::int4, p.agent_id,"
@@ -121,8 +128,8 @@ enum hearth_status hearth_store_instances(const struct hearth_scope *scope,
 /* ---- services ---- */
 
 /*
- * Services with an instance seen since $4; labels and the count of their processes that are not virtual (3). The layer
- * is that of the instance seen last.
+ * Services with an instance seen since $4; labels and the count of their processes that are not
+ * virtual (3). The layer is that of the instance seen last.
  */
 static const char SQL_SERVICES[] =
     "SELECT s.service_id, s.name, i.layer,"

@@ -1,13 +1,14 @@
 /*
- * store_agents.c -- stores reports of services, instances and processes (contract: hearth/store/store_agents.h; reading:
- * agents_read.c).
+ * store_agents.c -- stores reports of services, instances and processes (contract:
+ * hearth/store/store_agents.h; reading: agents_read.c).
  *
- * A report goes into the database as two JSON arrays, one element for each instance and process, each once. The first
- * statement finds entities that merging would not change, raises their last_seen if it is older than stale_ms, and
- * returns their number: for an unchanged report that is all. It never waits: it skips a row that another transaction is
- * changing. Otherwise all are merged in a transaction under the tenant's lock, which makes counting against the limits
- * exact, and lets writers run one by one, so that they cannot deadlock; instances are locked before processes, as expiry
- * does.
+ * A report goes into the database as two JSON arrays, one element for each instance and process,
+ * each once. The first statement finds entities that merging would not change, raises their
+ * last_seen if it is older than stale_ms, and returns their number: for an unchanged report that is
+ * all. It never waits: it skips a row that another transaction is changing. Otherwise all are
+ * merged in a transaction under the tenant's lock, which makes counting against the limits exact,
+ * and lets writers run one by one, so that they cannot deadlock; instances are locked before
+ * processes, as expiry does.
  */
 #include "hearth/store/store_agents.h"
 
@@ -365,7 +366,10 @@ static const char SQL_LOCK_SERVICES[] =
 #define INSTANCES_WITHIN MISSING_WITHIN("instance")
 #define PROCESSES_WITHIN MISSING_WITHIN("process")
 
-/* Merged properties above the limit are replaced by the reported ones: agents could add more without end. */
+/*
+ * Merged properties above the limit are replaced by the reported ones: agents could add more
+ * without end.
+ */
 #define MERGED_PROPERTIES                                                          \
     " properties = CASE WHEN octet_length((o.properties || r.p)::text) > " STRING( \
         HEARTH_AGENT_MERGED_BYTES) " THEN r.p ELSE o.properties || r.p END,"

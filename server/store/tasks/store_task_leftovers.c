@@ -1,8 +1,10 @@
 /*
- * store_task_leftovers.c -- stored results of tasks that never became profiles (contract: hearth/store/task_results.h).
+ * store_task_leftovers.c -- stored results of tasks that never became profiles (contract:
+ * hearth/store/task_results.h).
  *
- * Their server was lost in between, or its push failed; and agents do not send data again that was acknowledged. The key
- * of a part's profile follows from the part's row, so every server that finds it makes the same push.
+ * Their server was lost in between, or its push failed; and agents do not send data again that was
+ * acknowledged. The key of a part's profile follows from the part's row, so every server that finds
+ * it makes the same push.
  */
 #include "hearth/store/task_results.h"
 
@@ -12,8 +14,8 @@
 /* ---- stack traces ---- */
 
 /*
- * Parts that are not pushed yet, flushed from $2 to $3, at most $4, the oldest first; $1 tenant. Names as when a flush is
- * stored (task_stacks.c). By the index on (at) of such parts.
+ * Parts that are not pushed yet, flushed from $2 to $3, at most $4, the oldest first; $1 tenant.
+ * Names as when a flush is stored (task_stacks.c). By the index on (at) of such parts.
  */
 static const char SQL_FLUSHES_LEFT[] =
     "SELECT c.service_id, c.schedule_no, c.at, c.part, c.payload, d.schedule_id, d.task_id,"
@@ -110,7 +112,10 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
 
 /* ---- tenants and files ---- */
 
-/* $1 from, $2 to. Tenants with parts that are not pushed, and such files, at most 20. By the indexes on such rows. */
+/*
+ * $1 from, $2 to. Tenants with parts that are not pushed, and such files, at most 20. By the
+ * indexes on such rows.
+ */
 static const char SQL_LEFT[] =
     "(SELECT DISTINCT t.name, '' FROM hearth_data.task_stack_chunk c"
     "  JOIN hearth_data.task_schedule d USING (schedule_no)"

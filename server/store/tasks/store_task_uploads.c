@@ -1,6 +1,6 @@
 /*
- * store_task_uploads.c -- uploaded files of tasks, stored in pieces, and the segments that have samples in them
- * (contract: hearth/store/task_results.h).
+ * store_task_uploads.c -- uploaded files of tasks, stored in pieces, and the segments that have
+ * samples in them (contract: hearth/store/task_results.h).
  */
 #include "hearth/store/task_results.h"
 

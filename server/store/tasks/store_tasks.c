@@ -1,4 +1,7 @@
-/* store_tasks.c -- profiling tasks as rows (contract: hearth/store/store_tasks.h; logs: task_logs.c). */
+/*
+ * store_tasks.c -- profiling tasks as rows (contract: hearth/store/store_tasks.h; logs:
+ * task_logs.c).
+ */
 #include "hearth/base/clock.h"
 
 #include "pg/pg_rows.h"
@@ -35,9 +38,10 @@ static void make_task_params(const struct hearth_scope *scope, struct hearth_str
 /* ---- creating ---- */
 
 /*
- * A task that somebody created meets the new one. $3 service, $4 kind, $5 start, $6 end, $7 labels, $8 events. On-CPU and
- * off-CPU (kinds up to 2): touching is not enough, and a process must be selected by both. pprof (6): with a common
- * event. Served by the index on (service_id, start_at + duration).
+ * A task that somebody created meets the new one. $3 service, $4 kind, $5 start, $6 end, $7 labels,
+ * $8 events. On-CPU and off-CPU (kinds up to 2): touching is not enough, and a process must be
+ * selected by both. pprof (6): with a common event. Served by the index on (service_id, start_at +
+ * duration).
  */
 #define OVERLAP                                                                               \
     "EXISTS (SELECT FROM hearth_data.task t WHERE t.service_id = $3 AND t.kind = $4"          \
@@ -221,8 +225,9 @@ enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
 }
 
 /*
- * An attempt whose answer was lost may have extended the task: then it does not end soon any more, and the next attempt
- * reports that nothing was extended. The caller wants the task to live, which it does.
+ * An attempt whose answer was lost may have extended the task: then it does not end soon any more,
+ * and the next attempt reports that nothing was extended. The caller wants the task to live, which
+ * it does.
  */
 enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,

@@ -1,14 +1,16 @@
 /*
  * task_delivery.c -- handing tasks out (contract: hearth/store/task_delivery.h).
  *
- * A poll first checks whether any task could concern the agent (the gate), which is cheap: mostly there is none. If there
- * is, one statement records that commands up to the cursor have arrived, and reads the commands to be sent. Only tasks
- * that have not been handed out yet need a transaction: under a lock of the agent (so that two polls of one agent on two
- * servers do not give the same time to different tasks) rows are added, with the task and the process locked (so that a
- * task that is being cancelled, or a process that another agent reports now, is not handed out), and the commands are
- * read again.
+ * A poll first checks whether any task could concern the agent (the gate), which is cheap: mostly
+ * there is none. If there is, one statement records that commands up to the cursor have arrived,
+ * and reads the commands to be sent. Only tasks that have not been handed out yet need a
+ * transaction: under a lock of the agent (so that two polls of one agent on two servers do not give
+ * the same time to different tasks) rows are added, with the task and the process locked (so that a
+ * task that is being cancelled, or a process that another agent reports now, is not handed out),
+ * and the commands are read again.
  *
- * Each server records once a minute that an agent polls, and remembers in memory for which agents it did (the memo).
+ * Each server records once a minute that an agent polls, and remembers in memory for which agents
+ * it did (the memo).
  */
 #include "hearth/store/task_delivery.h"
 
@@ -24,10 +26,15 @@
 /* Seed of the keys of agents' locks: random, so that no other program of the database has them. */
 #define LOCK_SEED "4721170935208671311"
 
-/* In milliseconds. No note if the latest (of any server) is younger than NOTED; after a GAP a new row begins. */
+/*
+ * In milliseconds. No note if the latest (of any server) is younger than NOTED; after a GAP a new
+ * row begins.
+ */
 #define NOTED "30000"
 #define GAP   "600000"
-/* An agent that has not polled for this long is gone: NOTED, a minute, and a few of its own pauses. */
+/*
+ * An agent that has not polled for this long is gone: NOTED, a minute, and a few of its own pauses.
+ */
 #define GONE "120000"
 /* A task is read for this long after its end: the next poll shows that its command has arrived. */
 #define AFTER "60000"
@@ -53,8 +60,9 @@ static int64_t valid_cursor(const struct hearth_task_poll *poll)
     return poll->cursor_ms < 0 ? 0 : poll->cursor_ms;
 }
 
-/* ---- agents of processes: $1 tenant, $2 agent, $3 cursor, $4 now, $5 processes seen after ---- */
+/* ---- agents that report processes ---- */
 
+/* $1 tenant, $2 agent, $3 cursor, $4 now, $5 processes seen after. */
 static void make_agent_params(const struct hearth_task_poll *poll, struct hearth_arena *arena,
                               struct hearth_pg_params *params)
 {
@@ -116,8 +124,9 @@ static const char agent_add[] =
     " DO UPDATE SET cursor_at = excluded.cursor_at, task_updated_at = excluded.task_updated_at,"
     " confirmed_at = NULL";
 
-/* ---- instances: $1 tenant, $2 service, $3 instance, $4 kind, $5 cursor, $6 now, $7 ahead, $8 limit ---- */
+/* ---- instances ---- */
 
+/* $1 tenant, $2 service, $3 instance, $4 kind, $5 cursor, $6 now, $7 ahead, $8 limit. */
 static void make_instance_params(const struct hearth_task_poll *poll, struct hearth_arena *arena,
                                  struct hearth_pg_params *params)
 {
@@ -142,8 +151,9 @@ static void make_instance_params(const struct hearth_task_poll *poll, struct hea
 #define U_IS_OVER IS_OVER("u")
 
 /*
- * The instance may still run an earlier task that would make `t` fail: the Java agent drops a second async-profiler task
- * without an error; in Go a second CPU profile is an error, and the end of a block or mutex task also ends another one.
+ * The instance may still run an earlier task that would make `t` fail: the Java agent drops a
+ * second async-profiler task without an error; in Go a second CPU profile is an error, and the end
+ * of a block or mutex task also ends another one.
  */
 #define IS_BUSY                                                                           \
     "EXISTS (SELECT FROM hearth_data.task_delivery o JOIN hearth_data.task u"             \
@@ -216,8 +226,9 @@ static const struct hearth_column told_columns[] = {
 static const struct hearth_row_type told_rows = HEARTH_ROW_TYPE(told_columns, struct told_row);
 
 /*
- * The command of a row, which may exist already: a network task is one command for all its processes, other tasks are
- * one command for each. n_more: the number of rows after this one. NULL: no memory.
+ * The command of a row, which may exist already: a network task is one command for all its
+ * processes, other tasks are one command for each. n_more: the number of rows after this one. NULL:
+ * no memory.
  */
 static struct hearth_told_task *find_command(struct poll *poll, const struct told_row *row,
                                              size_t n_more)
@@ -295,8 +306,8 @@ static enum hearth_status add_commands(struct poll *poll, struct hearth_pg *pg,
 /* ---- the memo ---- */
 
 /*
- * A word holds the upper 40 bits of a key, and the time of its note in seconds. A key whose slot was overwritten is
- * noted again.
+ * A word holds the upper 40 bits of a key, and the time of its note in seconds. A key whose slot
+ * was overwritten is noted again.
  */
 #define MEMO_SLOTS   (1u << 16)
 #define MEMO_SECONDS 0xFFFFFFu
@@ -391,8 +402,8 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
 }
 
 /*
- * Remove commands that the agent has: network tasks, which are read for their processes, and tasks that turned out not
- * to be new. Returns the number of commands left.
+ * Remove commands that the agent has: network tasks, which are read for their processes, and tasks
+ * that turned out not to be new. Returns the number of commands left.
  */
 static size_t drop_received(struct poll *poll)
 {

@@ -1,4 +1,7 @@
-/* task_facts.c -- what is known about tasks besides their rows (contract: hearth/store/task_facts.h). */
+/*
+ * task_facts.c -- what is known about tasks besides their rows (contract:
+ * hearth/store/task_facts.h).
+ */
 #include "hearth/store/task_facts.h"
 
 #include "hearth/base/clock.h"
@@ -8,7 +11,10 @@
 
 #include <assert.h>
 
-/* In milliseconds. Polls are noted once a minute, and agents pause between them: a poll this long before counts. */
+/*
+ * In milliseconds. Polls are noted once a minute, and agents pause between them: a poll this long
+ * before counts.
+ */
 #define ASKED_BEFORE "120000"
 /* A task can be handed out for processes that were reported this long before its start. */
 #define SEEN_BEFORE "300000"
@@ -21,8 +27,8 @@
 /* ---- a service ---- */
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 instance, $4 labels, $5 lower bound of the time last seen. Virtual processes
- * (3) do not count. By the indexes on service_id.
+ * $1 tenant, $2 fingerprint of the service, $3 instance, $4 labels, $5 lower bound of the time last
+ * seen. Virtual processes (3) do not count. By the indexes on service_id.
  */
 static const char SQL_SCOPE[] =
     "SELECT ARRAY(SELECT DISTINCT l COLLATE \"C\" FROM hearth_data.process p, unnest(p.labels) l"
@@ -125,9 +131,10 @@ enum target_source {
 };
 
 /*
- * Rows of the targets of each task, by task, target, source and time: deliveries, log entries, and results: runs with
- * their records and the time they cover, files, snapshots by the instance of their segment, and network flushes. By the
- * indexes on task_id, those on the keys of segments, and the primary key of network_sample.
+ * Rows of the targets of each task, by task, target, source and time: deliveries, log entries, and
+ * results: runs with their records and the time they cover, files, snapshots by the instance of
+ * their segment, and network flushes. By the indexes on task_id, those on the keys of segments, and
+ * the primary key of network_sample.
  */
 static const char SQL_TARGETS[] =
     "SELECT r.task_id, r.target, r.what, r.at, r.last, r.n, r.covered, r.text,"
@@ -246,8 +253,8 @@ static void merge_target_row(struct hearth_task_target *target, const struct tar
 }
 
 /*
- * A task that a policy started runs already: its agent reported it. free_room: place for a first target of the task, if
- * it has none yet.
+ * A task that a policy started runs already: its agent reported it. free_room: place for a first
+ * target of the task, if it has none yet.
  */
 static void add_triggered_target(struct fact_read *read, size_t at,
                                  struct hearth_task_target *free_room)
@@ -293,8 +300,8 @@ static struct hearth_task_target *add_target(struct fact_read *read, size_t at,
 }
 
 /*
- * Rows are sorted by task and target. Targets of all tasks are in one array, with room for one triggered target after
- * those of each task.
+ * Rows are sorted by task and target. Targets of all tasks are in one array, with room for one
+ * triggered target after those of each task.
  */
 static enum hearth_status take_targets(struct fact_read *read, const struct target_row *rows,
                                        size_t n_rows, struct hearth_err *err)
@@ -348,8 +355,8 @@ static enum hearth_status read_targets(struct fact_read *read, struct hearth_pg 
 }
 
 /*
- * If the task was delivered to one instance, results that name no instance are that instance's: spans come later than
- * snapshots, and files of Go agents name no instance.
+ * If the task was delivered to one instance, results that name no instance are that instance's:
+ * spans come later than snapshots, and files of Go agents name no instance.
  */
 static void assign_unnamed_results(struct hearth_task_fact *fact)
 {
@@ -371,9 +378,9 @@ static void assign_unnamed_results(struct hearth_task_fact *fact)
 #define END HEARTH_TASK_HANDED_OUT_UNTIL("t")
 
 /*
- * For each task without deliveries: `q`, the agents (kinds up to 3) or instances that polled for its kind, `w` while it
- * could be handed out, from agent_poll by its primary key; `p`, the processes of its service, `w` reported while it could
- * be handed out, `m` matching it.
+ * For each task without deliveries: `q`, the agents (kinds up to 3) or instances that polled for
+ * its kind, `w` while it could be handed out, from agent_poll by its primary key; `p`, the
+ * processes of its service, `w` reported while it could be handed out, `m` matching it.
  */
 static const char SQL_POLLS[] =
     "SELECT t.task_id, q.n, coalesce(q.last, 0), coalesce(q.after, 0), coalesce(q.names, '{}'),"
@@ -449,7 +456,10 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
 /* ---- turns, of async-profiler and pprof tasks that were not handed out ---- */
 
 #define U_END HEARTH_TASK_HANDED_OUT_UNTIL("u")
-/* The task `u`, delivered to an instance by `o`, would disturb `t` there, and had not ended at `now`. */
+/*
+ * The task `u`, delivered to an instance by `o`, would disturb `t` there, and had not ended at
+ * `now`.
+ */
 #define DISTURBS(now)                                                                          \
     "((u.kind = 5 OR u.events && t.events) AND o.delivered_at + u.duration >= " now            \
     " - " HEARTH_TASK_BEGINS_AFTER " AND NOT EXISTS (SELECT FROM hearth_data.task_log l WHERE" \
@@ -459,9 +469,10 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
 #define DISTURBS_NOW   DISTURBS("$3")
 
 /*
- * `a`: the instances that match and poll. `told`: other tasks of the kind that were delivered to them, or that they ran,
- * while this one could be handed out, and how many of these they may still run, so that this one waits. `queued`: tasks
- * that are handed out to them before this one. By the indexes task_delivery_target and task_end.
+ * `a`: the instances that match and poll. `told`: other tasks of the kind that were delivered to
+ * them, or that they ran, while this one could be handed out, and how many of these they may still
+ * run, so that this one waits. `queued`: tasks that are handed out to them before this one. By the
+ * indexes task_delivery_target and task_end.
  */
 static const char SQL_TURNS[] =
     "SELECT t.task_id, told.n, told.n_running + queued.n FROM " HEARTH_TASK_TABLES
@@ -521,9 +532,9 @@ static enum hearth_status read_turns(struct fact_read *read, struct hearth_pg *p
 #define MAX_REQUESTS  "50000"
 
 /*
- * Requests of the instances while the task ran, by task, instance and endpoint, the most frequent endpoint first. Groups
- * with flag 1 (raw ids) are left out: agents do not see requests that only OpenTelemetry saw. By the index on
- * (service_id, start_at).
+ * Requests of the instances while the task ran, by task, instance and endpoint, the most frequent
+ * endpoint first. Groups with flag 1 (raw ids) are left out: agents do not see requests that only
+ * OpenTelemetry saw. By the index on (service_id, start_at).
  */
 static const char SQL_REQUESTS[] =
     "SELECT t.task_id, d.target, (g.endpoint = t.endpoint)::int4, g.endpoint, g.n, g.slowest FROM"
@@ -565,7 +576,10 @@ static struct hearth_task_target *find_target(struct hearth_task_fact *fact,
     return NULL;
 }
 
-/* Another endpoint than the task's: counted, and named after the others if it is one of the first three. */
+/*
+ * Another endpoint than the task's: counted, and named after the others if it is one of the first
+ * three.
+ */
 static void add_other_endpoint(struct hearth_task_target *target, struct hearth_str name,
                                struct hearth_arena *arena)
 {
@@ -625,8 +639,8 @@ static enum hearth_status read_all_facts(struct fact_read *read, struct hearth_p
 }
 
 /*
- * All statements read one snapshot: a task that is handed out between two of them would have neither targets nor facts
- * about polls.
+ * All statements read one snapshot: a task that is handed out between two of them would have
+ * neither targets nor facts about polls.
  */
 static enum hearth_status read_facts(void *context, struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)

@@ -11,14 +11,19 @@
 #define INSERT_LOG                                                                              \
     "INSERT INTO hearth_data.task_log AS l (task_id, instance, process_id, event, at, last_at," \
     " message)"
-/* The first event of its kind and target stays; later ones move its last time and replace its message. */
+/*
+ * The first event of its kind and target stays; later ones move its last time and replace its
+ * message.
+ */
 #define ON_CONFLICT                                                               \
     " ON CONFLICT (task_id, instance, process_id, event) DO UPDATE SET last_at =" \
     " greatest(l.last_at, excluded.last_at), message = excluded.message"
 
 /* ---- reported events ---- */
 
-/* The message, at most HEARTH_TASK_MESSAGE_BYTES of it, without a part of a character at its end. */
+/*
+ * The message, at most HEARTH_TASK_MESSAGE_BYTES of it, without a part of a character at its end.
+ */
 static struct hearth_str shorten_message(struct hearth_str message)
 {
     if (message.n <= HEARTH_TASK_MESSAGE_BYTES) {
@@ -71,8 +76,9 @@ enum hearth_status hearth_store_task_log_add(const struct hearth_scope *scope,
 /* ---- reading ---- */
 
 /*
- * Logs of the tasks $2 and, as event 1 (NOTIFIED), their deliveries: by instance for tasks of instances (kinds above 3),
- * by process, with its instance, for the others. By the primary keys of task_log and task_delivery.
+ * Logs of the tasks $2 and, as event 1 (NOTIFIED), their deliveries: by instance for tasks of
+ * instances (kinds above 3), by process, with its instance, for the others. By the primary keys of
+ * task_log and task_delivery.
  */
 static const char SQL_LOGS[] =
     "SELECT t.task_id, l.instance, l.process_id, l.event, l.at, l.last_at, l.message"

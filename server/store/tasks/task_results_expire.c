@@ -1,7 +1,7 @@
 /*
- * task_results_expire.c -- deletes results of tasks after `retain-tasks`: runs with their stack traces, files with their
- * pieces, in slices of a transaction each. Results of a task that ended later stay (an imported task is as old as its
- * import).
+ * task_results_expire.c -- deletes results of tasks after `retain-tasks`: runs with their stack
+ * traces, files with their pieces, in slices of a transaction each. Results of a task that ended
+ * later stay (an imported task is as old as its import).
  */
 #include "hearth/base/clock.h"
 
@@ -15,7 +15,10 @@
     "EXISTS (SELECT FROM hearth_data.task k WHERE k.task_id = s.task_id AND" \
     " greatest(k.start_at + k.duration, k.created_at) >= $1)"
 
-/* $1 the time in milliseconds. Each returns the number of deleted runs or files. By the indexes on end_at, received_at. */
+/*
+ * $1 the time in milliseconds. Each returns the number of deleted runs or files. By the indexes on
+ * end_at, received_at.
+ */
 static const char *const result_slices[] = {
     "WITH d AS (DELETE FROM hearth_data.task_schedule WHERE schedule_no = ANY (ARRAY("
     "  SELECT s.schedule_no FROM hearth_data.task_schedule s WHERE s.end_at < $1"

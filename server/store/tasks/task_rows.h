@@ -1,4 +1,7 @@
-/* task_rows.h -- rows of tasks, shared by the files that read or hand out tasks (private to the store). */
+/*
+ * task_rows.h -- rows of tasks, shared by the files that read or hand out tasks (private to the
+ * store).
+ */
 #ifndef HEARTH_STORE_TASK_ROWS_H
 #define HEARTH_STORE_TASK_ROWS_H
 
@@ -14,7 +17,10 @@
     " coalesce(t.cancelled_at, 0), coalesce(t.extended_at, 0), t.min_duration, t.dump_period," \
     " t.max_samples, coalesce(t.sampling::text, ''), coalesce(t.causes::text, '')"
 
-/* The same as members of `type`; `at`: nothing for a struct hearth_task, otherwise its member with a dot. */
+/*
+ * The same as members of `type`; `at`: nothing for a struct hearth_task, otherwise its member with
+ * a dot.
+ */
 #define HEARTH_TASK_COLUMN_TABLE(type, at)                                                         \
     HEARTH_COLUMN(TEXT, type, at task_id), HEARTH_COLUMN(I32, type, at kind),                      \
         HEARTH_COLUMN(I32, type, at origin), HEARTH_COLUMN(I32, type, at service_id),              \

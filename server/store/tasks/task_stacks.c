@@ -1,8 +1,9 @@
 /*
  * task_stacks.c -- stack traces of tasks as rows (contract: hearth/store/task_results.h).
  *
- * A transaction that writes stack traces locks the rows of their runs (by its upsert), in the order of their ids. So of
- * two deliveries of one flush the second sees what the first stored, on whatever server.
+ * A transaction that writes stack traces locks the rows of their runs (by its upsert), in the order
+ * of their ids. So of two deliveries of one flush the second sees what the first stored, on
+ * whatever server.
  */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
@@ -31,9 +32,10 @@ struct flush_put {
 /* ---- runs ---- */
 
 /*
- * Make or extend the run of a flush, and return it with the names of its process: one row, or none if no service is
- * known. $1 tenant, $2 schedule, $3 task, $4 process, $5 start, $6 time of the flush, $7 the service of runs whose
- * process `p` and task `k` are not known, or 0. By the index process_by_id and the unique key (tenant_id, schedule_id).
+ * Make or extend the run of a flush, and return it with the names of its process: one row, or none
+ * if no service is known. $1 tenant, $2 schedule, $3 task, $4 process, $5 start, $6 time of the
+ * flush, $7 the service of runs whose process `p` and task `k` are not known, or 0. By the index
+ * process_by_id and the unique key (tenant_id, schedule_id).
  */
 static const char SQL_UPSERT_RUN[] =
     "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
@@ -143,8 +145,8 @@ static const struct hearth_row_type stored_part_rows =
     HEARTH_ROW_TYPE(stored_part_columns, struct stored_part);
 
 /*
- * Keys of the records of the first n parts into `known`; parts that are not profiles yet into flush->parts, which gets
- * room for one more.
+ * Keys of the records of the first n parts into `known`; parts that are not profiles yet into
+ * flush->parts, which gets room for one more.
  */
 static enum hearth_status take_parts(const struct flush_put *put, const struct stored_part *stored,
                                      size_t n, struct hearth_task_flush *flush,
@@ -314,7 +316,10 @@ static enum hearth_status put_flush(const struct flush_put *put, struct hearth_t
     return status;
 }
 
-/* After a COMMIT without an answer the parts may be stored: then they are found, and are not profiles yet. */
+/*
+ * After a COMMIT without an answer the parts may be stored: then they are found, and are not
+ * profiles yet.
+ */
 static enum hearth_status put_flushes(void *context, struct hearth_transaction *transaction,
                                       struct hearth_err *err)
 {
@@ -439,8 +444,9 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
 /* ---- reading ---- */
 
 /*
- * Runs of the task $2, or with the ids $3 if it is empty, each with at most $4 profiles; $1 tenant. By the index on
- * task_id or the unique key (tenant_id, schedule_id); the profiles by the primary key of task_stack_chunk.
+ * Runs of the task $2, or with the ids $3 if it is empty, each with at most $4 profiles; $1 tenant.
+ * By the index on task_id or the unique key (tenant_id, schedule_id); the profiles by the primary
+ * key of task_stack_chunk.
  */
 static const char SQL_SCHEDULES[] =
     "SELECT d.schedule_no, d.service_id, d.schedule_id, d.task_id, d.process_id, p.name, i.name,"

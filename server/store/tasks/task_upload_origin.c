@@ -1,13 +1,17 @@
-/* task_upload_origin.c -- what a pprof file counts, and since when (contract: hearth/store/task_results.h). */
+/*
+ * task_upload_origin.c -- what a pprof file counts, and since when (contract:
+ * hearth/store/task_results.h).
+ */
 #include "hearth/store/task_results.h"
 
 #include "pg/pg_rows.h"
 
 /*
- * $1 tenant, $2 upload. `b` is the latest earlier file of a task of the same event by the same instance, if both were
- * delivered to it. It is dropped if the instance was told of a task with a lower cursor than it got with the task of b:
- * then it has restarted since. Imported tasks have no deliveries: earlier files of theirs are not known.
- * By the index on (tenant_id, upload_id), then by those of task_upload (task_id) and task_delivery (target).
+ * $1 tenant, $2 upload. `b` is the latest earlier file of a task of the same event by the same
+ * instance, if both were delivered to it. It is dropped if the instance was told of a task with a
+ * lower cursor than it got with the task of b: then it has restarted since. Imported tasks have no
+ * deliveries: earlier files of theirs are not known. By the index on (tenant_id, upload_id), then
+ * by those of task_upload (task_id) and task_delivery (target).
  */
 static const char SQL_ORIGIN[] =
     "SELECT t.events[1], coalesce(b.upload_id, ''), coalesce(b.received_at, 0)"

@@ -1,6 +1,6 @@
 /*
- * tasks_expire.c -- deletes old tasks, in slices, with their deliveries and logs. Results of tasks expire separately
- * (task_results_expire.c). Every server may run it at any time.
+ * tasks_expire.c -- deletes old tasks, in slices, with their deliveries and logs. Results of tasks
+ * expire separately (task_results_expire.c). Every server may run it at any time.
  */
 #include "tasks/tasks_expire.h"
 
@@ -11,7 +11,9 @@
 #define SLICE_ROWS 500
 #define MAX_SLICES 50
 
-/* Tasks that ended before $1 (an imported task is as old as its import). By the index on start_at. */
+/*
+ * Tasks that ended before $1 (an imported task is as old as its import). By the index on start_at.
+ */
 static const char SQL[] =
     "DELETE FROM hearth_data.task r USING (SELECT task_id FROM hearth_data.task WHERE start_at < $1"
     " AND greatest(start_at + duration, created_at) < $1 ORDER BY start_at LIMIT $2"

@@ -1,4 +1,6 @@
-/* client_data.c -- settings of clients and ad hoc profiles (contract: hearth/store/client_data.h). */
+/*
+ * client_data.c -- settings of clients and ad hoc profiles (contract: hearth/store/client_data.h).
+ */
 #include "hearth/store/client_data.h"
 
 #include "pg/pg_rows.h"
@@ -189,7 +191,10 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
     return HEARTH_OK;
 }
 
-/* After a COMMIT without an answer the profile may be stored: its id is random, so no other profile has it. */
+/*
+ * After a COMMIT without an answer the profile may be stored: its id is random, so no other profile
+ * has it.
+ */
 static enum hearth_status put_adhoc(void *context, struct hearth_transaction *transaction,
                                     struct hearth_err *err)
 {

@@ -1,4 +1,7 @@
-/* rules_internal.h -- rows of recording rules, shared by store_rules.c and rule_step.c (private to the store). */
+/*
+ * rules_internal.h -- rows of recording rules, shared by store_rules.c and rule_step.c (private to
+ * the store).
+ */
 #ifndef HEARTH_STORE_RULES_INTERNAL_H
 #define HEARTH_STORE_RULES_INTERNAL_H
 

@@ -1,4 +1,7 @@
-/* store_rules.c -- recording rules as rows, and values of their counters (contract: hearth/store/store_rules.h). */
+/*
+ * store_rules.c -- recording rules as rows, and values of their counters (contract:
+ * hearth/store/store_rules.h).
+ */
 #include "pg/pg_rows.h"
 #include "tenants/rules_internal.h"
 
@@ -199,10 +202,10 @@ static bool has_same_name(const struct hearth_rule *a, const struct hearth_rule 
 }
 
 /* The stored rule of that id, locked. */
-static enum hearth_status lock_rule(struct hearth_transaction *transaction,
-                                    struct hearth_str tenant, struct hearth_str id,
-                                    struct hearth_rule *ret, bool *ret_found,
-                                    struct hearth_err *err)
+static enum hearth_status lock_stored_rule(struct hearth_transaction *transaction,
+                                           struct hearth_str tenant, struct hearth_str id,
+                                           struct hearth_rule *ret, bool *ret_found,
+                                           struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
@@ -353,7 +356,7 @@ static enum hearth_status put_rule(void *context, struct hearth_transaction *tra
     struct hearth_rule *rule = put->rule, stored;
     bool found;
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
-    HEARTH_TRY(lock_rule(transaction, rule->tenant, rule->id, &stored, &found, err));
+    HEARTH_TRY(lock_stored_rule(transaction, rule->tenant, rule->id, &stored, &found, err));
 
     /* An attempt whose COMMIT was not answered may have stored the rule. */
     if (transaction->attempt > 1 && found && stored.generation == rule->generation &&
@@ -401,8 +404,8 @@ static enum hearth_status delete_rule(void *context, struct hearth_transaction *
     struct hearth_rule stored;
     bool found;
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
-    HEARTH_TRY(
-        lock_rule(transaction, transaction->scope->tenant, delete->id, &stored, &found, err));
+    HEARTH_TRY(lock_stored_rule(transaction, transaction->scope->tenant, delete->id, &stored,
+                                &found, err));
 
     /* An attempt whose COMMIT was not answered may have deleted the rule. */
     delete->found = found || (delete->found && transaction->attempt > 1);
