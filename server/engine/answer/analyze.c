@@ -3,6 +3,8 @@
 
 #include "select/query_internal.h"
 
+#include <assert.h>
+
 /* Adds the plan of one profile type. */
 static void add_explained_plan(const struct hearth_explanation *e, struct hearth_analysis *analysis)
 {
@@ -30,6 +32,8 @@ static void add_explained_plan(const struct hearth_explanation *e, struct hearth
 enum hearth_status hearth_query_analyze(const struct hearth_query *query, struct hearth_str text,
                                         struct hearth_analysis *ret, struct hearth_err *err)
 {
+    assert(query != NULL && ret != NULL);
+
     struct hearth_typed_query typed;
     struct hearth_analysis analysis = {0};
 

@@ -200,6 +200,8 @@ static void append_dot_edge(struct hearth_buf *out, const struct hearth_call_gra
 void hearth_dot_write(const struct hearth_call_graph *graph, const struct hearth_profile_type *type,
                       struct hearth_buf *out)
 {
+    assert(graph != NULL && type != NULL && out != NULL);
+
     char total[32];
 
     format_value(graph->total, type->sample_unit, total);
@@ -296,6 +298,8 @@ enum hearth_status hearth_query_dot(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, int64_t max_nodes,
                                     struct hearth_buf *out, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && out != NULL);
+
     struct hearth_profile_type type;
     struct hearth_merge_spec shown = *spec;
     int64_t n;

@@ -14,6 +14,8 @@
 /* Profiles that are missing for another reason, such as a deletion just now, are not noted. */
 void hearth_exemplars_note_gone(const struct hearth_singles *singles)
 {
+    assert(singles != NULL);
+
     const struct hearth_query *query = singles->query;
     struct hearth_retention keep;
 
@@ -125,6 +127,8 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
                                          const struct hearth_exemplar_rows *exemplars, size_t n,
                                          struct hearth_err *err)
 {
+    assert(query != NULL && grouping != NULL);
+
     struct hearth_arena *arena = query->call.arena;
     struct hearth_labels *of_hit = hearth_arena_calloc(arena, grouping->n_hits, sizeof of_hit[0]);
     if (of_hit == NULL) {
@@ -256,6 +260,8 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
                                               const struct hearth_exemplar_target *target,
                                               struct hearth_err *err)
 {
+    assert(singles != NULL && target != NULL);
+
     struct hearth_arena *arena = singles->query->call.arena;
     struct hearth_timeseries *series = target->series;
     size_t n_points = 0, n_winners = 0;
@@ -282,5 +288,6 @@ enum hearth_status hearth_exemplars_of_series(struct hearth_singles *singles,
     hearth_singles_settle(singles);
     visit_buckets(singles, target, winners, &n_winners);
 
+    assert(n_winners <= n_points);
     return hearth_exemplars_fill(singles->query, singles->grouping, winners, n_winners, err);
 }

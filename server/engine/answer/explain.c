@@ -10,6 +10,8 @@
 #include "select/planned.h"
 #include "select/stack_filter.h"
 
+#include <assert.h>
+
 /* Cost of a query without rows: index, state, statement, loaded dictionaries, a small answer. */
 #define FIXED_MS 1.0
 /* Cost of planning a branch in PostgreSQL, for each partition that it may read. */
@@ -219,12 +221,14 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     return explain_selection(query, &selection, ret, err);
 }
 
-/* Notes about the range are part of the explanation, so they go to a buffer of this call. */
+/* Notes about the range are part of the explanation, so a buffer of this call collects them. */
 enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               struct hearth_explanation *ret,
                                               struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     struct hearth_query own = *query;
     struct hearth_buf notes;
 
@@ -240,6 +244,8 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
                                                    struct hearth_explanation *ret,
                                                    struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     struct hearth_query own = *query;
     struct hearth_buf notes;
 

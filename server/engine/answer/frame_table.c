@@ -25,6 +25,8 @@ void hearth_frame_table_init(struct hearth_frame_table *table, enum hearth_top_k
 void hearth_frame_table_init_lines(struct hearth_frame_table *table, struct hearth_str function,
                                    struct hearth_arena *arena)
 {
+    assert(table != NULL && arena != NULL);
+
     hearth_frame_table_init(table, HEARTH_TOP_LINE, arena);
     table->function = hearth_frame_shown(function);
 }
@@ -423,6 +425,7 @@ enum hearth_status hearth_frame_table_add(struct hearth_frame_table *table,
         status = HEARTH_FAIL_ARENA(err, &scratch);
     }
 
+    /* Only stacks with a value that pass the filter count. */
     for (uint32_t s = 0; status == HEARTH_OK && s < sums->bound; s++) {
         if (sums->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
             status = add_stack_to_table(&a, s, sums->acc[s], err);

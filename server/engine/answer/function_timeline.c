@@ -86,6 +86,7 @@ static enum hearth_status copy_functions(struct timeline_run *run, struct hearth
     }
 
     for (size_t i = 0; i < spec->n_functions; i++) {
+        /* A function may be named twice, also by the empty name and [unknown]. */
         struct hearth_str function = hearth_frame_shown(spec->functions[i]);
         bool repeated = false;
         for (size_t k = 0; k < run->n_functions; k++) {
@@ -173,6 +174,7 @@ static enum hearth_status keep_timeline_row(void *context, const struct hearth_r
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Texts of a row are valid only during this call. */
     kept->row = *row;
     kept->row.ids = hearth_arena_str(arena, row->ids);
     kept->row.val = hearth_arena_str(arena, row->val);
@@ -310,6 +312,7 @@ static enum hearth_status add_timeline_row(struct timeline_run *run,
         hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, run->acc, bound, err));
     HEARTH_TRY(find_cell(run, row, &cell, err));
 
+    /* Stacks are added and cleared even without a cell: acc must be 0 afterwards. */
     struct hearth_ids_walk walk = hearth_ids_walk(row->ids);
     enum hearth_status status = HEARTH_OK;
     while (hearth_ids_next(&walk)) {
@@ -356,6 +359,7 @@ static enum hearth_status add_timeline_samples(struct timeline_run *run,
             break;
         }
 
+        /* The profile counts once, with its first sample. */
         bool first = cell == NULL;
         status = find_cell(run, row, &cell, err);
         if (status != HEARTH_OK || cell == NULL) {
@@ -382,6 +386,8 @@ static enum hearth_status read_timeline_piece(struct timeline_run *run,
     const struct hearth_reader reader = {
         .reset = reset_timeline_rows, .row = keep_timeline_row, .context = run};
     bool of_samples = run->selection.match != NULL && run->selection.match->of_samples;
+
+    assert(n > 0 && first >= 0 && first + n <= run->buckets.n);
 
     run->selection.from_ns =
         first == 0 ? run->buckets.from_ns : hearth_bucket_end_ns(&run->buckets, first - 1);
@@ -633,6 +639,8 @@ enum hearth_status hearth_query_function_timeline(const struct hearth_query *que
                                                   struct hearth_function_series **ret,
                                                   size_t *ret_n, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL && ret_n != NULL);
+
     struct timeline_run run = {.query = query, .spec = spec};
     *ret = NULL;
     *ret_n = 0;

@@ -26,6 +26,7 @@ static enum hearth_status fill_frame_table(const struct hearth_query *query,
 
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
 
+    /* Dictionaries are read after the scan, one at a time. */
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
@@ -185,6 +186,8 @@ enum hearth_status hearth_query_top(const struct hearth_query *query,
                                     const struct hearth_top_spec *top, struct hearth_top *ret,
                                     struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     *ret = (struct hearth_top){0};
     if (top->limit < 0 || top->offset < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s %lld is negative",
@@ -326,6 +329,8 @@ enum hearth_status hearth_query_lines(const struct hearth_query *query,
                                       struct hearth_str function, struct hearth_lines *ret,
                                       struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     *ret = (struct hearth_lines){0};
     struct hearth_arena scratch;
     struct hearth_frame_table table;

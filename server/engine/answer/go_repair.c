@@ -107,6 +107,8 @@ enum hearth_status hearth_go_find_cuts(struct hearth_tree_merge *merge,
 
 bool hearth_go_needs_repair(const struct hearth_tree_merge *merge)
 {
+    assert(merge != NULL);
+
     if (merge->n_cuts > 0) {
         return true;
     }
@@ -197,6 +199,8 @@ enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,
                                     const struct hearth_stack_filter *stacks,
                                     struct hearth_stacktree *tree, struct hearth_err *err)
 {
+    assert(merge != NULL && tree != NULL);
+
     if (merge->n_cuts > 0) {
         HEARTH_TRY(join_cut_stacks(merge, tree, err));
     }

@@ -124,6 +124,8 @@ static enum hearth_status add_row_spans(struct heatmap_run *run, const struct he
 
     for (size_t i = 0, k; i < n; i = k) {
         const struct hearth_sample_attrs *attrs = &samples[i].attrs;
+
+        /* Samples of one span are neighbours. */
         int64_t sum = 0;
         for (k = i; k < n && samples[k].attrs.span_id == attrs->span_id; k++) {
             int64_t value = samples[k].values[row->column];
@@ -251,6 +253,7 @@ static enum hearth_status read_heat_spots(struct heatmap_run *run, struct hearth
     }
 
     run->spots = (struct heat_spot *)(void *)run->spot_bytes.p;
+    assert(run->spot_bytes.n % sizeof run->spots[0] == 0);
     run->n_spots = run->spot_bytes.n / sizeof run->spots[0];
     if (run->n_spots > 1) {
         qsort_r(run->spots, run->n_spots, sizeof run->spots[0], compare_heat_spots, singles->v);
@@ -571,6 +574,8 @@ enum hearth_status hearth_query_heatmap(const struct hearth_query *query,
                                         const struct hearth_heatmap_spec *spec,
                                         struct hearth_heatmap *ret, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     *ret = (struct hearth_heatmap){0};
     struct heatmap_run run = {.query = query, .spec = spec};
     struct hearth_range range;

@@ -57,6 +57,7 @@ static enum hearth_status find_alone_hits(struct stats_run *run, struct hearth_e
 
     run->all_alone = true;
 
+    /* Count the hits of each value per service, mark those with a count of 1, reset the counts. */
     for (size_t from = 0, to; from < run->selection.n_hits; from = to) {
         for (to = from; to < run->selection.n_hits && hits[to].service_id == hits[from].service_id;
              to++) {
@@ -309,6 +310,7 @@ static enum hearth_status write_label_stats(const struct stats_run *run, int64_t
         qsort(stats, n, sizeof stats[0], compare_label_stats);
     }
 
+    assert(n <= run->grouping.n);
     *ret = stats;
     *ret_n_all = (int64_t)n;
     *ret_n = limit > 0 && n > (uint64_t)limit ? (size_t)limit : n;
@@ -320,6 +322,8 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
                                             struct hearth_label_stat **ret, size_t *ret_n,
                                             int64_t *ret_n_all, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL && ret_n != NULL);
+
     if (spec->label.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "label is required");
     }

@@ -132,7 +132,7 @@ static enum hearth_status find_mean_part(struct mean_run *mean, const struct hea
 }
 
 /* The page of a stack, made on demand; NULL: no memory. */
-static int64_t *find_page(struct mean_run *mean, struct mean_part *part, uint32_t stack)
+static int64_t *find_sums_page(struct mean_run *mean, struct mean_part *part, uint32_t stack)
 {
     uint32_t page = stack / PAGE_STACKS;
     if (page >= part->n_pages) {
@@ -159,7 +159,7 @@ static int64_t *find_page(struct mean_run *mean, struct mean_part *part, uint32_
 static enum hearth_status move_stack_sum(struct mean_run *mean, struct mean_part *part,
                                          uint32_t stack, int64_t *sum, struct hearth_err *err)
 {
-    int64_t *page = find_page(mean, part, stack);
+    int64_t *page = find_sums_page(mean, part, stack);
     if (page == NULL) {
         return HEARTH_FAIL_ARENA(err, &mean->arena);
     }
@@ -339,6 +339,7 @@ static enum hearth_status add_dict_traces(struct mean_run *mean, const struct he
     struct hearth_stack_keys keys;
     HEARTH_TRY(make_trace_keys(dict, stacks, n, arena, &keys, err));
 
+    /* Equal traces of several dictionaries share an element. */
     for (uint32_t i = 0; i < n; i++) {
         bool inserted;
         uint32_t at = hearth_idmap_intern(&mean->by_trace, keys.stack[i], (uint32_t)mean->n_traces,

@@ -34,6 +34,7 @@ static struct hearth_dict_sums *find_dict_of_row(struct hearth_sums *sums,
 {
     int32_t day = hearth_day_of(row->ts_ns);
 
+    /* Neighbouring rows mostly have the same dictionary. */
     if (sums->last < sums->n_dicts) {
         struct hearth_dict_sums *last = &sums->dicts[sums->last];
         if (last->service_id == row->service_id && last->day == day &&
@@ -239,6 +240,8 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
                                        struct hearth_selection *ret, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     *ret = (struct hearth_selection){0};
     struct hearth_range range;
 
@@ -283,6 +286,8 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL);
+
     hearth_sums_init(sums, query, NULL);
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));

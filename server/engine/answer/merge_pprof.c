@@ -14,6 +14,8 @@
 #include "select/query_internal.h"
 #include "select/stack_filter.h"
 
+#include <assert.h>
+
 /* Which of the first n_nodes nodes of a name tree are in the message. */
 struct export_marks {
     struct hearth_name_tree *tree; /* a reference */
@@ -350,6 +352,8 @@ static enum hearth_status export_dict(struct pprof_merge *m, const struct hearth
     HEARTH_TRY(find_export_marks(m, dict->tree, &t.marks, err));
     const bool *inside = t.marks->inside;
     enum hearth_status status = HEARTH_OK;
+
+    /* Each stack with a value that passes becomes a sample. */
     for (uint32_t s = 0; status == HEARTH_OK && s < part->bound; s++) {
         if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
             status = m->spec->go_pgo ? export_leaf_side(m, &t, s, part->acc[s], scratch, err)
@@ -410,6 +414,8 @@ static enum hearth_status find_export_bound(struct pprof_merge *m, const struct 
 
     hearth_tree_merge_release(&merge);
     hearth_arena_release(&scratch);
+
+    /* Totals are known once the tree is sealed. */
     if (status == HEARTH_OK) {
         status = hearth_stacktree_seal(&m->tree, err);
     }
@@ -522,6 +528,8 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
                                       const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                       struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && out != NULL);
+
     struct hearth_sums sums;
     struct hearth_merge_spec cut = *spec;
     struct hearth_limits limits;

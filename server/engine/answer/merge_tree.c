@@ -104,6 +104,8 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
                                             const struct hearth_merge_spec *spec, int64_t max_nodes,
                                             struct hearth_stacktree *tree, struct hearth_err *err)
 {
+    assert(merge != NULL && spec != NULL && tree != NULL);
+
     /* Stacks are filtered, and nodes truncated, as they are shown: repair a whole tree first. */
     struct hearth_merge_spec each = *spec;
     bool repair = spec->go_stacks == HEARTH_GO_REPAIRED && hearth_go_needs_repair(merge);
@@ -162,6 +164,8 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               int64_t max_nodes, struct hearth_stacktree *tree,
                                               struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && tree != NULL);
+
     struct hearth_sums sums;
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
     struct hearth_arena scratch;
@@ -175,6 +179,7 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
         status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
     }
 
+    /* Add each dictionary; it is needed only for that. */
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
@@ -187,6 +192,7 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
         }
     }
 
+    /* The sums are not needed for the nodes of the tree. */
     hearth_sums_release(&sums);
     if (status == HEARTH_OK) {
         status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
@@ -202,6 +208,8 @@ enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,
                                           const struct hearth_merge_spec *spec,
                                           int64_t *ret_max_nodes, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret_max_nodes != NULL);
+
     struct hearth_limits limits;
 
     hearth_call_limits(&query->call, &limits);
@@ -249,6 +257,8 @@ enum hearth_status hearth_query_flamegraph(const struct hearth_query *query,
                                            const struct hearth_merge_spec *spec,
                                            struct hearth_flamegraph *ret, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     int64_t max_nodes;
 
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));
@@ -272,6 +282,8 @@ enum hearth_status hearth_query_tree(const struct hearth_query *query,
                                      const struct hearth_merge_spec *spec, struct hearth_buf *out,
                                      struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && out != NULL);
+
     int64_t max_nodes;
 
     HEARTH_TRY(hearth_query_max_nodes(query, spec, &max_nodes, err));

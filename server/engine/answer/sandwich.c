@@ -206,6 +206,7 @@ static enum hearth_status answer_sandwich_side(struct sandwich_side *side,
     }
 
     HEARTH_TRY(write_side_nodes(side, err));
+    assert(side->n_todo == 0 && side->n_out <= 2 * n_kept);
     *ret = side->out;
     *ret_n = side->n_out;
     return HEARTH_OK;
@@ -227,6 +228,8 @@ enum hearth_status hearth_sandwich_make(const struct hearth_stacktree *tree,
                                         struct hearth_arena *arena, struct hearth_sandwich *ret,
                                         size_t *ret_n_folded, struct hearth_err *err)
 {
+    assert(tree != NULL && arena != NULL && ret != NULL && ret_n_folded != NULL);
+
     *ret = (struct hearth_sandwich){0};
     *ret_n_folded = 0;
     struct hearth_arena scratch;
@@ -300,6 +303,8 @@ enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
                                          struct hearth_str function, struct hearth_sandwich *ret,
                                          struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     *ret = (struct hearth_sandwich){0};
     int64_t max_nodes;
 

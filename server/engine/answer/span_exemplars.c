@@ -214,6 +214,7 @@ static enum hearth_status write_span_exemplars(struct exemplar_run *run, struct 
         }
     }
 
+    assert(n <= run->n_points);
     return hearth_exemplars_fill(run->query, run->grouping, rows, n, err);
 }
 
@@ -222,6 +223,8 @@ enum hearth_status hearth_span_exemplars_of_series(const struct hearth_query *qu
                                                    const struct hearth_exemplar_target *target,
                                                    struct hearth_err *err)
 {
+    assert(query != NULL && grouping != NULL && target != NULL);
+
     struct exemplar_run run = {.query = query, .grouping = grouping, .target = target};
 
     HEARTH_TRY(make_span_winners(&run, err));

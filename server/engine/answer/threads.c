@@ -59,6 +59,8 @@ static enum hearth_status add_thread_value(struct thread_run *run, uint32_t dict
     entry.thread = hearth_texts_id(&run->texts, thread);
     uint32_t key[3] = {entry.dict, entry.stack, entry.thread};
     bool inserted = false;
+
+    /* Equal keys share an entry. */
     uint32_t at =
         entry.thread == HEARTH_IDMAP_NONE
             ? HEARTH_IDMAP_NONE
@@ -266,6 +268,8 @@ enum hearth_status hearth_query_threads(const struct hearth_query *query,
                                         struct hearth_top_row **ret_rows, size_t *ret_n,
                                         int64_t *ret_total, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && arena != NULL && ret_rows != NULL);
+
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
     selection.rows = true;
@@ -277,6 +281,8 @@ enum hearth_status hearth_query_threads(const struct hearth_query *query,
                              .spec = spec,
                              .arena = arena,
                              .by_stack = !hearth_stack_filter_is_empty(&spec->stacks)};
+
+    /* Sums and entries are filled by the same rows. */
     hearth_sums_init(&run.sums, query, selection.match);
     hearth_texts_init(&run.texts, arena);
     hearth_idmap_init(&run.by_key);

@@ -450,6 +450,8 @@ enum hearth_status hearth_timeseries_buckets(const struct hearth_query *query,
                                              const struct hearth_timeseries_spec *spec,
                                              struct hearth_buckets *ret, struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret != NULL);
+
     struct hearth_range range;
 
     HEARTH_TRY(hearth_query_range(query, &range, err));
@@ -485,6 +487,8 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
                                            struct hearth_timeseries **ret_series, size_t *ret_n,
                                            struct hearth_err *err)
 {
+    assert(query != NULL && spec != NULL && ret_series != NULL && ret_n != NULL);
+
     *ret_n = 0;
     struct series_run run = {.query = query, .spec = spec};
 

@@ -55,6 +55,8 @@ void hearth_call_note(const struct hearth_call *call, const char *format, ...)
 
 void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines)
 {
+    assert(call != NULL);
+
     for (size_t from = 0; from < lines.n;) {
         size_t to = hearth_str_find(lines, '\n', from);
         hearth_call_note(call, "%.*s", (int)(to - from), lines.p + from);
@@ -64,6 +66,8 @@ void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str li
 
 void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all)
 {
+    assert(call != NULL);
+
     if (n < n_all) {
         hearth_call_note(call, "%zu of %zu series are in the answer: raise limit to see more", n,
                          n_all);
@@ -74,6 +78,8 @@ enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
                                           const struct hearth_label_index **ret,
                                           struct hearth_err *err)
 {
+    assert(call != NULL && ret != NULL);
+
     HEARTH_TRY(hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
 
     if (hearth_label_index_is_cut(*ret)) {

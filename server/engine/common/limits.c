@@ -47,6 +47,8 @@ const struct hearth_limit *hearth_limit_find(struct hearth_str name)
 
 int64_t hearth_limit_get(const struct hearth_limit *limit, const struct hearth_limits *limits)
 {
+    assert(limit != NULL && limits != NULL);
+
     const char *at = (const char *)limits + limit->offset;
     bool on;
     int64_t value;
@@ -82,6 +84,8 @@ static void apply_limit_setting(void *context, struct hearth_str name, int64_t v
 void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
                              struct hearth_str tenant, struct hearth_limits *ret)
 {
+    assert(ret != NULL);
+
     *ret = *server;
     if (store != NULL) {
         hearth_store_settings(store, tenant, apply_limit_setting, ret);
@@ -125,6 +129,8 @@ static bool parse_limit_switch(struct hearth_str text, int64_t *ret)
 enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct hearth_str text,
                                       int64_t *ret, struct hearth_err *err)
 {
+    assert(limit != NULL && ret != NULL);
+
     bool ok = false;
     const char *wanted = "";
 
@@ -154,6 +160,8 @@ enum hearth_status hearth_limit_parse(const struct hearth_limit *limit, struct h
 
 void hearth_limit_format(const struct hearth_limit *limit, int64_t value, struct hearth_buf *out)
 {
+    assert(limit != NULL && out != NULL);
+
     static const char units[] = "kmg";
     char duration[48];
     size_t unit = 0;

@@ -3,6 +3,7 @@
 
 #include "hearth/base/human.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -16,5 +17,7 @@ void hearth_task_clock_text(double ahead_ns, char out[96])
 
 struct hearth_str hearth_task_refusal_text(const struct hearth_err *err, struct hearth_arena *arena)
 {
+    assert(arena != NULL);
+
     return hearth_str_c(hearth_arena_printf(arena, "what it sent was refused: %s", err->msg));
 }

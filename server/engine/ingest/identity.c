@@ -213,6 +213,8 @@ enum hearth_status hearth_identity_make(const struct hearth_push_work *work,
                                         const struct hearth_push_series *series,
                                         struct hearth_identity *ret, struct hearth_err *err)
 {
+    assert(work != NULL && series != NULL && ret != NULL);
+
     const struct hearth_limits *limits = work->limits;
     struct hearth_arena *arena = work->arena;
     struct hearth_str app_name = work->app_name;
@@ -285,6 +287,8 @@ enum hearth_status hearth_identity_make_named(const struct hearth_push_work *wor
                                               struct hearth_str name, struct hearth_identity *ret,
                                               struct hearth_err *err)
 {
+    assert(work != NULL && series != NULL && ret != NULL);
+
     size_t n = series->n_labels;
     struct hearth_arena *arena = work->arena;
     struct hearth_push_series named = {.n_labels = n + 1};
@@ -337,6 +341,8 @@ enum hearth_status hearth_identity_types(const struct hearth_push_work *work,
                                          const struct hearth_identity *identity,
                                          struct hearth_str **ret_type_ids, struct hearth_err *err)
 {
+    assert(work != NULL && ret_type_ids != NULL);
+
     const struct hearth_profile *profile = work->profile;
     struct hearth_arena *arena = work->arena;
 
@@ -399,6 +405,8 @@ enum hearth_status hearth_identity_keys(const struct hearth_push_work *work,
                                         const struct hearth_split *split,
                                         struct hearth_series_key **ret_keys, struct hearth_err *err)
 {
+    assert(work != NULL && split != NULL && ret_keys != NULL);
+
     const struct hearth_profile *profile = work->profile;
     struct hearth_arena *arena = work->arena;
     struct hearth_str *type_ids;
@@ -449,6 +457,8 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
                                         int64_t now_ns, int64_t clock_ahead_ns, int64_t *ret_ts_ns,
                                         struct hearth_err *err)
 {
+    assert(limits != NULL && ret_ts_ns != NULL);
+
     if (time_ns <= 0) {
         *ret_ts_ns = now_ns;
         return HEARTH_OK;

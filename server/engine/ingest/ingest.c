@@ -111,6 +111,7 @@ static struct push_scratch *take_scratch(struct hearth_ingest *ingest)
         return scratch;
     }
 
+    /* The free list is empty: new memory, on the same budget. */
     scratch = hearth_mem_zalloc(sizeof *scratch);
     if (scratch == NULL) {
         return NULL;
@@ -131,6 +132,8 @@ static struct push_scratch *take_scratch(struct hearth_ingest *ingest)
 /* Returns scratch memory to the free list, or frees it if the list is full. */
 static void give_scratch(struct hearth_ingest *ingest, struct push_scratch *scratch)
 {
+    assert(scratch != NULL);
+
     hearth_arena_reset(&scratch->arena);
     hearth_buf_reset(&scratch->raw);
     if (scratch->raw.cap > MAX_SCRATCH_KEPT_BYTES) {
@@ -153,6 +156,8 @@ static void give_scratch(struct hearth_ingest *ingest, struct push_scratch *scra
 
 void hearth_ingest_drop_idle(struct hearth_ingest *ingest)
 {
+    assert(ingest != NULL);
+
     (void)pthread_mutex_lock(&ingest->lock);
     struct push_scratch *idle = ingest->free_scratch;
     ingest->free_scratch = NULL;
@@ -172,6 +177,8 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
                                      struct hearth_store *store, struct hearth_ingest **ret_ingest,
                                      struct hearth_err *err)
 {
+    assert(options != NULL && ret_ingest != NULL);
+
     struct hearth_ingest *ingest = hearth_mem_zalloc(sizeof *ingest);
     if (ingest == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the ingest engine");
@@ -224,6 +231,8 @@ static void finish_push(struct hearth_push_state *state)
 /* Ends the request if this was the last of its profiles. */
 static void release_pending_profile(struct hearth_push_state *state)
 {
+    assert(atomic_load(&state->request->n_pending) > 0);
+
     if (atomic_fetch_sub(&state->request->n_pending, 1) == 1) {
         finish_push(state);
     }
@@ -317,6 +326,7 @@ static enum hearth_status inflate_pushed_profile(struct push_job *job, struct he
     size_t cap = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : SIZE_MAX / 16;
     const char *limit_name = "max-profile-bytes";
 
+    /* The rest of the request may be smaller than the limit of a profile. */
     if (limits->max_request_bytes > 0) {
         uint64_t left = (uint64_t)limits->max_request_bytes > state->raw_bytes
                             ? (uint64_t)limits->max_request_bytes - state->raw_bytes
@@ -812,6 +822,8 @@ static bool hold_pending_profile(struct hearth_push_request *request)
 bool hearth_push_withdraw(struct hearth_ingest *ingest, struct hearth_push_request *request,
                           enum hearth_status status, const struct hearth_err *err)
 {
+    assert(ingest != NULL && request != NULL);
+
     atomic_store(&request->is_given_up, true);
     if (!hold_pending_profile(request)) {
         return true;

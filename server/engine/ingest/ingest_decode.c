@@ -52,6 +52,8 @@ static uint32_t clamp_limit(int64_t limit)
 
 struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits)
 {
+    assert(limits != NULL);
+
     return (struct hearth_pprof_limits){
         .max_samples = clamp_limit(limits->max_samples),
         .max_sample_labels = clamp_limit(limits->max_sample_labels),
@@ -183,6 +185,8 @@ enum hearth_status hearth_ingest_decode(const struct hearth_push_work *work,
                                         struct hearth_str bytes, struct hearth_str *ret_name,
                                         struct hearth_err *err)
 {
+    assert(work != NULL && ret_name != NULL);
+
     const struct hearth_pprof_limits limits = hearth_ingest_pprof_limits(work->limits);
     struct hearth_pprof_notes notes = {0};
     enum hearth_status status;

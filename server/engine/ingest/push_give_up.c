@@ -1,6 +1,8 @@
 /* push_give_up.c -- the error for a client whose push is withdrawn. */
 #include "ingest/ingest_internal.h"
 
+#include <assert.h>
+
 const char *hearth_give_up_cause(enum hearth_status why)
 {
     return why == HEARTH_DEADLINE_EXCEEDED
@@ -13,6 +15,8 @@ enum hearth_status hearth_ingest_give_up(struct hearth_ingest *ingest,
                                          struct hearth_push_request *request,
                                          enum hearth_status why, struct hearth_err *err)
 {
+    assert(ingest != NULL && request != NULL);
+
     const char *cause = hearth_give_up_cause(why);
     enum hearth_status status = why == HEARTH_CANCELLED ? HEARTH_CANCELLED : HEARTH_UNAVAILABLE;
 

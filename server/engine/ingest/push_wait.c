@@ -104,6 +104,8 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err)
 {
+    assert(ingest != NULL);
+
     size_t n;
     struct push_wait *wait = make_wait(series, n_series, &n);
     if (wait == NULL) {

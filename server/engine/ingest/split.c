@@ -351,6 +351,7 @@ static enum hearth_status assign_samples(struct splitter *s, bool *skip, struct 
     }
 
     for (uint32_t i = 0; i < p->n_samples; i++) {
+        /* Samples that do not count are in no group. */
         group_of[i] = HEARTH_NO_INDEX;
         if (!check_sample(p, i, skip[i], s->discards)) {
             skip[i] = true;
@@ -387,6 +388,7 @@ static enum hearth_status make_single_group(struct splitter *s, bool *skip,
     group->labels = *s->series_labels;
     group->samples = samples;
 
+    /* All samples share the labels of the series. */
     for (uint32_t i = 0; i < p->n_samples; i++) {
         if (check_sample(p, i, skip[i], s->discards)) {
             samples[group->n_samples++] = i;
@@ -409,6 +411,8 @@ enum hearth_status hearth_split_samples(const struct hearth_push_work *work,
                                         const struct hearth_labels *series_labels, bool *skip,
                                         struct hearth_split *ret, struct hearth_err *err)
 {
+    assert(work != NULL && ret != NULL);
+
     const struct hearth_profile *profile = work->profile;
     struct splitter s = {
         .limits = work->limits,

@@ -69,6 +69,8 @@ enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
                                         const struct hearth_label_index *index,
                                         struct hearth_err *err)
 {
+    assert(grouping != NULL && (index != NULL || grouping->n_hits == 0));
+
     const struct hearth_series_hit *hits = grouping->hits;
     size_t n_hits = grouping->n_hits, n_group_by = grouping->n_group_by;
     struct hearth_arena *arena = grouping->arena;
@@ -83,6 +85,7 @@ enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
                            n_group_by, HEARTH_MAX_GROUP_BY);
     }
 
+    /* There are at most as many groups as hits. */
     grouping->of_hit = hearth_arena_array(arena, n_hits, sizeof grouping->of_hit[0]);
     grouping->labels = hearth_arena_array(arena, n_hits, sizeof grouping->labels[0]);
     if (grouping->of_hit == NULL || grouping->labels == NULL) {
@@ -92,6 +95,8 @@ enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
     struct hearth_idmap by_labels;
     hearth_idmap_init(&by_labels);
     enum hearth_status status = HEARTH_OK;
+
+    /* Hits with equal projected labels are one group. */
     for (size_t i = 0; status == HEARTH_OK && i < n_hits; i++) {
         struct hearth_labels all = {0}, labels = {0};
         if (n_group_by > 0) {

@@ -266,6 +266,7 @@ static void plan_group_legs(struct planner *p, const struct plan_group *group, b
         return;
     }
 
+    assert(p->n_tiers <= HEARTH_ARRAY_LEN(p->tiers));
     p->n_pieces = 0;
     cover_stretch(p, group, 0, p->range);
     for (size_t i = 0; i < p->n_pieces; i++) {
@@ -305,6 +306,8 @@ static void plan_late_profiles(struct planner *p)
             continue;
         }
         to_ns = max_i64(to_ns, service->state->watermark_ns);
+
+        /* Series whose whole range is deleted have no late profiles. */
         for (size_t h = 0; h < service->n_hits; h++) {
             const struct hearth_series_hit *hit = &p->in->hits[service->first_hit + h];
             if (service->n_tombstones == 0 ||
@@ -334,6 +337,8 @@ enum hearth_status hearth_plan_make(const struct hearth_plan_input *input,
                                     struct hearth_arena *arena, struct hearth_read_plan *ret,
                                     struct hearth_buf *notes, struct hearth_err *err)
 {
+    assert(input != NULL && arena != NULL && ret != NULL);
+
     *ret = (struct hearth_read_plan){.state = input->state};
     assert(input->state != NULL || input->n_hits == 0);
     struct planner p = {.in = input, .arena = arena, .notes = notes};

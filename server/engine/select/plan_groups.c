@@ -238,6 +238,7 @@ static void forbid_stretch(struct plan_group *group, struct plan_stretch s)
         n--;
     }
 
+    assert(n <= PLAN_MAX_FORBIDDEN);
     memcpy(group->forbidden, kept, n * sizeof kept[0]);
     group->n_forbidden = n;
 }
@@ -380,6 +381,7 @@ static bool allocate_group_hits(struct planner *p)
         }
     }
 
+    /* Each list of a group has at most as many hits as the group. */
     for (size_t i = 0; i < (size_t)2 * PLAN_MAX_GROUPS; i++) {
         struct plan_group *group = &p->groups[i];
         if (group->cap_rows == 0) {
@@ -403,6 +405,7 @@ static bool assign_hits_to_groups(struct planner *p)
         return false;
     }
 
+    assert(p->groups != NULL);
     bool whole_allowed = !p->in->gauge && p->in->n_covered > 0;
     for (size_t i = 0; i < p->n_services; i++) {
         struct plan_service *service = &p->services[i];

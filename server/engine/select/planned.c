@@ -16,6 +16,8 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          const struct hearth_label_index *index,
                                          struct hearth_selection *ret, struct hearth_err *err)
 {
+    assert(query != NULL && index != NULL && ret != NULL);
+
     *ret = (struct hearth_selection){.from_ns = choice->from_ns, .to_ns = choice->to_ns};
     HEARTH_TRY(hearth_query_hits(query, choice, index, &ret->hits, &ret->n_hits, err));
 
@@ -80,6 +82,8 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
                                          struct hearth_arena *arena, struct hearth_read_plan *ret,
                                          struct hearth_buf *notes, struct hearth_err *err)
 {
+    assert(query != NULL && selection != NULL && arena != NULL && ret != NULL);
+
     struct hearth_read_state *state = hearth_arena_zalloc(arena, sizeof *state);
     if (state == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -216,6 +220,7 @@ static enum hearth_status read_planned_once(const struct hearth_query *query,
     struct hearth_read_plan plan;
 
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
+    assert(read->selection->n_hits > 0);
     plan.budget = read->arena->budget;
     plan.detail = read->selection->detail;
     count_plan_legs(&plan);
@@ -245,6 +250,8 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
                                          struct hearth_selection *selection,
                                          const struct hearth_reader *reader, struct hearth_err *err)
 {
+    assert(query != NULL && selection != NULL && reader != NULL);
+
     if (selection->n_hits == 0) {
         return HEARTH_OK;
     }

@@ -79,6 +79,7 @@ copy_filter_lists(const struct hearth_profile_filter *filter, struct hearth_aren
         match->traces[match->n_traces++] = filter->traces[i];
     }
 
+    /* Sorted, so that rows and samples are searched by bsearch. */
     sort_list(match->profiles, match->n_profiles, sizeof match->profiles[0], compare_profile_ids);
     sort_list(match->spans, match->n_spans, sizeof match->spans[0], compare_span_ids);
     sort_list(match->local_roots, match->n_local_roots, sizeof match->local_roots[0],
@@ -163,6 +164,8 @@ enum hearth_status hearth_profile_match_make(const struct hearth_profile_filter 
                                              struct hearth_profile_match **ret,
                                              struct hearth_err *err)
 {
+    assert(filter != NULL && arena != NULL && ret != NULL);
+
     *ret = NULL;
     if (hearth_profile_filter_is_empty(filter)) {
         return HEARTH_OK;
@@ -173,6 +176,7 @@ enum hearth_status hearth_profile_match_make(const struct hearth_profile_filter 
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    assert(match->n_spans == filter->n_spans && match->n_traces == filter->n_traces);
     match->of_samples = hearth_profile_filter_has_ids(filter);
     match->any_list = filter->any_list;
     match->counted = filter->counted;

@@ -7,6 +7,8 @@
  */
 #include "select/planned.h"
 
+#include <assert.h>
+
 /* Hours may be empty if all of their profiles were deleted a moment ago, but not many. */
 #define MAX_HOURS 48
 
@@ -182,6 +184,8 @@ enum hearth_status hearth_query_profile_stats(const struct hearth_query *query,
                                               struct hearth_profile_stats *ret,
                                               struct hearth_err *err)
 {
+    assert(query != NULL && ret != NULL);
+
     struct hearth_profile_stats stats = {0};
     int64_t oldest_ns = 0, newest_ns = 0;
 

@@ -6,6 +6,7 @@
 
 #include "select/query_internal.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,16 @@
 
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine)
 {
+    assert(engine != NULL);
+
     return &engine->limits;
 }
 
 void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
                                 struct hearth_limits *ret)
 {
+    assert(engine != NULL && ret != NULL);
+
     hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
 }
 
@@ -34,6 +39,8 @@ static void take_gauge_setting(void *context, struct hearth_str name, int64_t va
 enum hearth_gauge_aggregation
 hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct hearth_str tenant)
 {
+    assert(engine != NULL);
+
     enum hearth_gauge_aggregation found = HEARTH_GAUGES_UNSET;
     hearth_store_settings(engine->store, tenant, take_gauge_setting, &found);
     return found;
@@ -63,6 +70,8 @@ static int64_t clamp_range_ms(int64_t ms)
 enum hearth_status hearth_query_range(const struct hearth_query *query, struct hearth_range *ret,
                                       struct hearth_err *err)
 {
+    assert(query != NULL && ret != NULL);
+
     struct hearth_limits limits;
 
     hearth_call_limits(&query->call, &limits);
@@ -134,6 +143,8 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      struct hearth_series_hit **ret_hits, size_t *ret_n,
                                      struct hearth_err *err)
 {
+    assert(query != NULL && index != NULL && ret_hits != NULL && ret_n != NULL);
+
     struct hearth_profile_type type;
 
     HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
@@ -224,6 +235,8 @@ enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
                                               struct hearth_str **ret_ids, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert(query != NULL && ret_ids != NULL && ret_n != NULL);
+
     struct hearth_query ranged = *query;
     const struct hearth_label_request all = {0};
 
@@ -242,6 +255,8 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
                                             struct hearth_str **ret_names, size_t *ret_n,
                                             struct hearth_err *err)
 {
+    assert(query != NULL && request != NULL && ret_names != NULL && ret_n != NULL);
+
     struct label_query lookup;
     enum hearth_status status = begin_label_query(query, request, &lookup, err);
     struct hearth_str *names = NULL;
@@ -278,6 +293,8 @@ enum hearth_status hearth_query_label_values(const struct hearth_query *query,
                                              struct hearth_str **ret_values, size_t *ret_n,
                                              struct hearth_err *err)
 {
+    assert(query != NULL && request != NULL && ret_values != NULL && ret_n != NULL);
+
     struct hearth_range range;
 
     /* Before the name: clients' tests expect this order of errors. */
@@ -324,6 +341,8 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
                                        struct hearth_labels **ret_sets, size_t *ret_n,
                                        struct hearth_err *err)
 {
+    assert(query != NULL && request != NULL && ret_sets != NULL && ret_n != NULL);
+
     struct label_query lookup;
     enum hearth_status status = begin_label_query(query, request, &lookup, err);
     struct hearth_labels *sets = NULL;

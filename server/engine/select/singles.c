@@ -72,7 +72,10 @@ static int compare_singles(const void *left, const void *right)
 
 void hearth_singles_sort(struct hearth_singles *singles)
 {
+    assert(singles != NULL);
+
     singles->v = (struct hearth_single *)(void *)singles->rows.p;
+    assert(singles->rows.n % sizeof singles->v[0] == 0);
     singles->n = singles->rows.n / sizeof singles->v[0];
     if (singles->n > 1) {
         qsort(singles->v, singles->n, sizeof singles->v[0], compare_singles);
@@ -144,6 +147,7 @@ static enum hearth_status set_single_identity(void *context, const struct hearth
 
     uint32_t group = singles->grouping->of_hit[hit];
 
+    /* Singles are sorted by group and time: find the first one, then one with the value. */
     size_t low = 0, high = singles->n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
@@ -219,6 +223,7 @@ static enum hearth_status list_wanted_instants(const struct hearth_singles *sing
         }
     }
 
+    /* Several singles may have the same series and time. */
     qsort(v, n, sizeof v[0], compare_read_instants);
     for (size_t i = 0; i < n; i++) {
         if (n_distinct == 0 || compare_read_instants(&v[n_distinct - 1], &v[i]) != 0) {
@@ -237,6 +242,8 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
                                            const struct hearth_selection *selection,
                                            struct hearth_err *err)
 {
+    assert(singles != NULL && selection != NULL);
+
     size_t n_wanted = 0;
     int64_t from_ns = INT64_MAX, to_ns = INT64_MIN;
 
@@ -273,6 +280,8 @@ enum hearth_status hearth_singles_identify(struct hearth_singles *singles,
 /* The order can differ only within a group and time. */
 void hearth_singles_settle(struct hearth_singles *singles)
 {
+    assert(singles != NULL);
+
     for (size_t i = 0, n; i < singles->n; i += n) {
         struct hearth_single *first = &singles->v[i];
         bool wanted = false;
@@ -292,6 +301,8 @@ enum hearth_status hearth_singles_gather(struct hearth_singles *singles,
                                          const struct hearth_selection *selection,
                                          struct hearth_err *err)
 {
+    assert(singles != NULL && selection != NULL);
+
     int64_t sum;
 
     hearth_singles_sort(singles);

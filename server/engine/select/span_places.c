@@ -31,6 +31,8 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
                                          struct hearth_arena *arena, struct hearth_span_places *ret,
                                          struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL);
+
     const uint8_t of_profiles = HEARTH_OF_SPAN | HEARTH_OF_LOCAL_ROOT | HEARTH_OF_TRACE;
     struct hearth_read_instant *v = hearth_arena_array(arena, n, sizeof v[0]);
     if (v == NULL) {
@@ -92,6 +94,8 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
                                            int64_t from_ns, int64_t to_ns,
                                            struct hearth_span_places *ret, struct hearth_err *err)
 {
+    assert(query != NULL && filter != NULL && ret != NULL);
+
     struct hearth_limits limits;
 
     hearth_call_limits(&query->call, &limits);
@@ -118,6 +122,8 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
 enum hearth_status hearth_span_index_since(const struct hearth_query *query, int64_t *ret_ns,
                                            struct hearth_err *err)
 {
+    assert(query != NULL && ret_ns != NULL);
+
     struct hearth_query_engine *engine = query->call.engine;
     if (!atomic_load(&engine->knows_span_index)) {
         int64_t since_ns;
@@ -212,6 +218,7 @@ static enum hearth_status prune_selection(const struct hearth_query *query,
         return HEARTH_OK;
     }
 
+    /* If there are too many places, all rows of the range are read instead. */
     struct hearth_span_places places;
     HEARTH_TRY(
         hearth_span_places_find(query, filter, selection->from_ns, selection->to_ns, &places, err));
@@ -231,6 +238,8 @@ enum hearth_status hearth_selection_match(const struct hearth_query *query,
                                           struct hearth_selection *selection,
                                           struct hearth_err *err)
 {
+    assert(query != NULL && selection != NULL);
+
     struct hearth_profile_match *match;
 
     HEARTH_TRY(hearth_profile_match_make(profiles, query->call.arena, &match, err));

@@ -265,6 +265,8 @@ static void mark_tree_nodes(const struct stack_matcher *m, struct tree_marks *ma
     }
 
     inside[0] = check_node_passes(m, marks, 0);
+
+    /* Parents precede their children: a node adds the flags of its name to its parent's. */
     for (uint32_t i = 1; i < n_nodes; i++) {
         struct hearth_name_node node = hearth_name_tree_node(marks->tree, i);
         marks->of_node[i] = marks->of_node[node.parent] | mark_tree_name(m, marks, node.name);
@@ -286,6 +288,8 @@ static void mark_tree_nodes(const struct stack_matcher *m, struct tree_marks *ma
 enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *filter,
                                              struct hearth_err *err)
 {
+    assert(filter != NULL);
+
     if (hearth_stack_filter_is_empty(filter)) {
         return HEARTH_OK;
     }
@@ -301,6 +305,8 @@ enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *f
                                              struct hearth_arena *arena, bool **ret_inside,
                                              struct hearth_err *err)
 {
+    assert(filter != NULL && tree != NULL && arena != NULL && ret_inside != NULL);
+
     *ret_inside = NULL;
     if (hearth_stack_filter_is_empty(filter)) {
         return HEARTH_OK;
