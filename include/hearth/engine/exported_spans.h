@@ -40,7 +40,7 @@ struct hearth_export_outcome {
 /*
  * Take the spans of an export.
  *
- * *ret_waits true: `done` is called exactly once, when all kept spans are committed. False: `done`
+ * waiter->waits true: `done` is called exactly once, when all kept spans are committed. False: `done`
  * is not called. UNAVAILABLE: too many spans wait to be committed; no span is taken.
  *
  * ratio    fraction of all traces that is kept, 0 to 1
@@ -48,8 +48,8 @@ struct hearth_export_outcome {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_traces_take_export(const struct hearth_call *call, double ratio,
                                              struct hearth_export_resource *resources, size_t n,
-                                             hearth_traces_done_fn *done, void *context,
-                                             bool *ret_waits, struct hearth_export_outcome *ret,
+                                             struct hearth_traces_waiter *waiter,
+                                             struct hearth_export_outcome *ret,
                                              struct hearth_err *err);
 
 /*

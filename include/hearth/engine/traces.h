@@ -43,8 +43,15 @@ struct hearth_segment {
 typedef void hearth_traces_done_fn(void *context, enum hearth_status status,
                                    const struct hearth_err *err);
 
+/* Whom to tell when everything taken is committed. */
+struct hearth_traces_waiter {
+    hearth_traces_done_fn *done;
+    void *context;
+    bool waits; /* set by the call. true: done is called exactly once; false: it is not called */
+};
+
 /*
- * Take segments. *ret_waits true: `done` is called exactly once; false: it is not called.
+ * Take segments. waiter->waits true: `done` is called exactly once; false: it is not called.
  * INVALID_ARGUMENT, and nothing is taken: a segment lacks its ids, its service or its spans, or has
  * names that are too long. UNAVAILABLE: too many segments wait to be committed.
  */
@@ -52,19 +59,17 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
                                                enum hearth_segments_keep keep,
                                                struct hearth_segment *segments, size_t n,
-                                               hearth_traces_done_fn *done, void *context,
-                                               bool *ret_waits, struct hearth_err *err);
+                                               struct hearth_traces_waiter *waiter,
+                                               struct hearth_err *err);
 /*
  * Take a snapshot, likewise. If the task does not exist, the call succeeds and the snapshot is
  * dropped.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
-                                               struct hearth_str task_id,
-                                               struct hearth_str segment_id,
-                                               const struct hearth_snapshot *snapshot,
-                                               hearth_traces_done_fn *done, void *context,
-                                               bool *ret_waits, struct hearth_err *err);
+enum hearth_status
+hearth_traces_take_snapshot(const struct hearth_call *call, struct hearth_str task_id,
+                            struct hearth_str segment_id, const struct hearth_snapshot *snapshot,
+                            struct hearth_traces_waiter *waiter, struct hearth_err *err);
 
 /* ---- what was found ---- */
 

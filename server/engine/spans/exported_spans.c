@@ -51,6 +51,8 @@ struct export
     const struct hearth_call *call;
     struct hearth_limits limits;
     const struct hearth_export_resource *resources;
+    double ratio;                 /* fraction of traces that is kept */
+    int64_t oldest_ns, newest_ns; /* range in which kept spans begin */
     struct picked_span *picks;
     size_t n_picks;
     struct hearth_span *spans; /* the spans of the picks, in their order */
@@ -84,16 +86,17 @@ static int compare_picks(const void *left, const void *right)
     return compare_u64((uint64_t)a->span->span_id, (uint64_t)b->span->span_id);
 }
 
-static void pick_span(struct export *export, size_t resource, struct hearth_exported_span *it,
-                      double ratio, int64_t oldest_ns, int64_t newest_ns)
+static void pick_span(struct export *export, size_t resource, struct hearth_exported_span *it)
 {
-    if (!hearth_trace_is_kept(it->trace, ratio)) {
+    int64_t newest_ns = export->newest_ns;
+
+    if (!hearth_trace_is_kept(it->trace, export->ratio)) {
         export->outcome.n_sampled++;
         return;
     }
 
     struct hearth_span *span = &it->span;
-    if (span->start_ns < oldest_ns || span->start_ns > newest_ns) {
+    if (span->start_ns < export->oldest_ns || span->start_ns > newest_ns) {
         export->outcome.n_untimely++;
         return;
     }
@@ -104,16 +107,15 @@ static void pick_span(struct export *export, size_t resource, struct hearth_expo
     export->picks[export->n_picks++] = (struct picked_span){resource, it->trace, span, 0};
 }
 
-static enum hearth_status pick_spans(struct export *export, double ratio,
+static enum hearth_status pick_spans(struct export *export,
                                      struct hearth_export_resource *resources, size_t n,
                                      struct hearth_err *err)
 {
     struct hearth_arena *arena = export->call->arena;
-    int64_t oldest_ns, newest_ns;
+    size_t n_spans = 0;
 
     /* Count and reserve. */
-    hearth_span_times(export->call, &export->limits, &oldest_ns, &newest_ns);
-    size_t n_spans = 0;
+    hearth_span_times(export->call, &export->limits, &export->oldest_ns, &export->newest_ns);
     for (size_t i = 0; i < n; i++) {
         n_spans += resources[i].n_spans;
     }
@@ -128,7 +130,7 @@ static enum hearth_status pick_spans(struct export *export, double ratio,
     /* Pick the spans that are kept. */
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < resources[i].n_spans; k++) {
-            pick_span(export, i, &resources[i].spans[k], ratio, oldest_ns, newest_ns);
+            pick_span(export, i, &resources[i].spans[k]);
         }
     }
 
@@ -282,11 +284,11 @@ static void count_dropped_exported(const char *reason, size_t n)
 }
 
 static enum hearth_status submit_span_rows(struct export *export, size_t n_rows,
-                                           hearth_traces_done_fn *done, void *context,
-                                           bool *ret_waits, struct hearth_err *err)
+                                           struct hearth_traces_waiter *waiter,
+                                           struct hearth_err *err)
 {
     /* The rows are copied, because they outlive the request. */
-    export->taken = hearth_taken_new(export->call, &export->limits, done, context);
+    export->taken = hearth_taken_new(export->call, &export->limits, waiter);
     if (export->taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu rows of spans", n_rows);
     }
@@ -298,29 +300,29 @@ static enum hearth_status submit_span_rows(struct export *export, size_t n_rows,
         return status;
     }
 
-    return hearth_taken_submit(export->call, export->taken, ret_waits, err);
+    return hearth_taken_submit(export->call, export->taken, waiter, err);
 }
 
 enum hearth_status hearth_traces_take_export(const struct hearth_call *call, double ratio,
                                              struct hearth_export_resource *resources, size_t n,
-                                             hearth_traces_done_fn *done, void *context,
-                                             bool *ret_waits, struct hearth_export_outcome *ret,
+                                             struct hearth_traces_waiter *waiter,
+                                             struct hearth_export_outcome *ret,
                                              struct hearth_err *err)
 {
-    struct export export = {.call = call, .resources = resources};
+    struct export export = {.call = call, .resources = resources, .ratio = ratio};
 
-    assert(call != NULL && ret_waits != NULL && ret != NULL);
+    assert(call != NULL && waiter != NULL && ret != NULL);
 
-    *ret_waits = false;
+    waiter->waits = false;
 
     /* Pick spans, and divide them into rows. */
     hearth_call_limits(call, &export.limits);
-    HEARTH_TRY(pick_spans(&export, ratio, resources, n, err));
+    HEARTH_TRY(pick_spans(&export, resources, n, err));
     size_t n_rows = choose_span_rows(&export);
 
     /* Submit the rows. */
     if (n_rows > 0) {
-        HEARTH_TRY(submit_span_rows(&export, n_rows, done, context, ret_waits, err));
+        HEARTH_TRY(submit_span_rows(&export, n_rows, waiter, err));
     }
 
     /* Report what was dropped. */

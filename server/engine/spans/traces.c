@@ -59,7 +59,7 @@ static void finish_taken(struct hearth_trace_item *item, enum hearth_status stat
 
 struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
                                       const struct hearth_limits *limits,
-                                      hearth_traces_done_fn *done, void *context)
+                                      const struct hearth_traces_waiter *waiter)
 {
     struct hearth_taken *taken = hearth_mem_zalloc(sizeof *taken);
 
@@ -70,8 +70,8 @@ struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
     /* Everything is copied into an arena of its own. */
     hearth_arena_init(&taken->arena, 0);
     taken->arena.next_chunk_bytes = FIRST_CHUNK_BYTES;
-    taken->done = done;
-    taken->context = context;
+    taken->done = waiter->done;
+    taken->context = waiter->context;
 
     /* Limits go with the item, because the committer applies them. */
     taken->item.tenant = hearth_arena_str(&taken->arena, call->tenant);
@@ -84,11 +84,11 @@ struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
 }
 
 enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct hearth_taken *taken,
-                                       bool *ret_waits, struct hearth_err *err)
+                                       struct hearth_traces_waiter *waiter, struct hearth_err *err)
 {
     enum hearth_status status;
 
-    assert(call != NULL && ret_waits != NULL);
+    assert(call != NULL && waiter != NULL);
 
     if (taken->arena.refused) {
         status = HEARTH_FAIL_ARENA(err, &taken->arena);
@@ -96,7 +96,7 @@ enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct he
         status = hearth_store_submit_traces(call->engine->store, &taken->item, err);
     }
 
-    *ret_waits = status == HEARTH_OK;
+    waiter->waits = status == HEARTH_OK;
     if (status != HEARTH_OK) {
         hearth_taken_free(taken);
     }
@@ -512,12 +512,12 @@ static enum hearth_status fill_taken_segments(const struct hearth_call *call,
 enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
                                                enum hearth_segments_keep keep,
                                                struct hearth_segment *segments, size_t n,
-                                               hearth_traces_done_fn *done, void *context,
-                                               bool *ret_waits, struct hearth_err *err)
+                                               struct hearth_traces_waiter *waiter,
+                                               struct hearth_err *err)
 {
-    assert(call != NULL && ret_waits != NULL);
+    assert(call != NULL && waiter != NULL);
 
-    *ret_waits = false;
+    waiter->waits = false;
 
     /* Check all segments before any is taken. */
     for (size_t i = 0; i < n; i++) {
@@ -540,7 +540,7 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
     }
 
     /* Make the rows, and submit them. */
-    struct hearth_taken *taken = hearth_taken_new(call, &limits, done, context);
+    struct hearth_taken *taken = hearth_taken_new(call, &limits, waiter);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment");
     }
@@ -552,7 +552,7 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
         return status;
     }
 
-    return hearth_taken_submit(call, taken, ret_waits, err);
+    return hearth_taken_submit(call, taken, waiter, err);
 }
 
 /* ---- snapshots ---- */
@@ -627,16 +627,14 @@ static void copy_snapshot(const struct hearth_limits *limits, const struct heart
     ret->n_frames = frames == NULL ? 0 : n;
 }
 
-enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
-                                               struct hearth_str task_id,
-                                               struct hearth_str segment_id,
-                                               const struct hearth_snapshot *snapshot,
-                                               hearth_traces_done_fn *done, void *context,
-                                               bool *ret_waits, struct hearth_err *err)
+enum hearth_status
+hearth_traces_take_snapshot(const struct hearth_call *call, struct hearth_str task_id,
+                            struct hearth_str segment_id, const struct hearth_snapshot *snapshot,
+                            struct hearth_traces_waiter *waiter, struct hearth_err *err)
 {
-    assert(call != NULL && ret_waits != NULL);
+    assert(call != NULL && waiter != NULL);
 
-    *ret_waits = false;
+    waiter->waits = false;
 
     /* Check the snapshot. */
     HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));
@@ -644,7 +642,7 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
     hearth_call_limits(call, &limits);
 
     /* Copy it, and submit it. */
-    struct hearth_taken *taken = hearth_taken_new(call, &limits, done, context);
+    struct hearth_taken *taken = hearth_taken_new(call, &limits, waiter);
     if (taken == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a thread snapshot");
     }
@@ -658,5 +656,5 @@ enum hearth_status hearth_traces_take_snapshot(const struct hearth_call *call,
         taken->item.n_snapshots = 1;
     }
 
-    return hearth_taken_submit(call, taken, ret_waits, err);
+    return hearth_taken_submit(call, taken, waiter, err);
 }

@@ -24,12 +24,12 @@ struct hearth_taken {
 /* Make an item; NULL: no memory. */
 struct hearth_taken *hearth_taken_new(const struct hearth_call *call,
                                       const struct hearth_limits *limits,
-                                      hearth_traces_done_fn *done, void *context);
+                                      const struct hearth_traces_waiter *waiter);
 void hearth_taken_free(struct hearth_taken *taken);
-/* Submit an item. Takes it; after a failure it is freed, and *ret_waits is false. */
+/* Submit an item. Takes it; after a failure it is freed, and waiter->waits is false. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct hearth_taken *taken,
-                                       bool *ret_waits, struct hearth_err *err);
+                                       struct hearth_traces_waiter *waiter, struct hearth_err *err);
 
 /*
  * The number of n items that the tenant may have now, at `rate` per second; a rate of 0 allows all.

@@ -330,12 +330,11 @@ take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
         return HEARTH_FAIL(&rpc->err, HEARTH_INTERNAL, "otlp-traces-ratio is \"%s\"", text);
     }
     HEARTH_TRY(take_resources(&export, in));
-    bool waits = false;
+    struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
-    enum hearth_status status =
-        hearth_traces_take_export(&context, ratio, export.resources, export.n_resources,
-                                  hearth_trace_call_done, call, &waits, &outcome, &rpc->err);
-    if (!waits) {
+    enum hearth_status status = hearth_traces_take_export(
+        &context, ratio, export.resources, export.n_resources, &waiter, &outcome, &rpc->err);
+    if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
     HEARTH_TRY(status);

@@ -129,11 +129,11 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
-    bool waits = false;
+    struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
-    enum hearth_status status = hearth_traces_take_segments(
-        &context, keep_of(rpc), segments, n, hearth_trace_call_done, call, &waits, &rpc->err);
-    if (!waits) {
+    enum hearth_status status =
+        hearth_traces_take_segments(&context, keep_of(rpc), segments, n, &waiter, &rpc->err);
+    if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
     return status;
@@ -154,12 +154,12 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
-    bool waits = false;
+    struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
-    enum hearth_status status = hearth_traces_take_snapshot(
-        &context, hearth_str_c(in->taskid), hearth_str_c(in->tracesegmentid), &snapshot,
-        hearth_trace_call_done, call, &waits, &rpc->err);
-    if (!waits) {
+    enum hearth_status status = hearth_traces_take_snapshot(&context, hearth_str_c(in->taskid),
+                                                            hearth_str_c(in->tracesegmentid),
+                                                            &snapshot, &waiter, &rpc->err);
+    if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
     return status;
