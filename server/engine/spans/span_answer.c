@@ -655,9 +655,10 @@ static enum hearth_status list_stored_spans(struct answer_state *answer, struct 
     return HEARTH_OK;
 }
 
-static enum hearth_status make_answer(struct answer_state *answer, const struct hearth_exact *exact,
-                                      int64_t since_ns, struct hearth_err *err)
+static enum hearth_status make_answer(struct answer_state *answer, struct hearth_err *err)
 {
+    const struct hearth_exact *exact = answer->subject->exact;
+
     /* Samples of the id itself. */
     describe_ids(answer);
     HEARTH_TRY(list_stored_spans(answer, err));
@@ -667,7 +668,7 @@ static enum hearth_status make_answer(struct answer_state *answer, const struct 
     }
 
     /* Samples whose local root it is. */
-    describe_retention(answer, since_ns);
+    describe_retention(answer, answer->subject->since_ns);
     if (exact[1].n_types > 0) {
         HEARTH_TRY(answer_exact(answer, &exact[1], err));
         return finish_answer(answer, err);
@@ -690,7 +691,6 @@ static enum hearth_status make_answer(struct answer_state *answer, const struct 
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
                                         const struct hearth_lookup_options *options,
                                         const struct hearth_lookup_subject *subject,
-                                        const struct hearth_exact *exact, int64_t since_ns,
                                         struct hearth_found *ret, struct hearth_err *err)
 {
     assert(query != NULL && ret != NULL);
@@ -699,7 +699,7 @@ enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
     struct answer_state answer = {
         .query = query, .options = options, .subject = subject, .found = ret};
     hearth_buf_init(&answer.searched, 0);
-    enum hearth_status status = make_answer(&answer, exact, since_ns, err);
+    enum hearth_status status = make_answer(&answer, err);
     hearth_buf_release(&answer.searched);
 
     return status;

@@ -305,17 +305,26 @@ static enum hearth_status fail_exact_memory(struct hearth_err *err)
         "the query needs more memory than it may for samples of spans: ask for fewer");
 }
 
+/* What a number is given to; members that its kind does not use are 0. */
+struct exact_key {
+    enum key_kind kind;
+    uint64_t a, b;
+    struct hearth_profile_id profile;
+};
+
 /* The number of a key; a new key gets the next number of `rows`, and *row is appended there. */
-static uint32_t intern_exact(struct exact_run *run, enum key_kind kind, uint64_t a, uint64_t b,
-                             struct hearth_profile_id c, struct hearth_buf *rows, const void *row,
-                             size_t n_bytes)
+static uint32_t intern_exact(struct exact_run *run, const struct exact_key *key,
+                             struct hearth_buf *rows, const void *row, size_t n_bytes)
 {
-    const uint64_t parts[5] = {(uint64_t)kind, a, b, (uint64_t)(int64_t)c.writer_id,
-                               (uint64_t)c.profile_no};
+    const uint64_t parts[5] = {(uint64_t)key->kind, key->a, key->b,
+                               (uint64_t)(int64_t)key->profile.writer_id,
+                               (uint64_t)key->profile.profile_no};
     bool is_new;
     uint32_t next = rows == NULL ? 0 : (uint32_t)(rows->n / n_bytes);
-    struct hearth_hash128 key = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
-    uint32_t number = hearth_idmap_intern(&run->map, key, next, &is_new);
+    struct hearth_hash128 hash = hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
+    uint32_t number = hearth_idmap_intern(&run->map, hash, next, &is_new);
+
+    assert((rows == NULL) == (row == NULL));
 
     if (number != HEARTH_IDMAP_NONE && is_new && rows != NULL) {
         hearth_buf_append(rows, row, n_bytes);
@@ -327,23 +336,33 @@ static uint32_t intern_exact(struct exact_run *run, enum key_kind kind, uint64_t
 }
 
 /* Whether the key is new. Refused memory shows in the next call of intern_exact. */
-static bool is_first_exact(struct exact_run *run, enum key_kind kind, uint64_t of,
-                           struct hearth_profile_id id)
+static bool is_first_exact(struct exact_run *run, const struct exact_key *key)
 {
     size_t n = run->map.n;
-    (void)intern_exact(run, kind, of, 0, id, NULL, NULL, 0);
+    (void)intern_exact(run, key, NULL, NULL, 0);
     return run->map.n > n;
 }
 
-static enum hearth_status add_exact_sum(struct exact_run *run, struct hearth_buf *sums,
-                                        enum key_kind kind, const struct exact_sum *add,
-                                        struct hearth_profile_id profile, struct hearth_err *err)
-{
-    struct exact_sum zero = {.of = add->of, .type = add->type};
-    bool of_span = kind == KEY_TYPE_OF_SPAN;
-    uint32_t number = intern_exact(run, kind, add->of, add->type, (struct hearth_profile_id){0},
-                                   sums, &zero, sizeof zero);
+/* A sample, and where it was read. */
+struct exact_sample {
+    const struct hearth_read_row *row;
+    const struct hearth_attr_sample *sample;
+    uint32_t series_no;
+};
 
+/* kind: KEY_TYPE or KEY_TYPE_OF_SPAN. */
+static enum hearth_status add_exact_sum(struct exact_run *run, enum key_kind kind,
+                                        const struct exact_sum *add,
+                                        const struct hearth_read_row *row, struct hearth_err *err)
+{
+    bool of_span = kind == KEY_TYPE_OF_SPAN;
+    struct hearth_buf *sums = of_span ? &run->span_sums : &run->sums;
+    const struct exact_sum zero = {.of = add->of, .type = add->type};
+    const struct exact_key key = {.kind = kind, .a = add->of, .b = add->type};
+
+    assert(of_span || kind == KEY_TYPE);
+
+    uint32_t number = intern_exact(run, &key, sums, &zero, sizeof zero);
     if (number == HEARTH_IDMAP_NONE) {
         return fail_exact_memory(err);
     }
@@ -355,64 +374,68 @@ static enum hearth_status add_exact_sum(struct exact_run *run, struct hearth_buf
     }
 
     /* Count the profile once. */
-    sum->n_profiles +=
-        is_first_exact(run, of_span ? KEY_PROFILE_OF_SPAN : KEY_PROFILE_OF_TYPE, number, profile);
+    const struct exact_key once = {.kind = of_span ? KEY_PROFILE_OF_SPAN : KEY_PROFILE_OF_TYPE,
+                                   .a = number,
+                                   .profile = {row->writer_id, row->profile_no}};
+    sum->n_profiles += is_first_exact(run, &once);
 
     return HEARTH_OK;
 }
 
-static enum hearth_status count_exact_profile(struct exact_run *run,
-                                              const struct hearth_read_row *row, uint32_t series_no,
+static enum hearth_status count_exact_profile(struct exact_run *run, const struct exact_sample *at,
                                               uint32_t result_no, struct hearth_err *err)
 {
+    const struct hearth_read_row *row = at->row;
     const struct hearth_profile_id id = {row->writer_id, row->profile_no};
-    const struct exact_seen_profile profile = {result_no, series_no, id, row->ts_ns,
+    const struct exact_seen_profile profile = {result_no, at->series_no, id, row->ts_ns,
                                                row->duration_ns};
-    uint32_t number =
-        intern_exact(run, KEY_PROFILE, result_no, 0, id, &run->profiles, &profile, sizeof profile);
+    const struct exact_key key = {.kind = KEY_PROFILE, .a = result_no, .profile = id};
+    uint32_t number = intern_exact(run, &key, &run->profiles, &profile, sizeof profile);
 
     if (number == HEARTH_IDMAP_NONE) {
         return fail_exact_memory(err);
     }
 
+    /* Rows arrive in no order; the first series of a profile is shown. */
     struct exact_seen_profile *seen = &EXACT_ROWS(run->profiles, struct exact_seen_profile)[number];
-    seen->series =
-        series_no < seen->series ? series_no : seen->series; /* rows arrive in no order */
+    seen->series = at->series_no < seen->series ? at->series_no : seen->series;
 
     return HEARTH_OK;
 }
 
 /* Count the ids of a sample. *ret_span: number of the span; NONE: the sample has no span. */
-static enum hearth_status count_sample_ids(struct exact_run *run, uint32_t series_no,
-                                           const struct hearth_sample_attrs *attrs,
+static enum hearth_status count_sample_ids(struct exact_run *run, const struct exact_sample *at,
                                            uint32_t result_no, uint32_t *ret_span,
                                            struct hearth_err *err)
 {
-    const struct hearth_profile_id none = {0};
+    const struct hearth_sample_attrs *attrs = &at->sample->attrs;
 
     *ret_span = HEARTH_IDMAP_NONE;
 
     /* Count the span; several services make it mixed. */
     if (attrs->span_id != 0) {
         const struct exact_seen_span span = {
-            .result_no = result_no, .series = series_no, .id = attrs->span_id};
-        uint32_t number = intern_exact(run, KEY_SPAN, result_no, attrs->span_id, none, &run->spans,
-                                       &span, sizeof span);
+            .result_no = result_no, .series = at->series_no, .id = attrs->span_id};
+        const struct exact_key key = {.kind = KEY_SPAN, .a = result_no, .b = attrs->span_id};
+        uint32_t number = intern_exact(run, &key, &run->spans, &span, sizeof span);
         if (number == HEARTH_IDMAP_NONE) {
             return fail_exact_memory(err);
         }
+
         struct exact_seen_span *seen = &EXACT_ROWS(run->spans, struct exact_seen_span)[number];
-        seen->is_mixed = seen->is_mixed ||
-                         run->series[seen->series].service_id != run->series[series_no].service_id;
+        seen->is_mixed = seen->is_mixed || run->series[seen->series].service_id !=
+                                               run->series[at->series_no].service_id;
         *ret_span = number;
     }
 
     /* Count the trace. */
     const struct exact_seen_trace trace = {result_no, {attrs->trace_id_hi, attrs->trace_id_lo}};
-    const struct hearth_profile_id low = {.profile_no = (int64_t)trace.id.lo};
+    const struct exact_key key = {.kind = KEY_TRACE,
+                                  .a = result_no,
+                                  .b = trace.id.hi,
+                                  .profile = {.profile_no = (int64_t)trace.id.lo}};
     if (!hearth_trace_id_is_none(trace.id) &&
-        intern_exact(run, KEY_TRACE, result_no, trace.id.hi, low, &run->traces, &trace,
-                     sizeof trace) == HEARTH_IDMAP_NONE) {
+        intern_exact(run, &key, &run->traces, &trace, sizeof trace) == HEARTH_IDMAP_NONE) {
         return fail_exact_memory(err);
     }
 
@@ -420,20 +443,17 @@ static enum hearth_status count_sample_ids(struct exact_run *run, uint32_t serie
 }
 
 /* Count a sample for a result. */
-static enum hearth_status count_exact_sample(struct exact_run *run,
-                                             const struct hearth_read_row *row, uint32_t series_no,
-                                             const struct hearth_attr_sample *sample,
+static enum hearth_status count_exact_sample(struct exact_run *run, const struct exact_sample *at,
                                              uint32_t result_no, struct hearth_err *err)
 {
-    const struct exact_series *series = &run->series[series_no];
-    const struct hearth_profile_id id = {row->writer_id, row->profile_no};
+    const struct exact_series *series = &run->series[at->series_no];
     uint32_t span = HEARTH_IDMAP_NONE;
     bool counts = false;
 
     for (uint32_t c = 0; c < series->n_types; c++) {
         /* Values of types that do not count, or of zero, are skipped. */
         struct exact_sum add = {
-            .of = result_no, .type = series->types[c], .total = sample->values[c]};
+            .of = result_no, .type = series->types[c], .total = at->sample->values[c]};
         if (add.type == HEARTH_NO_TYPE || add.total == 0) {
             continue;
         }
@@ -441,35 +461,35 @@ static enum hearth_status count_exact_sample(struct exact_run *run,
             return HEARTH_FAIL(err, HEARTH_CORRUPT, "damaged sample attributes");
         }
 
+        /* The first value that counts makes the profile and the ids count. */
         if (!counts) {
             counts = true;
-            HEARTH_TRY(count_exact_profile(run, row, series_no, result_no, err));
-            HEARTH_TRY(count_sample_ids(run, series_no, &sample->attrs, result_no, &span, err));
+            HEARTH_TRY(count_exact_profile(run, at, result_no, err));
+            HEARTH_TRY(count_sample_ids(run, at, result_no, &span, err));
         }
 
-        HEARTH_TRY(add_exact_sum(run, &run->sums, KEY_TYPE, &add, id, err));
+        /* Add it to the result and to the span. */
+        HEARTH_TRY(add_exact_sum(run, KEY_TYPE, &add, at->row, err));
         if (span != HEARTH_IDMAP_NONE) {
             add.of = span;
-            HEARTH_TRY(add_exact_sum(run, &run->span_sums, KEY_TYPE_OF_SPAN, &add, id, err));
+            HEARTH_TRY(add_exact_sum(run, KEY_TYPE_OF_SPAN, &add, at->row, err));
         }
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status take_exact_sample(struct exact_run *run,
-                                            const struct hearth_read_row *row, uint32_t series_no,
-                                            const struct hearth_attr_sample *sample,
+static enum hearth_status take_exact_sample(struct exact_run *run, const struct exact_sample *at,
                                             struct hearth_err *err)
 {
-    const struct hearth_sample_attrs *attrs = &sample->attrs;
+    const struct hearth_sample_attrs *attrs = &at->sample->attrs;
     const struct hearth_exact_id carried[] = {
         {{0, attrs->span_id}, HEARTH_OF_SPAN, 0},
         {{0, attrs->local_root_span_id}, HEARTH_OF_LOCAL_ROOT, 0},
         {{attrs->trace_id_hi, attrs->trace_id_lo}, HEARTH_OF_TRACE, 0},
     };
 
-    assert(series_no < run->n_series);
+    assert(at->series_no < run->n_series);
 
     run->n_samples++;
 
@@ -484,7 +504,7 @@ static enum hearth_status take_exact_sample(struct exact_run *run,
             uint32_t result_no = run->ids[first + i].result_no;
             if (run->last_sample[result_no] != run->n_samples) {
                 run->last_sample[result_no] = run->n_samples;
-                HEARTH_TRY(count_exact_sample(run, row, series_no, sample, result_no, err));
+                HEARTH_TRY(count_exact_sample(run, at, result_no, err));
             }
         }
     }
@@ -521,7 +541,8 @@ static enum hearth_status visit_exact_row(void *context, const struct hearth_rea
 
     /* Count the samples. */
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
-        status = take_exact_sample(run, row, (uint32_t)(series - run->series), &samples[i], err);
+        const struct exact_sample at = {row, &samples[i], (uint32_t)(series - run->series)};
+        status = take_exact_sample(run, &at, err);
     }
 
     /* Name the profile of a decoding error. */

@@ -158,10 +158,10 @@ static size_t find_first_key(const struct subject_key *names, size_t n, int64_t 
 }
 
 /* Give each group to the subjects with its key. */
-static enum hearth_status assign_groups(const struct lookup *lookup,
-                                        const struct hearth_stored_groups *groups,
-                                        const struct subject_key *names, size_t n, bool by_trace,
-                                        struct hearth_err *err)
+static enum hearth_status give_groups_to_subjects(const struct lookup *lookup,
+                                                  const struct hearth_stored_groups *groups,
+                                                  const struct subject_key *names, size_t n,
+                                                  bool by_trace, struct hearth_err *err)
 {
     for (size_t g = 0; g < groups->n; g++) {
         const struct hearth_span_group *group = &groups->v[g].group;
@@ -231,7 +231,7 @@ static enum hearth_status read_stored_groups(struct lookup *lookup, bool traces,
     qsort(names, n, sizeof names[0], compare_subject_keys);
     *ret_is_cut = *ret_is_cut || groups.is_cut;
 
-    return assign_groups(lookup, &groups, names, n, traces, err);
+    return give_groups_to_subjects(lookup, &groups, names, n, traces, err);
 }
 
 /* ---- the index ---- */
@@ -551,8 +551,10 @@ static enum hearth_status look_up_subjects(struct lookup *lookup,
     for (size_t i = 0; i < lookup->n; i++) {
         lookup->subjects[i].max_stored = room;
         lookup->subjects[i].is_cut = lookup->is_cut;
+        lookup->subjects[i].exact = &lookup->exact[2 * i];
+        lookup->subjects[i].since_ns = lookup->since_ns;
         HEARTH_TRY(hearth_lookup_answer(lookup->query, lookup->options, &lookup->subjects[i],
-                                        &lookup->exact[2 * i], lookup->since_ns, &ret[i], err));
+                                        &ret[i], err));
         room -= ret[i].n_stored;
     }
 

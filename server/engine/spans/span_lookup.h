@@ -23,22 +23,21 @@ struct hearth_lookup_subject {
     const struct hearth_stored_span *stored; /* the stored span; NULL: not stored, or a trace */
     size_t
         max_stored; /* limit of stored spans in the answer; all answers of a request share max_lookup_spans */
-    bool is_cut;     /* the index names more profiles than were read */
-    bool is_expired; /* the index names profiles that retention has removed */
+    const struct hearth_exact
+        *exact;       /* [2]: samples of the id, and of those with this local root */
+    int64_t since_ns; /* time at which the span index begins */
+    bool is_cut;      /* the index names more profiles than were read */
+    bool is_expired;  /* the index names profiles that retention has removed */
 };
 
 /* Whether an id of a span is neither hexadecimal nor decimal. */
 bool hearth_lookup_is_text(struct hearth_str id);
 
-/*
- * Make the answer of a subject. exact: two results, for samples of the id, and for samples whose
- * local root it is.
- */
+/* Make the answer of a subject. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_lookup_answer(const struct hearth_query *query,
                                         const struct hearth_lookup_options *options,
                                         const struct hearth_lookup_subject *subject,
-                                        const struct hearth_exact *exact, int64_t since_ns,
                                         struct hearth_found *ret, struct hearth_err *err);
 
 #endif
