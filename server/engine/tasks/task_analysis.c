@@ -14,6 +14,9 @@
 struct stack_analysis {
     const struct hearth_call *call;
     enum hearth_stack_weight weight;
+    struct hearth_task_schedule *schedules;
+    struct hearth_task_range *ranges; /* sorted, disjoint */
+    size_t n_schedules, n_ranges;
     struct hearth_stack_forest *forest;
     enum hearth_stack_kind kind; /* kind of the chunks read; 0: none read yet */
     uint64_t n_cut, n_chunks;
@@ -38,11 +41,11 @@ static int compare_ranges(const void *va, const void *vb)
 }
 
 /* Sort the ranges and join overlapping ones, so that a stack trace counts once. */
-static enum hearth_status join_task_ranges(const struct hearth_task_range *ranges, size_t n,
-                                           struct hearth_arena *arena,
-                                           struct hearth_task_range **ret, size_t *ret_n,
+static enum hearth_status join_task_ranges(struct stack_analysis *a,
+                                           const struct hearth_task_range *ranges, size_t n,
                                            struct hearth_err *err)
 {
+    struct hearth_arena *arena = a->call->arena;
     struct hearth_task_range *joined = hearth_arena_array(arena, n, sizeof *joined);
 
     assert(ranges != NULL || n == 0);
@@ -75,31 +78,30 @@ static enum hearth_status join_task_ranges(const struct hearth_task_range *range
         }
     }
 
-    *ret = joined;
-    *ret_n = n == 0 ? 0 : last + 1;
+    a->ranges = joined;
+    a->n_ranges = n == 0 ? 0 : last + 1;
 
     return HEARTH_OK;
 }
 
-static enum hearth_status find_task_schedules(const struct hearth_call *call,
+static enum hearth_status find_task_schedules(struct stack_analysis *a,
                                               const struct hearth_str *ids, size_t n_ids,
-                                              struct hearth_task_schedule **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
     if (n_ids == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
     }
 
-    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), ids, n_ids, ret,
-                                           ret_n, err));
+    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(a->call), HEARTH_STR(""), ids, n_ids,
+                                           &a->schedules, &a->n_schedules, err));
 
     /* Every requested schedule must exist. */
     for (size_t i = 0; i < n_ids; i++) {
         size_t k = 0;
-        while (k < *ret_n && !hearth_str_eq((*ret)[k].schedule_id, ids[i])) {
+        while (k < a->n_schedules && !hearth_str_eq(a->schedules[k].schedule_id, ids[i])) {
             k++;
         }
-        if (k == *ret_n) {
+        if (k == a->n_schedules) {
             return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no schedule \"" HEARTH_STR_FMT "\"",
                                HEARTH_STR_ARG(ids[i]));
         }
@@ -161,9 +163,7 @@ static const char *choose_unit(const struct stack_analysis *a)
     return "";
 }
 
-static enum hearth_status make_stack_tip(const struct stack_analysis *a,
-                                         const struct hearth_task_schedule *schedules, size_t n,
-                                         size_t n_ranges, struct hearth_str *ret,
+static enum hearth_status make_stack_tip(const struct stack_analysis *a, struct hearth_str *ret,
                                          struct hearth_err *err)
 {
     struct hearth_arena *arena = a->call->arena;
@@ -173,14 +173,14 @@ static enum hearth_status make_stack_tip(const struct stack_analysis *a,
     *ret = HEARTH_STR("");
     if (a->n_chunks == 0) {
         int64_t from = INT64_MAX, to = 0;
-        for (size_t i = 0; i < n; i++) {
-            from = schedules[i].start_ms < from ? schedules[i].start_ms : from;
-            to = schedules[i].end_ms > to ? schedules[i].end_ms : to;
+        for (size_t i = 0; i < a->n_schedules; i++) {
+            from = a->schedules[i].start_ms < from ? a->schedules[i].start_ms : from;
+            to = a->schedules[i].end_ms > to ? a->schedules[i].end_ms : to;
         }
         text = hearth_arena_printf(
             arena, "no stack traces %s; the schedules run from %lld to %lld (milliseconds)%s",
-            n_ranges > 0 ? "in these ranges" : "are kept", (long long)from, (long long)to,
-            n_ranges > 0 ? "" : ", what they had is older than retain-tasks");
+            a->n_ranges > 0 ? "in these ranges" : "are kept", (long long)from, (long long)to,
+            a->n_ranges > 0 ? "" : ", what they had is older than retain-tasks");
     } else if (a->n_cut > 0) {
         text = hearth_arena_printf(arena,
                                    "%llu stack traces were cut when they came (max-stack-depth, "
@@ -202,19 +202,16 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
                                               struct hearth_stack_analysis *ret,
                                               struct hearth_err *err)
 {
-    struct hearth_task_schedule *schedules;
-    struct hearth_task_range *joined;
-    size_t n, n_joined;
+    struct stack_analysis a = {.call = call, .weight = weight};
+    const struct hearth_task_chunk_reader reader = {&a, begin_analysis, add_analysis_chunk};
 
     assert(call != NULL && ret != NULL);
 
     /* Read the chunks of the schedules into a forest. */
-    HEARTH_TRY(join_task_ranges(ranges, n_ranges, call->arena, &joined, &n_joined, err));
-    HEARTH_TRY(find_task_schedules(call, schedule_ids, n_ids, &schedules, &n, err));
-    struct stack_analysis a = {.call = call, .weight = weight};
-    const struct hearth_task_chunk_reader reader = {&a, begin_analysis, add_analysis_chunk};
-    enum hearth_status status = hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), schedules, n,
-                                                         joined, n_joined, &reader, err);
+    HEARTH_TRY(join_task_ranges(&a, ranges, n_ranges, err));
+    HEARTH_TRY(find_task_schedules(&a, schedule_ids, n_ids, err));
+    enum hearth_status status = hearth_store_task_chunks(
+        HEARTH_CALL_SCOPE(call), a.schedules, a.n_schedules, a.ranges, a.n_ranges, &reader, err);
 
     /* Make the trees, the unit and the tip. */
     if (status == HEARTH_OK) {
@@ -223,7 +220,7 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
 
     if (status == HEARTH_OK) {
         ret->unit = choose_unit(&a);
-        status = make_stack_tip(&a, schedules, n, n_joined, &ret->tip, err);
+        status = make_stack_tip(&a, &ret->tip, err);
     }
 
     hearth_stack_forest_free(a.forest);

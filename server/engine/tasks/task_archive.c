@@ -420,39 +420,47 @@ static enum hearth_status make_import_id(struct hearth_arena *arena, int64_t now
     return ret->p == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-/* Store chunks [from, to) as flushes of the new task. */
+/* Store the chunks as flushes of the new task, BATCH per transaction. */
 static enum hearth_status store_archive_chunks(const struct hearth_call *call,
                                                const struct hearth_task_archive *a,
-                                               const struct hearth_task_chunk *chunks, size_t from,
-                                               size_t to, const struct hearth_task *task,
+                                               const struct hearth_task_chunk *chunks,
+                                               const struct hearth_task *task,
                                                struct hearth_err *err)
 {
     struct hearth_task_flush flushes[BATCH] = {0};
     struct hearth_entity_hash hash;
 
-    assert(from <= to && to - from <= BATCH);
+    for (size_t from = 0; from < a->n_chunks; from += BATCH) {
+        size_t n = a->n_chunks - from < BATCH ? a->n_chunks - from : BATCH;
 
-    for (size_t i = from; i < to; i++) {
-        const struct hearth_archive_run *run = &a->runs[a->chunks[i].run];
-        if (!hearth_schedule_public_id(task->task_id, run->process_id, run->start_ms, &hash)) {
-            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a schedule");
+        /* Make the flushes of a batch. */
+        for (size_t i = 0; i < n; i++) {
+            const struct hearth_archive_chunk *chunk = &a->chunks[from + i];
+            const struct hearth_archive_run *run = &a->runs[chunk->run];
+            if (!hearth_schedule_public_id(task->task_id, run->process_id, run->start_ms, &hash)) {
+                return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a schedule");
+            }
+
+            flushes[i] = (struct hearth_task_flush){
+                .task_id = task->task_id,
+                .process_id = run->process_id,
+                .schedule_id = hearth_arena_str(call->arena, hearth_str_c(hash.text)),
+                .start_ms = run->start_ms,
+                .at_ms = chunk->at_ms,
+                .chunk = &chunks[from + i],
+            };
         }
-        flushes[i - from] = (struct hearth_task_flush){
-            .task_id = task->task_id,
-            .process_id = run->process_id,
-            .schedule_id = hearth_arena_str(call->arena, hearth_str_c(hash.text)),
-            .start_ms = run->start_ms,
-            .at_ms = a->chunks[i].at_ms,
-            .chunk = &chunks[i],
-        };
+
+        if (call->arena->refused) {
+            return HEARTH_FAIL_ARENA(err, call->arena);
+        }
+
+        /* Store them. */
+        HEARTH_TRY(hearth_store_task_flushes_put(HEARTH_CALL_SCOPE(call), flushes, n,
+                                                 task->service_id, true, err));
     }
 
-    if (call->arena->refused) {
-        return HEARTH_FAIL_ARENA(err, call->arena);
-    }
-
-    return hearth_store_task_flushes_put(HEARTH_CALL_SCOPE(call), flushes, to - from,
-                                         task->service_id, true, err);
+    return HEARTH_OK;
 }
 
 static enum hearth_status store_archive_uploads(const struct hearth_call *call,
@@ -574,11 +582,7 @@ static enum hearth_status store_archive(const struct hearth_call *call,
                                        &task.service_id, err));
 
     /* Store its data, then the task. */
-    for (size_t from = 0; from < a->n_chunks; from += BATCH) {
-        size_t to = a->n_chunks - from < BATCH ? a->n_chunks : from + BATCH;
-        HEARTH_TRY(store_archive_chunks(call, a, chunks, from, to, &task, err));
-    }
-
+    HEARTH_TRY(store_archive_chunks(call, a, chunks, &task, err));
     HEARTH_TRY(store_archive_uploads(call, a, &task, err));
     HEARTH_TRY(hearth_archive_store_traces(call, &traces, &task, err));
     *ret_task_id = task.task_id;

@@ -82,10 +82,10 @@ static struct hearth_str make_extension(const struct hearth_task *task, struct h
     return hearth_str_n(out, head.n + task->sampling.n + 1);
 }
 
-static void add_process_args(const struct hearth_task *task, const struct hearth_str *process_ids,
-                             size_t n_process_ids, int64_t cursor_ms, struct hearth_arena *arena,
+static void add_process_args(const struct hearth_told_task *told, struct hearth_arena *arena,
                              struct hearth_command *ret)
 {
+    const struct hearth_task *task = &told->task;
     static const char *const targets[] = {
         [HEARTH_TASK_ON_CPU] = "ON_CPU",
         [HEARTH_TASK_OFF_CPU] = "OFF_CPU",
@@ -97,8 +97,8 @@ static void add_process_args(const struct hearth_task *task, const struct hearth
     ret->name = "EBPFProfilingTaskQuery";
 
     add_text_arg(ret, "TaskId", task->task_id);
-    add_text_arg(ret, "ProcessId", join_texts(process_ids, n_process_ids, arena));
-    add_number_arg(ret, "TaskUpdateTime", cursor_ms, arena);
+    add_text_arg(ret, "ProcessId", join_texts(told->process_ids, told->n_process_ids, arena));
+    add_number_arg(ret, "TaskUpdateTime", told->cursor_ms, arena);
     add_text_arg(ret, "TriggerType", HEARTH_STR("FIXED_TIME"));
     add_text_arg(ret, "TargetType", hearth_str_c(targets[task->kind]));
     add_number_arg(ret, "TaskStartTime", task->start_ms, arena);
@@ -160,12 +160,12 @@ static void add_pprof_args(const struct hearth_task *task, int64_t cursor_ms,
     add_number_arg(ret, "DumpPeriod", task->dump_period_ms, arena);
 }
 
-enum hearth_status hearth_task_command(const struct hearth_task *task,
-                                       const struct hearth_str *process_ids, size_t n_process_ids,
-                                       int64_t cursor_ms, struct hearth_str serial,
-                                       struct hearth_arena *arena, struct hearth_command *ret,
-                                       struct hearth_err *err)
+enum hearth_status hearth_task_command(const struct hearth_told_task *told,
+                                       struct hearth_str serial, struct hearth_arena *arena,
+                                       struct hearth_command *ret, struct hearth_err *err)
 {
+    const struct hearth_task *task = &told->task;
+
     assert(ret != NULL);
     assert(serial.n > 0);
 
@@ -173,13 +173,13 @@ enum hearth_status hearth_task_command(const struct hearth_task *task,
     add_text_arg(ret, "SerialNumber", serial);
 
     if (task->kind <= HEARTH_TASK_NETWORK) {
-        add_process_args(task, process_ids, n_process_ids, cursor_ms, arena, ret);
+        add_process_args(told, arena, ret);
     } else if (task->kind == HEARTH_TASK_TRACE) {
-        add_trace_args(task, cursor_ms, arena, ret);
+        add_trace_args(task, told->cursor_ms, arena, ret);
     } else if (task->kind == HEARTH_TASK_ASYNC_PROFILER) {
-        add_async_args(task, cursor_ms, arena, ret);
+        add_async_args(task, told->cursor_ms, arena, ret);
     } else {
-        add_pprof_args(task, cursor_ms, arena, ret);
+        add_pprof_args(task, told->cursor_ms, arena, ret);
     }
 
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
@@ -222,8 +222,7 @@ static enum hearth_status make_commands(const struct hearth_call *call,
     for (size_t i = 0; i < n; i++) {
         struct hearth_str serial;
         HEARTH_TRY(make_command_serial(call->arena, &serial, err));
-        HEARTH_TRY(hearth_task_command(&told[i].task, told[i].process_ids, told[i].n_process_ids,
-                                       told[i].cursor_ms, serial, call->arena, &commands[i], err));
+        HEARTH_TRY(hearth_task_command(&told[i], serial, call->arena, &commands[i], err));
     }
 
     *ret = commands;

@@ -393,33 +393,23 @@ static enum hearth_status list_flushes(struct hearth_task_intake *intake,
     return arena->refused ? (enum hearth_status)HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status store_flushes(struct hearth_task_intake *intake,
+static enum hearth_status store_flushes(const struct hearth_scope *scope,
                                         struct hearth_task_flush *flushes, size_t n,
-                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
-    struct hearth_store *store = intake->engine->store;
-    enum hearth_status status = hearth_store_task_flushes_put(
-        &(const struct hearth_scope){
-            .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
-        flushes, n, 0, false, err);
+    int32_t unknown;
 
-    assert(n > 0);
+    assert(flushes != NULL && n > 0);
 
     /* A process that no agent reported belongs to the service unknown_service, made on demand. */
+    enum hearth_status status = hearth_store_task_flushes_put(scope, flushes, n, 0, false, err);
     if (status != HEARTH_NOT_FOUND) {
         return status;
     }
 
-    int32_t unknown;
-    HEARTH_TRY(hearth_store_service_id(
-        &(const struct hearth_scope){.store = store, .tenant = intake->tenant, .cancel = cancel},
-        HEARTH_STR(UNKNOWN_SERVICE), true, &unknown, err));
+    HEARTH_TRY(hearth_store_service_id(scope, HEARTH_STR(UNKNOWN_SERVICE), true, &unknown, err));
 
-    return hearth_store_task_flushes_put(
-        &(const struct hearth_scope){
-            .store = store, .tenant = intake->tenant, .cancel = cancel, .arena = arena},
-        flushes, n, unknown, false, err);
+    return hearth_store_task_flushes_put(scope, flushes, n, unknown, false, err);
 }
 
 static void log_unknown_process(const struct hearth_task_flush *flush)
@@ -545,26 +535,27 @@ static enum hearth_status make_chunk_series(const struct hearth_task_intake *int
 }
 
 static enum hearth_status push_chunk_parts(struct hearth_task_intake *intake,
+                                           const struct hearth_scope *scope,
                                            struct hearth_task_flush *flushes, size_t n,
-                                           struct hearth_cancel *cancel, struct hearth_arena *arena,
                                            struct hearth_err *err)
 {
     struct hearth_push_series *series;
     size_t n_series;
 
     /* Push all parts as one request. */
-    HEARTH_TRY(make_chunk_series(intake, flushes, n, arena, &series, &n_series, err));
+    HEARTH_TRY(make_chunk_series(intake, flushes, n, scope->arena, &series, &n_series, err));
     if (n_series == 0) {
         return HEARTH_OK;
     }
 
-    struct hearth_push_receipt *receipts = hearth_arena_array(arena, n_series, sizeof *receipts);
+    struct hearth_push_receipt *receipts =
+        hearth_arena_array(scope->arena, n_series, sizeof *receipts);
     if (receipts == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return HEARTH_FAIL_ARENA(err, scope->arena);
     }
 
-    HEARTH_TRY(
-        hearth_push_wait(intake->ingest, intake->tenant, series, n_series, cancel, receipts, err));
+    HEARTH_TRY(hearth_push_wait(intake->ingest, intake->tenant, series, n_series, scope->cancel,
+                                receipts, err));
 
     /* Note the profile of each part, and mark the parts as pushed. */
     for (size_t i = 0; i < n; i++) {
@@ -573,9 +564,7 @@ static enum hearth_status push_chunk_parts(struct hearth_task_intake *intake,
         }
     }
 
-    return hearth_store_task_parts_pushed(
-        &(const struct hearth_scope){.store = intake->engine->store, .cancel = cancel}, flushes, n,
-        err);
+    return hearth_store_task_parts_pushed(scope, flushes, n, err);
 }
 
 static void count_records(struct hearth_task_intake *intake,
@@ -606,17 +595,17 @@ static void count_records(struct hearth_task_intake *intake,
 }
 
 static enum hearth_status write_flush_groups(struct hearth_task_intake *intake,
-                                             struct hearth_cancel *cancel,
-                                             struct hearth_arena *arena, struct hearth_err *err)
+                                             const struct hearth_scope *scope,
+                                             struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
     size_t n;
 
     /* The steps of the file's head: chunks, then profiles, then marks. */
-    HEARTH_TRY(list_flushes(intake, arena, &flushes, &n, err));
+    HEARTH_TRY(list_flushes(intake, scope->arena, &flushes, &n, err));
     if (n > 0) {
-        HEARTH_TRY(store_flushes(intake, flushes, n, cancel, arena, err));
-        HEARTH_TRY(push_chunk_parts(intake, flushes, n, cancel, arena, err));
+        HEARTH_TRY(store_flushes(scope, flushes, n, err));
+        HEARTH_TRY(push_chunk_parts(intake, scope, flushes, n, err));
     }
 
     count_records(intake, flushes, n);
@@ -627,23 +616,18 @@ static enum hearth_status write_flush_groups(struct hearth_task_intake *intake,
 /* ---- leftovers ---- */
 
 /* Push the flushes one by one, so that one that fails does not hold up the others. */
-static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intake, int64_t from_ms,
-                                                int64_t to_ms, struct hearth_cancel *cancel,
-                                                struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intake,
+                                                const struct hearth_scope *scope, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_err *err)
 {
     struct hearth_task_flush *flushes;
     size_t n;
 
-    HEARTH_TRY(
-        hearth_store_task_flushes_left(&(const struct hearth_scope){.store = intake->engine->store,
-                                                                    .tenant = intake->tenant,
-                                                                    .cancel = cancel,
-                                                                    .arena = arena},
-                                       from_ms, to_ms, MAX_LEFT, &flushes, &n, err));
+    HEARTH_TRY(hearth_store_task_flushes_left(scope, from_ms, to_ms, MAX_LEFT, &flushes, &n, err));
 
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {
-        enum hearth_status one = push_chunk_parts(intake, &flushes[i], 1, cancel, arena, err);
+        enum hearth_status one = push_chunk_parts(intake, scope, &flushes[i], 1, err);
         status = one == HEARTH_OK ? status : one;
     }
 
@@ -663,7 +647,11 @@ enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
 
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
-    enum hearth_status status = push_leftover_flushes(intake, from_ms, to_ms, cancel, &arena, err);
+    const struct hearth_scope scope = {.store = intake->engine->store,
+                                       .tenant = intake->tenant,
+                                       .cancel = cancel,
+                                       .arena = &arena};
+    enum hearth_status status = push_leftover_flushes(intake, &scope, from_ms, to_ms, err);
     hearth_arena_release(&arena);
     hearth_task_intake_free(intake);
 
@@ -679,7 +667,11 @@ enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
 
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
-    enum hearth_status status = write_flush_groups(intake, cancel, &arena, err);
+    const struct hearth_scope scope = {.store = intake->engine->store,
+                                       .tenant = intake->tenant,
+                                       .cancel = cancel,
+                                       .arena = &arena};
+    enum hearth_status status = write_flush_groups(intake, &scope, err);
     hearth_arena_release(&arena);
     discard_groups(intake);
 

@@ -3,6 +3,7 @@
 #define HEARTH_ENGINE_TASKS_INTERNAL_H
 
 #include "hearth/engine/tasks.h"
+#include "hearth/store/task_delivery.h"
 #include "hearth/store/task_facts.h"
 
 #include "select/query_internal.h"
@@ -47,11 +48,9 @@ enum hearth_status hearth_task_check_events(struct hearth_task *task, struct hea
 
 /* Make the command of a task, in arena. serial: not empty, different each time. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_task_command(const struct hearth_task *task,
-                                       const struct hearth_str *process_ids, size_t n_process_ids,
-                                       int64_t cursor_ms, struct hearth_str serial,
-                                       struct hearth_arena *arena, struct hearth_command *ret,
-                                       struct hearth_err *err);
+enum hearth_status hearth_task_command(const struct hearth_told_task *told,
+                                       struct hearth_str serial, struct hearth_arena *arena,
+                                       struct hearth_command *ret, struct hearth_err *err);
 
 /* ---- task_states.c ---- */
 

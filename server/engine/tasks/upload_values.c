@@ -175,13 +175,17 @@ static void subtract_sums(struct hearth_profile *p, const struct cumulative_colu
 }
 
 /*
- * Number the keys of `before`: (*ret_before)[s] is the number of its sample s, (*ret_of)[s] the
- * number of the same key in p, or NONE.
+ * The samples of two profiles with the same keys: before[s] is the number of the key of the earlier
+ * profile's sample s, of[s] the number of the same key for the later profile's sample s, or NONE.
  */
+struct sample_match {
+    const uint32_t *of, *before;
+    size_t n_ids; /* numbers of keys are below */
+};
+
 static enum hearth_status match_samples(const struct hearth_profile *p,
                                         const struct hearth_profile *before,
-                                        struct hearth_arena *arena, uint32_t **ret_of,
-                                        uint32_t **ret_before, size_t *ret_n_ids,
+                                        struct hearth_arena *arena, struct sample_match *ret,
                                         struct hearth_err *err)
 {
     struct hearth_hash128 *keys, *keys_before;
@@ -215,9 +219,7 @@ static enum hearth_status match_samples(const struct hearth_profile *p,
     }
 
     hearth_idmap_release(&map);
-    *ret_of = of;
-    *ret_before = ids;
-    *ret_n_ids = n;
+    *ret = (struct sample_match){.of = of, .before = ids, .n_ids = n};
 
     return status;
 }
@@ -228,8 +230,7 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
                                           bool *ret_contains, struct hearth_err *err)
 {
     struct cumulative_columns columns;
-    uint32_t *ids, *ids_before;
-    size_t n_ids;
+    struct sample_match match;
 
     assert(ret_contains != NULL);
 
@@ -239,23 +240,23 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *p,
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(match_samples(p, before, arena, &ids, &ids_before, &n_ids, err));
+    HEARTH_TRY(match_samples(p, before, arena, &match, err));
 
     /* A later profile of the same process has at least the earlier value of each sample. */
-    int64_t *sums = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *sums);
-    int64_t *left = hearth_arena_calloc(arena, n_ids * columns.n, sizeof *left);
+    int64_t *sums = hearth_arena_calloc(arena, match.n_ids * columns.n, sizeof *sums);
+    int64_t *left = hearth_arena_calloc(arena, match.n_ids * columns.n, sizeof *left);
     if (sums == NULL || left == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    bool contains = sum_columns(p, columns.of, columns.n, ids, sums) &&
-                    sum_columns(before, columns.before, columns.n, ids_before, left);
-    for (size_t i = 0; i < n_ids * columns.n && contains; i++) {
+    bool contains = sum_columns(p, columns.of, columns.n, match.of, sums) &&
+                    sum_columns(before, columns.before, columns.n, match.before, left);
+    for (size_t i = 0; i < match.n_ids * columns.n && contains; i++) {
         contains = sums[i] >= left[i];
     }
 
     if (contains) {
-        subtract_sums(p, &columns, ids, left);
+        subtract_sums(p, &columns, match.of, left);
     }
 
     *ret_contains = contains;

@@ -13,14 +13,17 @@
 static struct hearth_arena g_arena;
 
 /* "Name Key=value Key=value ..." */
-static void expect(const struct hearth_task *task, const struct hearth_str *process_ids,
+static void expect(const struct hearth_task *task, struct hearth_str *process_ids,
                    size_t n_process_ids, const char *expected)
 {
     struct hearth_command command;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_buf text;
-    assert_int_equal(hearth_task_command(task, process_ids, n_process_ids, START + 7,
-                                         HEARTH_STR("serial"), &g_arena, &command, &err),
+    const struct hearth_told_task told = {.task = *task,
+                                          .cursor_ms = START + 7,
+                                          .process_ids = process_ids,
+                                          .n_process_ids = n_process_ids};
+    assert_int_equal(hearth_task_command(&told, HEARTH_STR("serial"), &g_arena, &command, &err),
                      HEARTH_OK);
     hearth_buf_init(&text, 0);
     hearth_buf_cstr(&text, command.name);
@@ -42,7 +45,7 @@ static struct hearth_task make_task(enum hearth_task_kind kind)
 static void tasks_of_processes_have_all_eight_arguments(void **state)
 {
     (void)state;
-    const struct hearth_str ids[] = {HEARTH_STR("aa"), HEARTH_STR("bb")};
+    struct hearth_str ids[] = {HEARTH_STR("aa"), HEARTH_STR("bb")};
     struct hearth_task task = make_task(HEARTH_TASK_ON_CPU);
     expect(&task, ids, 1,
            "EBPFProfilingTaskQuery\nSerialNumber=serial\nTaskId=t\nProcessId=aa\n"
