@@ -40,7 +40,7 @@ struct hearth_export_outcome {
 /*
  * Take the spans of an export.
  *
- * waiter->waits true: `done` is called exactly once, when all kept spans are committed. False: `done`
+ * waiter->waits true: `done` is called exactly once, when all kept spans are committed. False: it
  * is not called. UNAVAILABLE: too many spans wait to be committed; no span is taken.
  *
  * ratio    fraction of all traces that is kept, 0 to 1

@@ -145,7 +145,7 @@ struct hearth_span_window {
     const struct hearth_str *profile_types;
     size_t n_profile_types;
     size_t max_profiles;
-    /* Profiles already counted by other windows of the lookup, which this one skips; may be NULL. */
+    /* Profiles that other windows of the lookup counted; this one skips them. May be NULL. */
     struct hearth_idmap *seen;
 };
 

@@ -81,10 +81,9 @@ enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
                                           struct hearth_task_upload *ret, struct hearth_err *err);
 
 struct hearth_upload_element {
-    uint32_t id;       /* in depth-first order, from 0 */
-    int64_t parent_id; /* -1 for the root */
-    struct hearth_str
-        code_signature; /* function:line; lines of inlined frames are joined with ";" */
+    uint32_t id;                      /* in depth-first order, from 0 */
+    int64_t parent_id;                /* -1 for the root */
+    struct hearth_str code_signature; /* function:line; inlined frames joined with ";" */
     int64_t total, self;
 };
 

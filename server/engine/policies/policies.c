@@ -156,6 +156,7 @@ static bool have_same_monitor(const struct hearth_check_item *a, const struct he
 static void warn_of_repeated_monitors(const struct hearth_policy *policy,
                                       struct warning_list *warnings)
 {
+    /* Compare each item with the items of all earlier targets. */
     for (size_t i = 0; i < policy->n_targets; i++) {
         for (size_t k = 0; k < policy->targets[i].n_items; k++) {
             const struct hearth_check_item *item = &policy->targets[i].items[k];

@@ -42,8 +42,8 @@ struct picked_span {
     size_t resource;
     struct hearth_trace_id trace;
     const struct hearth_span *span;
-    size_t
-        n_row; /* for the first span of a row: number of its spans; 0: the row exceeds the rate */
+    /* For the first span of a row, number of the row's spans; 0: the row exceeds the rate. */
+    size_t n_row;
 };
 
 struct export

@@ -17,8 +17,7 @@ struct exact_series {
     uint32_t n_types;
     uint32_t *types; /* for each column, the number of its type, or HEARTH_NO_TYPE */
     struct hearth_series_hit hit;
-    struct hearth_labels
-        labels; /* labels of the series, with the service's name, without those of the type */
+    struct hearth_labels labels; /* with the service's name, without those of the type */
     struct hearth_str service;
 };
 

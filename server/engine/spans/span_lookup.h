@@ -21,8 +21,8 @@ struct hearth_lookup_subject {
     const struct hearth_stored_group **groups;
     size_t n_groups, cap_groups;
     const struct hearth_stored_span *stored; /* the stored span; NULL: not stored, or a trace */
-    size_t
-        max_stored; /* limit of stored spans in the answer; all answers of a request share max_lookup_spans */
+    /* Limit of stored spans in the answer; all answers of a request share max_lookup_spans. */
+    size_t max_stored;
     const struct hearth_exact
         *exact;       /* [2]: samples of the id, and of those with this local root */
     int64_t since_ns; /* time at which the span index begins */

@@ -587,12 +587,10 @@ static enum hearth_status write_rows_page(struct rows_run *run, int64_t limit, i
 {
     struct hearth_span_rows made = {.n_all = (int64_t)run->n_entries, .total = run->scan.total};
 
-    /* The rest of the total belongs to no entry. */
+    /* The rest of the total belongs to no entry; no value is negative, so a wrong sum shows. */
     made.unlabelled = made.total;
     for (size_t i = 0; i < run->n_entries; i++) {
-        made.unlabelled -=
-            list_entries(run)[i]
-                .value; /* no value is negative, so a wrong sum shows as a negative rest */
+        made.unlabelled -= list_entries(run)[i].value;
         if (made.unlabelled < 0) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,
                                "sample attributes hold more than the profiles they belong to");

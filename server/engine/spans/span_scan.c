@@ -218,8 +218,8 @@ static void reset_scan(void *context)
 /* ---- the selection ---- */
 
 /*
- * Extend the query of load_scan_passes to the start of the range that is read, which begins one step
- * earlier if there are buckets: rows of unknown dictionaries would have to be kept in memory.
+ * Extend the query of load_scan_passes to the start of the range that is read, which begins one
+ * step earlier if there are buckets: rows of unknown dictionaries would have to be kept in memory.
  * Queries may not reach further back than max_query_range; rows before that are kept.
  */
 static void extend_query_range(const struct hearth_span_scan *scan, struct hearth_query *query)

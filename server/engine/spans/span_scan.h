@@ -29,9 +29,8 @@ struct hearth_span_scan {
     uint32_t attrs;                        /* wanted attributes, as in struct hearth_attr_wish */
     bool whole;                            /* compute `total` */
     hearth_span_visit_fn *visit;
-    void (*reset)(
-        void *
-            context); /* discard everything: the rows are read from the start, for the first time or again */
+    /* Discards everything: rows are read from the start, for the first time or again. */
+    void (*reset)(void *context);
     void *context;
     /* set by the scan */
     struct hearth_selection selection;

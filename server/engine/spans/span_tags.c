@@ -317,7 +317,7 @@ static enum hearth_status cover_variables(struct tag_mapper *m, struct hearth_st
 static enum hearth_status fail_misplaced_variable(struct tag_mapper *m)
 {
     return HEARTH_FAIL(m->err, HEARTH_INVALID_ARGUMENT,
-                       "a variable of the query is misplaced: ${__tags} belongs "
+                       "a variable of the query stands where it means nothing: ${__tags} belongs "
                        "among the matchers, a text of the span into the string after a label");
 }
 

@@ -39,10 +39,10 @@ struct window_run {
     const struct hearth_span_window *window;
     struct hearth_found *found;
     struct hearth_limits limits;
-    int64_t from_ns, lo_ns,
-        hi_ns; /* start of the read range; start and end of the window, all included */
-    int64_t kept_from_ns,
-        asked_from_ns; /* limits by retention and by max-query-lookback; INT64_MIN: no limit */
+    /* Start of the read range; start and end of the window, all included. */
+    int64_t from_ns, lo_ns, hi_ns;
+    /* Limits by retention and by max-query-lookback; INT64_MIN: no limit. */
+    int64_t kept_from_ns, asked_from_ns;
     struct hearth_selection selection;
     struct hearth_grouping grouping;
     struct hearth_buf bytes;
@@ -597,8 +597,7 @@ static void describe_window(const struct window_run *run, struct hearth_buf *out
     /* The window. */
     hearth_duration_format(run->window->pad_ns, back);
     hearth_buf_cstr(out, "profiles of ");
-    hearth_buf_str(out,
-                   run->window->selector); /* complete, so that it can be copied into a query */
+    hearth_buf_str(out, run->window->selector); /* complete, to be copied into a query */
     hearth_buf_printf(out, " that were being taken from %s to %s (the span with %s on both sides)",
                       hearth_plan_moment(run->lo_ns, lo), hearth_plan_moment(run->hi_ns, hi), back);
 

@@ -51,8 +51,8 @@ enum hearth_status hearth_upload_subtract(struct hearth_profile *profile,
 
 struct hearth_upload_values {
     struct hearth_str event;
-    int64_t
-        before_ms; /* time of the file that was subtracted; 0: values count from the start of the process */
+    /* Time of the file that was subtracted; 0: values count from the start of the process. */
+    int64_t before_ms;
 };
 
 /* Likewise, with the previous file of the stored upload that `profile` was decoded from. */

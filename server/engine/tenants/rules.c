@@ -15,8 +15,8 @@
 #define MAX_TEXT_BYTES 65536 /* bytes of matchers, labels and names together */
 #define MAX_LABELS     64
 #define NEW_ID_LETTERS 12
-#define FREE_BYTES \
-    ((size_t)1 << 20) /* bytes of an evaluation that do not count in the budget of all queries */
+/* Bytes of an evaluation that do not count in the budget of all queries. */
+#define FREE_BYTES ((size_t)1 << 20)
 
 struct hearth_rules {
     struct hearth_query_engine *engine;
