@@ -165,7 +165,7 @@ static void reset_counts(void *context)
 
 /* ---- the answer ---- */
 
-static int compare_cells(const void *left, const void *right)
+static int compare_count_cells(const void *left, const void *right)
 {
     const struct count_cell *a = left, *b = right;
 
@@ -201,7 +201,7 @@ static enum hearth_status write_count_series(struct counts_run *run,
 
     /* Sort the cells by series and time. */
     if (n_cells > 0) {
-        qsort(run->cells, n_cells, sizeof run->cells[0], compare_cells);
+        qsort(run->cells, n_cells, sizeof run->cells[0], compare_count_cells);
     }
 
     /* Make series and points. */

@@ -193,8 +193,8 @@ static enum hearth_status read_child_ids(struct profile_run *run, struct hearth_
     /* Note what is missing. */
     if (n_missing > 0) {
         hearth_call_note(&run->query->call,
-                         "%zu of %zu spans are not stored: of what is below them those samples "
-                         "count whose local root they are",
+                         "%zu of %zu spans are not stored: below them, only samples are counted "
+                         "whose local root they are",
                          n_missing, spec->n_span_ids);
     }
 

@@ -52,7 +52,7 @@ struct window_run {
     size_t *last_of_type;    /* [found->n_types]: number of the last profile counted, from 1 */
 };
 
-static int64_t add_saturated(int64_t a, int64_t b)
+static int64_t clamp_sum(int64_t a, int64_t b)
 {
     int64_t sum;
 
@@ -101,22 +101,23 @@ static enum hearth_status set_window_range(struct window_run *run, struct hearth
     struct hearth_retention keep;
 
     /* Check the length of the window. */
-    run->lo_ns = add_saturated(window->start_ns, -window->pad_ns);
-    run->hi_ns = add_saturated(window->end_ns, window->pad_ns);
+    run->lo_ns = clamp_sum(window->start_ns, -window->pad_ns);
+    run->hi_ns = clamp_sum(window->end_ns, window->pad_ns);
     if (limits->max_query_range_ns > 0 &&
         (__builtin_sub_overflow(run->hi_ns, run->lo_ns, &length) ||
          length > limits->max_query_range_ns)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the span is longer, with what is padded, than a query may reach "
-                           "(max-query-range)");
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the window, which is the span with its pad on both sides, is longer than allowed "
+            "(max-query-range)");
     }
 
     /* Find the start of the read range, and the limits of what can be found. */
-    run->from_ns = add_saturated(run->lo_ns, -choose_max(limits->span_window_lookback_ns, 0));
+    run->from_ns = clamp_sum(run->lo_ns, -choose_max(limits->span_window_lookback_ns, 0));
     hearth_store_retention(run->query->call.engine->store, run->query->call.tenant, &keep);
     run->kept_from_ns = hearth_plan_profiles_from(&keep, now_ns);
     run->asked_from_ns = limits->max_query_lookback_ns > 0
-                             ? add_saturated(now_ns, -limits->max_query_lookback_ns)
+                             ? clamp_sum(now_ns, -limits->max_query_lookback_ns)
                              : INT64_MIN;
 
     return HEARTH_OK;
@@ -263,7 +264,7 @@ static enum hearth_status take_window_row(void *context, const struct hearth_rea
     struct window_run *run = context;
 
     /* Drop profiles that do not overlap the window. */
-    int64_t end_ns = add_saturated(total->ts_ns, choose_max(total->duration_ns, 0));
+    int64_t end_ns = clamp_sum(total->ts_ns, choose_max(total->duration_ns, 0));
 
     if (end_ns < run->lo_ns || total->ts_ns > run->hi_ns) {
         return HEARTH_OK;

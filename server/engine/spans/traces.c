@@ -209,7 +209,7 @@ static enum hearth_status check_taken_segment(const struct hearth_segment *segme
     return HEARTH_OK;
 }
 
-static int compare_span_ids(const void *left, const void *right)
+static int compare_by_span_id(const void *left, const void *right)
 {
     const struct hearth_span *a = left, *b = right;
     return (a->span_id > b->span_id) - (a->span_id < b->span_id);
@@ -262,7 +262,7 @@ static void truncate_segment(struct hearth_segment *segment, const struct hearth
 {
     /* Sort the spans, and apply the limit. */
     if (!segment->is_raw) {
-        qsort(segment->spans, segment->n_spans, sizeof segment->spans[0], compare_span_ids);
+        qsort(segment->spans, segment->n_spans, sizeof segment->spans[0], compare_by_span_id);
     }
 
     if (limits->max_segment_spans > 0 && segment->n_spans > (uint64_t)limits->max_segment_spans) {

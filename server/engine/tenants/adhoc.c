@@ -436,10 +436,10 @@ static enum hearth_status choose_common_type(const struct hearth_call *call,
                                HEARTH_STR_ARG(wanted));
 }
 
-static enum hearth_status compare_sides(const struct hearth_call *call, struct diff_side sides[2],
-                                        const struct hearth_str ids[2],
-                                        const struct hearth_adhoc_spec *spec,
-                                        struct hearth_adhoc_view *view, struct hearth_err *err)
+static enum hearth_status
+compare_profiles_of_sides(const struct hearth_call *call, struct diff_side sides[2],
+                          const struct hearth_str ids[2], const struct hearth_adhoc_spec *spec,
+                          struct hearth_adhoc_view *view, struct hearth_err *err)
 {
     int64_t max_nodes;
     uint32_t types[2];
@@ -487,7 +487,7 @@ enum hearth_status hearth_adhoc_diff(const struct hearth_call *call, struct hear
 
     hearth_stacktree_init(&sides[0].tree, call->arena);
     hearth_stacktree_init(&sides[1].tree, call->arena);
-    enum hearth_status status = compare_sides(call, sides, ids, spec, ret, err);
+    enum hearth_status status = compare_profiles_of_sides(call, sides, ids, spec, ret, err);
     hearth_stacktree_release(&sides[0].tree);
     hearth_stacktree_release(&sides[1].tree);
 
