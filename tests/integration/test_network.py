@@ -119,7 +119,7 @@ class NetworkTasks(unittest.TestCase):
         self.assertEqual([a["address"] for a in gone["addresses"]], ["1.1.1.1:8080", "10.9.9.9"])
         self.assertEqual([a["address"] for a in self.ask("ListAddresses", "other-tenant")["addresses"]], ["10.9.9.9"])
         self.refused("is named by the option", lambda: self.ask("SetAddresses", "ends", addresses=[{"address": "10.9.9.9", "name": "x"}]))
-        self.refused("is no address", lambda: self.ask("SetAddresses", "ends", addresses=[{"address": "1.1.1.1:99999", "name": "x"}]))
+        self.refused("is not an address", lambda: self.ask("SetAddresses", "ends", addresses=[{"address": "1.1.1.1:99999", "name": "x"}]))
 
     # ---- metrics ----
 
