@@ -9,7 +9,7 @@
 void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter)
 {
-    assert(!hearth_stack_filter_is_empty(filter));
+    assert(query != NULL && filter != NULL);
 
     *table = (struct hearth_stack_passes){.query = query};
     hearth_stack_mask_init(&table->mask, filter, query->call.arena);

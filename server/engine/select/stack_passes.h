@@ -28,7 +28,7 @@ struct hearth_stack_passes {
     uint32_t last; /* index of the latest find */
 };
 
-/* filter is borrowed and not empty. */
+/* filter is borrowed; if it is empty, every stack passes. */
 void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
                               const struct hearth_stack_filter *filter);
 void hearth_stack_passes_release(struct hearth_stack_passes *table);
