@@ -307,7 +307,7 @@ class OneServer(unittest.TestCase):
         request = {"kind": "TASK_KIND_PPROF", "service": self.service, "instances": [self.agent.instance], "events": ["cpu"],
                    "durationMs": 60_000}
         task = self.server.connect(TASKS + "CreateTask", request)["task"]["taskId"]
-        self.refused(lambda: segments_of(self.server, task), "no trace task")
+        self.refused(lambda: segments_of(self.server, task), "is not a trace task")
 
     def test_the_service_and_its_instance_are_known_by_their_segments(self):
         now = now_ms()

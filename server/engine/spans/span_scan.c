@@ -319,7 +319,9 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
     hearth_arena_init_like(&scan->scratch, query->call.arena);
     hearth_arena_init_like(&scan->kept_arena, query->call.arena);
     hearth_sums_init(&scan->sums, query, NULL);
-    hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
+    if (has_stack_filter(scan)) {
+        hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
+    }
 
     /* Select and group the hits. */
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, err));
@@ -372,7 +374,10 @@ enum hearth_status hearth_span_scan_run(struct hearth_span_scan *scan, struct he
 
 void hearth_span_scan_release(struct hearth_span_scan *scan)
 {
-    hearth_stack_passes_release(&scan->passes);
+    if (scan->passes.query != NULL) {
+        hearth_stack_passes_release(&scan->passes);
+    }
+
     hearth_sums_release(&scan->sums);
     hearth_arena_release(&scan->kept_arena);
     hearth_arena_release(&scan->scratch);
