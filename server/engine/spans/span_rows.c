@@ -477,7 +477,7 @@ static enum hearth_status select_page(const struct rows_run *run, size_t from, s
 {
     uint32_t *heap = hearth_arena_array(run->query->call.arena, k, sizeof heap[0]);
 
-    assert(from <= k && k <= run->n_entries);
+    assert((k == 0 || from < k) && k <= run->n_entries);
 
     if (heap == NULL) {
         return HEARTH_FAIL_ARENA(err, run->query->call.arena);
