@@ -162,9 +162,18 @@ static bool sees(struct hearth_store *store, int tenant, int pod, struct hearth_
     hearth_arena_init(&arena, 0);
     hearth_selector_init(&selector);
     (void)snprintf(text, sizeof text, "{pod=\"pod-%d\"}", pod);
+    bool parsed =
+        hearth_selector_parse(&selector, hearth_str_c(text), &arena, NULL, NULL) == HEARTH_OK;
+
+    /* On a busy machine each attempt to load an index may lose its connection to CUT_ALL. */
+    enum hearth_status status = HEARTH_UNAVAILABLE;
+    int64_t until_ns = hearth_clock_mono_ns() + STORE_PATIENCE_NS;
+    while (status == HEARTH_UNAVAILABLE && hearth_clock_mono_ns() < until_ns) {
+        status = hearth_store_index_lock(store, tenant_name(tenant), NULL, &index, NULL);
+    }
+
     bool found =
-        hearth_selector_parse(&selector, hearth_str_c(text), &arena, NULL, NULL) == HEARTH_OK &&
-        hearth_store_index_lock(store, tenant_name(tenant), NULL, &index, NULL) == HEARTH_OK &&
+        parsed && status == HEARTH_OK &&
         hearth_label_index_select(index, &selector, T0, T0, &arena, &hits, &n, NULL) == HEARTH_OK &&
         n == 2 && hits[0].series_id == ref.series_id;
     hearth_store_index_unlock(store, index);
