@@ -1,13 +1,15 @@
 /*
- * retention_step.c -- days past their time, and series that ended (hearth_step_retention).
+ * retention_step.c -- days past their retention are deleted, and series that have
+ * ended are removed (hearth_step_retention).
  *
- * A day's leaf of a table goes when the longest retention of any tenant has passed. Tenants with a
- * shorter one have their rows deleted from leaves that stay; readers have hidden them before. Rows of
- * `profile` are left to compaction, or go with their leaf; those of the span index only lead to what is gone.
+ * A day's leaf of a table is dropped when the longest retention of all tenants has passed. Rows of
+ * tenants with a shorter retention are deleted from leaves that stay; readers have hidden them
+ * before. Expired rows of `profile` are left to compaction or dropped with their leaf; those of the
+ * span index only refer to deleted profiles and spans.
  *
- * Margins. Readers cut by their own clock and what they know of the settings: what they may still
- * read stays for five minutes more, and settings that changed are not acted on for a minute, by when
- * every server knows them (housekeeping.c).
+ * Margins. Readers hide expired rows by their own clock and by the settings they know. So rows that
+ * a reader may still see stay for five minutes more, and changed settings are applied only after a
+ * minute, when every server knows them (housekeeping.c).
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
@@ -36,7 +38,7 @@ enum kept_by {
     BY_10M,
     BY_1H,
     BY_1D,
-    BY_ALL, /* the longest of them */
+    BY_ALL, /* the longest of profiles and roll-ups */
     BY_SPANS,
     BY_MONITORS,
     BY_NETWORK,
@@ -44,11 +46,11 @@ enum kept_by {
 };
 
 static const struct {
-    const char *name, *key; /* key: what the partition is by */
+    const char *name, *key; /* key: the partition key */
     enum kept_by by;
     int64_t unit_ns;   /* of the key */
-    int64_t length_ns; /* that a row covers */
-    bool delete_rows;  /* of tenants with a shorter retention */
+    int64_t length_ns; /* the time that a row covers */
+    bool delete_rows;  /* whether rows of tenants with a shorter retention are deleted */
 } TABLES[N_TABLES] = {
     {"profile", "ts", BY_PROFILES, 1, 0, false},
     {"segment", "t0", BY_PROFILES, 1, HEARTH_NS_PER_HOUR, true},
@@ -79,13 +81,15 @@ struct pass {
     struct hearth_retention longest;
 };
 
-/* ---- who keeps what ---- */
+/* ---- how long rows are kept ---- */
 
+/* The longer of two retentions; 0 means forever. */
 static int64_t longer(int64_t a_ns, int64_t b_ns)
 {
     return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
 }
 
+/* The retention of one kind of rows, in nanoseconds; 0: forever. */
 static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by)
 {
     switch (by) {
@@ -108,21 +112,23 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
     case BY_ALL:
         break;
     }
+
     return longer(longer(retention->profiles_ns, retention->roll_10m_ns),
                   longer(retention->roll_1h_ns, retention->roll_1d_ns));
 }
 
-/* Before this, nothing of it is kept; INT64_MIN: all is. */
+/* Rows that end at or before this time have expired; INT64_MIN: none expires. */
 static int64_t cutoff_ns(const struct pass *pass, int64_t kept)
 {
     int64_t cutoff;
     if (kept == 0 || __builtin_sub_overflow(pass->now_ns - MARGIN_NS, kept, &cutoff)) {
         return INT64_MIN;
     }
+
     return cutoff;
 }
 
-/* By tenant: tenant_id, setting, value. */
+/* Takes the tenants from rows (tenant_id, setting, value), which are sorted by tenant. */
 static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
                                        struct hearth_err *err)
 {
@@ -131,6 +137,8 @@ static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
     if (pass->tenants == NULL) {
         return HEARTH_FAIL_ARENA(err, &pass->arena);
     }
+
+    /* A tenant has the defaults, changed by its settings, if any. */
     for (int row = 0; row < (int)n_rows; row++) {
         int32_t tenant_id = hearth_pg_i32(rows, row, 0);
         struct tenant *last = pass->n_tenants > 0 ? &pass->tenants[pass->n_tenants - 1] : NULL;
@@ -139,11 +147,14 @@ static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
             last->tenant_id = tenant_id;
             hearth_retention_default(pass->builder->store, &last->retention);
         }
+
         if (!hearth_pg_is_null(rows, row, 1)) {
             hearth_retention_apply(&last->retention, hearth_pg_str(rows, row, 1),
                                    hearth_pg_i64(rows, row, 2));
         }
     }
+
+    /* Spans, monitors and network have the same retention for all tenants. */
     hearth_retention_default(pass->builder->store, &pass->longest);
     for (size_t i = 0; i < pass->n_tenants; i++) {
         const struct hearth_retention *own = &pass->tenants[i].retention;
@@ -158,10 +169,14 @@ static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
                          .monitors_ns = own->monitors_ns,
                          .network_ns = own->network_ns};
     }
+
     return HEARTH_OK;
 }
 
-/* *ret_settled: the settings have been what they are for long enough. The first look counts. */
+/*
+ * Reads the tenants and their retention. *ret_settled: the settings have not changed for SETTLE_NS.
+ * Settings read first after a start count as settled.
+ */
 static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
@@ -174,6 +189,8 @@ static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, str
     enum hearth_status status = take_tenants(pass, rows, err);
     PQclear(rows);
     HEARTH_TRY(status);
+
+    /* A hash tells whether a setting has changed since the last pass. */
     uint64_t seen = hearth_hash64(pass->tenants, 0, 0);
     for (size_t i = 0; i < pass->n_tenants; i++) {
         const struct hearth_retention *own = &pass->tenants[i].retention;
@@ -182,20 +199,24 @@ static enum hearth_status read_tenants(struct pass *pass, bool *ret_settled, str
             seen = hearth_hash_mix(seen, (uint64_t)kept_ns(own, by));
         }
     }
+
     int64_t now_ns = hearth_clock_mono_ns();
     if (seen != at->settings) {
         at->settled_mono_ns = at->settings == 0 ? now_ns : now_ns + SETTLE_NS;
         at->settings = seen;
     }
+
     *ret_settled = now_ns >= at->settled_mono_ns;
+
     return HEARTH_OK;
 }
 
 /* ---- leaves ---- */
 
 /*
- * Profiles must not go before roll-ups that outlive them are built. A service without a roll_state
- * row has none yet.
+ * Profiles must not be dropped before the roll-ups that outlive them are built. A service without a
+ * roll_state row has no roll-ups yet. The statement answers whether a service has series with hours
+ * on this day that are not built.
  */
 static enum hearth_status is_built(struct pass *pass, int32_t day, bool *ret_built,
                                    struct hearth_err *err)
@@ -209,19 +230,23 @@ static enum hearth_status is_built(struct pass *pass, int32_t day, bool *ret_bui
                    " s.service_id AND h.hour >= %" PRId64 " AND h.hour < %" PRId64
                    " AND (h.hour + 1) * 3600000000000 > coalesce(r.built_to, -1)))",
                    (day + 1) * HEARTH_NS_PER_DAY, day * INT64_C(24), day * INT64_C(24) + 24);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&pass->builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret_built = PQgetvalue(result, 0, 0)[0] == 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
+/* *ret_due: the day is past the longest retention and can be dropped. */
 static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, bool *ret_due,
                                  struct hearth_err *err)
 {
     int64_t kept = kept_ns(&pass->longest, TABLES[table].by);
     *ret_due = (day + 1) * HEARTH_NS_PER_DAY <= cutoff_ns(pass, kept);
     bool outlived = longer(kept, kept_ns(&pass->longest, BY_ALL)) != kept;
+
     if (*ret_due && TABLES[table].by == BY_PROFILES && outlived) {
         HEARTH_TRY(is_built(pass, day, ret_due, err));
         if (!*ret_due) {
@@ -231,10 +256,14 @@ static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, b
                        "day", hearth_log_i64(day), NULL);
         }
     }
+
     return HEARTH_OK;
 }
 
-/* Drop the oldest leaf of a table that is due, if there is one. Readers may keep it a while. */
+/*
+ * Drops the oldest leaf of a table if it is due, or goes on with a drop that has begun. A reader
+ * may delay it.
+ */
 static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret_dropped,
                                       struct hearth_err *err)
 {
@@ -242,6 +271,8 @@ static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret
     char names[32];
     int32_t day = 0;
     bool found = false, leaving = false, due = false;
+
+    /* Find a drop that has begun, or else the oldest day if it is due. */
     HEARTH_TRY(hearth_partitions_leaving(&builder->pg, TABLES[table].name, &day, &leaving, err));
     if (!leaving) {
         (void)snprintf(names, sizeof names, "'%s'", TABLES[table].name);
@@ -250,9 +281,12 @@ static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret
             HEARTH_TRY(is_due(pass, table, day, &due, err));
         }
     }
+
     if (!leaving && !due) {
         return HEARTH_OK;
     }
+
+    /* A drop that readers prevent is tried again at the next pass. */
     struct hearth_err reason = HEARTH_ERR_INIT;
     enum hearth_status status =
         hearth_partitions_drop(builder->store, &builder->pg, TABLES[table].name, day, &reason);
@@ -261,22 +295,27 @@ static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret
                    NULL);
         return HEARTH_OK;
     }
+
     if (status != HEARTH_OK) {
         *err = reason;
         return status;
     }
+
+    /* Report it. */
     *ret_dropped = true;
     hearth_metric_add_label(HEARTH_M_RETENTION_DAYS, hearth_str_c(TABLES[table].name), 1);
     HEARTH_LOG(HEARTH_LOG_INFO, "builder", "dropped a day past its time", "table",
                TABLES[table].name, "day", hearth_log_i64(day), NULL);
+
     return HEARTH_OK;
 }
 
-/* At most one leaf of each table. */
+/* Drops at most one leaf of each table. */
 static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
     *ret_more = false;
+
     for (size_t table = 0; table < N_TABLES; table++) {
         bool dropped = false;
         HEARTH_TRY(drop_oldest(pass, table, &dropped, err));
@@ -285,11 +324,13 @@ static enum hearth_status drop_leaves(struct pass *pass, bool *ret_more, struct 
             at->next_sweep_mono_ns = 0; /* series may have lost their last hour */
         }
     }
+
     return HEARTH_OK;
 }
 
 /* ---- rows of tenants with a shorter retention ---- */
 
+/* Deletes the expired rows of a tenant's day, in a transaction. */
 static enum hearth_status delete_day(struct pass *pass, const struct tenant *tenant, size_t table,
                                      int32_t day, struct hearth_err *err)
 {
@@ -297,6 +338,7 @@ static enum hearth_status delete_day(struct pass *pass, const struct tenant *ten
     int64_t unit_ns = TABLES[table].unit_ns;
     int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, TABLES[table].by));
     int64_t end_ns = (day + 1) * HEARTH_NS_PER_DAY, last_ns = cutoff - TABLES[table].length_ns;
+
     char sql[512];
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM hearth_data.%s WHERE service_id = ANY (ARRAY(SELECT service_id FROM"
@@ -305,12 +347,14 @@ static enum hearth_status delete_day(struct pass *pass, const struct tenant *ten
                    TABLES[table].name, tenant->tenant_id, TABLES[table].key,
                    day * HEARTH_NS_PER_DAY / unit_ns, TABLES[table].key, end_ns / unit_ns,
                    TABLES[table].key, unit_ns, last_ns);
+
     HEARTH_TRY(hearth_builder_begin(builder, err));
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
     return hearth_builder_commit(builder, err);
 }
 
-/* Late profiles past their time are not worth folding. */
+/* Deletes late profiles past their retention: folding them would be wasted. */
 static enum hearth_status delete_late(struct pass *pass, const struct tenant *tenant,
                                       struct hearth_err *err)
 {
@@ -319,6 +363,7 @@ static enum hearth_status delete_late(struct pass *pass, const struct tenant *te
     if (cutoff == INT64_MIN) {
         return HEARTH_OK;
     }
+
     char sql[320];
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM hearth_data.profile_late WHERE service_id = ANY (ARRAY(SELECT"
@@ -327,10 +372,14 @@ static enum hearth_status delete_late(struct pass *pass, const struct tenant *te
                    tenant->tenant_id, cutoff);
     HEARTH_TRY(hearth_builder_begin(builder, err));
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
     return hearth_builder_commit(builder, err);
 }
 
-/* The next day of (tenant, table) from where the last call ended; *ret_done: there is none. */
+/*
+ * Deletes the expired rows of (tenant, table) from the next day on which the table has a leaf.
+ * *ret_done: no such day is left.
+ */
 static enum hearth_status delete_next(struct pass *pass, const struct tenant *tenant, size_t table,
                                       bool *ret_done, struct hearth_err *err)
 {
@@ -338,10 +387,13 @@ static enum hearth_status delete_next(struct pass *pass, const struct tenant *te
     int64_t own = kept_ns(&tenant->retention, TABLES[table].by);
     int64_t cutoff = cutoff_ns(pass, own);
     *ret_done = true;
+
     if (!TABLES[table].delete_rows || cutoff == INT64_MIN ||
         longer(own, kept_ns(&pass->longest, TABLES[table].by)) == own) {
         return HEARTH_OK; /* its rows go with the leaf */
     }
+
+    /* Find the next day. */
     char names[32];
     int32_t day = 0;
     bool found = false;
@@ -351,31 +403,40 @@ static enum hearth_status delete_next(struct pass *pass, const struct tenant *te
     if (!found || day * HEARTH_NS_PER_DAY >= cutoff) {
         return HEARTH_OK;
     }
+
+    /* Delete its rows. */
     HEARTH_TRY(delete_day(pass, tenant, table, day, err));
     at->next_day = day + 1;
     *ret_done = false;
+
     return HEARTH_OK;
 }
 
-/* Go on with the round over tenants and tables, for a slice. */
+/* Continues the round over tenants and tables for SLICE_NS. *ret_done: the round is complete. */
 static enum hearth_status delete_rows(struct pass *pass, bool *ret_done, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
     int64_t end_ns = hearth_clock_mono_ns() + SLICE_NS;
+
+    /* Find the tenant at which the last call stopped. */
     size_t i = 0;
     while (i < pass->n_tenants && pass->tenants[i].tenant_id < at->tenant_id) {
         i++;
     }
+
+    /* Delete from its remaining tables, then from those of the next tenants. */
     for (; i < pass->n_tenants; i++, at->table = 0) {
         at->tenant_id = pass->tenants[i].tenant_id;
         if (at->table == 0) {
             HEARTH_TRY(delete_late(pass, &pass->tenants[i], err));
         }
+
         while (at->table < N_TABLES) {
             if (hearth_clock_mono_ns() >= end_ns) {
                 *ret_done = false;
                 return HEARTH_OK;
             }
+
             bool table_done = false;
             HEARTH_TRY(delete_next(pass, &pass->tenants[i], at->table, &table_done, err));
             if (table_done) {
@@ -384,19 +445,26 @@ static enum hearth_status delete_rows(struct pass *pass, bool *ret_done, struct 
             }
         }
     }
+
+    /* The next round begins with the first tenant. */
     *ret_done = true;
     at->tenant_id = INT32_MIN;
+
     return HEARTH_OK;
 }
 
 /* ---- the step ---- */
 
+/* Reads the settings; if they are settled, drops leaves and deletes rows. */
 static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
     int64_t now_ns = hearth_clock_mono_ns();
     bool settled = false, done = true, more = false;
+
     HEARTH_TRY(read_tenants(pass, &settled, err));
+
+    /* Rows are deleted every ten minutes, and without a pause while a round is not complete. */
     if (settled) {
         HEARTH_TRY(drop_leaves(pass, &more, err));
         if (now_ns >= at->next_rows_mono_ns) {
@@ -404,16 +472,21 @@ static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hear
             at->next_rows_mono_ns = done ? now_ns + ROWS_EACH_NS : 0;
         }
     }
+
     *ret_more = more || !done;
     at->next_pass_mono_ns = *ret_more ? 0 : now_ns + PASS_EACH_NS;
+
     return HEARTH_OK;
 }
 
+/* Runs a pass and a sweep if they are due. */
 static enum hearth_status run_due(struct hearth_builder *builder, bool *ret_more,
                                   struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &builder->store->retention;
     int64_t now_ns = hearth_clock_mono_ns();
+
+    /* Run a pass. */
     if (now_ns >= at->next_pass_mono_ns) {
         struct pass pass = {.builder = builder, .now_ns = hearth_clock_wall_ns()};
         hearth_arena_init(&pass.arena, 0);
@@ -421,12 +494,15 @@ static enum hearth_status run_due(struct hearth_builder *builder, bool *ret_more
         hearth_arena_release(&pass.arena);
         HEARTH_TRY(status);
     }
+
+    /* Sweep the series without hours. */
     if (now_ns >= at->next_sweep_mono_ns) {
         bool done = false;
         HEARTH_TRY(hearth_sweep(builder, &done, err));
         at->next_sweep_mono_ns = done ? now_ns + SWEEP_EACH_NS : 0;
         *ret_more = *ret_more || !done;
     }
+
     return HEARTH_OK;
 }
 
@@ -438,6 +514,7 @@ enum hearth_status hearth_step_retention(struct hearth_builder *builder, bool *r
     if (status != HEARTH_OK) {
         hearth_builder_rollback(builder);
     }
+
     return status;
 }
 

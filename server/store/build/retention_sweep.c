@@ -1,9 +1,10 @@
 /*
- * retention_sweep.c -- series that ended: those that have no hour left, because the leaves of
- * series_hour that had them were dropped (catalog_prune.c has the race with one that comes back).
+ * retention_sweep.c -- removes series that have ended: series that have no hour left, because their
+ * leaves of series_hour were dropped (catalog_prune.c handles the race with a series that is
+ * written again).
  *
- * Most series have an hour within the last days, which is cheap to see; only for the others all
- * leaves are looked at.
+ * Most series have an hour within the last days, which is cheap to find out; all leaves are
+ * searched only for the others.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -20,6 +21,7 @@
 #define SLICE_NS     HEARTH_NS_PER_SEC
 #define RECENT_HOURS 72
 
+/* The first service after `after`; 0: no service is left. */
 static enum hearth_status next_service(struct hearth_builder *builder, int32_t after,
                                        int32_t *ret_service_id, struct hearth_err *err)
 {
@@ -27,14 +29,20 @@ static enum hearth_status next_service(struct hearth_builder *builder, int32_t a
     (void)snprintf(sql, sizeof sql,
                    "SELECT min(service_id) FROM hearth_data.service WHERE service_id > %" PRId32,
                    after);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret_service_id = hearth_pg_is_null(result, 0, 0) ? 0 : hearth_pg_i32(result, 0, 0);
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* Those of series_ids (NULL: all of the service) without an hour from `hour` on. */
+/*
+ * Finds the series without an hour from `hour` on, among series_ids or, if it is NULL, all series
+ * of the service. *ret_n: in, the number of series_ids; out, the number found. The result is in the
+ * arena.
+ */
 static enum hearth_status without_hours(struct hearth_prune *prune, int32_t service_id,
                                         int32_t hour, const int32_t *series_ids, int32_t **ret,
                                         size_t *ret_n, struct hearth_err *err)
@@ -47,29 +55,40 @@ static enum hearth_status without_hours(struct hearth_prune *prune, int32_t serv
         " WHERE h.service_id = %" PRId32 " AND h.series_id = s.series_id AND h.hour >= %" PRId32
         ")",
         service_id, series_ids != NULL ? " AND series_id = ANY ($1)" : "", service_id, hour);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, prune->arena);
     if (series_ids != NULL) {
         hearth_pg_param_i32_array(&params, series_ids, *ret_n);
     }
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(prune->pg, sql, &params, NULL, &result, NULL, err));
     enum hearth_status status = hearth_pg_i32_array(result, 0, 0, prune->arena, ret, ret_n, err);
     PQclear(result);
+
     return status;
 }
 
+/*
+ * Removes the series that still have no hour, and the roll_state of a service that is gone then and
+ * has no deletion left.
+ */
 static enum hearth_status remove_series(struct hearth_builder *builder, struct hearth_prune *prune,
                                         int32_t service_id, const int32_t *series_ids, size_t n,
                                         struct hearth_err *err)
 {
+    /* hearth_prune_series takes the service of each series. */
     int32_t *service_ids = hearth_arena_array(prune->arena, n, sizeof *service_ids);
     if (service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, prune->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         service_ids[i] = service_id;
     }
+
+    /* Remove the series that still have no hour. */
     size_t n_gone = 0;
     char sql[256];
     HEARTH_TRY(hearth_builder_begin(builder, err));
@@ -79,10 +98,12 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
         hearth_builder_rollback(builder); /* the epoch is as it was */
         return HEARTH_OK;
     }
+
     HEARTH_TRY(hearth_builder_commit(builder, err));
     HEARTH_LOG(HEARTH_LOG_INFO, "builder", "series that ended are gone", "service",
                hearth_log_i64(service_id), "series", hearth_log_i64((int64_t)n_gone), NULL);
-    /* By itself: roll_state comes before the clock in the order of locks. */
+
+    /* In a transaction of its own: in the order of locks, roll_state precedes the clock. */
     HEARTH_TRY(hearth_builder_begin(builder, err));
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM hearth_data.roll_state WHERE service_id = %" PRId32
@@ -91,9 +112,11 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
                    ")",
                    service_id, service_id, service_id);
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
     return hearth_builder_commit(builder, err);
 }
 
+/* Removes the ended series of a service. */
 static enum hearth_status sweep_service(struct hearth_builder *builder, int32_t service_id,
                                         struct hearth_err *err)
 {
@@ -102,18 +125,26 @@ static enum hearth_status sweep_service(struct hearth_builder *builder, int32_t 
     struct hearth_prune prune = {.pg = &builder->pg, .arena = &arena};
     int32_t *series_ids = NULL;
     size_t n = 0;
+
     int32_t recent = hearth_hour_of(hearth_clock_wall_ns()) - RECENT_HOURS;
+
+    /* Search the last days first, then all days for the series that were not found there. */
     enum hearth_status status = hearth_prune_version(&prune, err);
     if (status == HEARTH_OK) {
         status = without_hours(&prune, service_id, recent, NULL, &series_ids, &n, err);
     }
+
     if (status == HEARTH_OK && n > 0) {
         status = without_hours(&prune, service_id, INT32_MIN, series_ids, &series_ids, &n, err);
     }
+
+    /* Remove the series that have no hour at all. */
     if (status == HEARTH_OK && n > 0) {
         status = remove_series(builder, &prune, service_id, series_ids, n, err);
     }
+
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -123,6 +154,7 @@ enum hearth_status hearth_sweep(struct hearth_builder *builder, bool *ret_done,
     struct hearth_retention_progress *at = &builder->store->retention;
     int64_t end_ns = hearth_clock_mono_ns() + SLICE_NS;
     *ret_done = false;
+
     while (hearth_clock_mono_ns() < end_ns) {
         int32_t service_id = 0;
         HEARTH_TRY(next_service(builder, at->sweep_service, &service_id, err));
@@ -131,7 +163,9 @@ enum hearth_status hearth_sweep(struct hearth_builder *builder, bool *ret_done,
             *ret_done = true;
             return HEARTH_OK;
         }
+
         HEARTH_TRY(sweep_service(builder, service_id, err));
     }
+
     return HEARTH_OK;
 }
