@@ -1,6 +1,6 @@
 /*
- * roll_write.c -- from profiles, by series and time, to the blocks and totals of their service
- * (contract and picture: roll.h).
+ * roll_write.c -- sums profiles, sorted by series and time, into the blocks and totals of their
+ * service (contract and picture: roll.h).
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -18,9 +18,9 @@
 #define TOTALS_COLUMNS   "service_id, series_id, t0, part, n_profiles, ts, vals"
 #define N_TOTALS_COLUMNS 7
 
-/* One sum: what a damaged stack id may make us ask for. */
+/* Limit of one sum, which a damaged stack id would exceed. */
 #define SUM_LIMIT_BYTES ((size_t)256 << 20)
-/* All whole-service sums together; beyond, they go out as parts. */
+/* Limit of all whole-service sums together; beyond it they are written as parts. */
 #define SERVICE_SUMS_BYTES ((size_t)256 << 20)
 #define SEND_BYTES         ((size_t)32 << 20)
 #define MAX_TOTALS_ROWS    65536
@@ -50,12 +50,14 @@ struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth
                                          int32_t series_id, int64_t t0_ns, int32_t writer_id,
                                          uint32_t n_types, struct hearth_err *err)
 {
+    /* Find the sum of the key. */
     for (size_t i = set->n; i-- > 0;) {
         struct hearth_roll_sum *sum = &set->sums[i];
         if (sum->series_id == series_id && sum->t0_ns == t0_ns && sum->writer_id == writer_id) {
             if (sum->sums.n_types == n_types) {
                 return sum;
             }
+
             (void)HEARTH_FAIL(err, HEARTH_CORRUPT,
                               "profiles of series %" PRId32 " of service %" PRId32
                               " differ in their number of value columns",
@@ -63,15 +65,19 @@ struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth
             return NULL;
         }
     }
+
+    /* Make a new one, in the memory of a cleared sum if there is one. */
     if (!hearth_mem_grow(&set->sums, &set->cap, set->n + 1, sizeof *set->sums)) {
         (void)HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the sums of a roll-up");
         return NULL;
     }
+
     struct hearth_roll_sum *sum = &set->sums[set->n];
     if (set->n == set->n_made) {
         *sum = (struct hearth_roll_sum){0};
         set->n_made++;
     }
+
     if (sum->sums.n_types != n_types) {
         hearth_block_sums_release(&sum->sums);
         if (hearth_block_sums_init(&sum->sums, n_types, SUM_LIMIT_BYTES, err) != HEARTH_OK) {
@@ -79,11 +85,14 @@ struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth
             return NULL;
         }
     }
+
+    /* It is empty, with the new key. */
     sum->series_id = series_id;
     sum->t0_ns = t0_ns;
     sum->writer_id = writer_id;
     sum->n_members = 0;
     set->n++;
+
     return sum;
 }
 
@@ -98,6 +107,7 @@ void hearth_roll_set_clear(struct hearth_roll_set *set)
     for (size_t i = 0; i < set->n; i++) {
         hearth_roll_sum_clear(&set->sums[i]);
     }
+
     set->n = 0;
 }
 
@@ -107,6 +117,7 @@ void hearth_roll_set_release(struct hearth_roll_set *set)
         hearth_block_sums_release(&set->sums[i].sums);
         hearth_mem_free(set->sums[i].members);
     }
+
     hearth_mem_free(set->sums);
     *set = (struct hearth_roll_set){0};
 }
@@ -114,16 +125,19 @@ void hearth_roll_set_release(struct hearth_roll_set *set)
 bool hearth_roll_add_members(struct hearth_roll_sum *sum, const int32_t *series_ids, size_t n)
 {
     if (n > 0 && sum->n_members > 0 && sum->members[sum->n_members - 1] == series_ids[0]) {
-        series_ids++; /* the series came in several parts */
+        series_ids++; /* the series is listed: its sum is added in several parts */
         n--;
     }
+
     if (!hearth_mem_grow(&sum->members, &sum->cap_members, sum->n_members + n,
                          sizeof *sum->members)) {
         return false;
     }
+
     for (size_t i = 0; i < n; i++) {
         sum->members[sum->n_members++] = series_ids[i];
     }
+
     return true;
 }
 
@@ -135,6 +149,7 @@ bool hearth_roll_fits(const struct hearth_roll_sum *sum, const int64_t *totals)
             return false;
         }
     }
+
     return true;
 }
 
@@ -146,27 +161,32 @@ static int compare_i32(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sorted and distinct, as hearth_members_encode wants them. */
+/* Appends the members to `out`, sorted and distinct, as hearth_members_encode requires. */
 static void put_members(const struct hearth_roll_sum *sum, struct hearth_buf *scratch,
                         struct hearth_buf *out)
 {
     qsort(sum->members, sum->n_members, sizeof *sum->members, compare_i32);
+
+    /* Remove repeated members. */
     size_t n = 0;
     for (size_t i = 0; i < sum->n_members; i++) {
         if (n == 0 || sum->members[n - 1] != sum->members[i]) {
             sum->members[n++] = sum->members[i];
         }
     }
+
+    /* Encode them. */
     size_t from = scratch->n;
     hearth_members_encode(sum->members, n, scratch);
     if (hearth_buf_failed(scratch)) {
         out->failed = true;
         return;
     }
+
     hearth_copy_bytes(out, hearth_str_n(scratch->p + from, scratch->n - from));
 }
 
-/* ids and vals, packed; texts borrow from roll->packed. */
+/* Packs ids and vals; the texts in packed[] borrow from roll->packed. */
 static enum hearth_status pack_columns(struct hearth_roll *roll,
                                        const struct hearth_columns *columns,
                                        struct hearth_str *packed, /* [1 + n_types] */
@@ -179,11 +199,13 @@ static enum hearth_status pack_columns(struct hearth_roll *roll,
         HEARTH_TRY(hearth_pack(roll->builder->packer, in, out, err));
         packed[k].n = out->n - from;
     }
-    const char *at = out->p; /* it may have moved: only now where each begins */
+
+    const char *at = out->p; /* the buffer may have moved: the texts are located last */
     for (uint32_t k = 0; k <= columns->n_types; k++) {
         packed[k].p = at;
         at += packed[k].n;
     }
+
     return HEARTH_OK;
 }
 
@@ -194,14 +216,20 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
     size_t before = out->n;
     struct hearth_columns columns;
     uint32_t n_types = sum->sums.n_types;
+
+    /* Encode and pack the sum. */
     hearth_arena_reset(&roll->arena);
     hearth_buf_reset(&roll->packed);
     HEARTH_TRY(hearth_block_sums_encode(&sum->sums, &roll->arena, &columns, err));
+
     struct hearth_str *packed = hearth_arena_array(&roll->arena, n_types + 1, sizeof *packed);
     if (packed == NULL) {
         return HEARTH_FAIL_ARENA(err, &roll->arena);
     }
+
     HEARTH_TRY(pack_columns(roll, &columns, packed, err));
+
+    /* Append the row; only whole-service blocks have members. */
     int64_t n_profiles = sum->sums.n_profiles;
     hearth_copy_row(out, N_BLOCK_COLUMNS);
     hearth_copy_i32(out, roll->service_id);
@@ -219,13 +247,17 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
     } else {
         hearth_copy_null(out);
     }
+
     hearth_copy_bytes(out, packed[0]);
     hearth_copy_bytes_array(out, packed + 1, n_types);
+
     if (hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the blocks of a roll-up");
     }
+
     roll->n_blocks[tier]++;
     roll->n_block_bytes[tier] += (int64_t)(out->n - before);
+
     return HEARTH_OK;
 }
 
@@ -237,8 +269,12 @@ enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll, int32_t seri
     struct hearth_buf *out = &roll->totals;
     size_t before = out->n;
     struct hearth_totals totals;
+
+    /* Encode the totals. */
     hearth_arena_reset(&roll->arena);
     HEARTH_TRY(hearth_totals_encode(ts_ns, values, n, n_types, t0_ns, &roll->arena, &totals, err));
+
+    /* Append the row. */
     hearth_copy_row(out, N_TOTALS_COLUMNS);
     hearth_copy_i32(out, roll->service_id);
     hearth_copy_i32(out, series_id);
@@ -247,21 +283,28 @@ enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll, int32_t seri
     hearth_copy_i32(out, n > INT32_MAX ? INT32_MAX : (int32_t)n);
     hearth_copy_bytes(out, totals.ts);
     hearth_copy_bytes_array(out, totals.vals, n_types);
+
     if (hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the totals of a roll-up");
     }
+
     roll->n_totals_bytes += (int64_t)(out->n - before);
+
     return HEARTH_OK;
 }
 
 /* ---- the cascade ---- */
 
+/* Whether the roll makes the block of this tier at t0: it lies within [from_ns, to_ns). */
 static bool is_made(const struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns)
 {
     return t0_ns >= roll->from_ns && t0_ns <= roll->to_ns - TIERS[tier].length_ns;
 }
 
-/* 0: not in the catalogue (any more): no selector finds it, no whole-service block needs it. */
+/*
+ * The shape of a series, by binary search; 0: the series is no longer in the catalogue, so no
+ * selector finds it and no whole-service block needs it.
+ */
 static int32_t shape_of(const struct hearth_roll *roll, int32_t series_id)
 {
     size_t low = 0, high = roll->n_shapes;
@@ -273,11 +316,13 @@ static int32_t shape_of(const struct hearth_roll *roll, int32_t series_id)
             high = mid;
         }
     }
+
     return low < roll->n_shapes && roll->shapes[low].series_id == series_id
                ? roll->shapes[low].shape_id
                : 0;
 }
 
+/* Writes all whole-service sums and clears them. */
 static enum hearth_status put_service_sums(struct hearth_roll *roll, struct hearth_err *err)
 {
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
@@ -285,23 +330,28 @@ static enum hearth_status put_service_sums(struct hearth_roll *roll, struct hear
         for (size_t i = 0; i < set->n; i++) {
             HEARTH_TRY(hearth_roll_put(roll, (enum hearth_tier)tier, &set->sums[i], err));
         }
+
         hearth_roll_set_clear(set);
     }
+
     return HEARTH_OK;
 }
 
-/* Memory is short: what is summed so far goes out, and its memory goes. */
+/* Memory is short: writes the whole-service sums so far as a part, and frees their memory. */
 static enum hearth_status shed_service_sums(struct hearth_roll *roll, struct hearth_err *err)
 {
     HEARTH_TRY(put_service_sums(roll, err));
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         hearth_roll_set_release(&roll->service[tier]);
     }
+
     roll->n_sum_bytes = 0;
     roll->part++;
+
     return HEARTH_OK;
 }
 
+/* Adds the sum of a series to the sum of its shape in the whole service. */
 static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_tier tier,
                                          const struct hearth_roll_sum *from, struct hearth_err *err)
 {
@@ -309,35 +359,48 @@ static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_t
     if (shape_id == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_roll_sum *sum =
         hearth_roll_find(roll, &roll->service[tier], -shape_id, from->t0_ns, from->writer_id,
                          from->sums.n_types, err);
     if (sum == NULL) {
         return err->status;
     }
+
+    /* A sum that would exceed 64 bits is written as a part first. */
     if (!hearth_roll_fits(sum, from->sums.totals)) {
         HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
         hearth_roll_sum_clear(sum);
         roll->part++;
     }
+
+    /* Add it, and account for its memory. */
     size_t before = sum->sums.n_bytes;
     HEARTH_TRY(hearth_block_sums_add_sums(&sum->sums, &from->sums, err));
     if (!hearth_roll_add_members(sum, &from->series_id, 1)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the members of a block");
     }
+
     roll->n_sum_bytes += sum->sums.n_bytes - before;
     size_t max = roll->builder->max_sum_bytes;
     max = max > 0 ? max : SERVICE_SUMS_BYTES;
+
     return roll->n_sum_bytes > max ? shed_service_sums(roll, err) : HEARTH_OK;
 }
 
-/* Write the sum of a series, and add it to what it is a part of. It is empty afterwards. */
+/*
+ * Writes the sum of a series, and adds it to the whole service and to the next longer block. The
+ * sum is empty afterwards.
+ */
 static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tier,
                                   struct hearth_roll_sum *sum, struct hearth_err *err)
 {
+    /* Write the block. */
     hearth_block_sums_list(&sum->sums);
     HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
     HEARTH_TRY(add_to_service(roll, tier, sum, err));
+
+    /* Add it to the longer block, if that is made. */
     enum hearth_tier next = tier + 1;
     int64_t t0_ns = next < HEARTH_N_TIERS ? hearth_floor_ns(sum->t0_ns, TIERS[next].length_ns) : 0;
     if (next < HEARTH_N_TIERS && is_made(roll, next, t0_ns)) {
@@ -347,16 +410,21 @@ static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tie
         if (longer == NULL) {
             return err->status;
         }
+
         if (!hearth_roll_fits(longer, sum->sums.totals)) {
             HEARTH_TRY(pass_on(roll, next, longer, err));
             roll->part++;
         }
+
         HEARTH_TRY(hearth_block_sums_add_sums(&longer->sums, &sum->sums, err));
     }
+
     hearth_roll_sum_clear(sum);
+
     return HEARTH_OK;
 }
 
+/* Writes the blocks of a tier of the current series. */
 static enum hearth_status end_blocks(struct hearth_roll *roll, enum hearth_tier tier,
                                      struct hearth_err *err)
 {
@@ -364,10 +432,13 @@ static enum hearth_status end_blocks(struct hearth_roll *roll, enum hearth_tier 
     for (size_t i = 0; i < set->n; i++) {
         HEARTH_TRY(pass_on(roll, tier, &set->sums[i], err));
     }
+
     hearth_roll_set_clear(set);
+
     return HEARTH_OK;
 }
 
+/* Writes the totals of the current hour, if any. */
 static enum hearth_status end_totals(struct hearth_roll *roll, struct hearth_err *err)
 {
     if (roll->n_totals > 0) {
@@ -375,33 +446,44 @@ static enum hearth_status end_totals(struct hearth_roll *roll, struct hearth_err
                                           roll->ts_ns, roll->values, roll->n_totals, roll->n_types,
                                           err));
     }
+
     roll->n_totals = 0;
+
     return HEARTH_OK;
 }
 
 /* ---- rows ---- */
 
-/* The row begins new blocks of the tiers up to one: end those that were. */
+/*
+ * Ends the blocks that the row does not belong to: shorter tiers first, up to the first tier whose
+ * block goes on.
+ */
 static enum hearth_status turn_to(struct hearth_roll *roll, const struct hearth_stored_row *row,
                                   struct hearth_err *err)
 {
     bool new_series = !roll->has_row || row->series_id != roll->series_id;
+
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         int64_t t0_ns = hearth_floor_ns(row->ts_ns, TIERS[tier].length_ns);
         if (!new_series && t0_ns == roll->t0_ns[tier]) {
-            break; /* the longer ones go on too */
+            break; /* longer blocks go on too */
         }
+
         if (tier == HEARTH_TIER_1H) {
             HEARTH_TRY(end_totals(roll, err));
         }
+
         HEARTH_TRY(end_blocks(roll, (enum hearth_tier)tier, err));
         roll->t0_ns[tier] = t0_ns;
     }
+
     roll->has_row = true;
     roll->series_id = row->series_id;
+
     return HEARTH_OK;
 }
 
+/* Adds the row to the totals of its hour; full totals are written as a part first. */
 static enum hearth_status add_totals(struct hearth_roll *roll, const struct hearth_stored_row *row,
                                      struct hearth_err *err)
 {
@@ -409,12 +491,15 @@ static enum hearth_status add_totals(struct hearth_roll *roll, const struct hear
         HEARTH_TRY(end_totals(roll, err));
         roll->part++;
     }
+
     if (roll->n_totals > 0 && row->n_types != roll->n_types) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "profiles of series %" PRId32 " of service %" PRId32
                            " differ in their number of value columns",
                            row->series_id, roll->service_id);
     }
+
+    /* Append the time and the values. */
     roll->n_types = row->n_types;
     size_t at = roll->n_totals * row->n_types;
     if (!hearth_mem_grow(&roll->ts_ns, &roll->cap_ts, roll->n_totals + 1, sizeof *roll->ts_ns) ||
@@ -422,8 +507,10 @@ static enum hearth_status add_totals(struct hearth_roll *roll, const struct hear
                          sizeof *roll->values)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the totals of a roll-up");
     }
+
     roll->ts_ns[roll->n_totals++] = row->ts_ns;
     memcpy(roll->values + at, row->totals, row->n_types * sizeof *row->totals);
+
     return HEARTH_OK;
 }
 
@@ -432,17 +519,23 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
 {
     HEARTH_TRY(turn_to(roll, row, err));
     HEARTH_TRY(add_totals(roll, row, err));
+
+    /* Find the sum of the 10 minutes. */
     struct hearth_roll_sum *sum =
         hearth_roll_find(roll, &roll->series[HEARTH_TIER_10M], row->series_id,
                          roll->t0_ns[HEARTH_TIER_10M], row->writer_id, row->n_types, err);
     if (sum == NULL) {
         return err->status;
     }
+
+    /* A sum that would exceed 64 bits is written as a part first. */
     if (!hearth_roll_fits(sum, row->totals)) {
         HEARTH_TRY(pass_on(roll, HEARTH_TIER_10M, sum, err));
         roll->part++;
     }
+
     roll->n_rows++;
+
     return hearth_block_sums_add(&sum->sums, row->ids, row->vals, row->totals, 1, err);
 }
 
@@ -452,7 +545,9 @@ enum hearth_status hearth_roll_end_series(struct hearth_roll *roll, struct heart
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         HEARTH_TRY(end_blocks(roll, (enum hearth_tier)tier, err));
     }
+
     roll->has_row = false;
+
     return HEARTH_OK;
 }
 
@@ -464,21 +559,26 @@ bool hearth_roll_is_full(const struct hearth_roll *roll)
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         n += roll->blocks[tier].n;
     }
+
     size_t max = roll->builder->max_send_bytes;
+
     return n > (max > 0 ? max : SEND_BYTES);
 }
 
+/* Sends the rows of one table, if any. */
 static enum hearth_status send(struct hearth_roll *roll, const char *table, const char *columns,
                                struct hearth_buf *rows, struct hearth_err *err)
 {
     if (rows->n == 0) {
         return HEARTH_OK;
     }
+
     char sql[256];
     (void)snprintf(sql, sizeof sql, "COPY hearth_data.%s (%s) FROM STDIN (FORMAT binary)", table,
                    columns);
     HEARTH_TRY(hearth_pg_copy(&roll->builder->pg, sql, hearth_buf_view(rows), NULL, err));
     hearth_buf_reset(rows);
+
     return HEARTH_OK;
 }
 
@@ -487,6 +587,7 @@ enum hearth_status hearth_roll_send(struct hearth_roll *roll, struct hearth_err 
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         HEARTH_TRY(send(roll, TIERS[tier].table, BLOCK_COLUMNS, &roll->blocks[tier], err));
     }
+
     return send(roll, "hour_totals", TOTALS_COLUMNS, &roll->totals, err);
 }
 
@@ -504,12 +605,14 @@ void hearth_roll_count(const struct hearth_roll *roll)
         hearth_metric_add_label(HEARTH_M_ROLL_BLOCKS, label, roll->n_blocks[tier]);
         hearth_metric_add_label(HEARTH_M_ROLL_BYTES, label, roll->n_block_bytes[tier]);
     }
+
     hearth_metric_add_label(HEARTH_M_ROLL_BYTES, HEARTH_STR("totals"), roll->n_totals_bytes);
     hearth_metric_add(HEARTH_M_ROLL_PROFILES, roll->n_rows);
 }
 
 /* ---- life ---- */
 
+/* Loads the series and shapes of the service, sorted by series. */
 static enum hearth_status load_shapes(struct hearth_roll *roll, struct hearth_err *err)
 {
     char sql[160];
@@ -517,16 +620,20 @@ static enum hearth_status load_shapes(struct hearth_roll *roll, struct hearth_er
                    "SELECT series_id, shape_id FROM hearth_data.series WHERE service_id = %" PRId32
                    " ORDER BY series_id",
                    roll->service_id);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));
+
     size_t n = (size_t)PQntuples(result);
     roll->shapes = hearth_arena_array(&roll->keep, n, sizeof *roll->shapes);
     for (size_t i = 0; roll->shapes != NULL && i < n; i++) {
         roll->shapes[i] = (struct hearth_roll_shape){hearth_pg_i32(result, (int)i, 0),
                                                      hearth_pg_i32(result, (int)i, 1)};
     }
+
     roll->n_shapes = n;
     PQclear(result);
+
     return roll->shapes == NULL ? HEARTH_FAIL_ARENA(err, &roll->keep) : HEARTH_OK;
 }
 
@@ -546,8 +653,10 @@ enum hearth_status hearth_roll_init(struct hearth_roll *roll, struct hearth_buil
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         hearth_buf_init(&roll->blocks[tier], 0);
     }
+
     hearth_buf_init(&roll->totals, 0);
     hearth_buf_init(&roll->packed, 0);
+
     return load_shapes(roll, err);
 }
 
@@ -558,6 +667,7 @@ void hearth_roll_release(struct hearth_roll *roll)
         hearth_roll_set_release(&roll->service[tier]);
         hearth_buf_release(&roll->blocks[tier]);
     }
+
     hearth_buf_release(&roll->totals);
     hearth_buf_release(&roll->packed);
     hearth_arena_release(&roll->arena);
