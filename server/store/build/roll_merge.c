@@ -1,9 +1,9 @@
 /*
- * roll_merge.c -- sums of blocks that are stored already: an hour from its 10 minutes, a day from its
- * hours, one part from several; and the totals of an hour from their parts (contract: roll.h).
+ * roll_merge.c -- sums stored blocks: an hour from its 10 minutes, a day from its hours, one part
+ * from several; and merges the totals of an hour from their parts (contract: roll.h).
  *
  * Blocks are read in the order of their keys and streamed through one sum, a bounded number of
- * series at a time: COPY cannot run while the rows come in.
+ * series at a time: COPY cannot run while rows are received.
  */
 #include "hearth/base/mem.h"
 
@@ -19,37 +19,43 @@
 
 struct merge {
     struct hearth_roll *roll;
-    enum hearth_tier tier;      /* of what is written */
-    bool up;                    /* of blocks of the tier below */
+    enum hearth_tier tier;      /* tier of the written blocks */
+    bool up;                    /* true: the read blocks are of the tier below */
     struct hearth_roll_set set; /* at most one sum */
-    struct hearth_arena arena;  /* of one row */
-    struct hearth_buf unpacked; /* likewise */
+    struct hearth_arena arena;  /* scratch of one row */
+    struct hearth_buf unpacked; /* scratch of one column */
 };
 
 /* ---- one block ---- */
 
+/* Reads an array of int8, big-endian, into the arena. */
 static enum hearth_status take_i64_array(const PGresult *result, int column,
                                          struct hearth_arena *arena, int64_t **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
     struct hearth_str *elements;
     HEARTH_TRY(hearth_pg_str_array(result, 0, column, arena, &elements, ret_n, err));
+
     int64_t *values = hearth_arena_array(arena, *ret_n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < *ret_n; i++) {
         uint64_t value = 0;
         for (size_t at = 0; at < elements[i].n; at++) {
             value = value << 8 | (unsigned char)elements[i].p[at];
         }
+
         values[i] = (int64_t)value;
     }
+
     *ret = values;
+
     return HEARTH_OK;
 }
 
-/* Unpacked, in the arena: a second one would move the first in the scratch buffer. */
+/* Unpacks bytes into the arena: the next call would overwrite them in the scratch buffer. */
 static enum hearth_status unpack(struct merge *merge, struct hearth_str *bytes,
                                  struct hearth_err *err)
 {
@@ -58,9 +64,11 @@ static enum hearth_status unpack(struct merge *merge, struct hearth_str *bytes,
     HEARTH_TRY(hearth_unpack(merge->roll->builder->inflater, *bytes, MAX_UNPACKED_BYTES,
                              &merge->unpacked, &view, err));
     *bytes = hearth_arena_str(&merge->arena, view);
+
     return bytes->p == NULL ? HEARTH_FAIL_ARENA(err, &merge->arena) : HEARTH_OK;
 }
 
+/* Writes the current sum and clears the set. */
 static enum hearth_status put_sum(struct merge *merge, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_roll_put(merge->roll, merge->tier, &merge->set.sums[0], err));
@@ -68,7 +76,10 @@ static enum hearth_status put_sum(struct merge *merge, struct hearth_err *err)
     return HEARTH_OK;
 }
 
-/* The sum that the block belongs to; the one before is written when it is another. */
+/*
+ * Finds the sum that the block belongs to. The sum before it is written if its key is another, or
+ * if adding the block would exceed 64 bits: then the rest of the key is another part.
+ */
 static enum hearth_status sum_of(struct merge *merge, const PGresult *row, const int64_t *totals,
                                  size_t n_types, struct hearth_roll_sum **ret_sum,
                                  struct hearth_err *err)
@@ -78,6 +89,8 @@ static enum hearth_status sum_of(struct merge *merge, const PGresult *row, const
     if (merge->up) {
         t0_ns = hearth_floor_ns(t0_ns, hearth_tier_length_ns(merge->tier));
     }
+
+    /* Write the sum before, unless it goes on. */
     if (merge->set.n > 0) {
         const struct hearth_roll_sum *sum = &merge->set.sums[0];
         bool same =
@@ -86,68 +99,87 @@ static enum hearth_status sum_of(struct merge *merge, const PGresult *row, const
         if (!same || full) {
             HEARTH_TRY(put_sum(merge, err));
         }
+
         merge->roll->part += full;
     }
+
     *ret_sum = hearth_roll_find(merge->roll, &merge->set, series_id, t0_ns, writer_id,
                                 (uint32_t)n_types, err);
+
     return *ret_sum == NULL ? err->status : HEARTH_OK;
 }
 
-/* series_id, t0, writer_id, n_profiles, totals, members, ids, vals */
+/* Adds a row to its sum: series_id, t0, writer_id, n_profiles, totals, members, ids, vals. */
 static enum hearth_status add_block(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct merge *merge = context;
+
     hearth_arena_reset(&merge->arena);
     int64_t *totals;
     struct hearth_str *vals;
     size_t n_types, n_vals;
+
+    /* Read the row. */
     HEARTH_TRY(take_i64_array(row, 4, &merge->arena, &totals, &n_types, err));
     HEARTH_TRY(hearth_pg_str_array(row, 0, 7, &merge->arena, &vals, &n_vals, err));
     if (n_vals != n_types) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a roll-up block has %zu totals and %zu columns",
                            n_types, n_vals);
     }
+
+    /* Unpack its columns. */
     struct hearth_str ids = hearth_pg_str(row, 0, 6);
     HEARTH_TRY(unpack(merge, &ids, err));
     for (size_t k = 0; k < n_vals; k++) {
         HEARTH_TRY(unpack(merge, &vals[k], err));
     }
+
+    /* Add it to its sum, with the members of a whole-service block. */
     struct hearth_roll_sum *sum;
     HEARTH_TRY(sum_of(merge, row, totals, n_types, &sum, err));
     HEARTH_TRY(hearth_block_sums_add(&sum->sums, ids, vals, totals, hearth_pg_i32(row, 0, 3), err));
+
     int32_t *members = NULL;
     size_t n_members = 0;
     if (sum->series_id < 0) {
         HEARTH_TRY(hearth_members_decode(hearth_pg_str(row, 0, 5), &merge->arena, &members,
                                          &n_members, err));
     }
+
     if (!hearth_roll_add_members(sum, members, n_members)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the members of a block");
     }
+
     return HEARTH_OK;
 }
 
-/* Stream the statement's blocks, in the order of their keys, and write their sums. */
+/* Streams the blocks of the statement, which is sorted by key, and sends their sums. */
 static enum hearth_status run_merge(struct hearth_roll *roll, enum hearth_tier tier, bool up,
                                     const char *sql, const struct hearth_pg_params *params,
                                     struct hearth_err *err)
 {
     struct merge merge = {.roll = roll, .tier = tier, .up = up};
+
     hearth_arena_init(&merge.arena, 0);
     hearth_buf_init(&merge.unpacked, 0);
+
+    /* Sum the blocks, and write the last sum. */
     enum hearth_status status =
         hearth_pg_stream(&roll->builder->pg, sql, params, NULL, add_block, &merge, NULL, err);
     if (status == HEARTH_OK && merge.set.n > 0) {
         status = put_sum(&merge, err);
     }
+
     hearth_roll_set_release(&merge.set);
     hearth_buf_release(&merge.unpacked);
     hearth_arena_release(&merge.arena);
+
     return status == HEARTH_OK ? hearth_roll_send(roll, err) : status;
 }
 
 /* ---- a longer tier from a shorter ---- */
 
+/* Sums the blocks of the series from `first` to `last` in the next shorter tier. */
 static enum hearth_status roll_up_series(struct hearth_roll *roll, enum hearth_tier tier,
                                          int64_t t0_ns, int32_t first, int32_t last,
                                          struct hearth_err *err)
@@ -160,20 +192,25 @@ static enum hearth_status roll_up_series(struct hearth_roll *roll, enum hearth_t
                    " ORDER BY series_id, writer_id",
                    hearth_tier_table(tier - 1), roll->service_id, t0_ns,
                    t0_ns + hearth_tier_length_ns(tier), first, last);
+
     return run_merge(roll, tier, true, sql, NULL, err);
 }
 
 enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier, int64_t t0_ns,
                                   struct hearth_err *err)
 {
+    /* List the series that have blocks of the shorter tier. */
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "SELECT DISTINCT series_id FROM hearth_data.%s WHERE service_id = %" PRId32
                    " AND t0 >= %" PRId64 " AND t0 < %" PRId64 " ORDER BY series_id",
                    hearth_tier_table(tier - 1), roll->service_id, t0_ns,
                    t0_ns + hearth_tier_length_ns(tier));
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&roll->builder->pg, sql, NULL, NULL, &result, NULL, err));
+
+    /* Sum them, SERIES_AT_ONCE at a time. */
     enum hearth_status status = HEARTH_OK;
     int n = PQntuples(result);
     for (int i = 0; i < n && status == HEARTH_OK; i += SERIES_AT_ONCE) {
@@ -181,13 +218,15 @@ enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tie
         status = roll_up_series(roll, tier, t0_ns, hearth_pg_i32(result, i, 0),
                                 hearth_pg_i32(result, last, 0), err);
     }
+
     PQclear(result);
+
     return status;
 }
 
 /* ---- one part from several ---- */
 
-/* What both statements of parts have in common: which rows. $1: series, when given. */
+/* Writes the condition on rows that the statements of parts share. $1: the series, if given. */
 static void write_where(char out[256], const struct hearth_roll *roll, bool has_series,
                         int64_t from_ns, int64_t to_ns)
 {
@@ -196,6 +235,7 @@ static void write_where(char out[256], const struct hearth_roll *roll, bool has_
                    roll->service_id, from_ns, to_ns, has_series ? " AND series_id = ANY ($1)" : "");
 }
 
+/* The statement deletes all parts of each key with more than max_parts, and returns them by key. */
 enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth_tier tier,
                                            const int32_t *series_ids, size_t n_series,
                                            int64_t from_ns, int64_t to_ns, int max_parts,
@@ -211,6 +251,8 @@ enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth
                    " t0, writer_id, n_profiles, totals, members, ids, vals)"
                    " SELECT * FROM gone ORDER BY series_id, t0, writer_id",
                    table, where, table, where, max_parts);
+
+    /* The series are the only parameter. */
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
@@ -218,8 +260,10 @@ enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth
     if (series_ids != NULL) {
         hearth_pg_param_i32_array(&params, series_ids, n_series);
     }
+
     enum hearth_status status = run_merge(roll, tier, false, sql, &params, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -239,7 +283,7 @@ struct totals_merge {
     struct totals_entry *entries;
     int64_t *values; /* [n_entries * n_types] */
     size_t n_entries, cap_entries, cap_values;
-    size_t column, at; /* of the column being read */
+    size_t column, at; /* the current column, and the next entry in it */
     struct hearth_arena arena;
 };
 
@@ -250,34 +294,42 @@ static int compare_entries(const void *left, const void *right)
                                 : (a->at > b->at) - (a->at < b->at);
 }
 
+/* Writes the merged totals of the current key, if any, sorted by time. */
 static enum hearth_status put_merged_totals(struct totals_merge *merge, struct hearth_err *err)
 {
     size_t n = merge->n_entries, n_types = merge->n_types;
     if (n == 0) {
         return HEARTH_OK;
     }
+
+    /* Allocate them in the arena. */
     hearth_arena_reset(&merge->arena);
     int64_t *ts_ns = hearth_arena_array(&merge->arena, n, sizeof *ts_ns);
     int64_t *values = hearth_arena_array(&merge->arena, n * n_types, sizeof *values);
     if (ts_ns == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, &merge->arena);
     }
+
+    /* Sort them. */
     qsort(merge->entries, n, sizeof *merge->entries, compare_entries);
     for (size_t i = 0; i < n; i++) {
         ts_ns[i] = merge->entries[i].ts_ns;
         memcpy(values + i * n_types, merge->values + merge->entries[i].at * n_types,
                n_types * sizeof *values);
     }
+
     merge->n_entries = 0;
+
     return hearth_roll_put_totals(merge->roll, merge->series_id, merge->t0_ns, ts_ns, values, n,
                                   (uint32_t)n_types, err);
 }
 
-/* Column 0 makes the entries, the others fill them in. */
+/* Adds a value of a column: column 0 makes the entries, the other columns fill them in. */
 static enum hearth_status take_total(void *context, int64_t ts_ns, int64_t value,
                                      struct hearth_err *err)
 {
     struct totals_merge *merge = context;
+
     if (merge->column == 0) {
         if (!hearth_mem_grow(&merge->entries, &merge->cap_entries, merge->n_entries + 1,
                              sizeof *merge->entries) ||
@@ -285,39 +337,53 @@ static enum hearth_status take_total(void *context, int64_t ts_ns, int64_t value
                              (merge->n_entries + 1) * merge->n_types, sizeof *merge->values)) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to merge totals");
         }
+
         merge->entries[merge->n_entries] = (struct totals_entry){ts_ns, merge->n_entries};
         merge->n_entries++;
     }
+
     if (merge->at >= merge->n_entries) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "packed totals differ in length");
     }
+
     merge->values[merge->at++ * merge->n_types + merge->column] = value;
+
     return HEARTH_OK;
 }
 
-/* series_id, t0, ts, vals */
+/*
+ * Adds a part of the totals of a key (series_id, t0, ts, vals); a new key writes the totals before
+ * it.
+ */
 static enum hearth_status add_totals_part(void *context, const PGresult *row,
                                           struct hearth_err *err)
 {
     struct totals_merge *merge = context;
     int32_t series_id = hearth_pg_i32(row, 0, 0);
     int64_t t0_ns = hearth_pg_i64(row, 0, 1);
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_str *vals;
     size_t n_types;
+
+    /* Write the totals of the key before. */
     enum hearth_status status = HEARTH_OK;
     if (merge->has_key && (merge->series_id != series_id || merge->t0_ns != t0_ns)) {
         status = put_merged_totals(merge, err);
     }
+
+    /* Append this part, column by column. */
     if (status == HEARTH_OK) {
         status = hearth_pg_str_array(row, 0, 3, &arena, &vals, &n_types, err);
     }
+
     if (status == HEARTH_OK && merge->n_entries > 0 && n_types != merge->n_types) {
         status = HEARTH_FAIL(err, HEARTH_CORRUPT,
                              "totals of series %" PRId32 " differ in their number of columns",
                              series_id);
     }
+
     if (status == HEARTH_OK) {
         merge->has_key = true;
         merge->series_id = series_id;
@@ -330,10 +396,16 @@ static enum hearth_status add_totals_part(void *context, const PGresult *row,
                                         take_total, merge, err);
         }
     }
+
     hearth_arena_release(&arena);
+
     return status;
 }
 
+/*
+ * The statement deletes all parts of each key with more than max_parts, and returns them by key and
+ * part.
+ */
 enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll, const int32_t *series_ids,
                                             size_t n_series, int64_t from_ns, int64_t to_ns,
                                             int max_parts, struct hearth_err *err)
@@ -346,6 +418,8 @@ enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll, const int3
                    " series_id, t0 HAVING count(*) > %d) RETURNING series_id, t0, ts, vals, part)"
                    " SELECT series_id, t0, ts, vals FROM gone ORDER BY series_id, t0, part",
                    where, where, max_parts);
+
+    /* The series are the only parameter. */
     struct totals_merge merge = {.roll = roll};
     hearth_arena_init(&merge.arena, 0);
     struct hearth_arena arena;
@@ -355,14 +429,18 @@ enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll, const int3
     if (series_ids != NULL) {
         hearth_pg_param_i32_array(&params, series_ids, n_series);
     }
+
+    /* Merge the parts, and write the last totals. */
     enum hearth_status status = hearth_pg_stream(&roll->builder->pg, sql, &params, NULL,
                                                  add_totals_part, &merge, NULL, err);
     if (status == HEARTH_OK) {
         status = put_merged_totals(&merge, err);
     }
+
     hearth_arena_release(&arena);
     hearth_arena_release(&merge.arena);
     hearth_mem_free(merge.entries);
     hearth_mem_free(merge.values);
+
     return status == HEARTH_OK ? hearth_roll_send(roll, err) : status;
 }
