@@ -1,15 +1,15 @@
 /*
- * roll_close.c -- closing buckets of 10 minutes, and building what is closed
+ * roll_close.c -- closes buckets of 10 minutes and builds the closed buckets
  * (docs/decisions/0011-roll-ups.md).
  *
  * A round raises the watermark of every service, passes the barrier, and then builds service by
- * service, an hour or a part of one at a time, the oldest first.
+ * service, the oldest first: at most an hour of a service in a transaction.
  *
- * Barrier. Ingest reads the watermark under the ingest lock, shared. After the new watermark is
- * committed, those who hold the lock may have read the old one; whoever takes it later reads the new
- * one. So their transactions, and nothing else, are waited for; then no profile below the watermark
- * can still appear in `profile`. What was waited for is known by this holder of the lease only:
- * another one begins with a barrier.
+ * Barrier. Ingest reads the watermark while it holds the ingest lock, shared. When a new watermark
+ * is committed, the holders of the lock may have read the old one; later holders read the new one.
+ * So the builder waits for the present holders, and for nothing else; after that, no profile below
+ * the watermark can still appear in `profile`. Only this holder of the lease knows which
+ * transactions it has waited for: another one begins with a barrier.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
@@ -30,7 +30,7 @@
 #define STEP_NS       HEARTH_NS_PER_SEC
 #define LONG_WAIT_NS  (30 * HEARTH_NS_PER_SEC)
 #define MAX_HOLDERS   1000
-/* Of services with more series, 10 minutes are built at a time. */
+/* Services with more series are built 10 minutes at a time. */
 #define SMALL_SERVICE 1000
 
 struct holder {
@@ -39,22 +39,23 @@ struct holder {
 };
 
 struct hearth_close {
-    int64_t token;   /* of the lease under which the rest is true */
-    int64_t safe_ns; /* nothing below can appear in `profile` any more, of services up to there */
-    bool waiting;
-    int64_t wanted_ns; /* safe_ns once the barrier is passed */
+    int64_t token; /* the lease for which the other fields are valid */
+    int64_t
+        safe_ns; /* no profile below can still appear in `profile`, of services with a watermark up to here; INT64_MIN: unknown */
+    bool waiting;      /* for the holders: the barrier has begun and is not passed */
+    int64_t wanted_ns; /* value of safe_ns when the barrier is passed */
     struct holder holders[MAX_HOLDERS];
     size_t n_holders;
-    int64_t since_mono_ns;
-    bool complained;
+    int64_t since_mono_ns; /* begin of the barrier */
+    bool complained;       /* a long wait has been logged */
 };
 
-/* A service with something to build. */
+/* A service with buckets to build. */
 struct due {
     int32_t service_id;
     int64_t built_to_ns, watermark_ns, compacted_to_ns;
     bool has_hour;
-    int64_t hour_ns; /* the first with profiles */
+    int64_t hour_ns; /* the first hour with profiles that is not built */
 };
 
 struct hearth_close *hearth_close_new(void)
@@ -75,6 +76,7 @@ static enum hearth_status exec(struct hearth_builder *builder, const char *sql,
     return hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
+/* Runs a statement that returns one int8. */
 static enum hearth_status ask_i64(struct hearth_builder *builder, const char *sql,
                                   int64_t *ret_value, struct hearth_err *err)
 {
@@ -85,6 +87,7 @@ static enum hearth_status ask_i64(struct hearth_builder *builder, const char *sq
     return HEARTH_OK;
 }
 
+/* Makes missing rows of roll_state, raises the watermarks to target_ns, and commits. */
 static enum hearth_status raise_in_transaction(struct hearth_builder *builder, int64_t target_ns,
                                                struct hearth_err *err)
 {
@@ -97,19 +100,25 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder, i
                    " ON CONFLICT (service_id) DO NOTHING",
                    target_ns, HEARTH_NEVER_NS, HEARTH_NEVER_NS);
     HEARTH_TRY(exec(builder, sql, err));
+
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET watermark = %" PRId64
                    ", generation = generation + 1 WHERE watermark < %" PRId64,
                    target_ns, target_ns);
     HEARTH_TRY(exec(builder, sql, err));
+
     return hearth_builder_commit(builder, err);
 }
 
-/* Where any service's is to be raised, nothing is safe until the barrier is passed. */
+/*
+ * Raises the watermarks if one of them is behind. Then nothing is safe until the barrier is passed.
+ */
 static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
 {
     int64_t target_ns = hearth_floor_ns(
         hearth_clock_wall_ns() - builder->store->options.rollup_grace_ns, HEARTH_BUCKET_NS);
+
+    /* Find out whether a service is behind. */
     char sql[256];
     int64_t n_behind;
     (void)snprintf(sql, sizeof sql,
@@ -120,15 +129,19 @@ static enum hearth_status raise_watermarks(struct hearth_builder *builder, struc
     if (n_behind == 0) {
         return HEARTH_OK;
     }
-    builder->close->safe_ns = INT64_MIN; /* also when the answer to the commit is lost */
+
+    /* Raise all watermarks. */
+    builder->close->safe_ns = INT64_MIN; /* even if the reply to the commit is lost */
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = raise_in_transaction(builder, target_ns, err);
-    hearth_builder_rollback(builder); /* nothing after a commit */
+    hearth_builder_rollback(builder); /* no effect after a commit */
+
     return status;
 }
 
 /* ---- the barrier ---- */
 
+/* Reads the holders of the ingest lock in this database: virtual transaction and pid. */
 static enum hearth_status read_holders(struct hearth_builder *builder, PGresult **ret_result,
                                        struct hearth_err *err)
 {
@@ -147,11 +160,14 @@ static bool is_holder(const struct holder *holder, const PGresult *result, int r
            hearth_str_eq_c(hearth_pg_str(result, row, 0), holder->vxid);
 }
 
+/* Begins a barrier: notes the highest watermark and the present holders of the ingest lock. */
 static enum hearth_status begin_barrier(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
     HEARTH_TRY(ask_i64(builder, "SELECT coalesce(max(watermark), 0) FROM hearth_data.roll_state",
                        &close->wanted_ns, err));
+
+    /* Holders that are read after the watermark include all that may have read an older one. */
     PGresult *result = NULL;
     HEARTH_TRY(read_holders(builder, &result, err));
     int n = PQntuples(result);
@@ -160,42 +176,51 @@ static enum hearth_status begin_barrier(struct hearth_builder *builder, struct h
         status = HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                              "%d transactions store profiles at once", n);
     }
+
     for (int i = 0; status == HEARTH_OK && i < n; i++) {
         struct holder *holder = &close->holders[i];
         struct hearth_str vxid = hearth_pg_str(result, i, 0);
         (void)snprintf(holder->vxid, sizeof holder->vxid, HEARTH_STR_FMT, HEARTH_STR_ARG(vxid));
         holder->pid = hearth_pg_i32(result, i, 1);
     }
+
     PQclear(result);
+
     HEARTH_TRY(status);
     close->n_holders = (size_t)n;
     close->waiting = true;
     close->complained = false;
     close->since_mono_ns = hearth_clock_mono_ns();
+
     return HEARTH_OK;
 }
 
-/* Keep of the holders those who still are. */
+/* Removes the holders that have released the lock. */
 static enum hearth_status look_again(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
     PGresult *result = NULL;
     HEARTH_TRY(read_holders(builder, &result, err));
+
     size_t n_left = 0;
     for (size_t i = 0; i < close->n_holders; i++) {
         bool there = false;
         for (int row = 0; row < PQntuples(result) && !there; row++) {
             there = is_holder(&close->holders[i], result, row);
         }
+
         if (there) {
             close->holders[n_left++] = close->holders[i];
         }
     }
+
     close->n_holders = n_left;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
+/* Warns once if the barrier takes long. */
 static void complain_of_holder(struct hearth_close *close)
 {
     if (!close->complained && hearth_clock_mono_ns() - close->since_mono_ns > LONG_WAIT_NS) {
@@ -206,41 +231,50 @@ static void complain_of_holder(struct hearth_close *close)
     }
 }
 
-/* Wait for a second at most; close->waiting says whether it was enough. */
+/* Waits for the holders, STEP_NS at most; close->waiting is false if all have ended. */
 static enum hearth_status pass_barrier(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     int64_t poll_ns = POLL_FIRST_NS;
+
+    /* Poll, with growing pauses. */
     while (close->n_holders > 0 && hearth_clock_mono_ns() < until_ns) {
         struct timespec pause = {.tv_nsec = (long)poll_ns};
         (void)nanosleep(&pause, NULL);
         poll_ns = poll_ns * 2 > POLL_LAST_NS ? POLL_LAST_NS : poll_ns * 2;
         HEARTH_TRY(look_again(builder, err));
     }
+
+    /* Passed, or to be continued in the next step. */
     if (close->n_holders == 0) {
         close->waiting = false;
         close->safe_ns = close->wanted_ns;
     } else {
         complain_of_holder(close);
     }
+
     return HEARTH_OK;
 }
 
-/* ---- what is to be built ---- */
+/* ---- buckets to build ---- */
 
 #define SQL_BUILT_DAY  HEARTH_SQL_DAY("r.built_to")
 #define SQL_BUILT_HOUR HEARTH_SQL_HOUR("r.built_to")
 #define SQL_MARK_DAY   HEARTH_SQL_DAY("r.watermark")
 #define SQL_LAST_HOUR  HEARTH_SQL_HOUR("r.watermark - 1")
 
-/* Services without profiles in what was closed: most of them, most of the time. A day that they leave
- * with something in it has to be summed first. */
+/*
+ * Raises built_to of services without profiles in the closed buckets: most services, most of the
+ * time. A service that has profiles in a day that ends is not idle: its day has to be summed first.
+ */
 static enum hearth_status skip_idle(struct hearth_builder *builder, struct hearth_err *err)
 {
     char sql[1024];
-    /* Idle: no hour from built_to on; from the beginning of its day on, when the day ends before
-     * the watermark. */
+    /*
+     * A service is idle if it has no hour from built_to on, or, if the day of built_to ends before
+     * the watermark, from the begin of that day on.
+     */
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state r SET built_to = watermark,"
                    " generation = generation + 1"
@@ -250,16 +284,22 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
                    " AND h.hour >= CASE WHEN " SQL_BUILT_DAY " < " SQL_MARK_DAY
                    " THEN (" SQL_BUILT_DAY " * 24)::int4 ELSE " SQL_BUILT_HOUR " END)",
                    builder->close->safe_ns);
+
     HEARTH_TRY(hearth_builder_begin(builder, err));
     enum hearth_status status = exec(builder, sql, err);
     if (status == HEARTH_OK) {
         status = hearth_builder_commit(builder, err);
     }
+
     hearth_builder_rollback(builder);
+
     return status;
 }
 
-/* The oldest first. *ret_dues: hearth_mem_free. */
+/*
+ * Lists the services with closed buckets to build, the oldest first, each with its first hour that
+ * has profiles and is not built. *ret_dues: the caller owns it (hearth_mem_free).
+ */
 static enum hearth_status list_due(struct hearth_builder *builder, struct due **ret_dues,
                                    size_t *ret_n, struct hearth_err *err)
 {
@@ -270,8 +310,10 @@ static enum hearth_status list_due(struct hearth_builder *builder, struct due **
         " AND h.hour BETWEEN " SQL_BUILT_HOUR " AND " SQL_LAST_HOUR ") AS hour"
         " FROM hearth_data.roll_state r WHERE built_to < watermark) due"
         " ORDER BY greatest(built_to, hour * 3600000000000), service_id";
+
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     int n = PQntuples(result);
+
     struct due *dues = hearth_mem_calloc((size_t)n + 1, sizeof *dues);
     for (int i = 0; dues != NULL && i < n; i++) {
         dues[i] = (struct due){
@@ -283,26 +325,34 @@ static enum hearth_status list_due(struct hearth_builder *builder, struct due **
         };
         dues[i].hour_ns = dues[i].has_hour ? hearth_pg_i32(result, i, 4) * HEARTH_NS_PER_HOUR : 0;
     }
+
     PQclear(result);
     if (dues == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the list of services");
     }
+
     *ret_dues = dues;
     *ret_n = (size_t)n;
+
     return HEARTH_OK;
 }
 
+/*
+ * Publishes how far the oldest service with profiles is behind; services without profiles do not
+ * count.
+ */
 static void publish_lag(const struct hearth_builder *builder, const struct due *dues, size_t n)
 {
     int64_t lag_ns = 0, now_ns = hearth_clock_wall_ns();
     for (size_t i = 0; i < n; i++) {
-        if (dues[i].has_hour) { /* they are sorted: it is the oldest */
+        if (dues[i].has_hour) { /* the list is sorted: this is the oldest */
             int64_t from_ns =
                 dues[i].hour_ns > dues[i].built_to_ns ? dues[i].hour_ns : dues[i].built_to_ns;
             lag_ns = now_ns - from_ns - HEARTH_BUCKET_NS - builder->store->options.rollup_grace_ns;
             break;
         }
     }
+
     hearth_metric_set(HEARTH_M_ROLL_LAG, lag_ns > 0 ? lag_ns : 0);
 }
 
@@ -311,28 +361,36 @@ static void publish_lag(const struct hearth_builder *builder, const struct due *
 struct pass {
     struct hearth_roll *roll;
     bool has_series, full;
-    int32_t series_id; /* the last one that was taken */
-    int32_t skip_to;   /* series up to this one were taken by an earlier pass; 0: none */
+    int32_t series_id; /* the last series taken */
+    int32_t skip_to;   /* series up to this one were taken by earlier passes; 0: the first pass */
 };
 
-/* Rows come by series. Between two series, a full roll stops taking more. */
+/* Takes a row; rows are sorted by series. A full roll ignores all further series. */
 static enum hearth_status take_row(void *context, const struct hearth_stored_row *row,
                                    struct hearth_err *err)
 {
     struct pass *pass = context;
+
+    /* Skip the series of earlier and later passes. */
     if (pass->full || row->series_id <= pass->skip_to) {
         return HEARTH_OK;
     }
+
     if (pass->has_series && row->series_id != pass->series_id && hearth_roll_is_full(pass->roll)) {
         pass->full = true;
         return HEARTH_OK;
     }
+
     pass->has_series = true;
     pass->series_id = row->series_id;
+
     return hearth_roll_add(pass->roll, row, err);
 }
 
-/* Sum the rows. What they become is sent between the passes: COPY cannot run while rows come in. */
+/*
+ * Sums the rows in one or more passes. Blocks are sent between the passes: COPY cannot run while
+ * rows are received.
+ */
 static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *due, int64_t from_ns,
                                    int64_t to_ns, struct hearth_err *err)
 {
@@ -347,11 +405,14 @@ static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *d
         HEARTH_TRY(hearth_roll_end_series(roll, err));
         HEARTH_TRY(hearth_roll_send(roll, err));
     } while (pass.full);
+
     return hearth_roll_end(roll, err);
 }
 
-/* built_to goes from one time to a later one between which no profiles are: end the hour and the day
- * that were begun. */
+/*
+ * built_to is raised from at_ns to next_ns, between which there are no profiles: builds the hour
+ * and the day that had begun and end in between.
+ */
 static enum hearth_status end_begun(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns,
                                     struct hearth_err *err)
 {
@@ -362,26 +423,37 @@ static enum hearth_status end_begun(struct hearth_roll *roll, int64_t at_ns, int
             HEARTH_TRY(hearth_roll_up(roll, tier, t0_ns, err));
         }
     }
+
     return HEARTH_OK;
 }
 
-/* Build the blocks of [from_ns, to_ns), within an hour, and of the hour and day that end there. */
+/*
+ * Builds the blocks of [from_ns, to_ns), within an hour, and of the hour and day that end at to_ns.
+ */
 static enum hearth_status build_range(struct hearth_roll *roll, const struct due *due,
                                       int64_t from_ns, int64_t to_ns, struct hearth_err *err)
 {
     int64_t hour_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR);
+
     HEARTH_TRY(sum_rows(roll, due, from_ns, to_ns, err));
+
+    /* An hour built in pieces is summed from its 10 minutes; its totals become one part. */
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
         HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, err));
-        roll->part++; /* of totals this hour has one already */
+        roll->part++; /* the totals of this hour have a row of this part already */
         HEARTH_TRY(hearth_roll_merge_totals(roll, NULL, 0, hour_ns, hour_ns, 1, err));
     }
+
     int64_t day_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY);
+
     return to_ns == day_ns + HEARTH_NS_PER_DAY ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, err)
                                                : HEARTH_OK;
 }
 
-/* *ret_part 0: built_to is not what it was (somebody asked for a rebuild). */
+/*
+ * Locks the service's state and raises its generation, which is the part. *ret_part 0: built_to or
+ * compacted_to has changed, for example by a request for a rebuild.
+ */
 static enum hearth_status lock_state(struct hearth_builder *builder, const struct due *due,
                                      int64_t *ret_part, struct hearth_err *err)
 {
@@ -391,30 +463,35 @@ static enum hearth_status lock_state(struct hearth_builder *builder, const struc
                    " service_id = %" PRId32 " AND built_to = %" PRId64
                    " AND compacted_to = %" PRId64 " RETURNING generation",
                    due->service_id, due->built_to_ns, due->compacted_to_ns);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret_part = PQntuples(result) > 0 ? hearth_pg_i64(result, 0, 0) : 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* What one transaction builds: to where, and from where on there are profiles. */
+/* The range that one transaction builds; built_to becomes to_ns. */
 struct piece {
-    int64_t from_ns, to_ns; /* from == to: nothing is between */
+    int64_t from_ns, to_ns; /* equal: there are no profiles, only built_to is raised */
 };
 
+/* Chooses the rest of the first hour with profiles, or 10 minutes of a large service. */
 static struct piece choose_piece(const struct due *due, size_t n_series)
 {
     if (!due->has_hour) {
         return (struct piece){due->watermark_ns, due->watermark_ns};
     }
+
     int64_t from_ns = due->hour_ns > due->built_to_ns ? due->hour_ns : due->built_to_ns;
     int64_t to_ns =
         n_series > SMALL_SERVICE ? from_ns + HEARTH_BUCKET_NS : due->hour_ns + HEARTH_NS_PER_HOUR;
+
     return (struct piece){from_ns, to_ns < due->watermark_ns ? to_ns : due->watermark_ns};
 }
 
-/* The buckets that are complete now, for the recording rules. */
+/* Marks the buckets of the piece, which are complete now, for the recording rules. */
 static enum hearth_status mark_buckets(struct hearth_roll *roll, const struct piece *piece,
                                        struct hearth_err *err)
 {
@@ -424,9 +501,11 @@ static enum hearth_status mark_buckets(struct hearth_roll *roll, const struct pi
          t0_ns += HEARTH_BUCKET_NS) {
         t0s_ns[n++] = t0_ns;
     }
+
     return hearth_rules_mark(roll->builder, roll->service_id, t0s_ns, n, err);
 }
 
+/* Builds one piece, raises built_to, and commits. */
 static enum hearth_status build_in_transaction(struct hearth_roll *roll, const struct due *due,
                                                struct hearth_err *err)
 {
@@ -434,28 +513,36 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
     struct piece piece = choose_piece(due, roll->n_shapes);
     roll->from_ns = piece.from_ns;
     roll->to_ns = piece.to_ns;
+
+    /* Build the hour and day that ended before the piece, then the piece. */
     HEARTH_TRY(end_begun(roll, due->built_to_ns, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
         HEARTH_TRY(build_range(roll, due, piece.from_ns, piece.to_ns, err));
         HEARTH_TRY(mark_buckets(roll, &piece, err));
     }
+
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", generation = %" PRId64
                    " WHERE service_id = %" PRId32,
                    piece.to_ns, roll->part, due->service_id);
     HEARTH_TRY(exec(builder, sql, err));
+
     return hearth_builder_commit(builder, err);
 }
 
+/* Builds one piece of a service in a transaction. */
 static enum hearth_status build(struct hearth_builder *builder, const struct due *due,
                                 struct hearth_err *err)
 {
+    /* The leaves are made outside of the transaction. */
     int32_t day = hearth_day_of(due->hour_ns);
     if (due->has_hour) {
         HEARTH_TRY(
             hearth_partitions_ensure(builder->store, &builder->pg, HEARTH_LEAVES_ROLL, day, err));
     }
+
+    /* Build, unless the state has changed. */
     HEARTH_TRY(hearth_builder_begin(builder, err));
     struct hearth_roll roll = {0};
     int64_t part = 0;
@@ -465,30 +552,41 @@ static enum hearth_status build(struct hearth_builder *builder, const struct due
         if (status == HEARTH_OK) {
             status = build_in_transaction(&roll, due, err);
         }
+
         if (status == HEARTH_OK) {
             hearth_roll_count(&roll);
         } else if (due->has_hour) {
             hearth_partitions_forget(builder->store, day); /* a leaf may have been missing */
         }
+
         hearth_roll_release(&roll);
     }
+
     hearth_builder_rollback(builder);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "service %" PRId32, due->service_id);
     }
+
     return status;
 }
 
-/* A service that cannot be built does not keep the others from it. */
+/*
+ * Builds a piece of each service, for STEP_NS. A service that cannot be built does not stop the
+ * others.
+ */
 static enum hearth_status build_all(struct hearth_builder *builder, const struct due *dues,
                                     size_t n, bool *ret_more, struct hearth_err *err)
 {
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     enum hearth_status failed = HEARTH_OK;
+
+    /* Skip services whose watermark is not safe. */
     for (size_t i = 0; i < n && hearth_clock_mono_ns() < until_ns; i++) {
         if (dues[i].watermark_ns > builder->close->safe_ns) {
             continue;
         }
+
+        /* Build; the first failure is kept. */
         struct hearth_err failure = HEARTH_ERR_INIT;
         enum hearth_status status = build(builder, &dues[i], &failure);
         if (status == HEARTH_OK) {
@@ -497,39 +595,52 @@ static enum hearth_status build_all(struct hearth_builder *builder, const struct
             failed = status;
             *err = failure;
         }
+
+        /* Without the connection or the lease, the others would fail too. */
         if (!hearth_pg_usable(&builder->pg) || builder->token == 0) {
             break;
         }
     }
-    return *ret_more ? HEARTH_OK : failed; /* told when nothing else is left to do */
+
+    return *ret_more ? HEARTH_OK : failed; /* reported when nothing else could be built */
 }
 
+/* Whether a service has no profiles to build. */
 static bool any_idle(const struct due *dues, size_t n)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         any = any || !dues[i].has_hour;
     }
+
     return any;
 }
 
+/* Builds the due services, unless the barrier is waiting, and publishes the lag. */
 static enum hearth_status build_due(struct hearth_builder *builder, bool *ret_more,
                                     struct hearth_err *err)
 {
     struct due *dues = NULL;
     size_t n = 0;
     HEARTH_TRY(list_due(builder, &dues, &n, err));
+
     enum hearth_status status = HEARTH_OK;
+
+    /* Idle services are skipped in one statement. */
     if (!builder->close->waiting && any_idle(dues, n)) {
         hearth_mem_free(dues);
         HEARTH_TRY(skip_idle(builder, err));
         HEARTH_TRY(list_due(builder, &dues, &n, err));
     }
+
+    /* Build the others. */
     publish_lag(builder, dues, n);
     if (!builder->close->waiting) {
         status = build_all(builder, dues, n, ret_more, err);
     }
+
     hearth_mem_free(dues);
+
     return status;
 }
 
@@ -537,20 +648,29 @@ enum hearth_status hearth_step_close(struct hearth_builder *builder, bool *ret_m
                                      struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
+
+    /* A new lease begins with a barrier. */
     if (close->token != builder->token) {
         *close = (struct hearth_close){.token = builder->token, .safe_ns = INT64_MIN};
     }
+
+    /* Raise the watermarks; where that made them unsafe, begin the barrier. */
     if (!close->waiting) {
         HEARTH_TRY(raise_watermarks(builder, err));
         if (close->safe_ns == INT64_MIN) {
             HEARTH_TRY(begin_barrier(builder, err));
         }
     }
+
+    /* Wait for the barrier. */
     bool had_to_wait = close->waiting;
     if (close->waiting) {
         HEARTH_TRY(pass_barrier(builder, err));
     }
-    HEARTH_TRY(build_due(builder, ret_more, err)); /* waiting: only to say how far behind it is */
+
+    /* Build. While the barrier is waiting, this only publishes the lag. */
+    HEARTH_TRY(build_due(builder, ret_more, err));
     *ret_more = *ret_more || (had_to_wait && !close->complained);
+
     return HEARTH_OK;
 }

@@ -271,7 +271,7 @@ enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth
 
 struct totals_entry {
     int64_t ts_ns;
-    size_t at; /* of its values; keeps the order of equal times */
+    size_t at; /* index of its values; keeps the order of equal times */
 };
 
 struct totals_merge {

@@ -1,6 +1,6 @@
 /*
- * span_work.h -- the sizes of rows of the span index, and the builder's merges of its parts (private
- * to the store).
+ * span_work.h -- the sizes of rows of the span index, and the builder's merges of its parts
+ * (private to the store).
  *
  * Threads: struct hearth_span_merge is confined to the builder's thread.
  */
