@@ -1,12 +1,12 @@
 /*
- * roll_fold.c -- late profiles into the tables and roll-ups that they missed
+ * roll_fold.c -- moves late profiles into the tables and roll-ups that they missed
  * (docs/decisions/0011-roll-ups.md).
  *
- * One transaction takes a bounded number of a service's late profiles whose bucket is built: out of
- * profile_late, into `profile` or (where their hour is compacted) a new segment part, and as delta
- * blocks into every tier that is built, likewise totals. A key that has gathered many parts is made
- * one again. Queries read late profiles as they are, so there is no hurry: services are gone through
- * every few rounds, and stragglers share their blocks.
+ * One transaction takes a bounded number of a service's late profiles whose bucket is built: it
+ * deletes them from profile_late, writes them to `profile` or, if their hour is compacted, to a new
+ * part of a segment, and adds delta blocks to every tier that is built, and totals. A key that has
+ * gathered many parts gets one part again. Queries read late profiles too, so there is no hurry:
+ * services are visited every few rounds, so that late profiles of one bucket share their blocks.
  */
 #include "hearth/base/metrics.h"
 
@@ -27,19 +27,19 @@
 #define MAX_PARTS       8
 #define ROUNDS_OF_PAUSE 6
 
-/* One transaction's. */
+/* The state of one transaction. */
 struct fold {
     struct hearth_builder *builder;
     int32_t service_id;
     int64_t part, built_to_ns, compacted_to_ns;
-    PGresult *result; /* what the rows borrow from */
+    PGresult *result; /* the rows borrow from it */
     struct hearth_arena arena;
-    struct hearth_stored_row *rows; /* by series and time */
+    struct hearth_stored_row *rows; /* sorted by series and time */
     size_t n_rows;
     struct hearth_roll roll;
 };
 
-/* ---- taking them out ---- */
+/* ---- deleting late profiles ---- */
 
 static int compare_rows(const void *left, const void *right)
 {
@@ -47,10 +47,14 @@ static int compare_rows(const void *left, const void *right)
     if (a->series_id != b->series_id) {
         return a->series_id < b->series_id ? -1 : 1;
     }
+
     return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
 }
 
-/* The first is taken however large it is. */
+/*
+ * Deletes late profiles whose bucket is built, and keeps them in fold->rows. The statement takes
+ * them by series and time, up to MAX_ROWS rows and MAX_BYTES bytes; the first row in any case.
+ */
 static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
 {
     char sql[1024];
@@ -64,24 +68,30 @@ static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
         " WINDOW w AS (ORDER BY series_id, ts ROWS UNBOUNDED PRECEDING)) m"
         " WHERE n = 1 OR n_bytes <= " MAX_BYTES ")) RETURNING " HEARTH_PROFILE_COLUMNS,
         fold->service_id, fold->service_id, fold->built_to_ns, MAX_ROWS);
+
     HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &fold->result, NULL, err));
     size_t n = (size_t)PQntuples(fold->result);
     fold->rows = hearth_arena_array(&fold->arena, n, sizeof *fold->rows);
     if (fold->rows == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
+
+    /* Take the rows, and sort them: RETURNING has no order. */
     for (size_t i = 0; i < n; i++) {
         int32_t service_id;
         HEARTH_TRY(hearth_stored_row_take(fold->result, (int)i, &fold->arena, &service_id,
                                           &fold->rows[i], err));
     }
+
     fold->n_rows = n;
     qsort(fold->rows, n, sizeof *fold->rows, compare_rows);
+
     return HEARTH_OK;
 }
 
-/* ---- putting them in ---- */
+/* ---- writing them ---- */
 
+/* Writes the profiles of hours that are not compacted. */
 static enum hearth_status put_profiles(const struct fold *fold, struct hearth_err *err)
 {
     struct hearth_buf out;
@@ -91,6 +101,7 @@ static enum hearth_status put_profiles(const struct fold *fold, struct hearth_er
             hearth_copy_stored_row(&out, fold->service_id, &fold->rows[i]);
         }
     }
+
     enum hearth_status status = HEARTH_OK;
     if (hearth_buf_failed(&out)) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to fold %zu profiles", fold->n_rows);
@@ -100,7 +111,9 @@ static enum hearth_status put_profiles(const struct fold *fold, struct hearth_er
                                 ") FROM STDIN (FORMAT binary)",
                                 hearth_buf_view(&out), NULL, err);
     }
+
     hearth_buf_release(&out);
+
     return status;
 }
 
@@ -115,25 +128,33 @@ static int compare_by_hour(const void *left, const void *right)
     return a != b ? (a > b) - (a < b) : compare_rows(left, right);
 }
 
+/* Writes the profiles of compacted hours as segments, an hour at a time. */
 static enum hearth_status put_segments(struct fold *fold, struct hearth_err *err)
 {
     struct hearth_stored_row *rows = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *rows);
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
+
+    /* Select them, and sort them by hour. */
     size_t n = 0;
     for (size_t i = 0; i < fold->n_rows; i++) {
         if (fold->rows[i].ts_ns < fold->compacted_to_ns) {
             rows[n++] = fold->rows[i];
         }
     }
+
     qsort(rows, n, sizeof *rows, compare_by_hour);
+
+    /* Write each hour. */
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && hour_of(&rows[to]) == hour_of(&rows[from]); to++) {
         }
+
         HEARTH_TRY(hearth_segments_write(fold->builder->store, &fold->builder->pg, fold->service_id,
                                          fold->part, rows + from, to - from, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -143,7 +164,9 @@ static int compare_i32(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Keys of these series and of their shapes may have many parts now. */
+/*
+ * Makes one part of keys that have many parts now: keys of the written series and of their shapes.
+ */
 static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
 {
     struct hearth_roll *roll = &fold->roll;
@@ -151,6 +174,8 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
+
+    /* List the series, and the range of their times. */
     int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     size_t n = 0, n_series;
     for (size_t i = 0; i < fold->n_rows; i++) {
@@ -161,17 +186,22 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
             ids[n++] = row->series_id;
         }
     }
+
+    /* Append their shapes, as negative ids; both lists are sorted by series. */
     n_series = n;
     for (size_t i = 0, k = 0; i < roll->n_shapes && k < n_series; i++) {
         while (k < n_series && ids[k] < roll->shapes[i].series_id) {
             k++;
         }
+
         int32_t id = -roll->shapes[i].shape_id;
         if (k < n_series && ids[k] == roll->shapes[i].series_id &&
             (n == n_series || ids[n - 1] != id)) {
             ids[n++] = id;
         }
     }
+
+    /* Merge the totals of the series, then the blocks of series and shapes. */
     HEARTH_TRY(
         hearth_roll_merge_totals(roll, ids, n_series, hearth_floor_ns(first_ns, HEARTH_NS_PER_HOUR),
                                  hearth_floor_ns(last_ns, HEARTH_NS_PER_HOUR), MAX_PARTS, err));
@@ -185,34 +215,41 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
                                         hearth_floor_ns(last_ns, length_ns), MAX_PARTS, err));
         }
     }
+
     return HEARTH_OK;
 }
 
+/* Writes the profiles as blocks and totals of a new part, and merges parts. */
 static enum hearth_status add_deltas(struct fold *fold, struct hearth_err *err)
 {
     for (size_t i = 0; i < fold->n_rows; i++) {
         HEARTH_TRY(hearth_roll_add(&fold->roll, &fold->rows[i], err));
     }
+
     HEARTH_TRY(hearth_roll_end(&fold->roll, err));
-    fold->roll.part++; /* a merged key must not meet the part that it is made of */
+    fold->roll.part++; /* a merged key must have another part than the rows it is made of */
+
     return merge_parts(fold, err);
 }
 
-/* The buckets that have gained something, for the recording rules. */
+/* Marks the buckets of the profiles for the recording rules. */
 static enum hearth_status mark_buckets(struct fold *fold, struct hearth_err *err)
 {
     int64_t *t0s_ns = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *t0s_ns);
     if (t0s_ns == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
+
     for (size_t i = 0; i < fold->n_rows; i++) {
         t0s_ns[i] = hearth_floor_ns(fold->rows[i].ts_ns, HEARTH_BUCKET_NS);
     }
+
     return hearth_rules_mark(fold->builder, fold->service_id, t0s_ns, fold->n_rows, err);
 }
 
 /* ---- one transaction ---- */
 
+/* Locks the service's roll_state, raises its generation, and reads its state. */
 static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
 {
     char sql[224];
@@ -220,6 +257,7 @@ static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
                    "UPDATE hearth_data.roll_state SET generation = generation + 1 WHERE service_id"
                    " = %" PRId32 " RETURNING generation, built_to, compacted_to",
                    fold->service_id);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &result, NULL, err));
     if (PQntuples(result) == 0) {
@@ -227,37 +265,48 @@ static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service %" PRId32 " has no row in roll_state",
                            fold->service_id);
     }
+
     fold->part = hearth_pg_i64(result, 0, 0);
     fold->built_to_ns = hearth_pg_i64(result, 0, 1);
     fold->compacted_to_ns = hearth_pg_i64(result, 0, 2);
     PQclear(result);
+
     return HEARTH_OK;
 }
 
+/* Folds late profiles and commits. */
 static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_err *err)
 {
     HEARTH_TRY(lock_state(fold, err));
+
+    /* Move the profiles. */
     HEARTH_TRY(take_rows(fold, err));
     HEARTH_TRY(put_profiles(fold, err));
     HEARTH_TRY(put_segments(fold, err));
+
+    /* Add them to the roll-ups. */
     HEARTH_TRY(hearth_roll_init(&fold->roll, fold->builder, fold->service_id, fold->part,
                                 HEARTH_NEVER_NS, fold->built_to_ns, err));
     if (fold->n_rows > 0) {
         HEARTH_TRY(add_deltas(fold, err));
         HEARTH_TRY(mark_buckets(fold, err));
     }
+
+    /* Store the last part used. */
     char sql[160];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET generation = %" PRId64
                    " WHERE service_id = %" PRId32,
                    fold->roll.part, fold->service_id);
     HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
     return hearth_builder_commit(fold->builder, err);
 }
 
 /*
- * The leaves that late profiles of the service go into, those of compacted hours into segments; forget: they may be
- * gone.
+ * Ensures the leaves for the late profiles of the service: leaves of roll-ups, and of `profile` or,
+ * for compacted hours, of segments. forget: the leaves may have been dropped, so they are deleted
+ * from the cache.
  */
 static enum hearth_status for_days(struct hearth_builder *builder, int32_t service_id, bool forget,
                                    struct hearth_err *err)
@@ -269,8 +318,11 @@ static enum hearth_status for_days(struct hearth_builder *builder, int32_t servi
                    " hearth_data.roll_state r USING (service_id) WHERE l.service_id = %" PRId32
                    " AND l.ts < r.built_to GROUP BY 1",
                    HEARTH_NS_PER_DAY, service_id);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
+
+    /* Ensure or forget the leaves of each day. */
     enum hearth_status status = HEARTH_OK;
     for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
         int32_t day = hearth_pg_i32(result, i, 0);
@@ -283,16 +335,20 @@ static enum hearth_status for_days(struct hearth_builder *builder, int32_t servi
             status = hearth_partitions_ensure(builder->store, &builder->pg, leaves, day, err);
         }
     }
+
     PQclear(result);
+
     return status;
 }
 
-/* *ret_more: it is worth another transaction at once. */
+/* Folds once. *ret_more: another transaction at once is worthwhile. */
 static enum hearth_status fold_some(struct hearth_builder *builder, int32_t service_id,
                                     bool *ret_more, struct hearth_err *err)
 {
     HEARTH_TRY(for_days(builder, service_id, false, err));
     HEARTH_TRY(hearth_builder_begin(builder, err));
+
+    /* Fold in one transaction. */
     struct fold fold = {.builder = builder, .service_id = service_id};
     hearth_arena_init(&fold.arena, 0);
     enum hearth_status status = fold_in_transaction(&fold, err);
@@ -301,18 +357,23 @@ static enum hearth_status fold_some(struct hearth_builder *builder, int32_t serv
         hearth_metric_add(HEARTH_M_ROLL_FOLDED, (int64_t)fold.n_rows);
         *ret_more = fold.n_rows >= WORTH_ANOTHER;
     }
+
+    /* Release everything; a rollback after the commit has no effect. */
     hearth_roll_release(&fold.roll);
     hearth_arena_release(&fold.arena);
     PQclear(fold.result);
     hearth_builder_rollback(builder);
+
+    /* A failure may have been caused by a missing leaf. */
     if (status != HEARTH_OK) {
         (void)for_days(builder, service_id, true, NULL);
         hearth_err_prefix(err, "service %" PRId32, service_id);
     }
+
     return status;
 }
 
-/* *ret_service_id 0: no other one has late profiles that can be folded. */
+/* The next service with late profiles that can be folded; 0: no such service is left. */
 static enum hearth_status next_service(struct hearth_builder *builder, int32_t *ret_service_id,
                                        struct hearth_err *err)
 {
@@ -322,24 +383,30 @@ static enum hearth_status next_service(struct hearth_builder *builder, int32_t *
                    " AND EXISTS (SELECT FROM hearth_data.profile_late l WHERE l.service_id ="
                    " r.service_id AND l.ts < r.built_to) ORDER BY service_id LIMIT 1",
                    builder->fold_after);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret_service_id = PQntuples(result) > 0 ? hearth_pg_i32(result, 0, 0) : 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_more,
                                     struct hearth_err *err)
 {
+    /* A pause after each visit of all services. */
     int64_t now_ns = hearth_clock_mono_ns();
     if (now_ns < builder->next_fold_mono_ns) {
         return HEARTH_OK;
     }
+
     int64_t until_ns = now_ns + STEP_NS;
     while (hearth_clock_mono_ns() < until_ns) {
         int32_t service_id;
         HEARTH_TRY(next_service(builder, &service_id, err));
+
+        /* All services were visited: pause. */
         if (service_id == 0) {
             builder->fold_after = 0;
             builder->next_fold_mono_ns =
@@ -347,19 +414,25 @@ enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_mo
                 ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
             return HEARTH_OK;
         }
+
+        /* Fold this service until few late profiles are left. */
         bool more = true;
         while (more && hearth_clock_mono_ns() < until_ns) {
             more = false;
             enum hearth_status status = fold_some(builder, service_id, &more, err);
             if (status != HEARTH_OK) {
-                builder->fold_after = service_id; /* the others' turn */
+                builder->fold_after =
+                    service_id; /* the next step continues with the other services */
                 return status;
             }
         }
+
         if (!more) {
             builder->fold_after = service_id;
         }
     }
+
     *ret_more = true;
+
     return HEARTH_OK;
 }
