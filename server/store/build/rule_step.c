@@ -1,14 +1,16 @@
 /*
- * rule_step.c -- advancing the counters of recording rules (docs/decisions/0013-recording-rules.md).
+ * rule_step.c -- advances the counters of recording rules (docs/decisions/0013-recording-rules.md).
  *
- * A rule is summed minute by minute, each once, and what a bucket of 10 minutes has contributed is
- * kept beside its counters. The transactions that build a bucket, or fold late profiles into one,
- * leave a mark; a marked bucket is summed again, as far as the rule has come, and what it has gained
- * is added. Counters, what buckets contributed and how far the rule is change in one transaction,
- * which holds the lease: whoever dies or loses it in between has changed nothing.
+ * A rule is summed minute by minute, each minute once, and the contribution of each bucket of 10
+ * minutes is stored with its counters. The transactions that build a bucket, or fold late profiles
+ * into one, leave a mark. A marked bucket is summed again, up to the time that the rule has
+ * reached, and its gain is added. Counters, contributions and the time that the rule has reached
+ * change in one transaction, which holds the lease: a server that dies or loses the lease before
+ * the commit has changed nothing.
  *
- * Sums are made outside of transactions, by the evaluator. That is right because what it reads only
- * grows (deletions take nothing back), and because the marks that it answers for were committed before.
+ * Sums are made outside of transactions, by the evaluator. That is correct because the data that it
+ * reads only grow (deletions are not subtracted from counters), and because the marks that a sum
+ * covers were committed before it.
  */
 #include "hearth/base/metrics.h"
 
@@ -24,45 +26,46 @@
 
 #define NS_PER_MINUTE (60 * HEARTH_NS_PER_SEC)
 #define STEP_NS       HEARTH_NS_PER_SEC
-/* Of one look at the marks: rows read, and buckets summed before the rule says that it has seen them. */
+/* Limits of one reading of marks: rows, and buckets summed before the rule stores its progress. */
 #define MAX_MARKS        2000
 #define MAX_BUCKETS      64
 #define ROUNDS_OF_PAUSE  3
 #define RULE_ARENA_BYTES ((size_t)256 << 20)
 
+/* A rule to advance. */
 struct work {
     struct hearth_rule rule;
     int64_t advanced_to_ns, mark_done, kept_from_ns;
-    bool is_gone; /* somebody removed or changed it meanwhile */
+    bool is_gone; /* the rule was removed or changed meanwhile */
 };
 
 struct pass {
     struct hearth_builder *builder;
     const struct hearth_rule_evaluator *evaluator;
-    int64_t token;     /* of the lease that the sums are made under */
-    int64_t closed_ns; /* the minutes before it are */
+    int64_t token;     /* the lease under which the sums are made */
+    int64_t closed_ns; /* minutes before it are closed */
     int64_t until_mono_ns;
-    int64_t newest_mark;
+    int64_t newest_mark; /* the highest mark_id when the pass began */
     struct hearth_arena arena;
     struct work *works;
     size_t n;
-    bool more;
+    bool more; /* work is left */
 };
 
-/* A change of counters in the making. */
+/* A change of the counters of one rule, for one bucket. */
 struct change {
     struct pass *pass;
     struct work *work;
     struct hearth_arena *arena;
     int64_t t0_ns, from_ns, to_ns;
-    bool again; /* the bucket was summed before */
+    bool again; /* the bucket is summed again, because of a mark */
     const struct hearth_rule_sum *sums;
     size_t n_sums;
-    /* By number of the series. */
+    /* Values by number of the series: contribution of the bucket, and gain. */
     int64_t *counted, *delta; /* [n_series + n_sums] */
     size_t n_series, n_new;
-    int32_t *new_series; /* [n_sums]: which sums make a new series */
-    int64_t n_dropped;
+    int32_t *new_series; /* [n_sums]: indices of the sums that make a new series */
+    int64_t n_dropped;   /* sums without a counter, because of max_series */
 };
 
 void hearth_store_set_rule_evaluator(struct hearth_store *store,
@@ -87,12 +90,14 @@ enum hearth_status hearth_rules_mark(struct hearth_builder *builder, int32_t ser
     if (n == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32(&params, service_id);
     hearth_pg_param_i64_array(&params, t0s_ns, n);
+
     enum hearth_status status =
         hearth_pg_exec(&builder->pg,
                        "INSERT INTO hearth_data.rule_mark (tenant, t0) SELECT t.name,"
@@ -102,10 +107,11 @@ enum hearth_status hearth_rules_mark(struct hearth_builder *builder, int32_t ser
                        " hearth_data.recording_rule r WHERE r.tenant = t.name)",
                        &params, NULL, NULL, NULL, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
-/* ---- the work ---- */
+/* ---- rules to advance ---- */
 
 static enum hearth_status read_newest_mark(struct pass *pass, struct hearth_err *err)
 {
@@ -114,10 +120,14 @@ static enum hearth_status read_newest_mark(struct pass *pass, struct hearth_err 
                     &rows, err));
     pass->newest_mark = hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
-/* In turns: a pass begins behind the rule that the one before ended with, whatever became of that. */
+/*
+ * Lists the rules that have minutes or marks to sum. A pass begins after the rule with which the
+ * last pass ended, even if that rule failed.
+ */
 static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
 {
     struct hearth_pg_params params;
@@ -125,6 +135,7 @@ static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
     hearth_pg_param_i64(&params, pass->closed_ns);
     hearth_pg_param_i64(&params, pass->newest_mark);
     hearth_pg_param_i64(&params, pass->builder->rules_after);
+
     PGresult *rows = NULL;
     HEARTH_TRY(exec(pass,
                     "SELECT " HEARTH_RULE_COLUMNS ", s.advanced_to, s.mark_done, s.kept_from FROM"
@@ -132,6 +143,7 @@ static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
                     " WHERE s.advanced_to < $1 OR s.mark_done < $2"
                     " ORDER BY r.rule_no <= $3, r.rule_no",
                     &params, &rows, err));
+
     pass->n = (size_t)PQntuples(rows);
     pass->works = hearth_arena_calloc(&pass->arena, pass->n, sizeof *pass->works);
     enum hearth_status status =
@@ -143,11 +155,13 @@ static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
         work->mark_done = hearth_pg_i64(rows, (int)i, HEARTH_N_RULE_COLUMNS + 1);
         work->kept_from_ns = hearth_pg_i64(rows, (int)i, HEARTH_N_RULE_COLUMNS + 2);
     }
+
     PQclear(rows);
+
     return status;
 }
 
-/* Of the rule that is furthest behind. */
+/* Publishes the lag of the rule that is furthest behind. */
 static void publish_lag(const struct pass *pass)
 {
     int64_t lag_ns = 0;
@@ -155,10 +169,11 @@ static void publish_lag(const struct pass *pass)
         int64_t behind_ns = pass->closed_ns - pass->works[i].advanced_to_ns;
         lag_ns = behind_ns > lag_ns ? behind_ns : lag_ns;
     }
+
     hearth_metric_set(HEARTH_M_RULE_LAG, lag_ns);
 }
 
-/* ---- one change: what is known ---- */
+/* ---- one change: the stored counters ---- */
 
 struct known_series {
     struct hearth_labels labels;
@@ -171,6 +186,7 @@ static int compare_known(const void *left, const void *right)
     return hearth_labels_cmp(&a->labels, &b->labels);
 }
 
+/* Takes the counters from rows (series_no, labels), sorted by number, and sorts them by labels. */
 static enum hearth_status take_known(struct change *change, const PGresult *rows,
                                      struct known_series **ret, struct hearth_err *err)
 {
@@ -179,27 +195,35 @@ static enum hearth_status take_known(struct change *change, const PGresult *rows
     if (known == NULL) {
         return HEARTH_FAIL_ARENA(err, change->arena);
     }
+
+    /* Numbers have no gaps. */
     for (size_t i = 0; i < change->n_series; i++) {
         known[i].series_no = hearth_pg_i32(rows, (int)i, 0);
         if (known[i].series_no != (int32_t)i) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT, "rule %" PRId64 " lacks the counter %zu",
                                change->work->rule.rule_no, i);
         }
+
         HEARTH_TRY(hearth_rule_take_labels(rows, (int)i, 1, change->arena, &known[i].labels, err));
     }
+
     if (change->n_series > 0) {
         qsort(known, change->n_series, sizeof *known, compare_known);
     }
+
     *ret = known;
+
     return HEARTH_OK;
 }
 
+/* Reads the counters of the rule. */
 static enum hearth_status read_known(struct change *change, struct known_series **ret,
                                      struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, change->arena);
     hearth_pg_param_i64(&params, change->work->rule.rule_no);
+
     PGresult *rows = NULL;
     HEARTH_TRY(exec(change->pass,
                     "SELECT series_no, labels FROM hearth_data.rule_counter WHERE rule_no = $1"
@@ -207,15 +231,18 @@ static enum hearth_status read_known(struct change *change, struct known_series 
                     &params, &rows, err));
     enum hearth_status status = take_known(change, rows, ret, err);
     PQclear(rows);
+
     return status;
 }
 
+/* Takes the stored contribution of the bucket. */
 static enum hearth_status take_counted(struct change *change, const PGresult *rows,
                                        struct hearth_err *err)
 {
     int32_t *series_nos;
     int64_t *counted;
     size_t n, n_counted;
+
     HEARTH_TRY(hearth_pg_i32_array(rows, 0, 0, change->arena, &series_nos, &n, err));
     HEARTH_TRY(hearth_pg_i64_array(rows, 0, 1, change->arena, &counted, &n_counted, err));
     for (size_t i = 0; i < n; i++) {
@@ -223,11 +250,14 @@ static enum hearth_status take_counted(struct change *change, const PGresult *ro
             return HEARTH_FAIL(err, HEARTH_CORRUPT, "rule %" PRId64 ": a bucket is damaged",
                                change->work->rule.rule_no);
         }
+
         change->counted[series_nos[i]] = counted[i];
     }
+
     return HEARTH_OK;
 }
 
+/* Reads the stored contribution of the bucket, if any, and allocates the arrays of the change. */
 static enum hearth_status read_counted(struct change *change, struct hearth_err *err)
 {
     size_t n = change->n_series + change->n_sums;
@@ -238,10 +268,13 @@ static enum hearth_status read_counted(struct change *change, struct hearth_err 
     if (change->counted == NULL || change->delta == NULL || change->new_series == NULL) {
         return HEARTH_FAIL_ARENA(err, change->arena);
     }
+
+    /* Read the bucket. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, change->arena);
     hearth_pg_param_i64(&params, change->work->rule.rule_no);
     hearth_pg_param_i64(&params, change->t0_ns);
+
     PGresult *rows = NULL;
     HEARTH_TRY(exec(change->pass,
                     "SELECT series_nos, counted FROM hearth_data.rule_bucket WHERE rule_no = $1 AND"
@@ -249,11 +282,13 @@ static enum hearth_status read_counted(struct change *change, struct hearth_err 
                     &params, &rows, err));
     enum hearth_status status = PQntuples(rows) > 0 ? take_counted(change, rows, err) : HEARTH_OK;
     PQclear(rows);
+
     return status;
 }
 
-/* ---- one change: what is new ---- */
+/* ---- one change: the new values ---- */
 
+/* Adds a sum to the contribution of the bucket and to the gain of its series. */
 static enum hearth_status add_sum(struct change *change, size_t i, const struct known_series *known,
                                   struct hearth_err *err)
 {
@@ -262,6 +297,8 @@ static enum hearth_status add_sum(struct change *change, size_t i, const struct 
     const struct known_series *found =
         change->n_series == 0 ? NULL
                               : bsearch(&key, known, change->n_series, sizeof key, compare_known);
+
+    /* Find the counter. A sum above 0 without a counter gets a new one, up to max_series. */
     int64_t sum = change->sums[i].sum;
     size_t no = found != NULL ? (size_t)found->series_no : change->n_series + change->n_new;
     if (found == NULL) {
@@ -269,19 +306,25 @@ static enum hearth_status add_sum(struct change *change, size_t i, const struct 
             change->n_dropped += sum > 0;
             return HEARTH_OK;
         }
+
         change->new_series[change->n_new++] = (int32_t)i;
     }
+
+    /* The gain of a bucket that is summed again is the difference. */
     int64_t gained = change->again ? sum - change->counted[no] : sum;
     if (gained <= 0) {
         return HEARTH_OK; /* deleted profiles stay counted */
     }
+
     change->delta[no] = gained;
+
     return __builtin_add_overflow(change->counted[no], gained, &change->counted[no])
                ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
                              "the sum of ten minutes of a rule exceeds 64 bits")
                : HEARTH_OK;
 }
 
+/* Inserts the new counters, with value 0. */
 static enum hearth_status write_new_series(struct change *change, struct hearth_err *err)
 {
     for (size_t i = 0; i < change->n_new; i++) {
@@ -295,10 +338,14 @@ static enum hearth_status write_new_series(struct change *change, struct hearth_
                         " VALUES ($1, $2, $3, 0)",
                         &params, NULL, err));
     }
+
     return HEARTH_OK;
 }
 
-/* The numbers of the series whose value is not 0, with the values. In the change's arena. */
+/*
+ * Returns the number of the series whose value is not 0, with their numbers and values in the
+ * change's arena. If memory is refused, arena->refused is set.
+ */
 static size_t pick(struct change *change, const int64_t *values, int32_t **ret_nos,
                    int64_t **ret_values)
 {
@@ -311,20 +358,26 @@ static size_t pick(struct change *change, const int64_t *values, int32_t **ret_n
             (*ret_values)[n++] = values[i];
         }
     }
+
     return n;
 }
 
+/* Adds the gains to the counters, and stores the contribution of the bucket. */
 static enum hearth_status write_values(struct change *change, struct hearth_err *err)
 {
     int32_t *nos;
     int64_t *values;
+
     size_t n = pick(change, change->delta, &nos, &values);
     if (change->arena->refused) {
         return HEARTH_FAIL_ARENA(err, change->arena);
     }
+
     if (n == 0) {
         return HEARTH_OK;
     }
+
+    /* Add the gains. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, change->arena);
     hearth_pg_param_i64(&params, change->work->rule.rule_no);
@@ -335,12 +388,15 @@ static enum hearth_status write_values(struct change *change, struct hearth_err 
                     " unnest($2::int4[], $3::int8[]) AS d (series_no, delta)"
                     " WHERE c.rule_no = $1 AND c.series_no = d.series_no",
                     &params, NULL, err));
+
+    /* Store the contribution. */
     n = pick(change, change->counted, &nos, &values);
     hearth_pg_params_init(&params, change->arena);
     hearth_pg_param_i64(&params, change->work->rule.rule_no);
     hearth_pg_param_i64(&params, change->t0_ns);
     hearth_pg_param_i32_array(&params, nos, n);
     hearth_pg_param_i64_array(&params, values, n);
+
     return exec(change->pass,
                 "INSERT INTO hearth_data.rule_bucket (rule_no, t0, series_nos, counted) VALUES"
                 " ($1, $2, $3, $4) ON CONFLICT (rule_no, t0) DO UPDATE SET series_nos ="
@@ -348,17 +404,21 @@ static enum hearth_status write_values(struct change *change, struct hearth_err 
                 &params, NULL, err);
 }
 
-/* How far it is now; buckets that are past their time go. */
+/* Stores the time that the rule has reached, deletes buckets past the window, and commits. */
 static enum hearth_status write_state(struct change *change, struct hearth_err *err)
 {
     struct work *work = change->work;
     int64_t window_ns = change->pass->builder->store->options.rule_window_ns;
     int64_t advanced_to_ns = change->again ? work->advanced_to_ns : change->to_ns;
+
+    /* Buckets before kept_from are deleted. */
     int64_t kept_from_ns = work->kept_from_ns, from_ns;
     if (window_ns > 0 && !__builtin_sub_overflow(advanced_to_ns, window_ns, &from_ns)) {
         from_ns = hearth_floor_ns(from_ns, HEARTH_BUCKET_NS);
         kept_from_ns = from_ns > kept_from_ns ? from_ns : kept_from_ns;
     }
+
+    /* Store the state. */
     char sql[512];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.rule_state SET advanced_to = %" PRId64
@@ -366,6 +426,8 @@ static enum hearth_status write_state(struct change *change, struct hearth_err *
                    " WHERE rule_no = %" PRId64,
                    advanced_to_ns, kept_from_ns, change->n_dropped, work->rule.rule_no);
     HEARTH_TRY(exec(change->pass, sql, NULL, NULL, err));
+
+    /* Delete the buckets. */
     if (kept_from_ns > work->kept_from_ns) {
         (void)snprintf(sql, sizeof sql,
                        "DELETE FROM hearth_data.rule_bucket WHERE rule_no = %" PRId64
@@ -373,38 +435,48 @@ static enum hearth_status write_state(struct change *change, struct hearth_err *
                        work->rule.rule_no, kept_from_ns);
         HEARTH_TRY(exec(change->pass, sql, NULL, NULL, err));
     }
+
     HEARTH_TRY(hearth_builder_commit(change->pass->builder, err));
     work->advanced_to_ns = advanced_to_ns;
     work->kept_from_ns = kept_from_ns;
+
     return HEARTH_OK;
 }
 
 /* ---- one change: the transaction ---- */
 
-/* Begin; nobody changes the rule until the end. work->is_gone: it is not there any more. */
+/*
+ * Begins a transaction in which no other one can change the rule. work->is_gone: the rule was
+ * removed.
+ */
 static enum hearth_status lock_rule(struct pass *pass, struct work *work, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_builder_begin(pass->builder, err));
     if (pass->builder->token != pass->token) { /* lost and won again: the sums may be old */
         return HEARTH_FAIL(err, HEARTH_ABORTED, "the lease was lost while a rule was summed");
     }
+
     char sql[160];
     (void)snprintf(sql, sizeof sql,
                    "SELECT 1 FROM hearth_data.recording_rule WHERE rule_no = %" PRId64 " FOR SHARE",
                    work->rule.rule_no);
+
     PGresult *rows = NULL;
     HEARTH_TRY(exec(pass, sql, NULL, &rows, err));
     work->is_gone = PQntuples(rows) == 0;
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
+/* Changes counters and state in one transaction, unless the rule is gone. */
 static enum hearth_status change_in_transaction(struct change *change, struct hearth_err *err)
 {
     HEARTH_TRY(lock_rule(change->pass, change->work, err));
     if (change->work->is_gone) {
         return HEARTH_OK;
     }
+
     if (change->n_sums > 0) {
         struct known_series *known;
         HEARTH_TRY(read_known(change, &known, err));
@@ -412,13 +484,15 @@ static enum hearth_status change_in_transaction(struct change *change, struct he
         for (size_t i = 0; i < change->n_sums; i++) {
             HEARTH_TRY(add_sum(change, i, known, err));
         }
+
         HEARTH_TRY(write_new_series(change, err));
         HEARTH_TRY(write_values(change, err));
     }
+
     return write_state(change, err);
 }
 
-/* Sum [from_ns, to_ns), which lies in one bucket, and count it. */
+/* Sums [from_ns, to_ns), which lies in one bucket, and adds the result to the counters. */
 static enum hearth_status count(struct pass *pass, struct work *work, int64_t from_ns,
                                 int64_t to_ns, bool again, struct hearth_err *err)
 {
@@ -426,9 +500,13 @@ static enum hearth_status count(struct pass *pass, struct work *work, int64_t fr
     hearth_arena_init(&arena, RULE_ARENA_BYTES);
     struct hearth_rule_sum *sums = NULL;
     size_t n = 0;
+
+    /* Evaluate, outside of the transaction. */
     enum hearth_status status =
         pass->evaluator->evaluate(pass->evaluator->context, &work->rule, from_ns, to_ns,
                                   pass->builder->pg.cancel, &arena, &sums, &n, err);
+
+    /* Change the counters. */
     if (status == HEARTH_OK) {
         struct change change = {
             .pass = pass,
@@ -447,17 +525,21 @@ static enum hearth_status count(struct pass *pass, struct work *work, int64_t fr
         hearth_metric_add_label(HEARTH_M_RULE_EVALUATIONS, hearth_str_c(again ? "again" : "minute"),
                                 1);
     }
+
     hearth_arena_release(&arena);
+
     return status;
 }
 
 /* ---- a rule ---- */
 
+/* Whether the rule exists and time is left. */
 static bool may_go_on(const struct pass *pass, const struct work *work)
 {
     return !work->is_gone && hearth_clock_mono_ns() < pass->until_mono_ns;
 }
 
+/* Sums the closed minutes that are not summed, at most to the end of a bucket at a time. */
 static enum hearth_status advance(struct pass *pass, struct work *work, struct hearth_err *err)
 {
     while (work->advanced_to_ns < pass->closed_ns && may_go_on(pass, work)) {
@@ -466,11 +548,16 @@ static enum hearth_status advance(struct pass *pass, struct work *work, struct h
         HEARTH_TRY(count(pass, work, from_ns, to_ns < pass->closed_ns ? to_ns : pass->closed_ns,
                          false, err));
     }
+
     pass->more = pass->more || (!work->is_gone && work->advanced_to_ns < pass->closed_ns);
+
     return HEARTH_OK;
 }
 
-/* The next marks, the distinct buckets of which are few. *ret_upto: the last one that is among them. */
+/*
+ * Reads the next marks, with at most MAX_BUCKETS distinct buckets. *ret_upto: the last mark covered
+ * by them; newest_mark if no mark is left.
+ */
 static enum hearth_status read_marks(struct pass *pass, const struct work *work,
                                      int64_t t0s_ns[MAX_BUCKETS], size_t *ret_n, int64_t *ret_upto,
                                      struct hearth_err *err)
@@ -483,6 +570,7 @@ static enum hearth_status read_marks(struct pass *pass, const struct work *work,
     hearth_pg_param_i64(&params, work->mark_done);
     hearth_pg_param_i64(&params, pass->newest_mark);
     hearth_pg_param_i64(&params, MAX_MARKS);
+
     PGresult *rows = NULL;
     enum hearth_status status =
         exec(pass,
@@ -491,6 +579,8 @@ static enum hearth_status read_marks(struct pass *pass, const struct work *work,
              &params, &rows, err);
     hearth_arena_release(&arena);
     HEARTH_TRY(status);
+
+    /* Collect the distinct buckets, until there are too many. */
     int n_rows = PQntuples(rows), row = 0;
     size_t n = 0;
     for (; row < n_rows; row++) {
@@ -499,19 +589,24 @@ static enum hearth_status read_marks(struct pass *pass, const struct work *work,
         while (i < n && t0s_ns[i] != t0_ns) {
             i++;
         }
+
         if (i == MAX_BUCKETS) {
             break;
         }
+
         t0s_ns[i] = t0_ns;
         n = i == n ? n + 1 : n;
     }
+
     bool all = row == n_rows && n_rows < MAX_MARKS;
     *ret_upto = all ? pass->newest_mark : hearth_pg_i64(rows, row - 1, 0);
     *ret_n = n;
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
+/* Sums a marked bucket again, as far as the rule has summed it before. */
 static enum hearth_status count_bucket_again(struct pass *pass, struct work *work, int64_t t0_ns,
                                              struct hearth_err *err)
 {
@@ -521,13 +616,17 @@ static enum hearth_status count_bucket_again(struct pass *pass, struct work *wor
     if (from_ns >= to_ns) {
         return HEARTH_OK;
     }
+
+    /* Without its stored contribution, the gain is unknown. */
     if (t0_ns < work->kept_from_ns) {
         hearth_metric_add(HEARTH_M_RULE_TOO_LATE, 1);
         return HEARTH_OK;
     }
+
     return count(pass, work, from_ns, to_ns, true, err);
 }
 
+/* Stores that the marks up to `upto` are done. */
 static enum hearth_status say_marks_done(struct pass *pass, struct work *work, int64_t upto,
                                          struct hearth_err *err)
 {
@@ -536,38 +635,49 @@ static enum hearth_status say_marks_done(struct pass *pass, struct work *work, i
                    "UPDATE hearth_data.rule_state SET mark_done = %" PRId64
                    " WHERE rule_no = %" PRId64,
                    upto, work->rule.rule_no);
+
     enum hearth_status status = lock_rule(pass, work, err);
     if (status == HEARTH_OK && !work->is_gone) {
         status = exec(pass, sql, NULL, NULL, err);
         status = status == HEARTH_OK ? hearth_builder_commit(pass->builder, err) : status;
     }
+
     hearth_builder_rollback(pass->builder);
+
     return status;
 }
 
+/* Sums the buckets of the next marks again. */
 static enum hearth_status look_after_marks(struct pass *pass, struct work *work,
                                            struct hearth_err *err)
 {
     if (work->is_gone || work->mark_done >= pass->newest_mark) {
         return HEARTH_OK;
     }
+
+    /* Read the marks. */
     int64_t t0s_ns[MAX_BUCKETS], upto;
     size_t n;
     HEARTH_TRY(read_marks(pass, work, t0s_ns, &n, &upto, err));
+
     for (size_t i = 0; i < n && !work->is_gone; i++) {
         HEARTH_TRY(count_bucket_again(pass, work, t0s_ns[i], err));
     }
+
     if (!work->is_gone) {
         HEARTH_TRY(say_marks_done(pass, work, upto, err));
     }
+
     pass->more = pass->more || upto < pass->newest_mark;
+
     return HEARTH_OK;
 }
 
-/* What every rule has looked after. */
+/* Deletes the marks that all rules have done. */
 static enum hearth_status remove_marks(struct pass *pass, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_builder_begin(pass->builder, err));
+
     enum hearth_status status =
         exec(pass,
              "DELETE FROM hearth_data.rule_mark WHERE mark_id <= coalesce((SELECT min(mark_done)"
@@ -575,10 +685,14 @@ static enum hearth_status remove_marks(struct pass *pass, struct hearth_err *err
              NULL, NULL, err);
     status = status == HEARTH_OK ? hearth_builder_commit(pass->builder, err) : status;
     hearth_builder_rollback(pass->builder);
+
     return status;
 }
 
-/* A rule that cannot be summed does not keep the others from it: its marks and minutes wait. */
+/*
+ * Advances the rules until the time is over. A rule that cannot be summed does not stop the others:
+ * its marks and minutes wait.
+ */
 static enum hearth_status run_works(struct pass *pass, bool with_marks, struct hearth_err *err)
 {
     enum hearth_status failed = HEARTH_OK;
@@ -588,40 +702,55 @@ static enum hearth_status run_works(struct pass *pass, bool with_marks, struct h
             pass->more = true;
             break;
         }
+
+        /* Advance it, and sum its marked buckets again. */
         pass->builder->rules_after = work->rule.rule_no;
         struct hearth_err failure = HEARTH_ERR_INIT;
         enum hearth_status status = advance(pass, work, &failure);
         if (status == HEARTH_OK && with_marks) {
             status = look_after_marks(pass, work, &failure);
         }
+
+        /* Keep the first failure. */
         if (status != HEARTH_OK && failed == HEARTH_OK) {
             failed = status;
             *err = failure;
             hearth_err_prefix(err, "rule \"" HEARTH_STR_FMT "\" of tenant \"" HEARTH_STR_FMT "\"",
                               HEARTH_STR_ARG(work->rule.id), HEARTH_STR_ARG(work->rule.tenant));
         }
+
+        /* Without the connection or the lease, the others would fail too. */
         if (!hearth_pg_usable(&pass->builder->pg) || pass->builder->token != pass->token) {
             break;
         }
     }
+
     return failed;
 }
 
+/* Advances all rules once; from time to time their marks too. */
 static enum hearth_status run_pass(struct pass *pass, struct hearth_err *err)
 {
     struct hearth_builder *builder = pass->builder;
     HEARTH_TRY(read_newest_mark(pass, err));
     HEARTH_TRY(list_works(pass, err));
     publish_lag(pass);
-    /* A bucket of many services is built in several rounds: it is summed again once they are through. */
+    /*
+     * A bucket of many services is built in several rounds: it is summed again after a pause, once
+     * they are all built.
+     */
     bool with_marks =
         pass->newest_mark > 0 && hearth_clock_mono_ns() >= builder->next_marks_mono_ns;
+
     HEARTH_TRY(run_works(pass, with_marks, err));
+
+    /* All marks are done: pause, and delete them. */
     if (with_marks && !pass->more) {
         builder->next_marks_mono_ns =
             hearth_clock_mono_ns() + ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
         return remove_marks(pass, err);
     }
+
     return HEARTH_OK;
 }
 
@@ -632,6 +761,7 @@ enum hearth_status hearth_step_rules(struct hearth_builder *builder, bool *ret_m
     if (!atomic_load(&store->has_rule_evaluator)) {
         return HEARTH_OK;
     }
+
     int64_t closed_ns = hearth_clock_wall_ns() - store->options.rollup_grace_ns;
     struct pass pass = {
         .builder = builder,
@@ -640,9 +770,11 @@ enum hearth_status hearth_step_rules(struct hearth_builder *builder, bool *ret_m
         .closed_ns = hearth_floor_ns(closed_ns, NS_PER_MINUTE),
         .until_mono_ns = hearth_clock_mono_ns() + STEP_NS,
     };
+
     hearth_arena_init(&pass.arena, RULE_ARENA_BYTES);
     enum hearth_status status = run_pass(&pass, err);
     *ret_more = status == HEARTH_OK && pass.more;
     hearth_arena_release(&pass.arena);
+
     return status;
 }
