@@ -1,11 +1,10 @@
 /*
- * background.h -- what the builder does and how people direct it: roll-ups, compaction, retention,
- * deletion; and what state all of it is in.
+ * background.h -- the builder's work: state, rebuilding, retention, deletion and checks.
  *
- * Every server runs a builder thread; the one that holds the lease works, the others wait for it to
- * expire. So everything here is asked of any server.
+ * Every server runs a builder thread. The one that holds the lease works, the others wait for the
+ * lease to expire. All functions here work on any server.
  *
- * Threads: safe. Ownership: answers live in the arena given.
+ * Threads: safe. Ownership: answers are in the given arena.
  */
 #ifndef HEARTH_STORE_BACKGROUND_H
 #define HEARTH_STORE_BACKGROUND_H
@@ -22,9 +21,10 @@ enum hearth_status hearth_store_background_state(struct hearth_store *store,
                                                  struct hearth_err *err);
 
 /*
- * Throw away the blocks of a service (0: of all services of the tenant) from the day of from_ns on, and build them again
- * from the profiles. Queries read the profiles meanwhile, with the same answers. Only as far back as
- * profiles reach. FAILED_PRECONDITION when from_ns lies before that; NOT_FOUND for no such service.
+ * Delete the blocks of a service (0: of all services of the tenant) from the day of from_ns on; the
+ * builder builds them again from the profiles. Meanwhile queries read the profiles and give the
+ * same answers. FAILED_PRECONDITION: from_ns lies before the oldest profiles. NOT_FOUND: the
+ * service does not exist.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct hearth_str tenant,
@@ -33,10 +33,17 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct heart
 
 /* ---- retention ---- */
 
-/* The tenant's, with the server's where it has none of its own. From memory (settings.h). */
+/*
+ * Return the tenant's retention, with the server's values where the tenant has no setting. Reads
+ * memory only (settings.h).
+ */
 void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
                             struct hearth_retention *ret);
-/* name: retain-raw, retain-10m, retain-1h, retain-1d. value_ns < 0: the server's again. */
+
+/*
+ * Set one value of a tenant. name: retain-raw, retain-10m, retain-1h, retain-1d. value_ns < 0: the
+ * server's value applies again.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
                                               struct hearth_str name, int64_t value_ns,
@@ -45,10 +52,11 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct
 /* ---- deletion ---- */
 
 /*
- * Hide the profiles of these series (of one tenant; by (service_id, series_id), columns do not matter)
- * with from_ns <= ts <= to_ns, at once and in all servers, in one transaction; the builder removes them. What is pushed into
- * the range before it has is removed as well. Hours that lie within the range vanish from
- * label queries; series and label pairs that are left without any are removed.
+ * Hide the profiles of these series (of one tenant; sorted by (service_id, series_id), columns are
+ * ignored) with from_ns <= ts <= to_ns, at once and in all servers, in one transaction; the builder
+ * removes them. Profiles that are pushed into the range before the builder has finished are removed
+ * as well. Hours that lie within the range vanish from label queries; series and label pairs that
+ * have no hour left are removed.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_str tenant,
@@ -58,7 +66,7 @@ enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_
                                       int64_t to_ns, int64_t *ret_erasure_id,
                                       struct hearth_err *err);
 
-/* The latest 1,000 of the tenant, newest first. */
+/* Return the tenant's latest 1,000 deletions, newest first. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hearth_str tenant,
                                          struct hearth_arena *arena, struct hearth_erasure **ret,
@@ -66,7 +74,7 @@ enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hear
 
 /* ---- doctor ---- */
 
-/* Look at the database as it is now. */
+/* Check the present state of the database. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth_arena *arena,
                                        struct hearth_check **ret, size_t *ret_n,

@@ -2,13 +2,13 @@
  * read.h -- reading by plan: blocks, packed totals, segments, profiles and late profiles in one
  * statement.
  *
- * A query first asks what stands where for its services (hearth_store_read_state), plans
- * (engine/plan.h) and runs the plan (hearth_store_read, hearth_store_read_totals). The statement has
- * one snapshot and looks in it whether the generations are still those of the plan; when the
- * builder was in between, the answer is HEARTH_ABORTED: forget what was visited, ask the state
- * again, plan again.
+ * A query first reads the state of its services (hearth_store_read_state), plans (engine/plan.h)
+ * and runs the plan (hearth_store_read, hearth_store_read_totals). The statement has one snapshot
+ * and checks in it that the generations still equal the plan's. If the builder changed one in
+ * between, the status is HEARTH_ABORTED: the caller discards the visited rows, reads the state
+ * again and plans again.
  *
- * Threads: safe. Ownership: arrays are the caller's, or in the arena given.
+ * Threads: safe. Ownership: arrays are the caller's, or in the given arena.
  * Source:  storage design sections 5 and 7; docs/decisions/0011-roll-ups.md.
  */
 #ifndef HEARTH_STORE_READ_H
@@ -17,7 +17,7 @@
 #include "hearth/model/profile_source.h"
 #include "hearth/store/store.h"
 
-/* hearth_data.roll_state; of a service without a row: INT64_MIN in all times, generation 0. */
+/* A row of hearth_data.roll_state. A service without a row has times INT64_MIN, generation 0. */
 struct hearth_service_state {
     int32_t service_id;
     int64_t watermark_ns, built_to_ns, compacted_to_ns, generation;
@@ -32,13 +32,13 @@ struct hearth_tombstone {
 };
 
 struct hearth_read_state {
-    struct hearth_service_state *services; /* as asked, ascending */
+    struct hearth_service_state *services; /* the requested services, ascending by id */
     size_t n_services;
-    struct hearth_tombstone *tombstones; /* of these services, by service */
+    struct hearth_tombstone *tombstones; /* of these services, sorted by service */
     size_t n_tombstones;
 };
 
-/* In arena. service_ids ascending and distinct. */
+/* Read the state of these services into the arena. service_ids: ascending and distinct. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_state(struct hearth_store *store, const int32_t *service_ids,
                                            size_t n_services, struct hearth_cancel *cancel,
@@ -46,63 +46,68 @@ enum hearth_status hearth_store_read_state(struct hearth_store *store, const int
                                            struct hearth_read_state *ret, struct hearth_err *err);
 
 /*
- * Rows or blocks with from_ns <= time < to_ns of some series. A block's time is its t0, and the leg
- * must begin and end at whole blocks; only TOTALS, which hold each profile's time, may begin and end
- * anywhere. A whole-service leg has hits with series_id = -shape_id.
+ * A leg: rows or blocks of some series with from_ns <= time < to_ns. A block's time is its t0, and
+ * a leg of blocks must begin and end at whole blocks. Only TOTALS, which hold each profile's time,
+ * may begin and end anywhere. A whole-service leg has hits with series_id = -shape_id.
  */
 struct hearth_read_leg {
     enum hearth_source source;
     int64_t from_ns, to_ns;
-    const struct hearth_series_hit *hits; /* by (service_id, series_id, column) */
+    const struct hearth_series_hit *hits; /* sorted by (service_id, series_id, column) */
     size_t n_hits;
 };
 
-/* Whether rows bring the attributes of their samples (model/sample_attrs.h). */
+/* Whether rows include the attributes of their samples (model/sample_attrs.h). */
 enum hearth_read_attrs {
     HEARTH_ATTRS_NOT_READ,
-    HEARTH_ATTRS_BESIDE, /* besides ids and val */
-    HEARTH_ATTRS_ALONE,  /* without ids and val; rows without attributes do not come */
+    HEARTH_ATTRS_BESIDE, /* in addition to ids and val */
+    HEARTH_ATTRS_ALONE,  /* without ids and val; rows without attributes are skipped */
 };
 
 /*
- * What else is wanted of single profiles, and of which: for plans of PROFILE, LATE and SEGMENT legs
- * alone. All zero: nothing, of all. Arrays are borrowed.
+ * Additional fields of single profiles, and filters on them, for plans that have only PROFILE, LATE
+ * and SEGMENT legs. All zero: no additional field, no filter. Arrays are borrowed.
  */
 struct hearth_read_detail {
-    bool identity; /* rows and totals bring writer_id, profile_no and duration_ns */
+    bool identity; /* rows and totals include writer_id, profile_no and duration_ns */
     enum hearth_read_attrs attrs;
-    bool some;                                  /* only the profiles of these instants */
-    const struct hearth_read_instant *instants; /* by (service_id, series_id, ts_ns), distinct */
+    bool some;                                  /* only profiles of these instants */
+    const struct hearth_read_instant *instants; /* sorted by (service, series, ts), distinct */
     size_t n_instants;
-    /* Hints: rows with other numbers, whose attributes hold none of these bytes, or that ended before, may not come. */
+
+    /*
+     * Hints: the store may skip rows that have another number, rows whose attributes contain no
+     * text of attrs_with, and rows that ended before end_ns. It may also return such rows.
+     */
     const int64_t *profile_nos;
     size_t n_profile_nos;
     const struct hearth_str *attrs_with;
     size_t n_attrs_with;
-    bool has_end; /* of time and duration, from end_ns on */
-    int64_t end_ns;
+    bool has_end;
+    int64_t end_ns; /* the earliest end (time + duration) of a profile, if has_end */
 };
 
 struct hearth_read_plan {
     struct hearth_read_leg *legs;
     size_t n_legs;
-    const struct hearth_read_state *state; /* that it was made for */
-    struct hearth_budget *budget;          /* of what reading it unpacks; NULL: none */
+    const struct hearth_read_state *state; /* the state that the plan was made for */
+    struct hearth_budget *budget;          /* for unpacked bytes; NULL: no budget */
     struct hearth_read_detail detail;
 };
 
 /*
- * Visit everything the plan names, in no particular order. Blocks come unpacked, as rows whose
- * n_profiles may exceed 1. PROFILE rows before their service's compacted_to do not come, so a leg may
- * reach over it. Rows of segments come out like others. Rows under a tombstone do not come
- * (a plan does not use blocks that a tombstone touches). ABORTED: see above.
+ * Visit all rows of the plan, in no particular order. Blocks are unpacked and visited as rows whose
+ * n_profiles may exceed 1; rows of segments are visited like rows of profile. PROFILE rows before
+ * their service's compacted_to are skipped, so a leg may reach over it. Rows under a tombstone are
+ * skipped (a plan does not use blocks that a tombstone touches). ABORTED: see above.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read(struct hearth_store *store,
                                      const struct hearth_read_plan *plan,
                                      struct hearth_cancel *cancel, hearth_read_row_fn *visit,
                                      void *context, struct hearth_err *err);
-/* The same for totals; legs: PROFILE, LATE, SEGMENT, TOTALS. */
+
+/* Visit the totals of a plan in the same way; its legs are PROFILE, LATE, SEGMENT or TOTALS. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_totals(struct hearth_store *store,
                                             const struct hearth_read_plan *plan,
@@ -110,11 +115,12 @@ enum hearth_status hearth_store_read_totals(struct hearth_store *store,
                                             hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err);
 
-/* What each leg would read, counted in the database without reading values. */
+/* The size of a leg, counted in the database without reading values. */
 struct hearth_leg_cost {
     int64_t n_rows, n_bytes; /* blocks, profiles, or segments; bytes as stored */
 };
-/* costs: [plan->n_legs]. ABORTED as above. */
+
+/* Count the rows and bytes of each leg. costs: [plan->n_legs]. ABORTED: see above. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_cost(struct hearth_store *store,
                                           const struct hearth_read_plan *plan,

@@ -1,10 +1,12 @@
 /*
  * settings.h -- settings of tenants that differ from the server's: a name and a whole number each
- * (hearth_data.tenant_setting). What names mean is the business of who asks.
+ * (hearth_data.tenant_setting). The callers define the names.
  *
- * All are held in memory: read anew every few seconds, and at once by the server that sets one.
+ * All settings are held in memory. Each server reads them again every few seconds, and at once when
+ * it has set one itself.
  *
- * Threads: safe; a look-up takes a lock that only a refresh holds for writing, and allocates nothing.
+ * Threads: safe. A look-up takes a lock that only a refresh holds for writing, and allocates no
+ *          memory.
  */
 #ifndef HEARTH_STORE_SETTINGS_H
 #define HEARTH_STORE_SETTINGS_H
@@ -13,18 +15,19 @@
 
 struct hearth_setting {
     struct hearth_str name;
-    int64_t value; /* >= 0; to be set: below 0 takes it away */
+    int64_t value; /* >= 0; in hearth_store_settings_set, a negative value deletes the setting */
 };
 
-/* Called under a lock: quick, and without asking the store. */
+/* Called under a lock: it must return quickly and not call the store. */
 typedef void hearth_setting_fn(void *context, struct hearth_str name, int64_t value);
 
-/* Everything that the tenant has of its own, by name. At most 10 s old while the database answers. */
+/* Visit all settings of the tenant, sorted by name; at most 10 s old while the database answers. */
 void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
                            hearth_setting_fn *visit, void *context);
+
 /*
- * Set all or none. A tenant that has pushed nothing yet is NOT_FOUND, or made when `make_tenant`. The
- * latest of a repeated name counts.
+ * Set all settings, or none. A tenant that has pushed nothing yet is created if `make_tenant`,
+ * otherwise the status is NOT_FOUND. Of a repeated name, the last value counts.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct hearth_str tenant,

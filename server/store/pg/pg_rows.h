@@ -1,13 +1,13 @@
 /*
  * pg_rows.h -- rows of a result as structs: which column is which member (private to the store).
  *
- * A row type is a table of columns beside the SELECT list of its statement, in the same order:
+ * A row type is a table of the columns in the SELECT list of its statement, in the same order:
  *
  *     #define COLUMN(kind, member) HEARTH_COLUMN(kind, struct hearth_adhoc, member)
- *     static const struct hearth_column columns[] = {COLUMN(TEXT, id), COLUMN(I64,
- *     uploaded_at_ms)};
- *     static const struct hearth_row_type adhoc_rows = HEARTH_ROW_TYPE(columns, struct
- *     hearth_adhoc);
+ *     static const struct hearth_column columns[] = {COLUMN(TEXT, id),
+ *                                                    COLUMN(I64, uploaded_at_ms)};
+ *     static const struct hearth_row_type adhoc_rows =
+ *         HEARTH_ROW_TYPE(columns, struct hearth_adhoc);
  *
  * Members that no column names are zero. NULL is 0, false or an empty text; it is not allowed for
  * an array.
@@ -16,8 +16,7 @@
  * with the names of the result's columns; an assertion in builds that have them.
  *
  * Ownership: rows and their texts are copies in the arena. Parameters are borrowed; callers make
- *            them once, before a
- * connection is taken.
+ *            them once, before a connection is taken.
  * Threads:   safe, each call with its own arena.
  * Errors:    of the statement; NO_MEMORY; CORRUPT for an array with NULL elements or several
  *            dimensions.
@@ -39,7 +38,7 @@ enum hearth_column_kind {
     HEARTH_COLUMN_TEXTS, /* text[]: struct hearth_str *, and its count; results only */
     HEARTH_COLUMN_I32S,  /* int4[]: int32_t *, and its count; results only */
     HEARTH_COLUMN_I64S,  /* int8[]: int64_t *, and its count; results only */
-    /* Two columns text[], names and values: struct hearth_property *, and its count; results only. */
+    /* Two text[] columns, names and values: struct hearth_property *, its count; results only */
     HEARTH_COLUMN_PAIRS,
     HEARTH_COLUMN_UUID, /* uuid: struct hearth_hash128; parameters only */
 };
@@ -84,15 +83,15 @@ struct hearth_row_type {
         columns, HEARTH_ARRAY_LEN(columns), sizeof(type) \
     }
 
-/* One column int8 into an int64_t. */
+/* One int8 column, stored in an int64_t. */
 extern const struct hearth_row_type hearth_i64_rows;
 
 /* ---- one statement ---- */
 
 /*
- * The rows of one statement, which runs again after a passing fault, as an array in scope->arena.
- * ret_rows: the address of a pointer to the struct of the row type. The tenant of the scope is not
- * used.
+ * Return the rows of one statement as an array in scope->arena. The statement runs again after a
+ * passing fault. ret_rows: the address of a pointer to the struct of the row type. The tenant of
+ * the scope is ignored.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
@@ -101,8 +100,8 @@ enum hearth_status hearth_store_select(const struct hearth_scope *scope, const c
                                        size_t *ret_n, struct hearth_err *err);
 
 /*
- * Its first row, if any: *ret_found false leaves ret_row as it is. ret_row: a struct of the row
- * type.
+ * Run the statement and return its first row. If it has no row, *ret_found is false and ret_row
+ * stays unchanged. ret_row: a struct of the row type.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, const char *sql,
@@ -111,8 +110,8 @@ enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, con
                                            bool *ret_found, struct hearth_err *err);
 
 /*
- * A statement whose rows do not matter; *ret_n (may be NULL): their number. Uses store and cancel
- * of the scope.
+ * Run a statement and ignore its rows; *ret_n (may be NULL): their number. Uses store and cancel of
+ * the scope.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,
@@ -121,7 +120,7 @@ enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char
 
 /* ---- on a connection that the caller holds ---- */
 
-/* All rows, in `arena`; the statement runs once. */
+/* Return all rows, in `arena`; the statement runs once. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
                                     const struct hearth_pg_params *params,
@@ -132,7 +131,7 @@ enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
 
 /* ---- in a transaction (session.h) ---- */
 
-/* The same within a transaction; rows in `arena`. */
+/* The three functions above, within a transaction; rows are in `arena`. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
                                              struct hearth_arena *arena, const char *sql,
