@@ -2,21 +2,22 @@
  * store.h -- Hearth's tables in PostgreSQL: the catalogue, committed ingest, reads.
  *
  * The only user of libpq. A store opens at once and connects, migrates and loads in the background:
- * until hearth_store_ready() everything answers UNAVAILABLE with the reason. It survives losing its
- * database.
+ * until hearth_store_ready() all functions return UNAVAILABLE with the reason. It reconnects by
+ * itself when it loses its database.
  *
  * Ingest: resolve series (catalogue, memory first) -> get the dictionary of (service, day) ->
  * resolve stacks to dense ids -> submit the encoded rows. Committers (services are spread over them
- * by id) gather what is queued and write it in one transaction; `done` is called after COMMIT.
- * Acknowledged means committed; a commit whose answer was lost is settled by sending the batch
+ * by id) gather the queued rows and write them in one transaction; `done` is called after COMMIT.
+ * Acknowledged means committed. When the answer to a commit is lost, the committer sends the batch
  * again under the same key.
  *
- * Reads: one SQL statement per question, one snapshot, rows streamed to a callback.
+ * Reads: one SQL statement per query, one snapshot, rows streamed to a callback.
  *
- * Ownership: see each function. Tenants are names here; every answer is of one tenant.
- * Threads:   safe: locks internally, unless said otherwise.
- * Errors:    UNAVAILABLE (not connected, queue full: the message says what to do), INTERNAL with the SQLSTATE otherwise;
- *            CANCELLED and DEADLINE_EXCEEDED from the request's hearth_cancel.
+ * Ownership: see each function. Tenants are names here; each call concerns one tenant.
+ * Threads:   safe: locks internally, unless a comment says otherwise.
+ * Errors:    UNAVAILABLE (not connected, queue full: the message says what to do), otherwise
+ *            INTERNAL with the SQLSTATE; CANCELLED and DEADLINE_EXCEEDED from the request's
+ *            hearth_cancel.
  */
 #ifndef HEARTH_STORE_STORE_H
 #define HEARTH_STORE_STORE_H
@@ -35,7 +36,7 @@ struct hearth_store_options {
     const char *url;              /* libpq URL or key=value text; borrowed during _open */
     unsigned n_committers;        /* connections that write; 2 */
     unsigned max_readers;         /* connections that read at once; 8 */
-    int64_t linger_ns;            /* how long a committer waits for company; 3 ms */
+    int64_t linger_ns;            /* how long a committer waits for more rows; 3 ms */
     size_t max_batch_rows;        /* 1000 */
     size_t max_queue_rows;        /* refuse above; 20,000 */
     size_t max_queue_bytes;       /* refuse above; 64 MiB */
@@ -44,7 +45,7 @@ struct hearth_store_options {
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
     size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */
     int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */
-    const char *read_url;         /* a replica for reads; NULL: none; borrowed during _open */
+    const char *read_url;         /* a replica for reads; may be NULL; borrowed during _open */
     int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */
     bool builder;                 /* take part in roll-ups, compaction and retention; true */
     int64_t builder_interval_ns;  /* between rounds; 10 s */
@@ -52,19 +53,19 @@ struct hearth_store_options {
     bool compaction;              /* true */
     int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
     int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
-    int64_t rule_window_ns; /* profiles that come later than this do not count in rules; 8 d */
+    int64_t rule_window_ns; /* profiles that arrive later than this are ignored by rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
-    int64_t retain_agents_ns;  /* instances and processes that nobody reports; 0: for ever; 7 d */
-    int64_t retain_tasks_ns;   /* what tasks brought, after their end; 0: for ever; 7 d */
-    int64_t retain_spans_ns;   /* spans of traces; 0: for ever; 3 d */
+    int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */
+    int64_t retain_tasks_ns;  /* results of tasks, after their end; 0: for ever; 7 d */
+    int64_t retain_spans_ns;  /* spans of traces; 0: for ever; 3 d */
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     size_t max_span_queue_bytes; /* refuse spans and snapshots above; 32 MiB */
-    int64_t retain_monitors_ns;  /* metrics that policies are about; 7 d */
-    int64_t max_disk_bytes;      /* of all our tables: refuse profiles above; 0: no limit */
-    int64_t min_free_disk_bytes; /* below data_dir: refuse profiles when less is left; 1 GiB */
+    int64_t retain_monitors_ns;  /* metrics of policies; 7 d */
+    int64_t max_disk_bytes;      /* of all Hearth tables: refuse profiles above; 0: no limit */
+    int64_t min_free_disk_bytes; /* free bytes under data_dir: refuse profiles below; 1 GiB */
     const char
-        *data_dir; /* of the embedded PostgreSQL; NULL: somewhere else; borrowed during _open */
+        *data_dir; /* of the embedded PostgreSQL; NULL: an external one; borrowed during _open */
 };
 
 void hearth_store_options_init(struct hearth_store_options *options); /* the defaults above */
@@ -72,28 +73,31 @@ void hearth_store_options_init(struct hearth_store_options *options); /* the def
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_open(const struct hearth_store_options *options,
                                      struct hearth_store **ret_store, struct hearth_err *err);
+
 /*
- * Stop taking submissions, commit what is queued until the deadline, fail the rest with
- * UNAVAILABLE, close all connections, free. NULL-safe.
+ * Refuse new submissions, commit the queued rows until the deadline, fail the rest with
+ * UNAVAILABLE, close all connections and free the store. NULL-safe.
  */
 void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
 
 /*
- * False with one line why ("waiting for the database: connection refused"). True with a line: it works, but not as it
- * should (the disk is full, clocks differ). True and nothing is wrong: an empty line.
+ * False: not ready; `reason` is one line ("waiting for the database: connection refused"). True
+ * with a line: the store works, but with a problem (the disk is full, clocks differ). True with an
+ * empty line: the store has no problem.
  */
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
+
 /*
- * How far the database's clock is ahead of this machine's, as of the last look (twice a minute); negative: behind.
- * 0 while they differ by less than 10 s.
+ * Return by how many ns the database's clock was ahead of this machine's at the last comparison
+ * (twice a minute); negative: it was late. 0 while they differ by less than 10 s.
  */
 int64_t hearth_store_clock_ahead_ns(struct hearth_store *store);
 
 /* ---- ingest ---- */
 
 /*
- * What makes a series: the profile types in column order and its own labels (sorted; without
- * derived ones).
+ * The key of a series: service name, profile types in column order, and its own labels (sorted;
+ * without derived labels).
  */
 struct hearth_series_key {
     struct hearth_str service_name;
@@ -107,9 +111,9 @@ struct hearth_series_ref {
 };
 
 /*
- * Ids for n series of one tenant that have a profile at ts_ns, creating what is new (one
- * transaction, shared with whoever waits at the same time). Known series in a known hour cost a
- * hash look-up. Blocks while the catalogue is written.
+ * Return the ids of n series of one tenant that have a profile at ts_ns. New series are created in
+ * one transaction, which calls that wait at the same time share. Known series in a known hour cost
+ * a hash look-up. Blocks while the catalogue is written.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struct hearth_str tenant,
@@ -125,7 +129,8 @@ enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t
                                              int64_t ts_ns, struct hearth_ingest_dict **ret_dict,
                                              struct hearth_err *err);
 void hearth_store_dict_release(struct hearth_store *store, struct hearth_ingest_dict *dict);
-/* hearth_dict_writer_resolve under the dictionary's lock. */
+
+/* Call hearth_dict_writer_resolve under the dictionary's lock. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_dict_resolve(struct hearth_ingest_dict *dict,
                                              const struct hearth_profile *profile,
@@ -136,16 +141,16 @@ struct hearth_push_row {
     int32_t series_id;
     int64_t duration_ns, period;
     struct hearth_columns columns;
-    struct hearth_str attrs; /* empty: none */
-    /* The distinct ids in attrs (hearth_associations_of_samples), found as soon as the row is. */
+    struct hearth_str attrs; /* empty: no attributes */
+    /* The distinct ids in attrs (hearth_associations_of_samples), stored with the row. */
     const struct hearth_association *associations;
     size_t n_associations;
 };
 
 /*
- * One pushed profile: its rows (one per label set) commit together or not at all. The caller fills
- * the first part and keeps everything alive until `done`; the item holds a reference to its
- * dictionary until then (the store releases it).
+ * One pushed profile. Its rows (one per label set) are committed together or not at all. The caller
+ * fills the fields up to `done` and keeps all memory alive until `done` is called. Until then the
+ * item holds a reference to its dictionary, which the store releases.
  */
 struct hearth_push_item {
     int32_t service_id;
@@ -156,15 +161,15 @@ struct hearth_push_item {
     bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
     /*
-     * From a committer thread, or from hearth_store_withdraw; exactly once. repeated: acknowledged
-     * without a second row. Must not block.
+     * Called exactly once, by a committer thread or by hearth_store_withdraw. Must not block.
+     * item->repeated: the profile was stored before and is acknowledged without a second row.
      */
     void (*done)(struct hearth_push_item *item, enum hearth_status status,
                  const struct hearth_err *err);
     bool repeated;
-    int64_t profile_no; /* by the store when submitted: with writer_id the profile's identity */
+    int64_t profile_no; /* set at submission: with writer_id, the identity of the profile */
     int32_t writer_id;
-    /* The store's own; zero before the submission. */
+    /* Private to the store; zero before the submission. */
     struct hearth_push_item *prev, *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
@@ -173,19 +178,20 @@ struct hearth_push_item {
 };
 
 /*
- * UNAVAILABLE when the queue is full or the store is closing (done is not called then; the
- * dictionary stays the caller's).
+ * Queue the item. UNAVAILABLE when the queue is full or the store is closing: then `done` is not
+ * called, and the caller keeps its reference to the dictionary.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err);
 
 /*
- * Nobody waits for the item any more: do not store it, unless a transaction with it may be under way.
- * Returns whether it is or may be stored. An item that still waits in the queue ends here: its `done`
- * is called with `status` and `err`. One that a committer holds ends there, soon. One that was not
- * submitted yet is refused when it is. The caller keeps the item alive during the call; any thread,
- * any number of times, also after `done`.
+ * Withdraw an item whose result is not needed any more: it is not stored, unless a transaction with
+ * it may be under way. Returns whether the item is or may be stored. For an item in the queue,
+ * `done` is called at once with `status` and `err`. For an item that a committer holds, the
+ * committer calls `done` soon. An item that is not submitted yet is refused at its submission. The
+ * caller keeps the item alive during the call. Any thread may call this, any number of times, also
+ * after `done`.
  */
 bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *item,
                            enum hearth_status status, const struct hearth_err *err);
@@ -193,9 +199,9 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 /* ---- reads ---- */
 
 /*
- * The tenant's label index, brought up to date with the database (what any server acknowledged
- * before this call is in it), under a read lock until hearth_store_index_unlock. A tenant without
- * data gives an empty index.
+ * Return the tenant's label index, updated from the database (it has all profiles that any server
+ * acknowledged before this call), under a read lock until hearth_store_index_unlock. The index of a
+ * tenant without data is empty.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
@@ -207,27 +213,30 @@ void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_l
 /* One value column of one stored profile, or of a block: the sum of several. */
 struct hearth_read_row {
     int32_t service_id, series_id, writer_id; /* series_id < 0: all series of shape -series_id */
-    uint16_t column;                          /* of the hit it belongs to */
+    uint16_t column;                          /* column of the hit */
     int64_t ts_ns;                            /* of a block: its beginning */
     bool is_column0;
     struct hearth_str ids, val, val0; /* val0: column 0, when val is a multiple of it */
     int source;                       /* enum hearth_source (store/read.h) */
     int64_t n_profiles;
-    struct hearth_str members; /* of a whole-service block: whose profiles (model/block.h) */
-    /* If the plan asks for them (store/read.h), of single profiles: */
+    struct hearth_str members; /* of a whole-service block: the series in it (model/block.h) */
+    /* Fields of single profiles, if the plan requests them (store/read.h): */
     int64_t profile_no, duration_ns;
-    struct hearth_str attrs; /* model/sample_attrs.h; p is NULL: none */
+    struct hearth_str attrs; /* model/sample_attrs.h; p is NULL: no attributes */
 };
 
-/* A status other than OK ends the read (store/read.h) with it. Texts are valid during the call. */
+/*
+ * Visitor of rows. A status other than OK ends the read (store/read.h), which returns this status.
+ * Texts are valid during the call.
+ */
 typedef enum hearth_status hearth_read_row_fn(void *context, const struct hearth_read_row *row,
                                               struct hearth_err *err);
 
 struct hearth_read_total {
     int32_t service_id, series_id;
-    uint16_t column; /* of the hit it belongs to */
+    uint16_t column; /* column of the hit */
     int64_t ts_ns, total;
-    int32_t writer_id; /* if the plan asks for identity, as above */
+    int32_t writer_id; /* this and the next two: if the plan requests identity, otherwise 0 */
     int64_t profile_no, duration_ns;
 };
 
@@ -235,9 +244,9 @@ typedef enum hearth_status
 hearth_read_total_fn(void *context, const struct hearth_read_total *total, struct hearth_err *err);
 
 /*
- * The dictionary of (service, day, writer), with at least min_stacks stacks and its name tree, from
- * memory or loaded. Read locked (nobody appends) until released. CORRUPT when the database holds
- * fewer.
+ * Return the dictionary of (service, day, writer) with at least min_stacks stacks and its name
+ * tree, from memory or from the database. It does not change until it is released with
+ * hearth_store_read_dict_release. CORRUPT: the database has fewer stacks.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t service_id,

@@ -2,9 +2,9 @@
  * pg.h -- one PostgreSQL connection: statements, COPY, errors by SQLSTATE (private to the store).
  *
  * Only unnamed statements and no session state, so that PgBouncer in transaction mode works. Values
- * travel in binary. Waiting is poll(2) in steps of at most 50 ms, so that cancellation and
- * deadlines reach PostgreSQL (PQcancel). A statement given up that way, or by its visitor, ends the
- * connection too (fault CANCELLED, conn NULL).
+ * are sent in binary. Waiting is poll(2) in steps of at most 50 ms, so that cancellation and
+ * deadlines reach PostgreSQL (PQcancel). When a statement is given up because of them, or by its
+ * visitor, its connection is closed too (fault CANCELLED, conn NULL).
  *
  * Threads: a connection belongs to one thread at a time.
  */
@@ -19,34 +19,37 @@
 #include <libpq-fe.h>
 
 struct hearth_pg {
-    PGconn *conn; /* NULL or bad: hearth_pg_connect again */
+    PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
     const char *url;
-    struct hearth_cancel *cancel; /* of statements that are given none; may be NULL */
-    int64_t timeout_ms;           /* of statements without a deadline of their own; 0: none */
+    struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
+    int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
 };
 
-/* What an error means for the caller. */
+/* Meaning of an error for the caller, by SQLSTATE (the first two characters or all five). */
 enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
-    HEARTH_PG_FAULT_CONNECTION, /* 08, 57P, 25006, or the socket died: outcome of a COMMIT unknown; conn NULL */
-    HEARTH_PG_FAULT_RETRY,     /* 40 (serialization, deadlock), 53 (resources) but 53100, 55P03 */
-    HEARTH_PG_FAULT_UNIQUE,    /* 23505 */
-    HEARTH_PG_FAULT_DISK_FULL, /* 53100 */
-    HEARTH_PG_FAULT_CANCELLED, /* 57014 */
-    HEARTH_PG_FAULT_MISSING_TABLE, /* 42P01, or 23514: no partition of relation found for row */
+    /* 08, 57P, 25006, 25P03 or a broken socket: outcome of a COMMIT unknown; conn NULL */
+    HEARTH_PG_FAULT_CONNECTION,
+    /* 40 (serialization, deadlock), 53 (resources) except 53100, 55P03, 55006 */
+    HEARTH_PG_FAULT_RETRY,
+    HEARTH_PG_FAULT_UNIQUE,        /* 23505 */
+    HEARTH_PG_FAULT_DISK_FULL,     /* 53100 */
+    HEARTH_PG_FAULT_CANCELLED,     /* 57014 */
+    HEARTH_PG_FAULT_MISSING_TABLE, /* 42P01, or 23514: the row has no partition */
     HEARTH_PG_FAULT_OTHER,
 };
 
 enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
 
-/* True when libpq can parse it. (Its complaint may quote a password, so nobody gets to see it.) */
+/* True when libpq can parse the URL. Its error text may quote a password, so it is not returned. */
 bool hearth_pg_url_valid(const char *url);
-/* Connect (or reset); returns UNAVAILABLE with libpq's reason in one line, password never shown. */
+
+/* Connect, after closing an old connection. UNAVAILABLE: the reason of libpq, without password. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                                        struct hearth_err *err);
 void hearth_pg_close(struct hearth_pg *pg);
 bool hearth_pg_usable(const struct hearth_pg *pg);
-/* Usable, and the server has not hung up while nobody looked (one poll(2)). */
+/* True when the connection is usable and the server has not closed it meanwhile (one poll(2)). */
 bool hearth_pg_alive(struct hearth_pg *pg);
 
 /* Parameters of one statement, big-endian binary, in an arena. At most 32. */
@@ -77,9 +80,10 @@ void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
                                 const struct hearth_hash128 *values, size_t n);
 
 /*
- * Run one statement; params may be NULL. *ret_result (binary format) may be NULL when no rows are
- * wanted; free with PQclear. On failure *ret_fault (may be NULL) classifies it; the message has the
- * SQLSTATE and PostgreSQL's primary message.
+ * Run one statement; params may be NULL. ret_result may be NULL when the rows are not needed;
+ * *ret_result has binary format, and the caller frees it with PQclear. On failure *ret_fault
+ * (ret_fault may be NULL) is the class of the error, and the message has the SQLSTATE and
+ * PostgreSQL's primary message.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_exec(struct hearth_pg *pg, const char *sql, const struct hearth_pg_params *params,
@@ -88,11 +92,12 @@ hearth_pg_exec(struct hearth_pg *pg, const char *sql, const struct hearth_pg_par
 
 /*
  * A script is several statements in one message (PostgreSQL's simple protocol: no parameters, text
- * results), so that they cost one round trip. It has its own transaction statements; a failed one
- * leaves its transaction open (ROLLBACK).
- *   _send    send it
- *   _next    the next result (PQclear); NULL at the end. PGRES_COPY_IN asks for the three _copy_ calls below.
- *   script   all of it, when results do not matter
+ * results), so that they cost one round trip. It has its own transaction statements. After a failed
+ * script its transaction is still open: the caller rolls it back.
+ *   _send    send the script
+ *   _next    return the next result (free with PQclear); NULL at the end. After PGRES_COPY_IN the
+ *            caller makes the three _copy_ calls below.
+ *   script   send the script and ignore its results
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
                                                            enum hearth_pg_fault *ret_fault,
@@ -104,9 +109,14 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                                       enum hearth_pg_fault *ret_fault,
                                                       struct hearth_err *err);
-/* ROLLBACK; closes the connection when even that fails. Does nothing outside a transaction. */
+
+/* Run ROLLBACK; close the connection when that fails. Does nothing outside a transaction. */
 void hearth_pg_rollback(struct hearth_pg *pg);
-/* Header; any number of whole or partial rows; trailer and end (its outcome is the next result). */
+
+/*
+ * COPY within a script: _start sends the header, _put any number of whole or partial rows, _finish
+ * the trailer and the end. The outcome of the COPY is the next result of the script.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_copy_start(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg,
@@ -117,7 +127,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
 
-/* Instead of those: the statement, and with it the script, fails with this reason. */
+/* End the COPY with a failure instead: the statement and the script fail with this reason. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
                                                            enum hearth_pg_fault *ret_fault,
                                                            struct hearth_err *err);
@@ -132,7 +142,7 @@ hearth_pg_stream(struct hearth_pg *pg, const char *sql, const struct hearth_pg_p
                  struct hearth_cancel *cancel, hearth_pg_row_fn *visit, void *context,
                  enum hearth_pg_fault *ret_fault, struct hearth_err *err);
 
-/* COPY ... FROM STDIN (FORMAT binary): begin with the statement, send a whole buffer, end. */
+/* Run COPY ... FROM STDIN (FORMAT binary) with all rows from one buffer. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
                struct hearth_str rows, /* header and trailer are added */
@@ -154,7 +164,10 @@ int64_t hearth_pg_i64(const PGresult *result, int row, int column);
 struct hearth_str hearth_pg_str(const PGresult *result, int row,
                                 int column); /* {NULL, 0} for NULL */
 bool hearth_pg_is_null(const PGresult *result, int row, int column);
-/* Array columns of int4, int8, float8 or text; NO_MEMORY, CORRUPT for NULL elements or more dimensions. */
+/*
+ * Read an array column of int4, int8, float8 or text into the arena. NO_MEMORY; CORRUPT for NULL
+ * elements or more than one dimension.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_i32_array(const PGresult *result, int row,
                                                          int column, struct hearth_arena *arena,
                                                          int32_t **ret, size_t *ret_n,
@@ -167,7 +180,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_f64_array(const PGresult *result,
                                                          int column, struct hearth_arena *arena,
                                                          double **ret, size_t *ret_n,
                                                          struct hearth_err *err);
-/* text or bytea; _views borrow from the result. */
+/* The same for text or bytea: _array copies the texts, _array_views borrow from the result. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_pg_str_array_views(const PGresult *result, int row, int column, struct hearth_arena *arena,
                           struct hearth_str **ret, size_t *ret_n, struct hearth_err *err);
