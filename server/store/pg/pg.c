@@ -2,9 +2,9 @@
  * pg.c -- one PostgreSQL connection: connecting, statements, scripts, COPY, and what an error
  * means.
  *
- * The socket is non-blocking; every wait is await() below, which looks at cancellation and deadline
- * at least each 50 ms. A statement given up that way is cancelled in PostgreSQL and its connection
- * closed: a cancel request that arrives late would otherwise hit the next statement.
+ * The socket is non-blocking. Statements wait in await() below, which checks cancellation and
+ * deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL and its
+ * connection is closed: a cancel request that arrives late would otherwise hit the next statement.
  */
 #include "pg/pg.h"
 
@@ -23,13 +23,13 @@ static const char COPY_HEADER[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 
 /* ---- errors ---- */
 
-/* SQLSTATE prefixes; the first that fits counts. */
+/* Prefixes of SQLSTATEs; the first match counts. */
 static const struct {
     const char *prefix;
     enum hearth_pg_fault fault;
 } FAULTS[] = {
     {"08", HEARTH_PG_FAULT_CONNECTION},       {"57P", HEARTH_PG_FAULT_CONNECTION},
-    {"25006", HEARTH_PG_FAULT_CONNECTION}, /* read-only: we talk to a server that lost its role */
+    {"25006", HEARTH_PG_FAULT_CONNECTION}, /* read-only: the server is no longer the primary */
     {"25P03", HEARTH_PG_FAULT_CONNECTION},    {"40", HEARTH_PG_FAULT_RETRY},
     {"53100", HEARTH_PG_FAULT_DISK_FULL},     {"53", HEARTH_PG_FAULT_RETRY},
     {"55P03", HEARTH_PG_FAULT_RETRY},         {"55006", HEARTH_PG_FAULT_RETRY},
@@ -44,6 +44,7 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
             return FAULTS[i].fault;
         }
     }
+
     return HEARTH_PG_FAULT_OTHER;
 }
 
@@ -51,6 +52,7 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
 static void flatten(const char *text, char out[320])
 {
     size_t n = 0;
+
     for (const char *p = text == NULL ? "" : text; *p != '\0' && n < 319; p++) {
         bool space = *p == '\n' || *p == '\t' || *p == ' ' || *p == '\r';
         if (!space) {
@@ -59,9 +61,11 @@ static void flatten(const char *text, char out[320])
             out[n++] = ' ';
         }
     }
+
     while (n > 0 && out[n - 1] == ' ') {
         n--;
     }
+
     out[n] = '\0';
 }
 
@@ -72,15 +76,17 @@ static void set_fault(enum hearth_pg_fault *ret_fault, enum hearth_pg_fault faul
     }
 }
 
-/* The connection is of no use any more. */
+/* Close a connection that is lost, and report libpq's reason. */
 static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err)
 {
     char text[320];
+
     flatten(PQerrorMessage(pg->conn), text);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("connection"), 1);
     hearth_pg_close(pg);
     set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
+
     return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "lost the connection to the database: %s",
                        text[0] == '\0' ? "no reason given" : text);
 }
@@ -98,9 +104,11 @@ bool hearth_pg_url_valid(const char *url)
 {
     char *text = NULL;
     PQconninfoOption *parsed = PQconninfoParse(url, &text);
+
     PQfreemem(text); /* never shown: it may quote a piece of a password */
     bool ok = parsed != NULL;
     PQconninfoFree(parsed);
+
     return ok;
 }
 
@@ -109,7 +117,7 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One poll(2); false on timeout. Errors count as readable: libpq finds out what it is. */
+/* One poll(2); false on timeout. Errors count as readable: libpq reports them. */
 static bool poll_once(int fd, short events, int64_t until_mono_ns)
 {
     int64_t left_ms = (until_mono_ns - hearth_clock_mono_ns()) / HEARTH_NS_PER_MS + 1;
@@ -128,9 +136,11 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
             flatten(PQerrorMessage(pg->conn), text);
             return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
         }
+
         if (hearth_clock_mono_ns() >= deadline_ns) {
             return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database did not answer in time");
         }
+
         HEARTH_TRY(hearth_cancel_check(pg->cancel, err));
         int fd = PQsocket(pg->conn);
         if (fd < 0 ||
@@ -138,6 +148,7 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
             want = PQconnectPoll(pg->conn);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -148,7 +159,8 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     if (!hearth_pg_url_valid(pg->url)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
     }
-    /* What stands before dbname (the URL) are defaults, what stands behind it holds always. */
+
+    /* Keys before dbname (the URL) are defaults; keys after it override the URL. */
     static const char *const keys[] = {"fallback_application_name",
                                        "keepalives_idle",
                                        "keepalives_interval",
@@ -164,6 +176,8 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     if (pg->conn == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a database connection");
     }
+
+    /* Poll until the connection is open. */
     int64_t deadline_ns = hearth_clock_mono_ns() + timeout_ms * HEARTH_NS_PER_MS;
     enum hearth_status status = HEARTH_OK;
     if (PQstatus(pg->conn) == CONNECTION_BAD) {
@@ -173,16 +187,20 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     } else {
         status = run_connect(pg, deadline_ns, err);
     }
+
     if (status == HEARTH_OK && PQsetnonblocking(pg->conn, 1) != 0) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                              "cannot make the database connection non-blocking");
     }
+
     if (status != HEARTH_OK) {
         hearth_pg_close(pg);
         return status;
     }
+
     (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
     hearth_metric_add(HEARTH_M_PG_CONNECTS, 1);
+
     return HEARTH_OK;
 }
 
@@ -205,18 +223,22 @@ bool hearth_pg_alive(struct hearth_pg *pg)
     if (!hearth_pg_usable(pg)) {
         return false;
     }
-    /* Whatever an idle connection has to say, it is its end, or so rare that another connection is
-     * cheap. */
+
+    /*
+     * Input on an idle connection means that the server closed it, or is so rare that a new
+     * connection is cheap.
+     */
     struct pollfd p = {.fd = PQsocket(pg->conn), .events = POLLIN};
+
     return poll(&p, 1, 0) == 0;
 }
 
 /* ---- waiting ---- */
 
-/* One statement's patience. */
+/* How long one statement may take. */
 struct patience {
     struct hearth_cancel *cancel;
-    int64_t deadline_ns; /* of pg->timeout_ms, where the request has none; INT64_MAX: none */
+    int64_t deadline_ns; /* by pg->timeout_ms, if the request has no deadline; INT64_MAX: none */
 };
 
 static struct patience patience_of(const struct hearth_pg *pg, struct hearth_cancel *cancel)
@@ -226,10 +248,11 @@ static struct patience patience_of(const struct hearth_pg *pg, struct hearth_can
     if (!own && pg->timeout_ms > 0) {
         patience.deadline_ns = hearth_clock_mono_ns() + pg->timeout_ms * HEARTH_NS_PER_MS;
     }
+
     return patience;
 }
 
-/* End what runs in PostgreSQL, and the connection. */
+/* Cancel the running statement in PostgreSQL and close the connection. */
 static void give_up(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
 {
     PGcancel *cancel = pg->conn == NULL ? NULL : PQgetCancel(pg->conn);
@@ -238,11 +261,14 @@ static void give_up(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
         (void)PQcancel(cancel, text, sizeof text);
         PQfreeCancel(cancel);
     }
+
     hearth_pg_close(pg);
     set_fault(ret_fault, HEARTH_PG_FAULT_CANCELLED);
 }
 
-/* Wait until the socket has something for us (or takes more of ours), sending what is left to send.
+/*
+ * Wait until the socket has input or, `for_output`, until all output is sent. Unsent output is sent
+ * in both cases.
  */
 static enum hearth_status await(struct hearth_pg *pg, const struct patience *patience,
                                 bool for_output, enum hearth_pg_fault *ret_fault,
@@ -253,9 +279,11 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
         if (unsent < 0 || PQsocket(pg->conn) < 0) {
             return fail_lost(pg, ret_fault, err);
         }
+
         if (for_output && unsent == 0) {
             return HEARTH_OK;
         }
+
         enum hearth_status status = hearth_cancel_check(patience->cancel, err);
         int64_t now_ns = hearth_clock_mono_ns();
         if (status == HEARTH_OK && now_ns >= patience->deadline_ns) {
@@ -263,15 +291,19 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
                                  "the database did not answer within %lld ms",
                                  (long long)pg->timeout_ms);
         }
+
         if (status != HEARTH_OK) {
             give_up(pg, ret_fault);
             return status;
         }
+
+        /* Wait one step, or until the earlier of the two deadlines. */
         short events = (short)(POLLIN | (unsent != 0 ? POLLOUT : 0));
         int64_t until_ns = patience->deadline_ns;
         if (patience->cancel != NULL) {
             until_ns = min_i64(until_ns, patience->cancel->deadline_mono_ns);
         }
+
         until_ns = min_i64(until_ns, now_ns + POLL_STEP_MS * HEARTH_NS_PER_MS);
         struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
         int64_t left_ms = (until_ns - now_ns) / HEARTH_NS_PER_MS + 1;
@@ -279,10 +311,12 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
         if (n < 0 && errno != EINTR) {
             return fail_lost(pg, ret_fault, err);
         }
+
         if (n > 0 && (p.revents & ~POLLOUT) != 0) {
             if (PQconsumeInput(pg->conn) == 0) {
                 return fail_lost(pg, ret_fault, err);
             }
+
             if (!for_output) {
                 return HEARTH_OK;
             }
@@ -290,7 +324,7 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
     }
 }
 
-/* The next result; *ret_result NULL when the message is answered wholly. */
+/* Return the next result; *ret_result is NULL after the last result of the message. */
 static enum hearth_status next_result(struct hearth_pg *pg, const struct patience *patience,
                                       PGresult **ret_result, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
@@ -312,7 +346,7 @@ static enum hearth_status check_open(const struct hearth_pg *pg, enum hearth_pg_
     return HEARTH_OK;
 }
 
-/* Fetch and forget what else the message is answered with. */
+/* Fetch and discard the remaining results of the message. */
 static void drain(struct hearth_pg *pg, const struct patience *patience)
 {
     PGresult *result = NULL;
@@ -321,13 +355,12 @@ static void drain(struct hearth_pg *pg, const struct patience *patience)
         ExecStatusType state = PQresultStatus(result);
         PQclear(result);
         if (state == PGRES_COPY_IN || state == PGRES_COPY_OUT || state == PGRES_COPY_BOTH) {
-            hearth_pg_close(pg); /* nobody here feeds a COPY */
+            hearth_pg_close(pg); /* this function cannot supply the rows of a COPY */
         }
     }
 }
 
-/* Make an error of a failed result and clear it; what else the message is answered with is
- * forgotten. */
+/* Make an error of a failed result and clear it; discard the remaining results of the message. */
 static enum hearth_status fail_result(struct hearth_pg *pg, const struct patience *patience,
                                       PGresult *result, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
@@ -338,15 +371,19 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
         PQclear(result);
         return fail_lost(pg, ret_fault, err);
     }
+
     (void)snprintf(code, sizeof code, "%s", sqlstate);
     flatten(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
     PQclear(result);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
+
+    /* Classify the error; a FATAL error has closed the connection. */
     enum hearth_pg_fault fault = hearth_pg_classify(code);
     drain(pg, patience);
     if (pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {
-        fault = HEARTH_PG_FAULT_CONNECTION; /* it was a FATAL error */
+        fault = HEARTH_PG_FAULT_CONNECTION;
     }
+
     set_fault(ret_fault, fault);
     switch (fault) {
     case HEARTH_PG_FAULT_CONNECTION:
@@ -366,6 +403,7 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     case HEARTH_PG_FAULT_OTHER:
         break;
     }
+
     return HEARTH_FAIL(err, HEARTH_INTERNAL, "the database refused a statement: %s (%s)", text,
                        code);
 }
@@ -379,10 +417,12 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL_ARENA(err, params->arena);
     }
+
     int sent = params == NULL
                    ? PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 1)
                    : PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
                                        params->lengths, params->formats, 1);
+
     return sent == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
@@ -408,15 +448,18 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
     if (result == NULL) {
         return fail_lost(pg, ret_fault, err);
     }
+
     if (is_failure(result)) {
         return fail_result(pg, &patience, result, ret_fault, err);
     }
+
     drain(pg, &patience);
     if (ret_result != NULL) {
         *ret_result = result;
     } else {
         PQclear(result);
     }
+
     return HEARTH_OK;
 }
 
@@ -432,6 +475,7 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
     if (PQsetSingleRowMode(pg->conn) != 1) {
         return fail_lost(pg, ret_fault, err);
     }
+
     unsigned n_rows = 0;
     for (;;) {
         PGresult *result = NULL;
@@ -439,22 +483,27 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
         if (result == NULL) {
             return HEARTH_OK;
         }
+
         if (is_failure(result)) {
             return fail_result(pg, &patience, result, ret_fault, err);
         }
+
         enum hearth_status status = HEARTH_OK;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
-            /* Rows that are already here are taken without await(): look up now and then. */
+            /* Buffered rows are taken without await(): check for cancellation every 256 rows. */
             if ((++n_rows & 0xff) == 0) {
                 status = hearth_cancel_check(patience.cancel, err);
             }
+
             if (status == HEARTH_OK) {
                 status = visit(context, result, err);
             }
+
             if (status != HEARTH_OK) {
                 give_up(pg, ret_fault);
             }
         }
+
         PQclear(result);
         HEARTH_TRY(status);
     }
@@ -481,7 +530,9 @@ enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_re
     if (result != NULL && is_failure(result)) {
         return fail_result(pg, &patience, result, ret_fault, err);
     }
+
     *ret_result = result;
+
     return HEARTH_OK;
 }
 
@@ -495,6 +546,7 @@ enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
         if (result == NULL) {
             return HEARTH_OK;
         }
+
         PQclear(result);
     }
 }
@@ -521,11 +573,13 @@ enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg, struct hearth_str by
         if (taken < 0) {
             return fail_lost(pg, ret_fault, err);
         }
+
         at += taken == 1 ? n : 0;
         if (taken == 0 || at < bytes.n) { /* keeps libpq's buffer small */
             HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -544,6 +598,7 @@ enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fa
     while ((ended = PQputCopyEnd(pg->conn, NULL)) == 0) {
         HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
     }
+
     return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
@@ -552,9 +607,11 @@ enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reaso
 {
     struct patience patience = patience_of(pg, NULL);
     int ended;
+
     while ((ended = PQputCopyEnd(pg->conn, reason)) == 0) {
         HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
     }
+
     return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
@@ -569,6 +626,7 @@ enum hearth_status hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
         if (result == NULL) {
             return HEARTH_OK;
         }
+
         bool wanted = PQresultStatus(result) == PGRES_COPY_IN;
         PQclear(result);
         if (wanted) {

@@ -12,7 +12,7 @@
 static const struct hearth_column i64_columns[] = {{HEARTH_COLUMN_I64, 0, 0}};
 const struct hearth_row_type hearth_i64_rows = HEARTH_ROW_TYPE(i64_columns, int64_t);
 
-/* Where rows go, and what they are. */
+/* Destination and type of rows. */
 struct row_target {
     const struct hearth_row_type *type;
     struct hearth_arena *arena;
@@ -26,9 +26,11 @@ static enum hearth_status check_columns(const PGresult *result, const struct hea
                                         struct hearth_err *err)
 {
     int expected = 0;
+
     for (size_t i = 0; i < type->n_columns; i++) {
         expected += type->columns[i].kind == HEARTH_COLUMN_PAIRS ? 2 : 1;
     }
+
     if (PQnfields(result) == expected) {
         return HEARTH_OK;
     }
@@ -40,6 +42,7 @@ static enum hearth_status check_columns(const PGresult *result, const struct hea
             snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? ", " : "", PQfname(result, i));
         at += n < 0 ? 0 : (size_t)n;
     }
+
     return HEARTH_FAIL(err, HEARTH_INTERNAL,
                        "a statement returns %d columns, but its row type has %d: %s",
                        PQnfields(result), expected, names);
@@ -51,6 +54,7 @@ static enum hearth_status take_pairs(const PGresult *result, int row, int column
 {
     struct hearth_str *names, *values;
     size_t n_names = 0, n_values = 0;
+
     HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &names, &n_names, err));
     HEARTH_TRY(hearth_pg_str_array(result, row, column + 1, arena, &values, &n_values, err));
     HEARTH_ASSERT(n_names == n_values);
@@ -59,16 +63,18 @@ static enum hearth_status take_pairs(const PGresult *result, int row, int column
     if (pairs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n_names; i++) {
         pairs[i] = (struct hearth_property){names[i], values[i]};
     }
 
     *ret = pairs;
     *ret_n = n_names;
+
     return HEARTH_OK;
 }
 
-/* An array column into the pointer at `member`. */
+/* Read an array column into the pointer at `member`. */
 static enum hearth_status take_array(const PGresult *result, int row, int column,
                                      enum hearth_column_kind kind, char *member, size_t *ret_n,
                                      struct hearth_arena *arena, struct hearth_err *err)
@@ -90,6 +96,7 @@ static enum hearth_status take_array(const PGresult *result, int row, int column
         HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &texts, ret_n, err));
         memcpy(member, &texts, sizeof texts);
     }
+
     return HEARTH_OK;
 }
 
@@ -140,15 +147,17 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
     case HEARTH_COLUMN_UUID:
         break;
     }
+
     HEARTH_BUG("this kind of column cannot be read");
 }
 
-/* The n rows of the result into target->rows, which has room for them and is zeroed. */
+/* Read the n rows of the result into target->rows, which has room for them and is zeroed. */
 static enum hearth_status fill_rows(const PGresult *result, size_t n, struct row_target *target,
                                     struct hearth_err *err)
 {
     enum hearth_status status = check_columns(result, target->type, err);
     assert(status == HEARTH_OK);
+
     HEARTH_TRY(status);
 
     for (size_t row = 0; row < n; row++) {
@@ -163,10 +172,11 @@ static enum hearth_status fill_rows(const PGresult *result, size_t n, struct row
     }
 
     target->n = n;
+
     return target->arena->refused ? HEARTH_FAIL_ARENA(err, target->arena) : HEARTH_OK;
 }
 
-/* All rows, in a new array. */
+/* Read all rows into a new array. */
 static enum hearth_status take_all_rows(const PGresult *result, struct row_target *target,
                                         struct hearth_err *err)
 {
@@ -176,6 +186,7 @@ static enum hearth_status take_all_rows(const PGresult *result, struct row_targe
     if (target->rows == NULL) {
         return HEARTH_FAIL_ARENA(err, target->arena);
     }
+
     return fill_rows(result, n, target, err);
 }
 
@@ -194,6 +205,7 @@ static enum hearth_status select_rows(void *context, struct hearth_pg *pg,
 {
     struct selection *selection = context;
     PGresult *result = NULL;
+
     HEARTH_TRY(hearth_pg_exec(pg, selection->sql, selection->params, selection->scope->cancel,
                               &result, ret_fault, err));
 
@@ -202,7 +214,9 @@ static enum hearth_status select_rows(void *context, struct hearth_pg *pg,
     if (selection->target.type != NULL) {
         status = take_all_rows(result, &selection->target, err);
     }
+
     PQclear(result);
+
     return status;
 }
 
@@ -244,6 +258,7 @@ enum hearth_status hearth_store_select(const struct hearth_scope *scope, const c
 
     HEARTH_TRY(select_pooled(&selection, err));
     give_rows(&selection, ret_rows, ret_n);
+
     return HEARTH_OK;
 }
 
@@ -258,6 +273,7 @@ enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, con
 
     HEARTH_TRY(select_pooled(&selection, err));
     give_first_row(&selection, ret_row, ret_found);
+
     return HEARTH_OK;
 }
 
@@ -271,6 +287,7 @@ enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char
     if (ret_n != NULL) {
         *ret_n = selection.n_rows;
     }
+
     return HEARTH_OK;
 }
 
@@ -288,6 +305,7 @@ enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
 
     HEARTH_TRY(select_rows(&selection, pg, ret_fault, err));
     give_rows(&selection, ret_rows, ret_n);
+
     return HEARTH_OK;
 }
 
@@ -305,6 +323,7 @@ enum hearth_status hearth_transaction_select(struct hearth_transaction *transact
 
     HEARTH_TRY(select_in_transaction(transaction, &selection, err));
     give_rows(&selection, ret_rows, ret_n);
+
     return HEARTH_OK;
 }
 
@@ -322,6 +341,7 @@ enum hearth_status hearth_transaction_select_one(struct hearth_transaction *tran
 
     HEARTH_TRY(select_in_transaction(transaction, &selection, err));
     give_first_row(&selection, ret_row, ret_found);
+
     return HEARTH_OK;
 }
 
@@ -335,6 +355,7 @@ enum hearth_status hearth_transaction_run(struct hearth_transaction *transaction
     if (ret_n != NULL) {
         *ret_n = selection.n_rows;
     }
+
     return HEARTH_OK;
 }
 
@@ -359,10 +380,11 @@ static size_t value_bytes(enum hearth_column_kind kind)
     case HEARTH_COLUMN_PAIRS:
         break;
     }
+
     HEARTH_BUG("this kind of column cannot be a parameter");
 }
 
-/* The values of one column side by side; a bool as int32_t. */
+/* Copy the values of one column into an array; a bool becomes an int32_t. */
 static void gather_values(const struct hearth_row_type *type, const struct hearth_column *column,
                           const char *rows, size_t n, char *values)
 {
@@ -389,6 +411,7 @@ static void add_array_param(struct hearth_pg_params *params, enum hearth_column_
     case HEARTH_COLUMN_BOOL:
         hearth_pg_param_i32_array(params, values, n);
         break;
+
     case HEARTH_COLUMN_I64:
         hearth_pg_param_i64_array(params, values, n);
         break;
@@ -401,6 +424,7 @@ static void add_array_param(struct hearth_pg_params *params, enum hearth_column_
     case HEARTH_COLUMN_UUID:
         hearth_pg_param_uuid_array(params, values, n);
         break;
+
     case HEARTH_COLUMN_TEXTS:
     case HEARTH_COLUMN_I32S:
     case HEARTH_COLUMN_I64S:
@@ -421,6 +445,7 @@ void hearth_pg_param_rows(struct hearth_pg_params *params, const struct hearth_r
             params->failed = true;
             return;
         }
+
         gather_values(type, column, rows, n, values);
         add_array_param(params, column->kind, values, n);
     }

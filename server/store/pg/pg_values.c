@@ -58,6 +58,7 @@ static char *put_array_head(char *p, uint32_t element_oid, size_t n)
         p = put_u32(p, (uint32_t)n);
         p = put_u32(p, 1);
     }
+
     return p;
 }
 
@@ -68,17 +69,19 @@ void hearth_pg_params_init(struct hearth_pg_params *params, struct hearth_arena 
     *params = (struct hearth_pg_params){.arena = arena};
 }
 
-/* Room for one more parameter of n bytes; NULL when there is none. */
+/* Allocate one more parameter of n bytes; NULL on failure. */
 static char *add_param(struct hearth_pg_params *params, Oid type, size_t n_bytes)
 {
     HEARTH_ASSERT(params->n < (int)HEARTH_ARRAY_LEN(params->values));
     char *p = n_bytes > INT_MAX ? NULL : hearth_arena_alloc(params->arena, n_bytes + 1);
+
     params->failed = params->failed || p == NULL;
     int i = params->n++;
     params->types[i] = type;
     params->values[i] = p;
     params->lengths[i] = (int)(p == NULL ? 0 : n_bytes);
     params->formats[i] = 1;
+
     return p;
 }
 
@@ -124,16 +127,19 @@ void hearth_pg_param_uuid(struct hearth_pg_params *params, struct hearth_hash128
     }
 }
 
-/* Room for an array of n elements of element_bytes each; the head is written. */
+/* Allocate an array of n elements of element_bytes each, and write its head. */
 static char *add_array(struct hearth_pg_params *params, Oid type, uint32_t element_oid, size_t n,
                        size_t element_bytes)
 {
     size_t n_bytes;
+
     if (__builtin_mul_overflow(n, element_bytes + 4, &n_bytes) ||
         __builtin_add_overflow(n_bytes, n > 0 ? ARRAY_HEAD_BYTES : 12, &n_bytes)) {
         n_bytes = SIZE_MAX;
     }
+
     char *p = add_param(params, type, n_bytes);
+
     return p == NULL ? NULL : put_array_head(p, element_oid, n);
 }
 
@@ -156,6 +162,7 @@ void hearth_pg_param_i64_array(struct hearth_pg_params *params, const int64_t *v
 void hearth_pg_param_f64_array(struct hearth_pg_params *params, const double *values, size_t n)
 {
     char *p = add_array(params, OID_FLOAT8_ARRAY, OID_FLOAT8, n, 8);
+
     for (size_t i = 0; p != NULL && i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &values[i], sizeof bits);
@@ -176,13 +183,16 @@ static void add_str_array(struct hearth_pg_params *params, Oid array_type, uint3
                           const struct hearth_str *values, size_t n)
 {
     size_t n_bytes = n > 0 ? ARRAY_HEAD_BYTES : 12;
+
     for (size_t i = 0; i < n && n_bytes <= INT_MAX; i++) {
         n_bytes = values[i].n > INT_MAX ? SIZE_MAX : n_bytes + 4 + values[i].n;
     }
+
     char *p = add_param(params, array_type, n_bytes);
     if (p == NULL) {
         return;
     }
+
     p = put_array_head(p, type, n);
     for (size_t i = 0; i < n; i++) {
         p = put_u32(p, (uint32_t)values[i].n);
@@ -241,6 +251,7 @@ void hearth_copy_bytes(struct hearth_buf *out, struct hearth_str value)
         out->failed = true;
         return;
     }
+
     copy_u32(out, (uint32_t)value.n);
     hearth_buf_str(out, value);
 }
@@ -259,6 +270,7 @@ static void copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t
         out->failed = true;
         return;
     }
+
     char bytes[4 + ARRAY_HEAD_BYTES];
     char *end = put_array_head(put_u32(bytes, (uint32_t)(head + elements_bytes)), element_oid, n);
     hearth_buf_append(out, bytes, (size_t)(end - bytes));
@@ -283,9 +295,11 @@ void hearth_copy_i64_array(struct hearth_buf *out, const int64_t *values, size_t
 void hearth_copy_bytes_array(struct hearth_buf *out, const struct hearth_str *values, size_t n)
 {
     size_t n_bytes = 0;
+
     for (size_t i = 0; i < n && n_bytes <= INT32_MAX; i++) {
         n_bytes = values[i].n > INT32_MAX ? SIZE_MAX : n_bytes + 4 + values[i].n;
     }
+
     copy_array_head(out, OID_BYTES, n, n_bytes);
     for (size_t i = 0; i < n && !out->failed; i++) {
         hearth_copy_bytes(out, values[i]);
@@ -294,7 +308,7 @@ void hearth_copy_bytes_array(struct hearth_buf *out, const struct hearth_str *va
 
 /* ---- result columns ---- */
 
-/* A column of another width than its type is a statement that does not fit its reader: our bug. */
+/* A column whose width differs from its type is our bug: the statement does not fit its reader. */
 static const char *fixed_column(const PGresult *result, int row, int column, int n_bytes)
 {
     HEARTH_ASSERT(PQgetlength(result, row, column) == n_bytes);
@@ -325,7 +339,7 @@ bool hearth_pg_is_null(const PGresult *result, int row, int column)
     return PQgetisnull(result, row, column) != 0;
 }
 
-/* Walks an array column. */
+/* Position in an array column. */
 struct array_scan {
     struct hearth_str rest;
     size_t n;
@@ -338,16 +352,20 @@ static enum hearth_status scan_array_head(struct hearth_str field, struct array_
         *ret = (struct array_scan){.n = 0};
         return HEARTH_OK;
     }
+
     if (field.n < ARRAY_HEAD_BYTES || get_u32(field.p) != 1 || get_u32(field.p + 4) != 0) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "an array column has NULL elements or more than one dimension");
     }
+
     size_t n = get_u32(field.p + 12);
     struct hearth_str rest = {field.p + ARRAY_HEAD_BYTES, field.n - ARRAY_HEAD_BYTES};
     if (n > rest.n / 4) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "an array column is cut short");
     }
+
     *ret = (struct array_scan){rest, n};
+
     return HEARTH_OK;
 }
 
@@ -359,8 +377,10 @@ static enum hearth_status scan_element(struct array_scan *scan, struct hearth_st
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "an array column is cut short or has a NULL element");
     }
+
     *ret = hearth_str_n(scan->rest.p + 4, n);
     scan->rest = hearth_str_n(ret->p + n, scan->rest.n - 4 - n);
+
     return HEARTH_OK;
 }
 
@@ -369,11 +389,13 @@ enum hearth_status hearth_pg_i32_array(const PGresult *result, int row, int colu
                                        struct hearth_err *err)
 {
     struct array_scan scan;
+
     HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
     int32_t *values = hearth_arena_array(arena, scan.n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < scan.n; i++) {
         struct hearth_str element;
         HEARTH_TRY(scan_element(&scan, &element, err));
@@ -381,10 +403,13 @@ enum hearth_status hearth_pg_i32_array(const PGresult *result, int row, int colu
             return HEARTH_FAIL(err, HEARTH_CORRUPT, "an int4[] column has elements of %zu bytes",
                                element.n);
         }
+
         values[i] = (int32_t)get_u32(element.p);
     }
+
     *ret = values;
     *ret_n = scan.n;
+
     return HEARTH_OK;
 }
 
@@ -393,11 +418,13 @@ enum hearth_status hearth_pg_i64_array(const PGresult *result, int row, int colu
                                        struct hearth_err *err)
 {
     struct array_scan scan;
+
     HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
     int64_t *values = hearth_arena_array(arena, scan.n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < scan.n; i++) {
         struct hearth_str element;
         HEARTH_TRY(scan_element(&scan, &element, err));
@@ -405,10 +432,13 @@ enum hearth_status hearth_pg_i64_array(const PGresult *result, int row, int colu
             return HEARTH_FAIL(err, HEARTH_CORRUPT, "an int8[] column has elements of %zu bytes",
                                element.n);
         }
+
         values[i] = (int64_t)((uint64_t)get_u32(element.p) << 32 | get_u32(element.p + 4));
     }
+
     *ret = values;
     *ret_n = scan.n;
+
     return HEARTH_OK;
 }
 
@@ -417,15 +447,19 @@ enum hearth_status hearth_pg_f64_array(const PGresult *result, int row, int colu
                                        struct hearth_err *err)
 {
     int64_t *bits;
+
     HEARTH_TRY(hearth_pg_i64_array(result, row, column, arena, &bits, ret_n, err));
     double *values = hearth_arena_array(arena, *ret_n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (*ret_n > 0) {
         memcpy(values, bits, *ret_n * sizeof *values);
     }
+
     *ret = values;
+
     return HEARTH_OK;
 }
 
@@ -434,16 +468,20 @@ enum hearth_status hearth_pg_str_array_views(const PGresult *result, int row, in
                                              size_t *ret_n, struct hearth_err *err)
 {
     struct array_scan scan;
+
     HEARTH_TRY(scan_array_head(hearth_pg_str(result, row, column), &scan, err));
     struct hearth_str *values = hearth_arena_array(arena, scan.n, sizeof *values);
     if (values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < scan.n; i++) {
         HEARTH_TRY(scan_element(&scan, &values[i], err));
     }
+
     *ret = values;
     *ret_n = scan.n;
+
     return HEARTH_OK;
 }
 
@@ -452,6 +490,7 @@ enum hearth_status hearth_pg_str_array(const PGresult *result, int row, int colu
                                        size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *values;
+
     HEARTH_TRY(hearth_pg_str_array_views(result, row, column, arena, &values, ret_n, err));
     for (size_t i = 0; i < *ret_n; i++) {
         values[i] = hearth_arena_str(arena, values[i]);
@@ -459,6 +498,8 @@ enum hearth_status hearth_pg_str_array(const PGresult *result, int row, int colu
             return HEARTH_FAIL_ARENA(err, arena);
         }
     }
+
     *ret = values;
+
     return HEARTH_OK;
 }
