@@ -1,9 +1,10 @@
 /*
- * clocks.c -- does this machine's clock agree with the database's?
+ * clocks.c -- compare this machine's clock with the database's.
  *
- * Whether a profile is too old or of the future is judged by a clock, and a wrong one refuses everything. The database's
- * is the only other one at hand, and the same for all servers. Which of the two is right nobody can tell: so a profile is
- * taken if either allows it (engine/ingest/identity.c), and a difference is logged and said by /ready.
+ * A clock decides whether a profile is too old or lies in the future, and a wrong clock refuses all
+ * profiles. The database's clock is the only other one at hand, and the same for all servers. No
+ * server can tell which of the two is right: so a profile is taken if either clock allows it
+ * (engine/ingest/identity.c), and a difference is logged and reported by /ready.
  */
 #include "pg/clocks.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 
 #define TOLERATED_NS (10 * HEARTH_NS_PER_SEC)
-/* An answer that took longer says too little about its moment. */
+/* An answer that took longer is ignored: its time is too uncertain. */
 #define MAX_TRIP_NS (2 * HEARTH_NS_PER_SEC)
 
 void hearth_clocks_explain(int64_t ahead_ns, char out[256])
@@ -43,6 +44,7 @@ enum hearth_status hearth_clocks_compare(struct hearth_store *store, struct hear
 {
     PGresult *result = NULL;
     int64_t before_ns = hearth_clock_mono_ns();
+
     HEARTH_TRY(hearth_pg_exec(pg, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8",
                               NULL, NULL, &result, NULL, err));
     int64_t trip_ns = hearth_clock_mono_ns() - before_ns;
@@ -52,7 +54,7 @@ enum hearth_status hearth_clocks_compare(struct hearth_store *store, struct hear
         return HEARTH_OK;
     }
 
-    /* Their clock was read about half a trip ago. */
+    /* The database read its clock about half a trip ago. */
     int64_t ahead_ns = theirs_ns - (hearth_clock_wall_ns() - trip_ns / 2);
     ahead_ns = llabs(ahead_ns) < TOLERATED_NS ? 0 : ahead_ns;
     int64_t known_ns = atomic_exchange(&store->clock_ahead_ns, ahead_ns);
@@ -64,5 +66,6 @@ enum hearth_status hearth_clocks_compare(struct hearth_store *store, struct hear
                                  : "clocks agree again",
                    "reason", text, NULL);
     }
+
     return HEARTH_OK;
 }

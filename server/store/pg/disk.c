@@ -1,10 +1,10 @@
 /*
  * disk.c -- how much disk the tables take, and refusing profiles when it is too much.
  *
- * Two limits: all our tables (max_disk_bytes), and what is free where the embedded PostgreSQL keeps
- * its files (min_free_disk_bytes). Beyond either, submissions are refused; queries, retention and
- * roll-ups go on. It ends by itself, a little on the other side of the limit, so that it does not
- * flicker. PostgreSQL's own "disk full" (53100) is another matter: it fails the batch that met it.
+ * Two limits: the size of all Hearth tables (max_disk_bytes), and the free bytes of the disk of the
+ * embedded PostgreSQL (min_free_disk_bytes). Beyond either, submissions are refused; queries,
+ * retention and roll-ups go on. Submissions are taken again 2 % inside the limit, so that the state
+ * does not flicker. PostgreSQL's own "disk full" (53100) fails only the batch that met it.
  */
 #include "pg/disk.h"
 
@@ -17,7 +17,7 @@
 #include <sys/statvfs.h>
 
 #define SIZES_EACH_NS      (60 * HEARTH_NS_PER_SEC)
-#define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC) /* so that room is noticed soon */
+#define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC) /* so that free space is noticed soon */
 
 enum {
     DISK_OK,
@@ -29,6 +29,7 @@ static enum hearth_status measure(struct hearth_store *store, struct hearth_pg *
                                   struct hearth_err *err)
 {
     PGresult *result = NULL;
+
     HEARTH_TRY(hearth_pg_exec(
         pg,
         "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
@@ -38,31 +39,36 @@ static enum hearth_status measure(struct hearth_store *store, struct hearth_pg *
     PQclear(result);
     atomic_store(&store->disk.n_bytes, n_bytes);
     hearth_metric_set(HEARTH_M_DISK_BYTES, n_bytes);
+
     return HEARTH_OK;
 }
 
-/* What is left for the embedded PostgreSQL; INT64_MAX where it is none of ours. */
+/* Free bytes for the embedded PostgreSQL; INT64_MAX with an external one or without a limit. */
 static int64_t free_bytes(const struct hearth_store *store)
 {
     struct statvfs fs;
     uint64_t n;
+
     if (store->options.data_dir == NULL || store->options.min_free_disk_bytes <= 0 ||
         statvfs(store->options.data_dir, &fs) != 0 ||
         __builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &n) || n > INT64_MAX) {
         return INT64_MAX;
     }
+
     return (int64_t)n;
 }
 
-/* The limits are met with 2 % of themselves to spare once they were not. */
+/* Compare with the limits. After a limit was exceeded, 2 % of it must be to spare. */
 static int judge(const struct hearth_store *store, int before)
 {
     int64_t quota = store->options.max_disk_bytes, least = store->options.min_free_disk_bytes;
+
     quota -= before == DISK_OVER_QUOTA ? quota / 50 : 0;
     least += before == DISK_LOW ? least / 50 : 0;
     if (store->options.max_disk_bytes > 0 && atomic_load(&store->disk.n_bytes) > quota) {
         return DISK_OVER_QUOTA;
     }
+
     return atomic_load(&store->disk.n_free) < least ? DISK_LOW : DISK_OK;
 }
 
@@ -75,12 +81,14 @@ static enum hearth_status check(struct hearth_store *store, struct hearth_err *e
                            "no profiles are taken until retention or a deletion has made room",
                            (long long)(atomic_load(&store->disk.n_bytes) >> 20),
                            (long long)(store->options.max_disk_bytes >> 20));
+
     case DISK_LOW:
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the disk has %lld MiB left, less than min-free-disk-bytes (%lld MiB); "
                            "no profiles are taken until there is room",
                            (long long)(atomic_load(&store->disk.n_free) >> 20),
                            (long long)(store->options.min_free_disk_bytes >> 20));
+
     default:
         return HEARTH_OK;
     }
@@ -100,12 +108,14 @@ enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg
 {
     int64_t now_ns = hearth_clock_mono_ns();
     int before = atomic_load(&store->disk.state);
+
     atomic_store(&store->disk.n_free, free_bytes(store));
     if (now_ns >= store->disk.next_sizes_mono_ns) {
         HEARTH_TRY(measure(store, pg, err));
         store->disk.next_sizes_mono_ns =
             now_ns + (before == DISK_OVER_QUOTA ? SIZES_EACH_FULL_NS : SIZES_EACH_NS);
     }
+
     int state = judge(store, before);
     atomic_store(&store->disk.state, state);
     if (state != before) {
@@ -115,5 +125,6 @@ enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg
                    refuses ? "profiles are refused" : "there is room again: profiles are taken",
                    "reason", refuses ? why.msg : "", NULL);
     }
+
     return HEARTH_OK;
 }

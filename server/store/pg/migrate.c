@@ -1,5 +1,5 @@
 /*
- * migrate.c -- apply what is missing of sql/NNNN_*.sql; refuse a history that is newer or was
+ * migrate.c -- apply the missing files of sql/NNNN_*.sql; refuse a history that is newer or was
  * altered.
  *
  * Servers that start together queue at one advisory lock, taken in every transaction here
@@ -37,12 +37,14 @@ static const struct hearth_embedded *find_file(int32_t number)
             return file;
         }
     }
+
     return NULL;
 }
 
 static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hearth_err *err)
 {
     PGresult *result = NULL;
+
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT to_regnamespace('hearth_data') IS NOT NULL,"
                               " to_regclass('hearth_data.migration') IS NOT NULL",
@@ -50,14 +52,16 @@ static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hear
     bool has_schema = PQgetvalue(result, 0, 0)[0] != 0;
     bool has_table = PQgetvalue(result, 0, 1)[0] != 0;
     PQclear(result);
-    /* Asked first, so that a role that may not create schemas can use one made for it. */
+
+    /* Create the schema only if it is missing: a role without that right can use a prepared one. */
     if (!has_schema) {
         HEARTH_TRY(hearth_pg_script(pg, "CREATE SCHEMA IF NOT EXISTS hearth_data", NULL, err));
     }
+
     return has_table ? HEARTH_OK : hearth_pg_script(pg, HISTORY_SQL, NULL, err);
 }
 
-/* One row of the history against the file of its number. */
+/* Compare one row of the history with the file of its number. */
 static enum hearth_status check_applied(const PGresult *history, int row, struct hearth_err *err)
 {
     int32_t number = hearth_pg_i32(history, row, 0);
@@ -70,6 +74,7 @@ static enum hearth_status check_applied(const PGresult *history, int row, struct
                            "\", which this hearthd does not know: a newer one wrote it",
                            HEARTH_STR_ARG(name));
     }
+
     char want[33];
     checksum_of(file, want);
     if (!hearth_str_eq_c(checksum, want) || !hearth_str_eq_c(name, file->name)) {
@@ -79,6 +84,7 @@ static enum hearth_status check_applied(const PGresult *history, int row, struct
             "\", checksum " HEARTH_STR_FMT "; here: %s)",
             file->name, HEARTH_STR_ARG(name), HEARTH_STR_ARG(checksum), want);
     }
+
     return HEARTH_OK;
 }
 
@@ -87,6 +93,7 @@ static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_em
                                     struct hearth_err *err)
 {
     PGresult *history = NULL;
+
     HEARTH_TRY(hearth_pg_exec(
         pg, "SELECT number, name, checksum FROM hearth_data.migration ORDER BY number", NULL, NULL,
         &history, NULL, err));
@@ -95,19 +102,23 @@ static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_em
     for (int row = 0; status == HEARTH_OK && row < n; row++) {
         status = check_applied(history, row, err);
     }
+
     const struct hearth_embedded *next = hearth_embedded_migrations;
     for (; status == HEARTH_OK && next->name != NULL; next++) {
         bool applied = false;
         for (int row = 0; row < n; row++) {
             applied = applied || hearth_pg_i32(history, row, 0) == strtol(next->name, NULL, 10);
         }
+
         if (!applied) {
             break;
         }
     }
+
     PQclear(history);
     HEARTH_TRY(status);
     *ret_next = next->name == NULL ? NULL : next;
+
     return HEARTH_OK;
 }
 
@@ -120,6 +131,7 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
         hearth_err_prefix(err, "migration %s", file->name);
         return status;
     }
+
     char checksum[33];
     checksum_of(file, checksum);
     struct hearth_arena arena;
@@ -133,21 +145,25 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
         pg, "INSERT INTO hearth_data.migration (number, name, checksum) VALUES ($1, $2, $3)",
         &params, NULL, NULL, NULL, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
-/* One transaction: make the history, or apply one file. *ret_done: nothing is left. */
+/* Run one transaction: create the history if missing, apply one file. *ret_done: no file is left. */
 static enum hearth_status step(struct hearth_pg *pg, bool *ret_done, struct hearth_err *err)
 {
     const struct hearth_embedded *next = NULL;
+
     HEARTH_TRY(hearth_pg_script(pg, LOCK_SQL, NULL, err));
     HEARTH_TRY(ensure_history_table(pg, err));
     HEARTH_TRY(find_next(pg, &next, err));
     if (next != NULL) {
         HEARTH_TRY(apply_file(pg, next, err));
     }
+
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", NULL, err));
     *ret_done = next == NULL;
+
     return HEARTH_OK;
 }
 
@@ -161,5 +177,6 @@ enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err)
             return status;
         }
     }
+
     return HEARTH_OK;
 }

@@ -1,5 +1,8 @@
-/* pool.c -- a bounded set of connections; waiting for one is fair enough (condition variable) and
- * bounded in time. */
+/*
+ * pool.c -- a bounded set of connections.
+ *
+ * Threads wait for a connection on a condition variable, in no guaranteed order and at most 10 s.
+ */
 #include "pg/pool.h"
 
 #include "hearth/base/mem.h"
@@ -34,14 +37,17 @@ enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
         hearth_mem_free(copy);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the connection pool");
     }
+
     pool->url = copy;
     pool->n_slots = max_connections;
     for (unsigned i = 0; i < max_connections; i++) {
         pool->slots[i].pg.url = copy;
     }
+
     (void)pthread_mutex_init(&pool->lock, NULL);
     hearth_cond_init(&pool->given);
     *ret_pool = pool;
+
     return HEARTH_OK;
 }
 
@@ -57,10 +63,12 @@ void hearth_pool_free(struct hearth_pool *pool)
     if (pool == NULL) {
         return;
     }
+
     for (unsigned i = 0; i < pool->n_slots; i++) {
         HEARTH_ASSERT(!pool->slots[i].taken);
         hearth_pg_close(&pool->slots[i].pg);
     }
+
     (void)pthread_cond_destroy(&pool->given);
     (void)pthread_mutex_destroy(&pool->lock);
     hearth_mem_free(pool->url);
@@ -71,12 +79,14 @@ void hearth_pool_free(struct hearth_pool *pool)
 static struct slot *find_slot(struct hearth_pool *pool)
 {
     struct slot *found = NULL;
+
     for (unsigned i = 0; i < pool->n_slots; i++) {
         struct slot *slot = &pool->slots[i];
         if (!slot->taken && (found == NULL || (found->pg.conn == NULL && slot->pg.conn != NULL))) {
             found = slot;
         }
     }
+
     return found;
 }
 
@@ -86,6 +96,7 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
     int64_t until_ns = hearth_clock_mono_ns() + TAKE_LIMIT_NS;
     enum hearth_status status = HEARTH_OK;
     struct slot *slot = NULL;
+
     (void)pthread_mutex_lock(&pool->lock);
     while ((slot = find_slot(pool)) == NULL) {
         status = hearth_cancel_check(cancel, err);
@@ -95,16 +106,21 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
                                  "all %u database connections were busy for 10 s (max-readers)",
                                  pool->n_slots);
         }
+
         if (status != HEARTH_OK) {
             break;
         }
+
         (void)hearth_cond_wait_until(&pool->given, &pool->lock, now_ns + WAIT_STEP_NS);
     }
+
     if (slot != NULL) {
         slot->taken = true;
         *ret_slot = slot;
     }
+
     (void)pthread_mutex_unlock(&pool->lock);
+
     return status;
 }
 
@@ -112,6 +128,7 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
                                     struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     struct slot *slot = NULL;
+
     HEARTH_TRY(take_slot(pool, cancel, &slot, err));
     slot->pg.cancel = cancel;
     if (!hearth_pg_alive(&slot->pg)) {
@@ -121,17 +138,21 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
             return status;
         }
     }
+
     *ret_pg = &slot->pg;
+
     return HEARTH_OK;
 }
 
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
 {
     struct slot *slot = HEARTH_CONTAINER_OF(pg, struct slot, pg);
+
     pg->cancel = NULL;
     if (!hearth_pg_usable(pg)) { /* broken, or in the middle of a transaction */
         hearth_pg_close(pg);
     }
+
     (void)pthread_mutex_lock(&pool->lock);
     slot->taken = false;
     (void)pthread_cond_signal(&pool->given);
