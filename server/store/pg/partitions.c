@@ -1,12 +1,13 @@
 /*
- * partitions.c -- the leaves of a day: profile, dict_chunk, series_hour and the others, made before they are
- * needed.
+ * partitions.c -- the leaves of a day: profile, dict_chunk, series_hour and the others, made before
+ * they are needed.
  *
  * A leaf is made by CREATE TABLE .. (LIKE parent ..) and ATTACH, each a statement of its own, in
  * one transaction under an advisory lock: so servers do it once, and the same text runs on Citus.
- * What exists already is left alone; a leaf that was made but not attached is attached. Leaves known
- * to be there are kept in memory; committers and the catalogue ask for each batch. Everyone asks for the
- * tables that it writes to: today and tomorrow have all leaves, an older day those that somebody needed.
+ * Existing leaves stay as they are; a leaf that was made but not attached is attached. Known leaves
+ * are kept in memory, because committers and the catalogue call hearth_partitions_ensure for each
+ * batch. Callers name the tables that they write to: today and tomorrow have all leaves, an older
+ * day only the leaves that some batch needed.
  */
 #include "pg/partitions.h"
 
@@ -25,14 +26,14 @@ struct known_day {
 
 struct hearth_partitions {
     pthread_mutex_t lock;   /* guards the rest */
-    struct known_day *days; /* in no order: a handful, and at most what retention keeps */
+    struct known_day *days; /* in no order; few, at most the days that retention keeps */
     size_t n_days, cap;
 };
 
 /*
- * A profile leaf is only inserted into: without these settings autovacuum would first look at it
- * when a fifth of it is new, and index-only scans need its visibility map. toast_tuple_target: a
- * row that fits a page is stored as it is.
+ * Rows of a profile leaf are only inserted. Without these settings autovacuum would first process
+ * the leaf when a fifth of it is new, and index-only scans need its visibility map.
+ * toast_tuple_target: a row that fits a page is stored uncompressed in the page.
  */
 #define LEAF_OPTIONS                                                         \
     "toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = 50000," \
@@ -52,9 +53,9 @@ static const struct {
     {"hour_totals", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"segment", "toast_tuple_target = 8160", HEARTH_NS_PER_DAY},
     {"span_group", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
-    /* Parts are merged all the time: what that leaves is to be used again. */
+    /* Parts are merged often: vacuum makes the space of dead rows usable early. */
     {"span_index", "toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05", 1},
-    /* A row grows for a minute: room on its page, so that no index is written. */
+    /* A row grows for a minute: free space on its page avoids writes to the indexes. */
     {"monitor_minute", "fillfactor = 60", 1440},
     {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
 };
@@ -73,6 +74,7 @@ static void date_of(int32_t day, int *ret_year, unsigned *ret_month, unsigned *r
     unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
     unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     unsigned mp = (5 * doy + 2) / 153; /* months since March */
+
     *ret_day = doy - (153 * mp + 2) / 5 + 1;
     *ret_month = mp < 10 ? mp + 3 : mp - 9;
     *ret_year = (int)(yoe + era * 400) + (*ret_month <= 2);
@@ -95,8 +97,10 @@ enum hearth_status hearth_partitions_new(struct hearth_partitions **ret_partitio
     if (partitions == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the set of partitions");
     }
+
     (void)pthread_mutex_init(&partitions->lock, NULL);
     *ret_partitions = partitions;
+
     return HEARTH_OK;
 }
 
@@ -128,7 +132,7 @@ static unsigned known_leaves(struct hearth_partitions *partitions, int32_t day)
     return leaves;
 }
 
-/* Not remembering for want of memory costs a statement next time, nothing else. */
+/* Add known leaves. If memory is refused, the next call only runs its statements again. */
 static void remember(struct hearth_partitions *partitions, unsigned leaves, int32_t day)
 {
     (void)pthread_mutex_lock(&partitions->lock);
@@ -139,28 +143,35 @@ static void remember(struct hearth_partitions *partitions, unsigned leaves, int3
                                sizeof partitions->days[0])) {
         partitions->days[partitions->n_days++] = (struct known_day){day, leaves};
     }
+
     (void)pthread_mutex_unlock(&partitions->lock);
 }
 
 void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 {
     struct hearth_partitions *partitions = store->partitions;
+
     (void)pthread_mutex_lock(&partitions->lock);
     size_t i = find_day(partitions, day);
     if (i < partitions->n_days) {
         partitions->days[i] = partitions->days[--partitions->n_days];
     }
+
     (void)pthread_mutex_unlock(&partitions->lock);
 }
 
 /* ---- making leaves ---- */
 
-/* *ret_taken: an earlier leaf of the day has not gone yet (partitions_drop.c) and has its bounds. */
+/*
+ * Look up a leaf. *ret_taken: an earlier leaf of the day, which partitions_drop.c is removing, still
+ * occupies the bounds.
+ */
 static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent, const char *leaf,
                                        bool *ret_exists, bool *ret_attached, bool *ret_taken,
                                        struct hearth_err *err)
 {
     char sql[640];
+
     (void)snprintf(sql, sizeof sql,
                    "SELECT to_regclass('%s') IS NOT NULL, EXISTS (SELECT FROM pg_inherits WHERE"
                    " inhrelid = to_regclass('%s') AND inhparent = 'hearth_data.%s'::regclass),"
@@ -173,6 +184,7 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent,
     *ret_attached = PQgetvalue(result, 0, 1)[0] != 0;
     *ret_taken = PQgetvalue(result, 0, 2)[0] != 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
@@ -180,10 +192,12 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
                                       struct hearth_err *err)
 {
     int64_t from, to;
+
     if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)day, &from) ||
         __builtin_add_overflow(from, PARENTS[parent].units_per_day, &to)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "day %" PRId32 " has no partition", day);
     }
+
     char leaf[64], sql[512];
     hearth_partition_name(PARENTS[parent].name, day, leaf);
     bool exists, attached, taken;
@@ -191,6 +205,7 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
     if (taken && !attached) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
     }
+
     if (!exists) {
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
@@ -198,6 +213,7 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
                        leaf, PARENTS[parent].name, PARENTS[parent].options);
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
     }
+
     if (!attached) {
         (void)snprintf(sql, sizeof sql,
                        "ALTER TABLE hearth_data.%s ATTACH PARTITION %s FOR VALUES FROM (%" PRId64
@@ -205,6 +221,7 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
                        PARENTS[parent].name, leaf, from, to);
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -218,6 +235,7 @@ static enum hearth_status make_leaves(struct hearth_pg *pg, unsigned leaves, int
             HEARTH_TRY(ensure_leaf(pg, i, day, err));
         }
     }
+
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
@@ -228,13 +246,16 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct h
     if (missing == 0) {
         return HEARTH_OK;
     }
+
     enum hearth_status status = make_leaves(pg, missing, day, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);
         return status;
     }
+
     remember(store->partitions, missing, day);
+
     return HEARTH_OK;
 }
 
@@ -244,8 +265,10 @@ enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg, const char
 {
     char leaf[64];
     bool exists, attached, taken;
+
     hearth_partition_name(parent, day, leaf);
     HEARTH_TRY(look_up_leaf(pg, parent, leaf, &exists, &attached, &taken, err));
     *ret_leaving = taken && !attached;
+
     return HEARTH_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * partitions.h -- the leaves of partitioned tables, one for each day: making, naming, removing them (private to the store).
+ * partitions.h -- the leaves of partitioned tables, one for each day: making, naming and removing
+ * them (private to the store).
  *
  * partitions.c makes them, partitions_drop.c removes them. Threads: safe, also between servers.
  */
@@ -34,19 +35,21 @@ enum {
         HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
 };
 
-/* Forget which leaves of the day are known to be there (a statement just missed its table). */
+/* Forget the known leaves of the day (a statement has just missed its table). */
 void hearth_partitions_forget(struct hearth_store *store, int32_t day);
 /* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
 /*
- * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Ask for what is about to be
- * written, no more: a leaf takes a few milliseconds to make, and one that retention drops cannot be made until it has
- * gone (UNAVAILABLE). Memory first. `pg` must not be in a transaction.
+ * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Callers
+ * name only leaves that they are about to write: to make a leaf takes a few milliseconds, and a leaf
+ * that retention is dropping cannot be made until the drop has ended (UNAVAILABLE). Known leaves
+ * cost no statement. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg, unsigned leaves,
                                                               int32_t day, struct hearth_err *err);
-/* Is a leaf of that parent and day on its way out, so that no other can take its place yet? */
+
+/* Return whether a leaf of the parent and day is being dropped, so that no new one can be made. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
                                                                   const char *parent, int32_t day,
                                                                   bool *ret_leaving,
@@ -55,29 +58,31 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_
 /* ---- partitions_drop.c ---- */
 
 #define HEARTH_SCHEMA_DOT     "hearth_data."
-#define HEARTH_LEAVING_PREFIX "drop_" /* a leaf on its way out: drop_profile_20261120 */
+#define HEARTH_LEAVING_PREFIX "drop_" /* of a leaf that is being dropped: drop_profile_20261120 */
 /*
- * Remove the leaf of the day, without keeping readers or writers waiting; if one is on its way out, only that: a leaf
- * that was made since has profiles of its own. OK when it is gone, or was; UNAVAILABLE while statements that began
- * before read it: call again later. Safe to be killed in, and to call from several servers. `pg` must not be in a
- * transaction; it may be another connection afterwards.
+ * Remove the leaf of the day without blocking readers or writers. If a leaf of the day is already
+ * being dropped, only that one is removed: a leaf that was made since has profiles of its own. OK
+ * when the leaf is removed or did not exist; UNAVAILABLE while statements that began before read it:
+ * call again later. A kill in the middle does no harm, and several servers may call it. `pg` must
+ * not be in a transaction; it may be another connection afterwards.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
                                                             struct hearth_pg *pg,
                                                             const char *parent, int32_t day,
                                                             struct hearth_err *err);
 
-/* The same for a leaf that has its leaving name already, or has gone: never another one. */
+/* The same only for a leaf that already has its drop_ name; no other leaf is removed. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
                                                                    struct hearth_pg *pg,
                                                                    const char *parent, int32_t day,
                                                                    struct hearth_err *err);
 
-/* The first day from from_day on that has a leaf of one of the parents ("'profile', 'segment'"). */
+/* Return the first day >= from_day with a leaf of one of the parents ("'profile', 'segment'"). */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
                            int32_t *ret_day, bool *ret_found, struct hearth_err *err);
-/* A day whose leaf is on its way out: somebody began to drop it. */
+
+/* Return the first day whose leaf is being dropped. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
                                                                const char *parent, int32_t *ret_day,
                                                                bool *ret_found,

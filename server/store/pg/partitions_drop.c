@@ -9,9 +9,9 @@
  *            "pending", and must be finalized before any other leaf of that parent can go.
  *   drop
  *
- * Where a lock is asked for that conflicts with readers, the wait is a moment: who comes later
- * queues behind it. Each stage is seen in the catalogs alone, so whoever finds the work half done
- * goes on from there, and two at once do no harm.
+ * A lock that conflicts with readers is waited for only a moment, because later readers queue up
+ * after it. The catalogs alone show the stage, so any server continues half-done work, and two
+ * servers at once do no harm.
  */
 #include "hearth/base/clock.h"
 
@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* New readers of the leaf wait no longer than this behind us. */
+/* New readers of the leaf wait at most this long (40 ms) for our lock. */
 #define LOCK_SCRIPT "BEGIN; SET LOCAL lock_timeout = 40; "
-/* Nobody waits behind these: only the making of another day's leaf does. */
+/* Readers do not wait for these locks; only the making of another day's leaf does. */
 #define CALM_LOCK_SCRIPT   "BEGIN; SET LOCAL lock_timeout = 500; "
 #define DETACH_PATIENCE_MS 8000
 #define LOCK_ATTEMPTS      4
@@ -34,7 +34,7 @@
 #define CONCURRENTLY_SINCE 140000
 
 struct stages {
-    char pending[64]; /* a child of the parent whose detaching was interrupted; empty: none */
+    char pending[64]; /* a child of the parent whose detaching was interrupted; may be empty */
     bool leaf_exists, old_exists, old_attached;
 };
 
@@ -42,6 +42,7 @@ static enum hearth_status look(struct hearth_pg *pg, const char *parent, const c
                                const char *old, struct stages *ret, struct hearth_err *err)
 {
     char sql[1024];
+
     /* A row as JSON: PostgreSQL 13 has no such column. */
     (void)snprintf(sql, sizeof sql,
                    "SELECT (SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid ="
@@ -58,10 +59,11 @@ static enum hearth_status look(struct hearth_pg *pg, const char *parent, const c
     ret->old_exists = PQgetvalue(result, 0, 2)[0] != 0;
     ret->old_attached = PQgetvalue(result, 0, 3)[0] != 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* A transaction that waits for its lock only a moment; a few times. */
+/* Run a transaction that waits for its lock only a moment; try a few times. */
 static enum hearth_status run_briefly(struct hearth_pg *pg, const char *script,
                                       struct hearth_err *err)
 {
@@ -71,28 +73,32 @@ static enum hearth_status run_briefly(struct hearth_pg *pg, const char *script,
         if (status == HEARTH_OK) {
             return HEARTH_OK;
         }
+
         hearth_pg_rollback(pg);
         if (fault != HEARTH_PG_FAULT_RETRY || attempt == LOCK_ATTEMPTS) {
             return status;
         }
+
         (void)usleep(LOCK_PAUSE_US);
     }
 }
 
 /*
- * Not in a transaction, so its patience is ours: who gives up cancels it in PostgreSQL and loses
- * the connection.
+ * Detach the leaf. CONCURRENTLY cannot run in a transaction, so pg->timeout_ms limits its wait: when
+ * it expires, the statement is cancelled in PostgreSQL and the connection is closed.
  */
 static enum hearth_status detach(struct hearth_pg *pg, const char *parent, const char *old,
                                  struct hearth_err *err)
 {
     char sql[256];
+
     if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE) {
         (void)snprintf(sql, sizeof sql,
                        LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT", parent,
                        old);
         return run_briefly(pg, sql, err);
     }
+
     (void)snprintf(sql, sizeof sql, "ALTER TABLE hearth_data.%s DETACH PARTITION %s CONCURRENTLY",
                    parent, old);
     int64_t timeout_ms = pg->timeout_ms;
@@ -105,6 +111,7 @@ static enum hearth_status detach(struct hearth_pg *pg, const char *parent, const
                            "statements that began before still run; %s goes when they have ended",
                            old);
     }
+
     return status;
 }
 
@@ -112,24 +119,27 @@ static enum hearth_status finalize(struct hearth_pg *pg, const char *parent, con
                                    struct hearth_err *err)
 {
     char sql[320];
+
     (void)snprintf(sql, sizeof sql,
                    CALM_LOCK_SCRIPT
                    "ALTER TABLE hearth_data.%s DETACH PARTITION hearth_data.%s FINALIZE; COMMIT",
                    parent, pending);
+
     return run_briefly(pg, sql, err);
 }
 
 /*
- * One stage; *ret_done when nothing is left of the leaf that was to go. Once that leaf has its leaving name, a leaf of
- * the day is a new one, which somebody made to store acknowledged profiles in: it is left alone.
+ * Run one stage; *ret_done when the leaf is removed. Once that leaf has its drop_ name, a leaf of
+ * the day is a new one, made for acknowledged profiles: it is kept.
  *
- * has_left  in and out: the leaf has its leaving name, or had it
+ * has_left  in and out: the leaf has its drop_ name, or had it
  */
 static enum hearth_status advance(struct hearth_store *store, struct hearth_pg *pg,
                                   const char *parent, int32_t day, bool *has_left, bool *ret_done,
                                   struct hearth_err *err)
 {
     char leaf[64], old[64], sql[256];
+
     hearth_partition_name(parent, day, leaf);
     const char *name = leaf + strlen(HEARTH_SCHEMA_DOT);
     (void)snprintf(old, sizeof old, HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%.40s", name);
@@ -140,13 +150,16 @@ static enum hearth_status advance(struct hearth_store *store, struct hearth_pg *
     if (at.pending[0] != '\0') {
         return finalize(pg, parent, at.pending, err);
     }
+
     if (at.old_attached) {
         return detach(pg, parent, old, err);
     }
+
     if (at.old_exists) {
         (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT", old);
         return run_briefly(pg, sql, err);
     }
+
     if (at.leaf_exists && !*has_left) {
         (void)snprintf(sql, sizeof sql,
                        LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX
@@ -156,6 +169,7 @@ static enum hearth_status advance(struct hearth_store *store, struct hearth_pg *
         hearth_partitions_forget(store, day);
         *has_left = true;
     }
+
     return HEARTH_OK;
 }
 
@@ -165,16 +179,20 @@ static enum hearth_status drop_leaf(struct hearth_store *store, struct hearth_pg
 {
     bool done = false;
     enum hearth_status status = HEARTH_OK;
+
     for (int stage = 0; stage < MAX_STAGES && !done && status == HEARTH_OK; stage++) {
         status = advance(store, pg, parent, day, &has_left, &done, err);
     }
+
     if (status == HEARTH_OK && !done) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                              "detaching of other partitions is interrupted again and again; retry");
     }
+
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "dropping day %" PRId32 " of %s", day, parent);
     }
+
     return status;
 }
 
@@ -191,12 +209,13 @@ enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store, str
     return drop_leaf(store, pg, parent, day, true, err);
 }
 
-/* The smallest day of leaves whose name begins with `prefix` and their parent's name. */
+/* Return the smallest day >= from_day of leaves named `prefix`, parent, '_', day. */
 static enum hearth_status ask_day(struct hearth_pg *pg, const char *quoted_parents,
                                   const char *prefix, int32_t from_day, int32_t *ret_day,
                                   bool *ret_found, struct hearth_err *err)
 {
     char sql[768];
+
     (void)snprintf(sql, sizeof sql,
                    "SELECT min(day) FROM (SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - date"
                    " '1970-01-01' AS day FROM pg_class c, unnest(ARRAY[%s]) p (name)"
@@ -209,6 +228,7 @@ static enum hearth_status ask_day(struct hearth_pg *pg, const char *quoted_paren
     *ret_found = !hearth_pg_is_null(result, 0, 0);
     *ret_day = *ret_found ? hearth_pg_i32(result, 0, 0) : 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
