@@ -1,4 +1,4 @@
-/* selection.c -- hearth.v1.Selection to what the engine asks for. */
+/* selection.c -- reads hearth.v1.Selection as arguments of the engine (selection.h). */
 #include "query/selection.h"
 
 #include "rpc/front_internal.h"
@@ -11,6 +11,7 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
     if (in == NULL) {
         return HEARTH_OK;
     }
+
     *ret = (struct hearth_stack_filter){
         .call_site = hearth_rpc_strs(rpc, in->call_site, in->n_call_site),
         .n_call_site = in->n_call_site,
@@ -22,6 +23,7 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
         .regex = hearth_str_c(in->regex),
         .without_regex = hearth_str_c(in->without_regex),
     };
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -42,13 +44,14 @@ enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoSt
     }
 }
 
-/* Of gauges: as the request says, else as the tenant's setting does. */
+/* Whether gauges are averaged: as the request says, otherwise as the tenant's setting says. */
 static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation aggregation)
 {
     if (aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_SUM ||
         aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN) {
         return aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
     }
+
     return hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) !=
            HEARTH_GAUGES_SUM;
 }
@@ -59,6 +62,8 @@ enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1
     if (in == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "selection is missing");
     }
+
+    /* Read the scalar fields; only gauges can be averaged. */
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(hearth_str_c(in->profile_type), &type, &rpc->err));
     *ret = (struct hearth_rpc_selection){
@@ -73,7 +78,10 @@ enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1
     if (ret->unit == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Read the filters of stack traces and profiles. */
     HEARTH_TRY(hearth_rpc_stack_filter(rpc, in->stacks, &ret->merge.stacks));
+
     return hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"selection.profile_ids", in->profile_ids, in->n_profile_ids, false},

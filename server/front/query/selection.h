@@ -1,6 +1,6 @@
 /*
- * selection.h -- hearth.v1.Selection: what the questions of QueryService begin with, read once for
- * all of them.
+ * selection.h -- hearth.v1.Selection, which most requests of QueryService have, and helpers of
+ * its handlers.
  *
  * Threads: pure.
  */
@@ -11,23 +11,25 @@
 
 #include "query/svc_querier.h"
 
+/* A Selection as arguments of the engine. */
 struct hearth_rpc_selection {
     struct hearth_query query;
     struct hearth_merge_spec merge;
-    /* For the answer: what was done with gauges (SUM for other types), and the unit of values. */
+    /* Fields of the answer: aggregation of gauges (SUM for other types), and unit of the values. */
     Hearth__V1__Aggregation aggregation;
     char *unit;
 };
 
 /*
- * In the request's arena, texts borrowed from the request. INVALID_ARGUMENT for a selection that is
- * missing, for its profile type and its ids; its selector and filters are the engine's to check.
+ * Reads a selection, in the request's arena; texts are borrowed from the request. INVALID_ARGUMENT:
+ * the selection is missing, or its profile type or an id is invalid. The engine checks its selector
+ * and filters.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,
                                         struct hearth_rpc_selection *ret);
 
-/* Which stack traces count; in NULL: all. */
+/* Reads a filter of stack traces, in the request's arena; in may be NULL, which selects all. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,
@@ -38,7 +40,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top,
                                        Hearth__V1__TopRow ***ret);
 
-/* INVALID_ARGUMENT for a number that means nothing. */
+/* Reads go_stacks; UNSPECIFIED is STORED. INVALID_ARGUMENT: an unknown number. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,
                                         enum hearth_go_stacks *ret);

@@ -3,7 +3,10 @@
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 
-/* Fields that follow a packed pprof: MergeResponse's others are those of SelectMergeStacktracesResponse. */
+/*
+ * Tags of the fields that follow a packed pprof. The other fields of MergeResponse have the numbers
+ * of SelectMergeStacktracesResponse.
+ */
 #define RESPONSE_AGGREGATION_TAG ((6u << 3) | 0u)
 #define RESPONSE_UNIT_TAG        ((7u << 3) | 2u)
 
@@ -11,6 +14,8 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
 {
     const Hearth__V1__MergeRequest *in = (const Hearth__V1__MergeRequest *)rpc->request;
     struct hearth_rpc_selection selection;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     selection.merge.has_max_nodes = in->max_nodes != 0;
     selection.merge.max_nodes = in->max_nodes;
@@ -20,14 +25,19 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "go_stacks: pprof has stacks as they are stored");
     }
+
     if (in->go_pgo != NULL) {
         selection.merge.go_pgo = true;
         selection.merge.keep_locations = in->go_pgo->keep_locations;
         selection.merge.aggregate_callees = in->go_pgo->aggregate_callees;
     }
+
+    /* Query. */
     Querier__V1__SelectMergeStacktracesResponse merged;
     querier__v1__select_merge_stacktraces_response__init(&merged);
     HEARTH_TRY(hearth_rpc_merge(rpc, &selection.query, &selection.merge, in->format, &merged));
+
+    /* A packed pprof gets the two remaining fields appended. */
     if (rpc->is_packed) {
         struct hearth_str unit = hearth_str_c(selection.unit);
         hearth_buf_varint(&rpc->packed, RESPONSE_AGGREGATION_TAG);
@@ -37,10 +47,13 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
         hearth_buf_str(&rpc->packed, unit);
         return HEARTH_OK;
     }
+
+    /* Otherwise move the fields to the answer of this method. */
     Hearth__V1__MergeResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__merge_response__init(out);
     out->flamegraph = merged.flamegraph;
     out->tree = merged.tree;
@@ -48,6 +61,7 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
     out->aggregation = selection.aggregation;
     out->unit = selection.unit;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -61,12 +75,15 @@ static enum hearth_status read_side(struct hearth_rpc *rpc, const char *name,
                                     struct hearth_rpc_selection *ret)
 {
     enum hearth_status status = hearth_rpc_selection(rpc, in, ret);
+
     if (status != HEARTH_OK) {
         hearth_err_prefix(&rpc->err, "%s", name);
         return status;
     }
+
     ret->merge.has_max_nodes = max_nodes != 0;
     ret->merge.max_nodes = max_nodes;
+
     return HEARTH_OK;
 }
 
@@ -75,25 +92,36 @@ static enum hearth_status diff(struct hearth_rpc *rpc)
     const Hearth__V1__DiffRequest *in = (const Hearth__V1__DiffRequest *)rpc->request;
     struct hearth_rpc_selection left, right;
     struct hearth_flame_diff graph = {0};
+
+    /* Read both sides. */
     HEARTH_TRY(read_side(rpc, "left", in->left, in->max_nodes, &left));
     HEARTH_TRY(read_side(rpc, "right", in->right, in->max_nodes, &right));
+
+    /* Both sides are stored or repaired alike. */
     HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &left.merge.go_stacks));
     right.merge.go_stacks = left.merge.go_stacks;
+
+    /* Values of different kinds cannot be compared. */
     if (left.aggregation != right.aggregation || strcmp(left.unit, right.unit) != 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "left and right differ in unit or aggregation: nothing to compare");
     }
+
     HEARTH_TRY(
         hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge, &graph, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__DiffResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__diff_response__init(out);
     HEARTH_TRY(hearth_rpc_flame_diff(rpc, &graph, &out->flamegraph));
     out->aggregation = left.aggregation;
     out->unit = left.unit;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -106,16 +134,20 @@ static enum hearth_status timeline(struct hearth_rpc *rpc)
 {
     const Hearth__V1__TimelineRequest *in = (const Hearth__V1__TimelineRequest *)rpc->request;
     struct hearth_rpc_selection selection;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     if (!hearth_profile_filter_is_empty(&selection.merge.profiles)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "selection.profile_ids, span_ids and trace_ids do not go with a "
                            "timeline: ask Merge or FunctionTimeline");
     }
+
     if (in->limit < 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "limit %lld is negative",
                            (long long)in->limit);
     }
+
     struct hearth_timeseries_spec spec = {
         .profile_type = selection.merge.profile_type,
         .selector = selection.merge.selector,
@@ -131,9 +163,13 @@ static enum hearth_status timeline(struct hearth_rpc *rpc)
     if (spec.group_by == NULL || out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Query. */
     struct hearth_timeseries *series;
     size_t n;
     HEARTH_TRY(hearth_query_timeseries(&selection.query, &spec, &series, &n, &rpc->err));
+
+    /* Fill the answer. */
     hearth__v1__timeline_response__init(out);
     out->n_series = n;
     HEARTH_TRY(hearth_rpc_series(rpc, series, n, &out->series));
@@ -141,6 +177,7 @@ static enum hearth_status timeline(struct hearth_rpc *rpc)
                                     : HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
     out->unit = selection.unit;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

@@ -1,4 +1,4 @@
-/* svc_selectors.c -- texts that name profiles, spans and traces, as the engine's filter. */
+/* svc_selectors.c -- reads ids of profiles, spans and traces as the engine's filter. */
 #include "query/svc_querier.h"
 #include "rpc/front_internal.h"
 
@@ -16,25 +16,34 @@ static enum hearth_status read_profiles(struct hearth_rpc *rpc, struct hearth_rp
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Parse each UUID. */
     for (size_t i = 0; i < in.n; i++) {
         if (!hearth_profile_id_parse(hearth_str_c(in.texts[i]), &ids[i])) {
             return fail_id(rpc, in.field, in.texts[i], "a UUID");
         }
     }
+
     out->profiles = ids;
     out->n_profiles = in.n;
+
     return HEARTH_OK;
 }
 
-/* Digits of an id as Pyroscope's clients write it; others get the refusal that they expect. */
+/*
+ * Whether an id has the form that Pyroscope's clients write, n_digits (16 or 32) hex digits. Other
+ * texts get the refusal that these clients expect.
+ */
 static bool is_hex(struct hearth_str text, size_t n_digits)
 {
     uint64_t part;
+
     for (size_t at = 0; at < n_digits; at += 16) {
         if (text.n != n_digits || !hearth_str_hex_to_u64(hearth_str_n(text.p + at, 16), &part)) {
             return false;
         }
     }
+
     return true;
 }
 
@@ -51,6 +60,8 @@ static enum hearth_status read_spans(struct hearth_rpc *rpc, struct hearth_rpc_i
     if (spans == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Add all ids that a text may mean. */
     size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
         struct hearth_str text = hearth_str_c(in.texts[i]);
@@ -59,13 +70,17 @@ static enum hearth_status read_spans(struct hearth_rpc *rpc, struct hearth_rpc_i
         if (n_more == 0 && (in.any_spelling || !is_text)) {
             return fail_id(rpc, in.field, in.texts[i], form_of(in, "of 16 hex digits"));
         }
+
         if (n_more == 0) {
-            spans[n] = 0; /* nobody's, but asked for: without it, everything would count */
+            spans[n] = 0; /* matches no span; an empty filter would match everything */
         }
+
         n += n_more == 0 ? 1 : n_more;
     }
+
     out->spans = spans;
     out->n_spans = n;
+
     return HEARTH_OK;
 }
 
@@ -77,6 +92,8 @@ static enum hearth_status read_traces(struct hearth_rpc *rpc, struct hearth_rpc_
     if (traces == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Add all ids that a text may mean. */
     size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
         struct hearth_str text = hearth_str_c(in.texts[i]);
@@ -85,13 +102,17 @@ static enum hearth_status read_traces(struct hearth_rpc *rpc, struct hearth_rpc_
         if (n_more == 0 && (in.any_spelling || !is_text)) {
             return fail_id(rpc, in.field, in.texts[i], form_of(in, "of 32 hex digits"));
         }
+
         if (n_more == 0) {
             traces[n] = (struct hearth_trace_id){0};
         }
+
         n += n_more == 0 ? 1 : n_more;
     }
+
     out->traces = traces;
     out->n_traces = n;
+
     return HEARTH_OK;
 }
 
