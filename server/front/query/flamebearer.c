@@ -1,4 +1,9 @@
-/* flamebearer.c -- see flamebearer.h. */
+/*
+ * flamebearer.c -- writes a flame graph as JSON in pieces (flamebearer.h).
+ *
+ * The writer keeps its position, so that callers can send a large graph in pieces. A piece ends
+ * after a part, a name or up to VALUES_AT_ONCE values.
+ */
 #include "query/flamebearer.h"
 
 #define RATE_OF_COUNTS      100
@@ -17,6 +22,8 @@ static void write_metadata(struct hearth_json *json, const char *format,
                            const struct hearth_flamebearer_about *about)
 {
     bool is_cpu = hearth_str_eq_c(about->type, "cpu");
+
+    /* Format and rate. */
     hearth_json_key_c(json, "metadata");
     hearth_json_object(json);
     hearth_json_key_c(json, "format");
@@ -25,6 +32,8 @@ static void write_metadata(struct hearth_json *json, const char *format,
     hearth_json_string_c(json, "");
     hearth_json_key_c(json, "sampleRate");
     hearth_json_i64(json, is_cpu ? RATE_OF_NANOSECONDS : RATE_OF_COUNTS);
+
+    /* Units. */
     hearth_json_key_c(json, "units");
     if (counts_objects(about->type)) {
         hearth_json_string_c(json, "objects");
@@ -33,6 +42,8 @@ static void write_metadata(struct hearth_json *json, const char *format,
     } else {
         hearth_json_string(json, about->unit);
     }
+
+    /* The title. */
     hearth_json_key_c(json, "name");
     hearth_json_string(json, about->name);
     hearth_json_object_end(json);
@@ -48,38 +59,45 @@ static void write_head(struct hearth_json *json)
     hearth_json_array(json);
 }
 
-/* False: there are no more. */
+/* Writes the next name; false: all names are written. */
 static bool write_name(struct hearth_flamebearer *bearer, struct hearth_json *json)
 {
     if (bearer->name < bearer->n_names) {
         hearth_json_string(json, bearer->names[bearer->name++]);
         return true;
     }
+
     hearth_json_array_end(json);
     hearth_json_key_c(json, "levels");
     hearth_json_array(json);
+
     return false;
 }
 
-/* Some values of a level; false: there are no more levels. */
+/* Writes up to VALUES_AT_ONCE values of a level; false: all levels are written. */
 static bool write_values(struct hearth_flamebearer *bearer, struct hearth_json *json)
 {
     if (bearer->level == bearer->n_levels) {
         hearth_json_array_end(json);
         return false;
     }
+
+    /* A level may be written in several calls. */
     const struct hearth_flame_level *level = &bearer->levels[bearer->level];
     if (bearer->value == 0) {
         hearth_json_array(json);
     }
+
     for (size_t i = 0; i < VALUES_AT_ONCE && bearer->value < level->n; i++) {
         hearth_json_i64(json, level->values[bearer->value++]);
     }
+
     if (bearer->value == level->n) {
         hearth_json_array_end(json);
         bearer->value = 0;
         bearer->level++;
     }
+
     return true;
 }
 
@@ -99,7 +117,7 @@ static void write_tail(const struct hearth_flamebearer *bearer, struct hearth_js
     }
 }
 
-/* False: this part has ended. */
+/* Writes some of the current part; false: the part is complete. */
 static bool write_part(struct hearth_flamebearer *bearer, struct hearth_json *json)
 {
     switch (bearer->part) {
@@ -120,10 +138,13 @@ bool hearth_flamebearer_more(struct hearth_flamebearer *bearer, size_t n_bytes,
                              struct hearth_json *json)
 {
     size_t from = json->out->n;
+
+    /* Each part that ends gives way to the next. */
     while (bearer->part != HEARTH_FLAMEBEARER_DONE && json->out->n - from < n_bytes &&
            !hearth_buf_failed(json->out)) {
         bearer->part += !write_part(bearer, json);
     }
+
     return bearer->part != HEARTH_FLAMEBEARER_DONE;
 }
 

@@ -7,11 +7,14 @@
 #include "rpc/front_internal.h"
 #include "rpc/gauges.h"
 
-/* Field numbers of what is written by hand around a packed profile. */
+/* Tags of the two envelopes that answer_pprof writes around a packed profile. */
 #define RESPONSE_PPROF_TAG ((5u << 3) | 2u) /* SelectMergeStacktracesResponse.pprof */
 #define PPROF_PROFILE_TAG  ((1u << 3) | 2u) /* PprofProfile.profile */
 
-/* call_site as views. go_pgo is for pprof alone; pgo: whose it becomes, NULL for other formats. */
+/*
+ * Reads call_site as texts that borrow from the request. go_pgo is copied to *pgo; it is ignored
+ * if pgo is NULL, as for formats other than pprof.
+ */
 static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
                                               const Types__V1__StackTraceSelector *in,
                                               struct hearth_merge_spec *pgo,
@@ -22,20 +25,26 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
     if (in == NULL) {
         return HEARTH_OK;
     }
+
     if (in->go_pgo != NULL && pgo != NULL) {
         pgo->go_pgo = true;
         pgo->keep_locations = in->go_pgo->keep_locations;
         pgo->aggregate_callees = in->go_pgo->aggregate_callees;
     }
+
+    /* Read the call site. */
     struct hearth_str *names = hearth_arena_array(&rpc->arena, in->n_call_site, sizeof *names);
     if (names == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_call_site; i++) {
         names[i] = hearth_str_c(in->call_site[i]->name);
     }
+
     *ret = names;
     *ret_n = in->n_call_site;
+
     return HEARTH_OK;
 }
 
@@ -52,6 +61,8 @@ enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
     if (flame == NULL || names == NULL || levels == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Names are copied; values are borrowed from the graph. */
     querier__v1__flame_graph__init(flame);
     for (size_t i = 0; i < graph->n_names; i++) {
         names[i] = hearth_rpc_text(rpc, graph->names[i]);
@@ -59,12 +70,15 @@ enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     for (size_t i = 0; i < graph->n_levels; i++) {
         querier__v1__level__init(&bodies[i]);
         bodies[i].n_values = graph->levels[i].n;
         bodies[i].values = graph->levels[i].values;
         levels[i] = &bodies[i];
     }
+
+    /* Fill the message. */
     flame->n_names = graph->n_names;
     flame->names = names;
     flame->n_levels = graph->n_levels;
@@ -72,6 +86,7 @@ enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
     flame->total = graph->total;
     flame->max_self = graph->max_self;
     *ret = flame;
+
     return HEARTH_OK;
 }
 
@@ -90,7 +105,10 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct heart
                                       Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_buf tree;
+
     hearth_buf_init(&tree, 0);
+
+    /* The tree is copied to the arena, which the answer borrows from. */
     enum hearth_status status = hearth_query_tree(query, spec, &tree, &rpc->err);
     if (status == HEARTH_OK) {
         struct hearth_str copy = hearth_arena_str(&rpc->arena, hearth_buf_view(&tree));
@@ -100,7 +118,9 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct heart
             out->tree = (ProtobufCBinaryData){copy.n, (uint8_t *)(uintptr_t)copy.p};
         }
     }
+
     hearth_buf_release(&tree);
+
     return status;
 }
 
@@ -109,6 +129,7 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hear
                                        const struct hearth_merge_spec *spec)
 {
     struct hearth_buf profile, head;
+
     hearth_buf_init(&profile, 0);
     hearth_buf_init(&head, 0);
     enum hearth_status status = hearth_query_pprof(query, spec, &profile, &rpc->err);
@@ -121,8 +142,10 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hear
         hearth_buf_str(&rpc->packed, hearth_buf_view(&profile));
         rpc->is_packed = true;
     }
+
     hearth_buf_release(&head);
     hearth_buf_release(&profile);
+
     return status;
 }
 
@@ -131,13 +154,16 @@ static enum hearth_status answer_dot(struct hearth_rpc *rpc, const struct hearth
                                      Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_buf dot;
+
     hearth_buf_init(&dot, 0);
     enum hearth_status status = hearth_rpc_dot(rpc, query, spec, &dot);
     if (status == HEARTH_OK) {
         out->dot = hearth_rpc_text(rpc, hearth_buf_view(&dot));
         status = out->dot != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth_buf_release(&dot);
+
     return status;
 }
 
@@ -149,6 +175,8 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span_selector and trace_id_selector exclude each other");
     }
+
+    /* Read the scalar fields. */
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
@@ -158,6 +186,8 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
+
+    /* Read the filters. */
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
@@ -169,6 +199,7 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
     HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, is_pprof ? &spec : NULL,
                                    &spec.stacks.call_site, &spec.stacks.n_call_site));
     *ret = spec;
+
     return HEARTH_OK;
 }
 
@@ -184,7 +215,7 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_
         return answer_tree(rpc, query, spec, out);
     case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_DOT:
         return answer_dot(rpc, query, spec, out);
-    default: /* formats that we do not know, too: newer clients look for a flame graph then */
+    default: /* unknown formats, too: newer clients then expect a flame graph */
         return answer_flamegraph(rpc, query, spec, out);
     }
 }
@@ -195,14 +226,20 @@ static enum hearth_status merge_stacktraces(struct hearth_rpc *rpc)
         (const Querier__V1__SelectMergeStacktracesRequest *)rpc->request;
     bool is_pprof = in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
     struct hearth_merge_spec spec;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_merge_spec(rpc, in, is_pprof, &spec));
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
+
+    /* Answer in the format of the request. */
     Querier__V1__SelectMergeStacktracesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     querier__v1__select_merge_stacktraces_response__init(out);
     rpc->answer = &out->base;
+
     return hearth_rpc_merge(rpc, &query, &spec, in->format, out);
 }
 
@@ -211,7 +248,7 @@ void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc)
     hearth_rpc_end(rpc, merge_stacktraces(rpc));
 }
 
-/* Its answer is the first two fields of the one above. */
+/* The answer has the flame graph and the tree of SelectMergeStacktraces. */
 static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
 {
     const Querier__V1__SelectMergeSpanProfileRequest *in =
@@ -225,24 +262,32 @@ static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
+
+    /* Spans are the only filter. */
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc, (struct hearth_rpc_ids){0},
         (struct hearth_rpc_ids){"span_selector", in->span_selector, in->n_span_selector, false},
         (struct hearth_rpc_ids){0}, &spec.profiles));
+
+    /* Query: a tree if it is wanted, otherwise a flame graph. */
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     Querier__V1__SelectMergeStacktracesResponse merged;
     querier__v1__select_merge_stacktraces_response__init(&merged);
     HEARTH_TRY(in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE
                    ? answer_tree(rpc, &query, &spec, &merged)
                    : answer_flamegraph(rpc, &query, &spec, &merged));
+
+    /* Move the fields to the answer of this method. */
     Querier__V1__SelectMergeSpanProfileResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     querier__v1__select_merge_span_profile_response__init(out);
     out->flamegraph = merged.flamegraph;
     out->tree = merged.tree;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -262,6 +307,8 @@ static enum hearth_status merge_profile(struct hearth_rpc *rpc)
         .has_max_nodes = in->max_nodes_presence_case != 0,
         .max_nodes = in->max_nodes_presence_case != 0 ? in->max_nodes : 0,
     };
+
+    /* Read the filters. */
     HEARTH_TRY(hearth_rpc_profile_filter(
         rpc,
         (struct hearth_rpc_ids){"profile_id_selector", in->profile_id_selector,
@@ -272,8 +319,11 @@ static enum hearth_status merge_profile(struct hearth_rpc *rpc)
         &spec.profiles));
     HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, &spec, &spec.stacks.call_site,
                                    &spec.stacks.n_call_site));
+
+    /* The profile itself is the answer. */
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     rpc->is_packed = true;
+
     return hearth_query_pprof(&query, &spec, &rpc->packed, &rpc->err);
 }
 
@@ -292,6 +342,8 @@ static bool make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *
     if (points == NULL || bodies == NULL) {
         return false;
     }
+
+    /* A point has at most one exemplar. */
     for (size_t i = 0; i < in->n_points; i++) {
         types__v1__point__init(&bodies[i]);
         bodies[i].timestamp = in->points[i].ts_ms;
@@ -304,8 +356,10 @@ static bool make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *
             }
         }
     }
+
     out->n_points = in->n_points;
     out->points = points;
+
     return true;
 }
 
@@ -317,6 +371,7 @@ enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth
     if (list == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         types__v1__series__init(&bodies[i]);
         bodies[i].n_labels = series[i].labels.n;
@@ -326,7 +381,9 @@ enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     *ret = list;
+
     return HEARTH_OK;
 }
 
@@ -349,22 +406,29 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
         .exemplars = in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_INDIVIDUAL,
         .span_exemplars = in->exemplar_type == TYPES__V1__EXEMPLAR_TYPE__EXEMPLAR_TYPE_SPAN,
     };
+
     if (spec.group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Read the call site, and query. */
     HEARTH_TRY(read_stack_selector(rpc, in->stack_trace_selector, NULL, &spec.stacks.call_site,
                                    &spec.stacks.n_call_site));
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_timeseries *series;
     size_t n;
     HEARTH_TRY(hearth_query_timeseries(&query, &spec, &series, &n, &rpc->err));
+
+    /* Make the answer in the arena. */
     Querier__V1__SelectSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     querier__v1__select_series_response__init(out);
     out->n_series = n;
     rpc->answer = &out->base;
+
     return hearth_rpc_series(rpc, series, n, &out->series);
 }
 
