@@ -27,14 +27,19 @@ static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1
         [HEARTH__V1__TOP_SORT__TOP_SORT_TOTAL] = HEARTH_TOP_BY_TOTAL,
         [HEARTH__V1__TOP_SORT__TOP_SORT_NAME] = HEARTH_TOP_BY_NAME,
     };
+
+    /* Numbers of the request are hostile. */
     if ((unsigned)in->kind >= HEARTH_ARRAY_LEN(kinds)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "kind %d is not known",
                            (int)in->kind);
     }
+
     if ((unsigned)in->sort >= HEARTH_ARRAY_LEN(sorts)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "sort %d is not known",
                            (int)in->sort);
     }
+
+    /* A limit of 0 is the default. */
     *ret = (struct hearth_top_spec){
         .kind = kinds[in->kind],
         .search = hearth_str_c(in->search),
@@ -43,6 +48,7 @@ static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1
         .limit = in->limit == 0 ? DEFAULT_TOP_ROWS : in->limit,
         .offset = in->offset,
     };
+
     return HEARTH_OK;
 }
 
@@ -54,6 +60,7 @@ enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hear
     if (rows == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < top->n_rows; i++) {
         const struct hearth_top_row *row = &top->rows[i];
         hearth__v1__top_row__init(&bodies[i]);
@@ -65,7 +72,9 @@ enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hear
         bodies[i].total = row->total;
         rows[i] = &bodies[i];
     }
+
     *ret = rows;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -77,6 +86,8 @@ static enum hearth_status answer_top(struct hearth_rpc *rpc,
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Rows, then the sums of the table. */
     hearth__v1__top_response__init(out);
     HEARTH_TRY(hearth_rpc_top_rows(rpc, top, &out->rows));
     out->n_rows = top->n_rows;
@@ -85,6 +96,7 @@ static enum hearth_status answer_top(struct hearth_rpc *rpc,
     out->aggregation = selection->aggregation;
     out->unit = selection->unit;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -94,13 +106,18 @@ static enum hearth_status top(struct hearth_rpc *rpc)
     struct hearth_rpc_selection selection;
     struct hearth_top_spec spec;
     struct hearth_top table;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     HEARTH_TRY(read_top_spec(rpc, in, &spec));
-    if (spec.kind == HEARTH_TOP_THREAD) { /* made of samples, which no mean is taken of */
+    if (spec.kind == HEARTH_TOP_THREAD) { /* threads are sums of samples, never means */
         selection.merge.mean = false;
         selection.aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
     }
+
+    /* Query and answer. */
     HEARTH_TRY(hearth_query_top(&selection.query, &selection.merge, &spec, &table, &rpc->err));
+
     return answer_top(rpc, &selection, &table);
 }
 
@@ -126,6 +143,7 @@ static bool make_side(struct hearth_rpc *rpc, const struct hearth_sandwich_node 
     if (list == NULL || bodies == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < n; i++) {
         hearth__v1__sandwich_node__init(&bodies[i]);
         bodies[i].name = hearth_rpc_text(rpc, nodes[i].name);
@@ -134,7 +152,9 @@ static bool make_side(struct hearth_rpc *rpc, const struct hearth_sandwich_node 
         bodies[i].total = nodes[i].total;
         list[i] = &bodies[i];
     }
+
     *ret = list;
+
     return !rpc->arena.refused;
 }
 
@@ -143,17 +163,24 @@ static enum hearth_status sandwich(struct hearth_rpc *rpc)
     const Hearth__V1__SandwichRequest *in = (const Hearth__V1__SandwichRequest *)rpc->request;
     struct hearth_rpc_selection selection;
     struct hearth_sandwich answer;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     HEARTH_TRY(check_function(rpc, in->function));
     selection.merge.has_max_nodes = true;
     selection.merge.max_nodes = in->max_nodes;
     HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &selection.merge.go_stacks));
+
+    /* Query callers and callees. */
     HEARTH_TRY(hearth_query_sandwich(&selection.query, &selection.merge, hearth_str_c(in->function),
                                      &answer, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__SandwichResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__sandwich_response__init(out);
     out->self = answer.self;
     out->total = answer.total;
@@ -166,7 +193,9 @@ static enum hearth_status sandwich(struct hearth_rpc *rpc)
         !make_side(rpc, answer.callees, answer.n_callees, &out->callees)) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -185,6 +214,7 @@ static bool make_lines(struct hearth_rpc *rpc, const struct hearth_lines *answer
     if (out->lines == NULL || bodies == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < answer->n_lines; i++) {
         const struct hearth_line_total *line = &answer->lines[i];
         hearth__v1__line__init(&bodies[i]);
@@ -196,7 +226,9 @@ static bool make_lines(struct hearth_rpc *rpc, const struct hearth_lines *answer
         bodies[i].build_id = hearth_rpc_text(rpc, line->build_id);
         out->lines[i] = &bodies[i];
     }
+
     out->n_lines = answer->n_lines;
+
     return !rpc->arena.refused;
 }
 
@@ -208,15 +240,19 @@ static bool make_sources(struct hearth_rpc *rpc, const struct hearth_lines *answ
     if (out->sources == NULL || bodies == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < answer->n_sources; i++) {
         types__v1__labels__init(&bodies[i]);
         bodies[i].n_labels = answer->sources[i].n;
         if (!hearth_rpc_labels(rpc, &answer->sources[i], &bodies[i].labels)) {
             return false;
         }
+
         out->sources[i] = &bodies[i];
     }
+
     out->n_sources = answer->n_sources;
+
     return true;
 }
 
@@ -225,14 +261,19 @@ static enum hearth_status lines(struct hearth_rpc *rpc)
     const Hearth__V1__LinesRequest *in = (const Hearth__V1__LinesRequest *)rpc->request;
     struct hearth_rpc_selection selection;
     struct hearth_lines answer;
+
+    /* Read the request, and query. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     HEARTH_TRY(check_function(rpc, in->function));
     HEARTH_TRY(hearth_query_lines(&selection.query, &selection.merge, hearth_str_c(in->function),
                                   &answer, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__LinesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__lines_response__init(out);
     out->self = answer.self;
     out->total = answer.total;
@@ -241,7 +282,9 @@ static enum hearth_status lines(struct hearth_rpc *rpc)
     if (!make_lines(rpc, &answer, out) || !make_sources(rpc, &answer, out)) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

@@ -15,6 +15,8 @@ static bool make_points(struct hearth_rpc *rpc, const struct hearth_function_ser
     if (points == NULL || bodies == NULL) {
         return false;
     }
+
+    /* One message for each point. */
     for (size_t i = 0; i < in->n_points; i++) {
         hearth__v1__function_point__init(&bodies[i]);
         bodies[i].timestamp = in->points[i].ts_ms;
@@ -22,8 +24,10 @@ static bool make_points(struct hearth_rpc *rpc, const struct hearth_function_ser
         bodies[i].total = in->points[i].total;
         points[i] = &bodies[i];
     }
+
     out->n_points = in->n_points;
     out->points = points;
+
     return true;
 }
 
@@ -37,7 +41,10 @@ static enum hearth_status answer_timeline(struct hearth_rpc *rpc,
     if (out == NULL || list == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__function_timeline_response__init(out);
+
+    /* One message for each series. */
     for (size_t i = 0; i < n; i++) {
         hearth__v1__function_series__init(&bodies[i]);
         bodies[i].function = hearth_rpc_text(rpc, series[i].function);
@@ -49,11 +56,14 @@ static enum hearth_status answer_timeline(struct hearth_rpc *rpc,
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
+    /* Fill the answer. */
     out->n_series = n;
     out->series = list;
     out->aggregation = selection->aggregation;
     out->unit = selection->unit;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -62,11 +72,14 @@ static enum hearth_status function_timeline(struct hearth_rpc *rpc)
     const Hearth__V1__FunctionTimelineRequest *in =
         (const Hearth__V1__FunctionTimelineRequest *)rpc->request;
     struct hearth_rpc_selection selection;
+
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     if (in->limit < 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "limit is %lld; 0 means all",
                            (long long)in->limit);
     }
+
     struct hearth_function_timeline_spec spec = {
         .merge = selection.merge,
         .functions = hearth_rpc_strs(rpc, in->functions, in->n_functions),
@@ -79,9 +92,12 @@ static enum hearth_status function_timeline(struct hearth_rpc *rpc)
     if (spec.functions == NULL || spec.group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Query and answer. */
     struct hearth_function_series *series;
     size_t n;
     HEARTH_TRY(hearth_query_function_timeline(&selection.query, &spec, &series, &n, &rpc->err));
+
     return answer_timeline(rpc, &selection, series, n);
 }
 
@@ -99,18 +115,23 @@ static enum hearth_status label_stats(struct hearth_rpc *rpc)
     struct hearth_label_stat *stats = NULL;
     size_t n = 0;
     int64_t n_all = 0;
+
+    /* Read the request, and query. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     const struct hearth_label_stats_spec spec = {.profile_type = selection.merge.profile_type,
                                                  .selector = selection.merge.selector,
                                                  .label = hearth_str_c(in->label),
                                                  .limit = in->limit};
     HEARTH_TRY(hearth_query_label_stats(&selection.query, &spec, &stats, &n, &n_all, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__LabelStatsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__LabelStat **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Hearth__V1__LabelStat *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     if (out == NULL || list == NULL || bodies == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__label_stats_response__init(out);
     for (size_t i = 0; i < n; i++) {
         hearth__v1__label_stat__init(&bodies[i]);
@@ -124,11 +145,14 @@ static enum hearth_status label_stats(struct hearth_rpc *rpc)
         bodies[i].series = stats[i].n_series;
         list[i] = &bodies[i];
     }
+
+    /* Fill the answer. */
     out->n_values = n;
     out->values = list;
     out->value_count = n_all;
     out->unit = selection.unit;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
