@@ -1,4 +1,4 @@
-/* svc_explain.c -- hearth.v1.QueryService: how a question would be answered. */
+/* svc_explain.c -- hearth.v1.QueryService: how a query would be answered. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "handlers.h"
@@ -24,6 +24,8 @@ static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanat
     if (call_site == NULL || group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Explain the query by the method that would answer it. */
     switch (in->kind) {
     case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_UNSPECIFIED:
     case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE: {
@@ -63,6 +65,8 @@ static bool add_legs(struct hearth_rpc *rpc, const struct hearth_explanation *e,
     if (out->legs == NULL || bodies == NULL) {
         return false;
     }
+
+    /* One message for each leg. */
     for (size_t i = 0; i < e->n_legs; i++) {
         const struct hearth_explained_leg *leg = &e->legs[i];
         hearth__v1__explain_leg__init(&bodies[i]);
@@ -77,7 +81,9 @@ static bool add_legs(struct hearth_rpc *rpc, const struct hearth_explanation *e,
         bodies[i].milliseconds = leg->ms;
         out->legs[i] = &bodies[i];
     }
+
     out->n_legs = e->n_legs;
+
     return true;
 }
 
@@ -90,6 +96,8 @@ static bool add_totals(struct hearth_rpc *rpc, const struct hearth_explanation *
     if (out->totals == NULL || bodies == NULL) {
         return false;
     }
+
+    /* Sum the legs of each source; unused sources are left out. */
     for (size_t source = 0; source < HEARTH_N_SOURCES; source++) {
         Hearth__V1__ExplainTotal *total = &bodies[source];
         bool used = false;
@@ -103,22 +111,29 @@ static bool add_totals(struct hearth_rpc *rpc, const struct hearth_explanation *
                 total->milliseconds += e->legs[i].ms;
             }
         }
+
         if (used) {
             out->totals[out->n_totals++] = total;
         }
     }
+
     return true;
 }
 
 static enum hearth_status answer(struct hearth_rpc *rpc)
 {
     struct hearth_explanation e = {0};
+
     HEARTH_TRY(explain(rpc, &e));
+
+    /* Make the answer in the arena. */
     Hearth__V1__ExplainResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     char **notes = hearth_arena_array(&rpc->arena, e.n_notes, sizeof *notes);
     if (out == NULL || notes == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Sums of all legs. */
     hearth__v1__explain_response__init(out);
     out->from_ns = e.from_ns;
     out->to_ns = e.to_ns;
@@ -127,14 +142,19 @@ static enum hearth_status answer(struct hearth_rpc *rpc)
     out->rows = e.n_rows;
     out->bytes = e.n_bytes;
     out->milliseconds = e.ms;
+
+    /* Notes, legs and totals of sources. */
     out->notes = notes;
     for (; out->n_notes < e.n_notes; out->n_notes++) {
         notes[out->n_notes] = hearth_rpc_text(rpc, e.notes[out->n_notes]);
     }
+
     if (!add_legs(rpc, &e, out) || !add_totals(rpc, &e, out) || rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

@@ -1,4 +1,4 @@
-/* svc_querier.c -- querier.v1: the questions about what exists (types, labels, series). */
+/* svc_querier.c -- querier.v1: profile types, labels and series that exist. */
 #include "query/svc_querier.h"
 
 #include "hearth/pb/querier/v1/querier.pb-c.h"
@@ -11,7 +11,7 @@ void hearth_rpc_end_full(struct hearth_rpc *rpc)
     hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
 }
 
-/* Each message of these services is its base first. */
+/* Ends the call with a message, which lives in the request's arena. */
 static void end_with(struct hearth_rpc *rpc, const ProtobufCMessage *answer)
 {
     rpc->answer = answer;
@@ -25,6 +25,7 @@ static Types__V1__ProfileType *make_type(struct hearth_rpc *rpc, struct hearth_s
     if (out == NULL || hearth_profile_type_parse(id, &type, NULL) != HEARTH_OK) {
         return NULL;
     }
+
     types__v1__profile_type__init(out);
     out->id = hearth_rpc_text(rpc, id);
     out->name = hearth_rpc_text(rpc, type.name);
@@ -32,6 +33,7 @@ static Types__V1__ProfileType *make_type(struct hearth_rpc *rpc, struct hearth_s
     out->sample_unit = hearth_rpc_text(rpc, type.sample_unit);
     out->period_type = hearth_rpc_text(rpc, type.period_type);
     out->period_unit = hearth_rpc_text(rpc, type.period_unit);
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -42,30 +44,37 @@ void hearth_svc_profile_types(struct hearth_rpc *rpc)
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_str *ids;
     size_t n;
+
+    /* Query. */
     enum hearth_status status = hearth_query_profile_types(&query, &ids, &n, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
     }
+
+    /* Make the answer in the arena. */
     Querier__V1__ProfileTypesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Types__V1__ProfileType **types = hearth_arena_array(&rpc->arena, n, sizeof *types);
     if (out == NULL || types == NULL) {
         hearth_rpc_end_full(rpc);
         return;
     }
+
     querier__v1__profile_types_response__init(out);
     out->profile_types = types;
     for (size_t i = 0; i < n; i++) {
-        /* A stored type that does not parse is left out rather than failing the list. */
+        /* A stored type that cannot be parsed is left out: the list does not fail because of it. */
         Types__V1__ProfileType *type = make_type(rpc, ids[i]);
         if (rpc->arena.refused) {
             hearth_rpc_end_full(rpc);
             return;
         }
+
         if (type != NULL) {
             types[out->n_profile_types++] = type;
         }
     }
+
     end_with(rpc, &out->base);
 }
 
@@ -79,6 +88,8 @@ void hearth_svc_label_names(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
+    /* Query. */
     struct hearth_str *names;
     size_t n;
     const struct hearth_label_request request = {.selectors = selectors,
@@ -89,6 +100,8 @@ void hearth_svc_label_names(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, status);
         return;
     }
+
+    /* Copy the names to the answer. */
     types__v1__label_names_response__init(out);
     out->n_names = n;
     out->names = hearth_rpc_texts(rpc, names, n);
@@ -96,6 +109,7 @@ void hearth_svc_label_names(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
     end_with(rpc, &out->base);
 }
 
@@ -109,6 +123,8 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
+    /* Query. */
     struct hearth_str *values;
     size_t n;
     const struct hearth_label_request request = {.selectors = selectors,
@@ -119,6 +135,7 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, status);
         return;
     }
+
     types__v1__label_values_response__init(out);
     out->n_names = n;
     out->names = hearth_rpc_texts(rpc, values, n);
@@ -126,6 +143,7 @@ void hearth_svc_label_values(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
     end_with(rpc, &out->base);
 }
 
@@ -137,13 +155,16 @@ bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *label
     if (pairs == NULL || bodies == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < labels->n; i++) {
         types__v1__label_pair__init(&bodies[i]);
         bodies[i].name = hearth_rpc_text(rpc, labels->v[i].name);
         bodies[i].value = hearth_rpc_text(rpc, labels->v[i].value);
         pairs[i] = &bodies[i];
     }
+
     *ret_pairs = pairs;
+
     return !rpc->arena.refused;
 }
 
@@ -158,6 +179,8 @@ void hearth_svc_series(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
+    /* Query. */
     struct hearth_labels *sets;
     size_t n;
     const struct hearth_label_request request = {.selectors = selectors,
@@ -170,6 +193,8 @@ void hearth_svc_series(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, status);
         return;
     }
+
+    /* Make one message for each set of labels. */
     querier__v1__series_response__init(out);
     Types__V1__Labels **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     Types__V1__Labels *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
@@ -177,6 +202,7 @@ void hearth_svc_series(struct hearth_rpc *rpc)
         hearth_rpc_end_full(rpc);
         return;
     }
+
     out->n_labels_set = n;
     out->labels_set = list;
     for (size_t i = 0; i < n; i++) {
@@ -188,5 +214,6 @@ void hearth_svc_series(struct hearth_rpc *rpc)
             return;
         }
     }
+
     end_with(rpc, &out->base);
 }

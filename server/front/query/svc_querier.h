@@ -1,4 +1,11 @@
-/* svc_querier.h -- what the files of the query services share. Threads: pure. */
+/*
+ * svc_querier.h -- helpers of the query services.
+ *
+ * Messages and their arrays live in the request's arena; some texts borrow from the inputs. Status
+ * functions set the error of the request.
+ *
+ * Threads: pure.
+ */
 #ifndef HEARTH_FRONT_SVC_QUERIER_H
 #define HEARTH_FRONT_SVC_QUERIER_H
 
@@ -11,50 +18,57 @@
 /* Labels as messages, in the request's arena; false when it is full. */
 HEARTH_MUST_CHECK bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *labels,
                                          Types__V1__LabelPair ***ret_pairs);
-/* Ids as a request has them; field: what it calls them. Without any: {0}. */
+
+/* Ids of a request and the name of their field, for errors; {0}: no ids. */
 struct hearth_rpc_ids {
     const char *field;
     char *const *texts;
     size_t n;
-    bool any_spelling; /* of spans and traces: not only 16 and 32 hex digits (model/trace_ids.h) */
+    bool any_spelling; /* spans and traces: other forms than 16 and 32 hex digits, too */
 };
 
 /*
- * Ids of profiles (UUIDs), spans and traces, in the request's arena: of these all that a text may
- * mean. INVALID_ARGUMENT names field and text.
+ * Reads ids of profiles (UUIDs), spans and traces, in the request's arena. A text that may mean
+ * several ids of spans or traces adds all of them (model/trace_ids.h). INVALID_ARGUMENT names field
+ * and text.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_profile_filter(struct hearth_rpc *rpc, struct hearth_rpc_ids profiles,
                                              struct hearth_rpc_ids spans,
                                              struct hearth_rpc_ids traces,
                                              struct hearth_profile_filter *ret);
+
 /*
- * What a request for merged stack traces selects: of all its formats, and of the sides of Diff,
- * whose format does not count. is_pprof: go_pgo is meant. In the request's arena.
+ * Reads the selection of a request for merged stack traces, or of a side of Diff, whose format is
+ * ignored. is_pprof: go_pgo is read; otherwise it is ignored. In the request's arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,
                                          bool is_pprof, struct hearth_merge_spec *ret);
-/* The call graph of a selection, appended as Graphviz; spec->max_nodes is the number of functions.
- * */
+
+/* Appends the call graph of a selection as Graphviz; spec->max_nodes limits the functions. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
                                   const struct hearth_merge_spec *spec, struct hearth_buf *out);
-/* Profile, span and trace as texts; false when the request's arena is full. */
+
+/* Exemplars as messages, in the request's arena; false when it is full. */
 HEARTH_MUST_CHECK bool hearth_rpc_exemplars(struct hearth_rpc *rpc,
                                             const struct hearth_exemplar *exemplars, size_t n,
                                             Types__V1__Exemplar ***ret);
+
 /*
- * The merged stack traces in a format: a field of out (initialised by the caller), or, of pprof,
- * rpc->packed, as the response of SelectMergeStacktraces.
+ * Answers with merged stack traces in a format: sets a field of out, which the caller has
+ * initialised. The pprof format is written to rpc->packed instead, as the response of
+ * SelectMergeStacktraces.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec,
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out);
-/* As messages, in the request's arena. */
+
+/* Flame graphs, diffs and series as messages, in the request's arena; graphs lend their values. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
                                          const struct hearth_flamegraph *graph,
@@ -66,7 +80,8 @@ enum hearth_status hearth_rpc_flame_diff(struct hearth_rpc *rpc,
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series,
                                      size_t n, Types__V1__Series ***ret);
-/* End with the standard complaint of a full arena. */
+
+/* Ends the call with the error of a full arena. */
 void hearth_rpc_end_full(struct hearth_rpc *rpc);
 
 #endif
