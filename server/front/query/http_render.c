@@ -1,6 +1,6 @@
 /*
- * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's plain
- * HTTP for dashboards and scripts.
+ * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's
+ * plain HTTP for dashboards and scripts.
  */
 #include "hearth/engine/span_profiles.h"
 #include "hearth/model/flame_text.h"
@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-#define MAX_POINTS        1500 /* that a timeline should have at most, before steps are rounded */
+#define MAX_POINTS        1500 /* of a timeline, before its step is rounded */
 #define MAX_IDS           100  /* of an argument */
 #define MIN_STEP_MS       15000
 #define TEXT_MIN_PERCENT  0.5
@@ -31,7 +31,7 @@ static int64_t read_time(struct hearth_rpc *rpc, const char *name, int64_t now_n
     return hearth_http_time(rpc, name, now_ns) / HEARTH_NS_PER_MS;
 }
 
-/* max-nodes or maxNodes; what is not a number is as good as absent. */
+/* Reads max-nodes or maxNodes; a text that is not a number is ignored. */
 static void read_max_nodes(struct hearth_rpc *rpc, struct hearth_merge_spec *spec)
 {
     struct hearth_str text = hearth_http_arg(rpc, "max-nodes");
@@ -42,6 +42,7 @@ static void read_max_nodes(struct hearth_rpc *rpc, struct hearth_merge_spec *spe
 static enum hearth_status read_go_stacks(struct hearth_rpc *rpc, enum hearth_go_stacks *ret)
 {
     struct hearth_str text = hearth_http_arg(rpc, "go-stacks");
+
     if (text.p == NULL || text.n == 0) {
         *ret = HEARTH_GO_OF_TENANT;
     } else if (hearth_str_eq_c(text, "stored")) {
@@ -53,6 +54,7 @@ static enum hearth_status read_go_stacks(struct hearth_rpc *rpc, enum hearth_go_
                            "go-stacks is stored or repaired, not \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(text));
     }
+
     return HEARTH_OK;
 }
 
@@ -67,20 +69,26 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc, const struct si
     struct hearth_str text = hearth_http_arg(rpc, args->query);
     struct hearth_typed_query typed;
     int64_t now_ns = hearth_clock_wall_ns();
+
     if (text.p == NULL || text.n == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s is required", args->query);
     }
+
+    /* The query needs a profile type. */
     enum hearth_status status = hearth_typed_query_parse(text, &rpc->arena, &typed, &rpc->err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&rpc->err, "%s", args->query);
         return status;
     }
+
     if (typed.profile_type.n == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "%s must begin with a profile type: "
                            "process_cpu:cpu:nanoseconds:cpu:nanoseconds{...}",
                            args->query);
     }
+
+    /* Read the options of the merge. */
     *spec = (struct hearth_merge_spec){
         .profile_type = typed.profile_type, .selector = typed.selector, .empty_names = true};
     read_max_nodes(rpc, spec);
@@ -90,8 +98,11 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc, const struct si
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
     spec->mean = hearth_rpc_gauge_mean(rpc, type);
+
+    /* Read the range. */
     int64_t from_ms = read_time(rpc, args->from, now_ns);
     *query = hearth_rpc_query(rpc, from_ms, read_time(rpc, args->until, now_ns));
+
     return HEARTH_OK;
 }
 
@@ -107,7 +118,7 @@ static enum hearth_status about_type(struct hearth_rpc *rpc, const struct hearth
 
 /* ---- timelines ---- */
 
-/* The ladder of Grafana's intervals: up to `below` the step is `step`; in seconds, from 15 on. */
+/* Grafana's intervals in seconds: a step of at most `below` is rounded to `step`. */
 static const struct {
     double below;
     int64_t step;
@@ -137,10 +148,13 @@ static int64_t step_of(int64_t start_ms, int64_t end_ms)
 {
     double range_ms = (double)end_ms - (double)start_ms;
     double step = fmax(range_ms / MAX_POINTS, MIN_STEP_MS) / 1000;
+
+    /* The last interval has no upper bound. */
     size_t i = 0;
     while (step > g_ladder[i].below) {
         i++;
     }
+
     return g_ladder[i].step;
 }
 
@@ -152,35 +166,44 @@ struct timelines {
     struct hearth_str group_by; /* empty: not grouped */
 };
 
-/* What a mean has behind the point is rounded: samples are whole numbers to clients. */
+/* A mean is rounded: clients expect samples to be whole numbers. */
 static int64_t sample_of(double value)
 {
     return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)llround(value);
 }
 
 /*
- * One sample for each step from start to end; steps without profiles are 0. The start that is reported is
- * rounded down to whole steps, as in Pyroscope: it lies within the step of the first sample.
+ * Writes one sample for each step from start to end; steps without profiles are 0. The reported
+ * start is rounded down to whole steps, as in Pyroscope: it lies within the step of the first
+ * sample.
  */
 static void write_timeline(struct hearth_json *json, const struct timelines *lines,
                            const struct hearth_timeseries *series)
 {
     int64_t start_ms = lines->start_ms, step_ms = lines->step * 1000;
     int64_t start = start_ms / 1000;
+
+    /* Write the start. */
     hearth_json_object(json);
     hearth_json_key_c(json, "startTime");
     hearth_json_i64(json, start - start % lines->step);
     hearth_json_key_c(json, "samples");
     hearth_json_array(json);
+
+    /* Points and steps are both sorted by time. */
     size_t next = 0;
     for (int64_t at = start_ms; at <= lines->end_ms; at += step_ms) {
         int64_t sum = 0;
         for (; next < series->n_points && series->points[next].ts_ms <= at; next++) {
             sum += sample_of(series->points[next].value);
         }
+
         hearth_json_i64(json, sum);
     }
+
     hearth_json_array_end(json);
+
+    /* Write the step. */
     hearth_json_key_c(json, "durationDelta");
     hearth_json_i64(json, lines->step);
     hearth_json_key_c(json, "watermarks");
@@ -188,7 +211,7 @@ static void write_timeline(struct hearth_json *json, const struct timelines *lin
     hearth_json_object_end(json);
 }
 
-/* Sums, or means: what is asked for, else what the tenant wants of gauges. */
+/* Whether points are means: as the argument says, otherwise as the tenant's setting for gauges. */
 static bool wants_average(const struct hearth_rpc *rpc, const struct hearth_merge_spec *spec)
 {
     struct hearth_str aggregation = hearth_http_arg(rpc, "aggregation");
@@ -206,6 +229,8 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc, const struct hea
         .step = step_of(query->start_ms, query->end_ms),
         .group_by = hearth_http_arg(rpc, "groupBy"),
     };
+
+    /* The selection is that of the flame graph. */
     struct hearth_timeseries_spec over_time = {
         .profile_type = spec->profile_type,
         .selector = spec->selector,
@@ -214,14 +239,15 @@ static enum hearth_status ask_timelines(struct hearth_rpc *rpc, const struct hea
         .step_seconds = (double)lines->step,
         .average = wants_average(rpc, spec),
     };
-    struct hearth_query quiet = *query; /* the flame graph of the same range has said it */
+    struct hearth_query quiet = *query; /* the flame graph of the same range has added the notes */
     quiet.call.notes = NULL;
+
     return hearth_query_timeseries(&quiet, &over_time, &lines->series, &lines->n_series, &rpc->err);
 }
 
 /* ---- the text ---- */
 
-/* Of one series; of none or several, zeros. Diffs and spans have none. */
+/* Writes a single series; otherwise zeros. Diffs and spans have no timeline: null. */
 static void write_timeline_value(struct hearth_json *json, const struct timelines *lines)
 {
     static const struct hearth_timeseries empty;
@@ -236,9 +262,9 @@ static void write_timeline_value(struct hearth_json *json, const struct timeline
 struct rendering {
     struct hearth_json json;
     struct hearth_flamebearer bearer;
-    struct timelines lines; /* of a diff: none */
+    struct timelines lines; /* {0} for diffs and spans */
     bool has_graph;         /* the flame graph is written */
-    size_t n_groups;        /* that are written */
+    size_t n_groups;        /* number of groups that are written */
 };
 
 static void write_timeline_member(struct hearth_json *json, const struct timelines *lines)
@@ -266,31 +292,41 @@ static void end_rendering(struct hearth_json *json, const struct timelines *line
     if (lines->group_by.n > 0) {
         hearth_json_object_end(json);
     }
+
     hearth_json_key_c(json, "heatmap");
     hearth_json_null(json);
     hearth_json_object_end(json);
 }
 
-/* A struct hearth_pieces' more. */
+/* Writes the next piece (struct hearth_pieces); false: the answer is complete. */
 static bool render_more(void *context, size_t n_bytes, struct hearth_buf *out)
 {
     struct rendering *r = context;
     size_t from = out->n, n = r->lines.group_by.n > 0 ? r->lines.n_series : 0;
+
     r->json.out = out;
+
+    /* First the flame graph, then the single timeline. */
     if (!r->has_graph) {
         if (hearth_flamebearer_more(&r->bearer, n_bytes, &r->json)) {
             return true;
         }
+
         r->has_graph = true;
         write_timeline_member(&r->json, &r->lines);
     }
+
+    /* Then the groups. */
     while (r->n_groups < n && out->n - from < n_bytes && !hearth_buf_failed(out)) {
         write_group(&r->json, &r->lines, &r->lines.series[r->n_groups++]);
     }
+
     if (r->n_groups < n) {
         return true;
     }
+
     end_rendering(&r->json, &r->lines);
+
     return false;
 }
 
@@ -301,6 +337,8 @@ static enum hearth_status answer_rendering(struct hearth_rpc *rpc, struct hearth
     if (r == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Set the start of the text; the rest is written in pieces. */
     r->bearer = bearer;
     r->lines = lines;
     r->has_graph = false;
@@ -308,6 +346,7 @@ static enum hearth_status answer_rendering(struct hearth_rpc *rpc, struct hearth
     hearth_json_init(&r->json, &rpc->packed);
     hearth_json_object(&r->json);
     rpc->http->answer_type = "application/json";
+
     return hearth_rpc_answer_in_pieces(rpc,
                                        (struct hearth_pieces){.more = render_more, .context = r});
 }
@@ -318,7 +357,10 @@ static enum hearth_status write_text(struct hearth_rpc *rpc, const struct hearth
                                      struct hearth_str profile_type)
 {
     struct hearth_profile_type type;
+
     HEARTH_TRY(hearth_profile_type_parse(profile_type, &type, &rpc->err));
+
+    /* A graph without samples has no tree to show. */
     struct hearth_flame_text how = {
         .unit = type.sample_unit, .min_percent = TEXT_MIN_PERCENT, .name_width = TEXT_NAME_WIDTH};
     rpc->http->answer_type = "text/plain; charset=utf-8";
@@ -326,6 +368,7 @@ static enum hearth_status write_text(struct hearth_rpc *rpc, const struct hearth
         hearth_buf_cstr(&rpc->packed, "no samples\n");
         return HEARTH_OK;
     }
+
     return hearth_flame_text_write(graph, &how, &rpc->arena, &rpc->packed, &rpc->err);
 }
 
@@ -335,13 +378,16 @@ static enum hearth_status render_json(struct hearth_rpc *rpc, const struct heart
     struct hearth_flamebearer_about about;
     struct hearth_flamegraph graph = {0};
     struct timelines lines;
+
+    /* Query the graph and its timeline, and answer. */
     HEARTH_TRY(about_type(rpc, spec, &about));
     HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
     HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
+
     return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
 }
 
-/* ids: separated by commas. At most MAX_IDS, all of the request's argument. */
+/* Reads ids separated by commas, at most MAX_IDS; they borrow from the request. */
 static enum hearth_status read_ids(struct hearth_rpc *rpc, const char *name,
                                    const struct hearth_str **ret, size_t *ret_n)
 {
@@ -351,23 +397,29 @@ static enum hearth_status read_ids(struct hearth_rpc *rpc, const char *name,
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Split at the commas; empty ids are ignored. */
     for (size_t from = 0; from < text.n;) {
         size_t to = hearth_str_find(text, ',', from);
         if (to > from && n == MAX_IDS) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s: more than %d ids", name,
                                MAX_IDS);
         }
+
         if (to > from) {
             ids[n++] = hearth_str_n(text.p + from, to - from);
         }
+
         from = to + 1;
     }
+
     *ret = ids;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
-/* What samples of spans and traces come to, wherever they are unless a range is given. */
+/* Renders the samples of spans and traces; without from and until, of all times. */
 static enum hearth_status render_spans(struct hearth_rpc *rpc, struct hearth_query *query,
                                        const struct hearth_merge_spec *spec,
                                        struct hearth_str format)
@@ -375,20 +427,26 @@ static enum hearth_status render_spans(struct hearth_rpc *rpc, struct hearth_que
     struct hearth_span_profile_spec of = {.merge = *spec, .format = HEARTH_SPAN_FLAMEGRAPH};
     struct hearth_span_profile found;
     struct hearth_flamebearer_about about;
+
+    /* Read the ids and the range. */
     HEARTH_TRY(read_ids(rpc, "span-id", &of.span_ids, &of.n_span_ids));
     HEARTH_TRY(read_ids(rpc, "trace-id", &of.trace_ids, &of.n_trace_ids));
     if (hearth_str_eq_c(format, "dot")) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span-id and trace-id take the formats json and text");
     }
+
     if (hearth_http_arg(rpc, "from").p == NULL && hearth_http_arg(rpc, "until").p == NULL) {
         query->start_ms = query->end_ms = 0;
     }
+
+    /* Query and answer. */
     HEARTH_TRY(about_type(rpc, spec, &about));
     HEARTH_TRY(hearth_query_span_profile(query, &of, &found, &rpc->err));
     if (hearth_str_eq_c(format, "text")) {
         return write_text(rpc, &found.flamegraph, spec->profile_type);
     }
+
     return answer_rendering(rpc, hearth_flamebearer_single(&found.flamegraph, &about),
                             (struct timelines){0});
 }
@@ -406,19 +464,25 @@ static enum hearth_status render(struct hearth_rpc *rpc)
     static const struct side_args names = {"query", "from", "until"};
     struct hearth_query query;
     struct hearth_merge_spec spec;
+
+    /* Read the arguments. */
     HEARTH_TRY(read_selection(rpc, &names, &query, &spec));
     struct hearth_str format = hearth_http_arg(rpc, "format");
-    spec.empty_names = !hearth_str_eq_c(format, "text"); /* which is for people */
+    spec.empty_names = !hearth_str_eq_c(format, "text"); /* texts for people name all frames */
     if (hearth_http_arg(rpc, "span-id").n > 0 || hearth_http_arg(rpc, "trace-id").n > 0) {
         return render_spans(rpc, &query, &spec, format);
     }
+
     if (hearth_str_eq_c(format, "text")) {
         return render_text(rpc, &query, &spec);
     }
+
     if (!hearth_str_eq_c(format, "dot")) {
         return render_json(rpc, &query, &spec);
     }
+
     rpc->http->answer_type = "text/plain; charset=utf-8";
+
     return hearth_rpc_dot(rpc, &query, &spec, &rpc->packed);
 }
 
@@ -435,15 +499,21 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
     struct hearth_merge_spec specs[2];
     struct hearth_flamebearer_about about;
     struct hearth_flame_diff diff = {0};
+
+    /* Read both sides. */
     for (int i = 0; i < 2; i++) {
         HEARTH_TRY(read_selection(rpc, &names[i], &queries[i], &specs[i]));
     }
+
     if (!hearth_str_eq(specs[0].profile_type, specs[1].profile_type)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "leftQuery and rightQuery must have the same profile type");
     }
+
+    /* Query and answer. */
     HEARTH_TRY(about_type(rpc, &specs[0], &about));
     HEARTH_TRY(hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], &diff, &rpc->err));
+
     return answer_rendering(rpc, hearth_flamebearer_double(&diff, &about), (struct timelines){0});
 }
 
@@ -454,12 +524,13 @@ void hearth_http_render_diff(struct hearth_rpc *rpc)
 
 /* ---- labels ---- */
 
-/* A typed query as a selector: the type as a matcher beside the others. */
+/* Reads a typed query as one or two selectors: its matchers, and its profile type, if any. */
 static enum hearth_status read_label_query(struct hearth_rpc *rpc, struct hearth_str selectors[2],
                                            size_t *ret_n)
 {
     struct hearth_str text = hearth_http_arg(rpc, "query");
     struct hearth_typed_query typed = {.selector = HEARTH_STR("{}")};
+
     if (text.p != NULL && text.n > 0) {
         enum hearth_status status = hearth_typed_query_parse(text, &rpc->arena, &typed, &rpc->err);
         if (status != HEARTH_OK) {
@@ -467,11 +538,14 @@ static enum hearth_status read_label_query(struct hearth_rpc *rpc, struct hearth
             return status;
         }
     }
+
     selectors[0] = typed.selector;
     *ret_n = 1;
     if (typed.profile_type.n == 0) {
         return HEARTH_OK;
     }
+
+    /* Write the profile type as a selector. */
     struct hearth_selector by_type;
     struct hearth_buf out;
     hearth_selector_init(&by_type);
@@ -485,44 +559,57 @@ static enum hearth_status read_label_query(struct hearth_rpc *rpc, struct hearth
         *ret_n = 2;
         status = selectors[1].p != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth_buf_release(&out);
     hearth_selector_release(&by_type);
+
     return status;
 }
 
-/* Values of a label, or without one the names of all. */
+/* Answers with the values of the argument's label, or with the names of all labels. */
 static enum hearth_status list_labels(struct hearth_rpc *rpc, bool values)
 {
     struct hearth_str selectors[2], *texts = NULL;
     size_t n_selectors, n = 0;
     struct hearth_json json;
     int64_t now_ns = hearth_clock_wall_ns();
+
+    /* The default range is the last hour. */
     struct hearth_query query = hearth_rpc_query(rpc, now_ns / HEARTH_NS_PER_MS - DEFAULT_LABELS_MS,
                                                  read_time(rpc, "until", now_ns));
+
     if (hearth_http_arg(rpc, "from").p != NULL) {
         query.start_ms = read_time(rpc, "from", now_ns);
     }
+
+    /* Query. */
     HEARTH_TRY(read_label_query(rpc, selectors, &n_selectors));
     const struct hearth_label_request request = {
         .selectors = selectors, .n_selectors = n_selectors, .legacy_only = !rpc->utf8_label_names};
     if (values) {
         struct hearth_str name = hearth_http_arg(rpc, "label");
-        bool is_type = hearth_str_eq_c(name, HEARTH_LABEL_NAME); /* of profiles: their types */
+        bool is_type =
+            hearth_str_eq_c(name, HEARTH_LABEL_NAME); /* profiles: the name is their type */
         if (name.n == 0) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "label is required");
         }
+
         name = is_type ? HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE) : name;
         HEARTH_TRY(hearth_query_label_values(&query, name, &request, &texts, &n, &rpc->err));
     } else {
         HEARTH_TRY(hearth_query_label_names(&query, &request, &texts, &n, &rpc->err));
     }
+
+    /* Answer with an array of texts. */
     rpc->http->answer_type = "application/json";
     hearth_json_init(&json, &rpc->packed);
     hearth_json_array(&json);
     for (size_t i = 0; i < n; i++) {
         hearth_json_string(&json, texts[i]);
     }
+
     hearth_json_array_end(&json);
+
     return HEARTH_OK;
 }
 

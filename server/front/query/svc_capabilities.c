@@ -1,11 +1,14 @@
-/* svc_capabilities.c -- version.v1, capabilities.v1 and vcs.v1: what clients ask before they ask. */
+/*
+ * svc_capabilities.c -- version.v1, capabilities.v1 and vcs.v1: methods by which clients learn what
+ * the server can do.
+ */
 #include "hearth/pb/capabilities/v1/feature_flags.pb-c.h"
 #include "hearth/pb/version/v1/version.pb-c.h"
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
 
-#define QUERIER_API 1 /* the only one there is */
+#define QUERIER_API 1 /* the only version */
 #define MAX_FLAGS   4
 
 void hearth_svc_version(struct hearth_rpc *rpc)
@@ -15,6 +18,7 @@ void hearth_svc_version(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
         return;
     }
+
     version__v1__version_response__init(out);
     out->querierapi = QUERIER_API;
     rpc->answer = &out->base;
@@ -25,10 +29,15 @@ void hearth_svc_feature_flags(struct hearth_rpc *rpc)
 {
     bool has_rules = hearth_service_is_known(rpc->front->methods,
                                              HEARTH_STR("settings.v1.RecordingRulesService"));
+
     /*
-     * In byte order of names. utf8LabelNames: clients that see it send `Accept: ...; allow-utf8-labelnames=true` and
-     * quote names in selectors, both of which work here; those that do not are shown classic names only, as ever.
-     * v2StorageLayer: clients that see it offer spans, heatmaps and traces, and do not ask about blocks.
+     * Sorted by name, in byte order.
+     *
+     * utf8LabelNames: clients that see it send `Accept: ...; allow-utf8-labelnames=true` and quote
+     * names in selectors; both work here. Other clients are shown classic names only.
+     *
+     * v2StorageLayer: clients that see it offer spans, heatmaps and traces, and send no requests
+     * about blocks.
      */
     const struct {
         const char *name, *description;
@@ -39,6 +48,8 @@ void hearth_svc_feature_flags(struct hearth_rpc *rpc)
         {"utf8LabelNames", "label names are any UTF-8", true},
         {"v2StorageLayer", "answers are those of the second generation of the API", true},
     };
+
+    /* Make the answer in the arena, texts included. */
     Capabilities__V1__GetFeatureFlagsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Capabilities__V1__FeatureFlag **list = hearth_arena_array(&rpc->arena, MAX_FLAGS, sizeof *list);
     Capabilities__V1__FeatureFlag *bodies =
@@ -47,6 +58,7 @@ void hearth_svc_feature_flags(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
         return;
     }
+
     capabilities__v1__get_feature_flags_response__init(out);
     for (size_t i = 0; i < MAX_FLAGS; i++) {
         capabilities__v1__feature_flag__init(&bodies[i]);
@@ -58,6 +70,8 @@ void hearth_svc_feature_flags(struct hearth_rpc *rpc)
             CAPABILITIES__V1__FEATURE_FLAG__DESCRIPTION_PRESENCE_DESCRIPTION;
         list[i] = &bodies[i];
     }
+
+    /* A refused text shows in the arena. */
     out->feature_flags = list;
     out->n_feature_flags = MAX_FLAGS;
     rpc->answer = &out->base;
