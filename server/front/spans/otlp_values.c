@@ -1,4 +1,4 @@
-/* otlp_values.c -- attributes as texts (otlp_values.h). */
+/* otlp_values.c -- attributes as texts (otlp_values.h); values other than strings as JSON. */
 #include "spans/otlp_values.h"
 
 #include "hearth/base/base64.h"
@@ -17,7 +17,7 @@ static void write_base64(struct hearth_json *json, const ProtobufCBinaryData *by
     hearth_buf_release(&text);
 }
 
-/* Nested no deeper than messages may be. */
+/* Writes a value as JSON. Recursion is bounded by the depth that messages may have. */
 static void write_value(struct hearth_json *json,
                         const Opentelemetry__Proto__Common__V1__AnyValue *value)
 {
@@ -38,6 +38,7 @@ static void write_value(struct hearth_json *json,
         for (size_t i = 0; i < value->array_value->n_values; i++) {
             write_value(json, value->array_value->values[i]);
         }
+
         hearth_json_array_end(json);
     } else if (IS(value, KVLIST_VALUE)) {
         hearth_json_object(json);
@@ -45,12 +46,14 @@ static void write_value(struct hearth_json *json,
             hearth_json_key_c(json, value->kvlist_value->values[i]->key);
             write_value(json, value->kvlist_value->values[i]->value);
         }
+
         hearth_json_object_end(json);
     } else {
         hearth_json_null(json);
     }
 }
 
+/* A JSON string without its quotes; other texts as they are. */
 static struct hearth_str unquoted(struct hearth_str text)
 {
     bool is_quoted = text.n >= 2 && text.p[0] == '"';
@@ -61,12 +64,16 @@ struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyVa
                                    struct hearth_arena *arena)
 {
     struct hearth_str none = hearth_str_n(NULL, 0);
+
     if (value == NULL || IS(value, _NOT_SET) || IS(value, STRING_VALUE_STRINDEX)) {
         return none;
     }
+
     if (IS(value, STRING_VALUE)) {
         return hearth_str_c(value->string_value);
     }
+
+    /* Write other values as JSON, and copy the text to the arena. */
     struct hearth_buf text;
     struct hearth_json json;
     hearth_buf_init(&text, arena->limit_bytes);
@@ -75,10 +82,12 @@ struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyVa
     struct hearth_str copy = none;
     if (hearth_buf_failed(&text)) {
         arena->refused = true;
-    } else { /* base64, NaN and infinities have no escapes */
+    } else { /* quoted texts are base64, NaN or infinities, which have no escapes */
         copy = hearth_arena_str(arena, unquoted(hearth_buf_view(&text)));
     }
+
     hearth_buf_release(&text);
+
     return copy;
 }
 
@@ -94,5 +103,6 @@ hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attribu
             }
         }
     }
+
     return hearth_str_n(NULL, 0);
 }

@@ -3,8 +3,7 @@
  *
  * Ownership: texts borrow from the message, or live in the arena.
  * Threads:   pure.
- * Source:    OpenTelemetry specification, "Mapping arbitrary data to OTLP AnyValue", read the other
- *            way.
+ * Source:    OpenTelemetry specification, "Mapping arbitrary data to OTLP AnyValue", in reverse.
  */
 #ifndef HEARTH_FRONT_OTLP_VALUES_H
 #define HEARTH_FRONT_OTLP_VALUES_H
@@ -13,13 +12,17 @@
 #include "hearth/pb/opentelemetry/proto/common/v1/common.pb-c.h"
 
 /*
- * Numbers and truths as JSON has them, bytes in base64, arrays and maps as JSON. Empty: it has no
- * value; or the arena refused, which it remembers.
+ * A value as text: strings as they are, numbers and booleans as in JSON, bytes in base64, arrays
+ * and maps as JSON. Empty: value is NULL or has no value, or the arena has refused memory
+ * (arena->refused).
  */
 struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyValue *value,
                                    struct hearth_arena *arena);
 
-/* The first attribute of a name that has a value, as text; else empty. */
+/*
+ * The value of the first of n attributes that has this name and a text that is not empty. Empty: no
+ * attribute has, or the arena has refused memory.
+ */
 struct hearth_str
 hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n,
                       struct hearth_str name, struct hearth_arena *arena);

@@ -1,9 +1,10 @@
 /*
  * svc_otlp_traces.c -- spans by OpenTelemetry's protocol: TraceService/Export, and POST /v1/traces.
  *
- * Of a span only what leads to profiles goes on: ids, service, instance, name, kind, times, status, and the attributes that
- * otlp-span-attributes names, of the span before those of its resource. Spans without ids that can be are left out, one by
- * one, which the answer says.
+ * Only the fields that lead from spans to profiles are passed on: ids, service, instance, name,
+ * kind, times, status, and the attributes that otlp-span-attributes names. An attribute of the span
+ * overrides the attribute of its resource. A span with invalid ids is left out by itself; the
+ * answer counts such spans.
  */
 #include "hearth/base/metrics.h"
 #include "hearth/codec/pb.h"
@@ -20,33 +21,38 @@
 #define UNKNOWN_SERVICE "unknown_service"
 #define UNSUPPORTED     415u
 
-/* What is made of a request. */
+/* A request while its spans are read; all arrays live in the request's arena. */
 struct export
 {
     struct hearth_rpc *rpc;
-    struct hearth_str *names; /* of attributes that are kept */
+    struct hearth_str *names; /* names of the attributes that are kept */
     size_t n_names;
-    struct hearth_str *inherited; /* [n_names]: values that the resource has; empty: none */
+    struct hearth_str *inherited; /* [n_names]: values of the resource; empty: no value */
     struct hearth_export_resource *resources;
     size_t n_resources;
-    size_t at_resource, at_scope, at_span; /* for messages */
-    size_t n_invalid;
-    struct hearth_err first; /* what is wrong with the first of these */
+    size_t at_resource, at_scope, at_span; /* position, for error messages */
+    size_t n_invalid;                      /* number of spans without valid ids */
+    struct hearth_err first;               /* the error of the first invalid span */
 };
 
 static bool read_names(struct export *export)
 {
     const char *const *names = export->rpc->front->options.otlp.span_attributes;
     size_t n = 0;
+
     while (names != NULL && names[n] != NULL) {
         n++;
     }
+
+    /* Copy the option as views. */
     export->names = hearth_arena_array(&export->rpc->arena, n, sizeof *export->names);
     export->inherited = hearth_arena_calloc(&export->rpc->arena, n, sizeof *export->inherited);
     for (size_t i = 0; i < n && export->names != NULL; i++) {
         export->names[i] = hearth_str_c(names[i]);
     }
+
     export->n_names = n;
+
     return !export->rpc->arena.refused;
 }
 
@@ -59,6 +65,7 @@ static bool is_some(const ProtobufCBinaryData *bytes)
             return true;
         }
     }
+
     return false;
 }
 
@@ -68,6 +75,7 @@ static enum hearth_status check_id(const struct export *export, const ProtobufCB
     if (id->len == n_bytes && is_some(id)) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "resource_spans[%zu].scope_spans[%zu].spans[%zu].%s has %zu bytes%s: %zu "
                        "are needed, not all of them 0",
@@ -104,16 +112,18 @@ static bool has_kept(const struct export *export,
             }
         }
     }
+
     return false;
 }
 
-/* Those that are kept, in the order of the option; of the span's own before its resource's. */
+/* The kept attributes, in the order of the option; those of the span override its resource's. */
 static struct hearth_span_tag *
 make_tags(struct export *export, Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
           size_t n, size_t *ret_n)
 {
     struct hearth_arena *arena = &export->rpc->arena;
     struct hearth_span_tag *tags = hearth_arena_array(arena, export->n_names, sizeof *tags);
+
     *ret_n = 0;
     for (size_t i = 0; i < export->n_names && tags != NULL; i++) {
         struct hearth_str own = hearth_otlp_attribute(attributes, n, export->names[i], arena);
@@ -122,6 +132,7 @@ make_tags(struct export *export, Opentelemetry__Proto__Common__V1__KeyValue *con
             tags[(*ret_n)++] = (struct hearth_span_tag){export->names[i], value};
         }
     }
+
     return tags;
 }
 
@@ -133,6 +144,7 @@ static struct hearth_str first_of(const Opentelemetry__Proto__Resource__V1__Reso
         found = hearth_otlp_attribute(resource->attributes, resource->n_attributes,
                                       hearth_str_c(names[i]), arena);
     }
+
     return found;
 }
 
@@ -159,6 +171,7 @@ static enum hearth_span_status status_of(const Opentelemetry__Proto__Trace__V1__
     if (status == NULL) {
         return HEARTH_SPAN_UNSET;
     }
+
     switch (status->code) {
     case OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_OK:
         return HEARTH_SPAN_OK;
@@ -169,7 +182,7 @@ static enum hearth_span_status status_of(const Opentelemetry__Proto__Trace__V1__
     }
 }
 
-/* What begins beyond our times does not begin; what ends there has not ended. */
+/* A start that is 0 or beyond int64_t becomes INT64_MIN; an end beyond int64_t, INT64_MAX. */
 static int64_t start_of(uint64_t ns)
 {
     return ns == 0 || ns > INT64_MAX ? INT64_MIN : (int64_t)ns;
@@ -183,13 +196,17 @@ static int64_t end_of(uint64_t ns)
 static void take_span(struct export *export, const Opentelemetry__Proto__Trace__V1__Span *in,
                       const struct hearth_span *like, struct hearth_export_resource *to)
 {
+    /* A span with invalid ids is counted; the first error is kept. */
     struct hearth_err err = HEARTH_ERR_INIT;
     if (check_ids(export, in, &err) != HEARTH_OK) {
         if (export->n_invalid++ == 0) {
             export->first = err;
         }
+
         return;
     }
+
+    /* Ids, kind, status, times and name. */
     struct hearth_exported_span *out = &to->spans[to->n_spans++];
     out->trace = hearth_trace_id_of_bytes(bytes_of(&in->trace_id));
     out->span = (struct hearth_span){
@@ -201,9 +218,11 @@ static void take_span(struct export *export, const Opentelemetry__Proto__Trace__
         .start_ns = start_of(in->start_time_unix_nano),
         .end_ns = end_of(in->end_time_unix_nano),
         .name = hearth_str_c(in->name),
-        .tags = like->tags, /* the same array of all that have nothing of their own */
+        .tags = like->tags, /* spans without kept attributes share an array */
         .n_tags = like->n_tags,
     };
+
+    /* Kept attributes of the span itself. */
     if (has_kept(export, in->attributes, in->n_attributes)) {
         out->span.tags = make_tags(export, in->attributes, in->n_attributes, &out->span.n_tags);
     }
@@ -220,19 +239,27 @@ static void take_resource(struct export *export,
     struct hearth_arena *arena = &export->rpc->arena;
     struct hearth_span like = {0};
     size_t n = 0;
+
+    /* Service and instance. */
     to->service = first_of(resource, services, HEARTH_ARRAY_LEN(services), arena);
     to->service = to->service.n > 0 ? to->service : HEARTH_STR(UNKNOWN_SERVICE);
     to->instance = first_of(resource, instances, HEARTH_ARRAY_LEN(instances), arena);
+
+    /* Attributes that spans inherit. */
     for (size_t i = 0; i < export->n_names; i++) {
         export->inherited[i] =
             resource == NULL ? hearth_str_n(NULL, 0)
                              : hearth_otlp_attribute(resource->attributes, resource->n_attributes,
                                                      export->names[i], arena);
     }
+
     like.tags = make_tags(export, NULL, 0, &like.n_tags);
+
+    /* Spans of all scopes. */
     for (size_t i = 0; i < in->n_scope_spans; i++) {
         n += in->scope_spans[i]->n_spans;
     }
+
     to->spans = hearth_arena_array(arena, n, sizeof *to->spans);
     for (size_t i = 0; i < in->n_scope_spans && to->spans != NULL; i++) {
         export->at_scope = i;
@@ -248,22 +275,26 @@ take_resources(struct export *export,
                const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *in)
 {
     struct hearth_rpc *rpc = export->rpc;
+
     export->resources =
         hearth_arena_calloc(&rpc->arena, in->n_resource_spans, sizeof *export->resources);
     if (export->resources == NULL || !read_names(export)) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Read each resource; its position is kept for error messages. */
     export->n_resources = in->n_resource_spans;
     for (size_t i = 0; i < in->n_resource_spans; i++) {
         export->at_resource = i;
         take_resource(export, in->resource_spans[i], &export->resources[i]);
     }
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
 /* ---- the answer ---- */
 
-/* "..., 3 that ..." */
+/* Appends a count and a reason, such as ", 3 beyond max-otlp-span-rate"; nothing if n is 0. */
 static void add_reason(struct hearth_buf *text, size_t n, const char *what)
 {
     if (n > 0) {
@@ -274,22 +305,27 @@ static void add_reason(struct hearth_buf *text, size_t n, const char *what)
 static char *explain(const struct export *export, const struct hearth_export_outcome *outcome)
 {
     struct hearth_buf text;
+
     hearth_buf_init(&text, 0);
     add_reason(&text, export->n_invalid, "without valid ids");
     if (export->n_invalid > 0) {
         hearth_buf_printf(&text, " (%s%s)", export->n_invalid > 1 ? "the first: " : "",
                           export->first.msg);
     }
+
     add_reason(&text, outcome->n_untimely,
                "that did not begin within retain-spans or began in the future");
     add_reason(&text, outcome->n_too_many, "beyond max-otlp-span-rate");
+
+    /* The answer needs the text in the arena. */
     char *copy = hearth_arena_printf(&export->rpc->arena, "spans are not kept: %.*s", (int)text.n,
                                      text.n == 0 ? "" : text.p);
     hearth_buf_release(&text);
+
     return copy;
 }
 
-/* Sampled out is as it should be, and no rejection. */
+/* Spans that sampling leaves out are not counted as rejected. */
 static enum hearth_status
 make_answer(struct export *export, const struct hearth_export_outcome *outcome,
             Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse **ret)
@@ -302,15 +338,20 @@ make_answer(struct export *export, const struct hearth_export_outcome *outcome,
     if (made == NULL) {
         return HEARTH_FAIL_ARENA(&export->rpc->err, arena);
     }
+
     opentelemetry__proto__collector__trace__v1__export_trace_service_response__init(&made->answer);
     opentelemetry__proto__collector__trace__v1__export_trace_partial_success__init(&made->partial);
+
+    /* Say how many spans are rejected, and why. */
     size_t n = export->n_invalid + outcome->n_untimely + outcome->n_too_many;
     if (n > 0) {
         made->partial.rejected_spans = (int64_t)n;
         made->partial.error_message = explain(export, outcome);
         made->answer.partial_success = &made->partial;
     }
+
     *ret = &made->answer;
+
     return arena->refused ? HEARTH_FAIL_ARENA(&export->rpc->err, arena) : HEARTH_OK;
 }
 
@@ -324,12 +365,17 @@ take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
     struct hearth_call context = hearth_rpc_call(rpc);
     struct export export = {.rpc = rpc};
     struct hearth_export_outcome outcome;
+
+    /* Read the options and the spans. */
     const char *text = rpc->front->options.otlp.traces_ratio;
     double ratio = 1;
     if (text != NULL && !hearth_sampling_ratio_parse(hearth_str_c(text), &ratio)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INTERNAL, "otlp-traces-ratio is \"%s\"", text);
     }
+
     HEARTH_TRY(take_resources(&export, in));
+
+    /* The call waits for the commit if the engine has accepted data. */
     struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
     enum hearth_status status = hearth_traces_take_export(
@@ -337,12 +383,16 @@ take(struct hearth_rpc *rpc, struct hearth_trace_call *call,
     if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
+
     HEARTH_TRY(status);
+
+    /* Count the spans that were left out. */
     if (export.n_invalid > 0) {
         hearth_metric_add(HEARTH_M_OTLP_SPANS, (int64_t) export.n_invalid);
         hearth_metric_add_label(HEARTH_M_OTLP_SPANS_DROPPED, HEARTH_STR("invalid"),
                                 (int64_t) export.n_invalid);
     }
+
     return make_answer(&export, &outcome, ret);
 }
 
@@ -353,6 +403,8 @@ void hearth_svc_otlp_traces(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an export"));
         return;
     }
+
+    /* Take the spans; the call ends when they are committed. */
     Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse *answer = NULL;
     enum hearth_status status = take(
         rpc, call,
@@ -362,17 +414,20 @@ void hearth_svc_otlp_traces(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, status);
         return;
     }
+
     rpc->answer = &answer->base;
     hearth_trace_call_end(rpc, call);
 }
 
-/* The message of a plain request; *ret_codec is that of the answer, too. */
+/* Decodes the message of a plain HTTP request; *ret_codec is the codec of the answer, too. */
 static enum hearth_status read_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec,
                                     struct ProtobufCMessage **ret)
 {
     struct hearth_http_call *http = rpc->http;
     struct hearth_inflater *inflater = hearth_rpc_inflater();
     enum hearth_compression compression;
+
+    /* Check the headers. */
     if (!hearth_otlp_media_find(http->content_type, ret_codec)) {
         http->code = UNSUPPORTED;
         hearth_rpc_add_header(rpc, "Accept-Post", HEARTH_OTLP_PROTO ", " HEARTH_OTLP_JSON);
@@ -381,6 +436,7 @@ static enum hearth_status read_body(struct hearth_rpc *rpc, enum hearth_rpc_code
                            " or " HEARTH_OTLP_JSON,
                            http->content_type.p);
     }
+
     if (!hearth_otlp_encoding_find(http->content_encoding, &compression)) {
         http->code = UNSUPPORTED;
         hearth_rpc_add_header(rpc, "Accept-Encoding", "gzip, deflate, zstd");
@@ -388,25 +444,34 @@ static enum hearth_status read_body(struct hearth_rpc *rpc, enum hearth_rpc_code
                            "Content-Encoding is \"%.64s\": gzip, deflate and zstd are known",
                            http->content_encoding.p);
     }
+
+    /* Decode the body. */
     if (inflater == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
+
     HEARTH_TRY(hearth_body_decode(
         &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
         *ret_codec, compression, rpc->body, (size_t)rpc->front->options.max_request_bytes, inflater,
         &rpc->arena, ret, &rpc->err));
     rpc->drop_body(rpc); /* the message holds copies */
     rpc->drop_body = NULL;
+
     return HEARTH_OK;
 }
 
-/* A request that can never be held is not to come again, as one that finds others in the way is. */
+/*
+ * The status of a failed request. A request that exceeds the limit of its arena is TOO_LARGE,
+ * so that the client does not repeat it; a request that finds the shared memory in use may be
+ * repeated.
+ */
 static enum hearth_status is_too_large(struct hearth_rpc *rpc, enum hearth_status status)
 {
     status = hearth_rpc_judge_memory(rpc, 0, status);
     if (status != HEARTH_NO_MEMORY || !rpc->arena.refused || rpc->arena.over_budget) {
         return status;
     }
+
     return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
                        "the spans of this request need more than %zu bytes of memory, which is due "
                        "to max-request-bytes: send fewer at once",
@@ -420,6 +485,8 @@ void hearth_http_otlp_traces(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an export"));
         return;
     }
+
+    /* Decode and take the spans. */
     Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceResponse *answer = NULL;
     struct ProtobufCMessage *in = NULL;
     enum hearth_rpc_codec codec = HEARTH_RPC_PROTO;
@@ -430,10 +497,13 @@ void hearth_http_otlp_traces(struct hearth_rpc *rpc)
                  (const Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest *)in,
                  &answer);
     }
+
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, is_too_large(rpc, status));
         return;
     }
+
+    /* Answer in the codec of the request; the call ends when the spans are committed. */
     if (codec == HEARTH_RPC_JSON) {
         hearth_pb_to_json(&answer->base, &rpc->packed);
         rpc->http->answer_type = HEARTH_OTLP_JSON;
@@ -441,5 +511,6 @@ void hearth_http_otlp_traces(struct hearth_rpc *rpc)
         rpc->answer = &answer->base;
         rpc->http->answer_type = HEARTH_OTLP_PROTO;
     }
+
     hearth_trace_call_end(rpc, call);
 }

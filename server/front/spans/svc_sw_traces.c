@@ -1,4 +1,8 @@
-/* svc_sw_traces.c -- segments and thread snapshots of SkyWalking's agents. Their answers are empty: no commands. */
+/*
+ * svc_sw_traces.c -- segments and thread snapshots of SkyWalking's agents.
+ *
+ * The answers have no commands for the agents. Messages of a stream are passed on one by one.
+ */
 #include "hearth/pb/skywalking/v3/profile.pb-c.h"
 #include "hearth/pb/skywalking/v3/trace.pb-c.h"
 
@@ -6,7 +10,7 @@
 #include "rpc/messages.h"
 #include "rpc/trace_call.h"
 
-/* Milliseconds that are no nanoseconds are a time far from now: the engine leaves such out. */
+/* Milliseconds as nanoseconds; INT64_MIN if they overflow: the engine leaves out such times. */
 static int64_t to_ns(int64_t ms)
 {
     int64_t ns;
@@ -30,6 +34,7 @@ static struct hearth_span_tag *take_tags(struct hearth_arena *arena,
     for (size_t i = 0; i < n && tags != NULL; i++) {
         tags[i] = (struct hearth_span_tag){hearth_str_c(in[i]->key), hearth_str_c(in[i]->value)};
     }
+
     return tags;
 }
 
@@ -96,11 +101,12 @@ static void take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObje
         .tags = take_tags(arena, in->tags, in->n_tags),
         .n_tags = in->n_tags,
     };
+
     take_refs(arena, in, out);
     take_logs(arena, in, out);
 }
 
-/* False: the arena is full. */
+/* Reads a segment; texts borrow from the message. False: the arena is full. */
 static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__SegmentObject *in,
                          struct hearth_segment *out)
 {
@@ -116,6 +122,7 @@ static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__Segme
     for (size_t i = 0; i < in->n_spans && out->spans != NULL; i++) {
         take_span(arena, in->spans[i], &out->spans[i]);
     }
+
     return !arena->refused;
 }
 
@@ -124,11 +131,15 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
 {
     struct hearth_call context = hearth_rpc_call(rpc);
     struct hearth_segment *segments = hearth_arena_array(&rpc->arena, n, sizeof *segments);
+
+    /* Read the segments. */
     for (size_t i = 0; i < n; i++) {
         if (segments == NULL || !take_segment(&rpc->arena, in[i], &segments[i])) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
+    /* The call waits for the commit if the engine has accepted data. */
     struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
     enum hearth_status status =
@@ -136,6 +147,7 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
     if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
+
     return status;
 }
 
@@ -146,6 +158,8 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
 {
     struct hearth_call context = hearth_rpc_call(rpc);
     struct hearth_snapshot snapshot = {.sequence = in->sequence, .at_ms = in->time};
+
+    /* Frames borrow from the message. */
     if (in->stack != NULL) {
         snapshot.frames =
             hearth_rpc_strs(rpc, in->stack->codesignatures, in->stack->n_codesignatures);
@@ -154,6 +168,8 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
+    /* The call waits for the commit if the engine has accepted data. */
     struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
     enum hearth_status status = hearth_traces_take_snapshot(&context, hearth_str_c(in->taskid),
@@ -162,12 +178,13 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
     if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
+
     return status;
 }
 
 /* ---- methods ---- */
 
-/* One message, or the end of the stream. */
+/* Handles one message or the end of a stream. */
 static void collect(struct hearth_rpc *rpc,
                     enum hearth_status (*take)(struct hearth_rpc *rpc,
                                                struct hearth_trace_call *call))
@@ -177,18 +194,24 @@ static void collect(struct hearth_rpc *rpc,
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a stream"));
         return;
     }
+
+    /* The end of the stream is answered when all messages are committed. */
     if (rpc->request == NULL) {
         hearth_trace_call_end(rpc, call);
         return;
     }
+
+    /* A failure of an earlier message ends the stream. */
     enum hearth_status status = hearth_trace_call_check(call, &rpc->err);
     if (status == HEARTH_OK) {
         status = take(rpc, call);
     }
+
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
     }
+
     hearth_rpc_next(rpc);
 }
 
@@ -223,20 +246,26 @@ void hearth_svc_sw_segments_in_sync(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for segments"));
         return;
     }
+
+    /* Read and take the segments. */
     const Skywalking__V3__SegmentObject **all =
         hearth_arena_array(&rpc->arena, in->n_segments, sizeof *all);
     for (size_t i = 0; i < in->n_segments && all != NULL; i++) {
         all[i] = in->segments[i];
     }
+
     enum hearth_status status = all == NULL ? HEARTH_NO_MEMORY : HEARTH_OK;
     if (status == HEARTH_OK) {
         status = take_segments(rpc, call, all, in->n_segments);
     } else {
         (void)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* The call ends when the segments are committed. */
     if (status != HEARTH_OK) {
         hearth_rpc_end(rpc, status);
         return;
     }
+
     hearth_trace_call_end(rpc, call);
 }
