@@ -1,4 +1,7 @@
-/* svc_span_profiles.c -- hearth.v1.TraceProfileService: which profiles there are of spans and traces, and what these cost. */
+/*
+ * svc_span_profiles.c -- hearth.v1.TraceProfileService: profiles of spans and traces, and the cost
+ * of spans.
+ */
 #include "hearth/engine/span_profiles.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
@@ -13,7 +16,10 @@
 #define MAX_MESSAGE_BYTES    2000
 #define MAX_PAD_MS           (INT64_MAX / HEARTH_NS_PER_MS / 4)
 
-/* Messages of one type, initialised, and the pointers to them that a repeated field has. NULL: the arena is full. */
+/*
+ * Makes n initialised messages of one type, and the array of pointers that a repeated field has. If
+ * the arena is full, arena.refused is set, and the messages must not be used.
+ */
 #define MAKE_ALL(rpc, n, type, init, ret_list)                                   \
     type *all_ = hearth_arena_array(&(rpc)->arena, (n), sizeof *all_);           \
     *(ret_list) = hearth_arena_array(&(rpc)->arena, (n), sizeof **(ret_list));   \
@@ -35,15 +41,17 @@ static char **span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t n)
     for (size_t i = 0; i < n && list != NULL; i++) {
         list[i] = hearth_rpc_span_text(rpc, ids[i]);
     }
+
     return list;
 }
 
-/* ---- what is found, as messages: what does not fit shows in the arena ---- */
+/* ---- found profiles and spans as messages; callers check the arena ---- */
 
 static Hearth__V1__FoundType **make_types(struct hearth_rpc *rpc,
                                           const struct hearth_found_type *types, size_t n)
 {
     Hearth__V1__FoundType **list;
+
     MAKE_ALL(rpc, n, Hearth__V1__FoundType, hearth__v1__found_type__init, &list)
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         list[i]->profile_type = hearth_rpc_text(rpc, types[i].profile_type);
@@ -51,6 +59,7 @@ static Hearth__V1__FoundType **make_types(struct hearth_rpc *rpc,
         list[i]->total = types[i].total;
         list[i]->profile_count = types[i].n_profiles;
     }
+
     return list;
 }
 
@@ -58,6 +67,7 @@ static Hearth__V1__FoundProfile **
 make_profiles(struct hearth_rpc *rpc, const struct hearth_found_profile *profiles, size_t n)
 {
     Hearth__V1__FoundProfile **list;
+
     MAKE_ALL(rpc, n, Hearth__V1__FoundProfile, hearth__v1__found_profile__init, &list)
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         char id[HEARTH_PROFILE_ID_TEXT + 1];
@@ -71,6 +81,7 @@ make_profiles(struct hearth_rpc *rpc, const struct hearth_found_profile *profile
             list[i]->n_labels = 0;
         }
     }
+
     return list;
 }
 
@@ -78,15 +89,17 @@ static Hearth__V1__SpanTag **make_tags(struct hearth_rpc *rpc, const struct hear
                                        size_t n)
 {
     Hearth__V1__SpanTag **list;
+
     MAKE_ALL(rpc, n, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &list)
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         list[i]->key = hearth_rpc_text(rpc, tags[i].key);
         list[i]->value = hearth_rpc_text(rpc, tags[i].value);
     }
+
     return list;
 }
 
-/* SkyWalking's numbers of spans are within their segment. */
+/* The id of a span as text. SkyWalking's span numbers are unique only within their segment. */
 static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *stored, uint64_t id)
 {
     return stored->segment.n == 0
@@ -102,11 +115,15 @@ static void fill_stored(struct hearth_rpc *rpc, const struct hearth_stored_span 
                                                            "consumer"};
     static const char *const statuses[HEARTH_N_SPAN_STATUSES] = {"unset", "ok", "error"};
     const struct hearth_span *span = stored->span;
+
+    /* Ids: a stored span has a segment if it is SkyWalking's. */
     out->span_id = stored_id(rpc, stored, stored->span_id);
     out->trace_id = stored->segment.n == 0 ? hearth_rpc_trace_text(rpc, stored->trace)
                                            : hearth_rpc_text(rpc, stored->trace_text);
     out->parent_id = span->has_parent ? stored_id(rpc, stored, stored->parent_id)
                                       : hearth_rpc_text(rpc, HEARTH_STR(""));
+
+    /* Texts, times and tags. */
     out->service = hearth_rpc_text(rpc, stored->service);
     out->instance = hearth_rpc_text(rpc, stored->instance);
     out->name = hearth_rpc_text(rpc, span->name);
@@ -126,6 +143,7 @@ Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
         hearth__v1__stored_span__init(out);
         fill_stored(rpc, stored, out);
     }
+
     return out;
 }
 
@@ -137,6 +155,7 @@ list_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *const *stor
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         fill_stored(rpc, stored[i], list[i]);
     }
+
     return list;
 }
 
@@ -144,9 +163,12 @@ static Hearth__V1__FoundSpan **make_spans(struct hearth_rpc *rpc,
                                           const struct hearth_found_span *spans, size_t n)
 {
     Hearth__V1__FoundSpan **list;
+
     MAKE_ALL(rpc, n, Hearth__V1__FoundSpan, hearth__v1__found_span__init, &list)
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         const struct hearth_stored_span *stored = spans[i].stored;
+
+        /* The id of a stored span has the form of its tracer. */
         list[i]->span_id = stored != NULL ? stored_id(rpc, stored, stored->span_id)
                                           : hearth_rpc_span_text(rpc, spans[i].span_id);
         list[i]->service = hearth_rpc_text(rpc, spans[i].service);
@@ -156,6 +178,7 @@ static Hearth__V1__FoundSpan **make_spans(struct hearth_rpc *rpc,
             list[i]->span = hearth_rpc_stored_span(rpc, stored);
         }
     }
+
     return list;
 }
 
@@ -167,6 +190,8 @@ static void make_lookup(struct hearth_rpc *rpc, const struct hearth_span_subject
         [HEARTH_CERTAINTY_EXACT] = HEARTH__V1__CERTAINTY__CERTAINTY_EXACT,
         [HEARTH_CERTAINTY_WINDOW] = HEARTH__V1__CERTAINTY__CERTAINTY_WINDOW,
     };
+
+    /* Profiles. */
     out->id = hearth_rpc_text(rpc, subject->id);
     out->certainty = certainties[found->certainty];
     out->types = make_types(rpc, found->types, found->n_types);
@@ -177,17 +202,22 @@ static void make_lookup(struct hearth_rpc *rpc, const struct hearth_span_subject
     out->label_selector = hearth_rpc_text(rpc, found->selector);
     out->start = found->start_ms;
     out->end = found->end_ms;
+
+    /* Spans and traces. */
     out->span_ids = span_texts(rpc, found->span_ids, found->n_span_ids);
     out->n_span_ids = found->n_span_ids;
     out->trace_ids = hearth_arena_array(&rpc->arena, found->n_trace_ids, sizeof *out->trace_ids);
     for (size_t i = 0; i < found->n_trace_ids && out->trace_ids != NULL; i++) {
         out->trace_ids[i] = hearth_rpc_trace_text(rpc, found->trace_ids[i]);
     }
+
     out->n_trace_ids = found->n_trace_ids;
     out->spans = make_spans(rpc, found->spans, found->n_spans);
     out->n_spans = found->n_spans;
     out->stored = list_stored(rpc, found->stored, found->n_stored);
     out->n_stored = found->n_stored;
+
+    /* What was searched, and the reason if nothing is found. */
     out->searched = hearth_rpc_text(rpc, found->searched);
     out->reason = hearth_rpc_text(rpc, found->reason);
 }
@@ -198,28 +228,37 @@ static enum hearth_status read_rules(struct hearth_rpc *rpc, const Hearth__V1__W
                                      struct hearth_lookup_options *ret)
 {
     int64_t pad_ms = DEFAULT_PAD_MS;
+
     if (in != NULL && in->pad_presence_case == HEARTH__V1__WINDOW_OPTIONS__PAD_PRESENCE_PAD_MS) {
         pad_ms = in->pad_ms;
     }
+
+    /* Check the padding of the window. */
     if (pad_ms < 0 || pad_ms > MAX_PAD_MS) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "options.window.pad_ms %lld is not from 0 to %lld", (long long)pad_ms,
                            (long long)MAX_PAD_MS);
     }
+
     ret->pad_ns = pad_ms * HEARTH_NS_PER_MS;
     if (in == NULL) {
         return HEARTH_OK;
     }
+
+    /* Read the mapping of tags to labels. */
     struct hearth_tag_mapping *mappings =
         hearth_arena_array(&rpc->arena, in->n_tags, sizeof *mappings);
     if (mappings == NULL) {
         return end_full(rpc);
     }
+
     for (size_t i = 0; i < in->n_tags; i++) {
         mappings[i] = (struct hearth_tag_mapping){hearth_str_c(in->tags[i]->tag),
                                                   hearth_str_c(in->tags[i]->label)};
     }
+
     ret->rules = (struct hearth_tag_rules){mappings, in->n_tags, hearth_str_c(in->query)};
+
     return HEARTH_OK;
 }
 
@@ -231,14 +270,18 @@ static enum hearth_status read_options(struct hearth_rpc *rpc, const Hearth__V1_
     if (in == NULL) {
         return HEARTH_OK;
     }
+
+    /* A limit of 0 is the default. */
     if (in->max_profiles < 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "options.max_profiles %lld is negative", (long long)in->max_profiles);
     }
+
     ret->profile_types = hearth_rpc_strs(rpc, in->profile_types, in->n_profile_types);
     ret->n_profile_types = in->n_profile_types;
     ret->exact_only = in->exact_only;
     ret->max_profiles = in->max_profiles == 0 ? DEFAULT_MAX_PROFILES : (size_t)in->max_profiles;
+
     return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
 }
 
@@ -249,11 +292,14 @@ static enum hearth_status read_tags(struct hearth_rpc *rpc, Hearth__V1__SpanTag 
     if (tags == NULL) {
         return end_full(rpc);
     }
+
     for (size_t i = 0; i < n; i++) {
         tags[i] = (struct hearth_span_tag){hearth_str_c(in[i]->key), hearth_str_c(in[i]->value)};
     }
+
     ret->tags = tags;
     ret->n_tags = n;
+
     return HEARTH_OK;
 }
 
@@ -267,9 +313,12 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
                                                         n > 1 ? "any of these, such as " : "",
                                                         subjects[0].is_trace ? "trace" : "span",
                                                         id.n > 64 ? 64 : (int)id.n, id.p);
+
+    /* Name the first subject, the reason and the searched places. */
     if (about == NULL) {
         return end_full(rpc);
     }
+
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
     hearth_buf_printf(&text, "%s: ", about);
@@ -277,19 +326,23 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
     hearth_buf_cstr(&text, "; searched: ");
     hearth_buf_str(&text, found[0].searched);
 
-    /* Trailers of gRPC have room for some kilobytes, in which a byte may take three. */
+    /* Trailers of gRPC have room for some kilobytes, and a byte may be encoded in three. */
     if (text.n > MAX_MESSAGE_BYTES) {
         for (text.n = MAX_MESSAGE_BYTES; ((unsigned char)text.p[text.n] & 0xC0) == 0x80;) {
-            text.n--; /* not within a character */
+            text.n--; /* do not split a character */
         }
     }
+
+    /* The message must live as long as the call: it is copied to the arena. */
     const char *all =
         hearth_buf_failed(&text) ? NULL : hearth_arena_strndup(&rpc->arena, text.p, text.n);
     hearth_buf_release(&text);
     if (all == NULL) {
         return end_full(rpc);
     }
+
     rpc->long_message = all;
+
     return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND, "%s", all);
 }
 
@@ -303,22 +356,31 @@ static enum hearth_status lookup(struct hearth_rpc *rpc, const struct hearth_spa
     if (found == NULL || out == NULL) {
         return end_full(rpc);
     }
+
+    /* Read the options, and query. */
     HEARTH_TRY(read_options(rpc, asked, &options));
     HEARTH_TRY(hearth_query_lookup_spans(&query, subjects, n, &options, found, &rpc->err));
+
+    /* It is an error if nothing is found for any subject. */
     size_t n_found = 0;
     for (size_t i = 0; i < n; i++) {
         n_found += found[i].certainty != HEARTH_CERTAINTY_NONE;
     }
+
     if (n_found == 0) {
         return fail_nothing(rpc, subjects, found, n);
     }
+
+    /* Make one message for each subject. */
     hearth__v1__lookup_response__init(out);
     MAKE_ALL(rpc, n, Hearth__V1__Lookup, hearth__v1__lookup__init, &out->results)
     for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
         make_lookup(rpc, &subjects[i], &found[i], out->results[i]);
     }
+
     out->n_results = n;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
 }
 
@@ -327,9 +389,11 @@ static enum hearth_status lookup_span(struct hearth_rpc *rpc)
     const Hearth__V1__LookupSpanRequest *in = (const Hearth__V1__LookupSpanRequest *)rpc->request;
     struct hearth_span_subject *subjects =
         hearth_arena_calloc(&rpc->arena, in->n_spans, sizeof *subjects);
+
     if (in->n_spans == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "spans are required");
     }
+
     for (size_t i = 0; i < in->n_spans && subjects != NULL; i++) {
         const Hearth__V1__SpanRef *span = in->spans[i];
         subjects[i] = (struct hearth_span_subject){.id = hearth_str_c(span->span_id),
@@ -338,6 +402,7 @@ static enum hearth_status lookup_span(struct hearth_rpc *rpc)
                                                    .end_ns = span->end_ns};
         HEARTH_TRY(read_tags(rpc, span->tags, span->n_tags, &subjects[i]));
     }
+
     return subjects == NULL ? end_full(rpc) : lookup(rpc, subjects, in->n_spans, in->options);
 }
 
@@ -351,9 +416,11 @@ static enum hearth_status lookup_trace(struct hearth_rpc *rpc)
     const Hearth__V1__LookupTraceRequest *in = (const Hearth__V1__LookupTraceRequest *)rpc->request;
     struct hearth_span_subject *subjects =
         hearth_arena_calloc(&rpc->arena, in->n_traces, sizeof *subjects);
+
     if (in->n_traces == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "traces are required");
     }
+
     for (size_t i = 0; i < in->n_traces && subjects != NULL; i++) {
         const Hearth__V1__TraceRef *trace = in->traces[i];
         subjects[i] = (struct hearth_span_subject){.is_trace = true,
@@ -363,6 +430,7 @@ static enum hearth_status lookup_trace(struct hearth_rpc *rpc)
                                                    .end_ns = trace->end_ns};
         HEARTH_TRY(read_tags(rpc, trace->tags, trace->n_tags, &subjects[i]));
     }
+
     return subjects == NULL ? end_full(rpc) : lookup(rpc, subjects, in->n_traces, in->options);
 }
 
@@ -385,11 +453,16 @@ static enum hearth_status read_profile_spec(struct hearth_rpc *rpc,
         [HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP] = HEARTH_SPAN_TOP,
     };
     struct hearth_profile_type type;
+
+    /* Numbers of the request are hostile. */
     if ((unsigned)in->format >= HEARTH_ARRAY_LEN(formats)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "format %d is not known",
                            (int)in->format);
     }
+
     HEARTH_TRY(hearth_profile_type_parse(hearth_str_c(in->profile_type), &type, &rpc->err));
+
+    /* An absent limit of nodes is 0. */
     *ret = (struct hearth_span_profile_spec){
         .merge = {.profile_type = hearth_str_c(in->profile_type),
                   .selector = hearth_str_c(in->label_selector),
@@ -406,6 +479,7 @@ static enum hearth_status read_profile_spec(struct hearth_rpc *rpc,
         .format = formats[in->format],
     };
     *ret_unit = hearth_rpc_text(rpc, type.sample_unit);
+
     return rpc->arena.refused ? end_full(rpc)
                               : hearth_rpc_stack_filter(rpc, in->stacks, &ret->merge.stacks);
 }
@@ -419,6 +493,8 @@ static enum hearth_status make_item(struct hearth_rpc *rpc,
     out->total = profile->total;
     out->span_ids = span_texts(rpc, profile->span_ids, profile->n_span_ids);
     out->n_span_ids = profile->n_span_ids;
+
+    /* Each format has its own field. */
     switch (spec->format) {
     case HEARTH_SPAN_TREE:
         out->tree = bytes;
@@ -434,47 +510,57 @@ static enum hearth_status make_item(struct hearth_rpc *rpc,
         HEARTH_TRY(hearth_rpc_flamegraph(rpc, &profile->flamegraph, &out->flamegraph));
         break;
     }
+
     return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
 }
 
-/* The i-th id alone. */
+/* Reduces a spec to its i-th id, in the order of spans, local roots, traces, and returns the id. */
 static struct hearth_str take_one(struct hearth_span_profile_spec *spec, size_t i)
 {
     size_t n_spans = spec->n_span_ids, n_roots = spec->n_local_root_ids;
+
     spec->n_span_ids = spec->n_local_root_ids = spec->n_trace_ids = 0;
     if (i < n_spans) {
         spec->span_ids += i;
         spec->n_span_ids = 1;
         return spec->span_ids[0];
     }
+
     if (i < n_spans + n_roots) {
         spec->local_root_ids += i - n_spans;
         spec->n_local_root_ids = 1;
         return spec->local_root_ids[0];
     }
+
     spec->trace_ids += i - n_spans - n_roots;
     spec->n_trace_ids = 1;
+
     return spec->trace_ids[0];
 }
 
-/* An id without samples has an empty profile, unless none has any. */
+/* Makes a profile for each id, empty for an id without samples; NOT_FOUND if no id has samples. */
 static enum hearth_status profile_each(struct hearth_rpc *rpc, const struct hearth_query *query,
                                        const struct hearth_span_profile_spec *spec, size_t n,
                                        Hearth__V1__SpanProfileItem *const *items)
 {
     size_t n_found = 0;
+
     for (size_t i = 0; i < n; i++) {
         struct hearth_span_profile_spec one = *spec;
         struct hearth_span_profile profile;
         items[i]->id = hearth_rpc_text(rpc, take_one(&one, i));
+
+        /* NOT_FOUND of the last id fails the request if no other id has samples. */
         enum hearth_status status = hearth_query_span_profile(query, &one, &profile, &rpc->err);
         if (status == HEARTH_NOT_FOUND && (n_found > 0 || i + 1 < n)) {
             continue;
         }
+
         HEARTH_TRY(status);
         n_found++;
         HEARTH_TRY(make_item(rpc, spec, &profile, items[i]));
     }
+
     return HEARTH_OK;
 }
 
@@ -489,6 +575,8 @@ static enum hearth_status span_profile(struct hearth_rpc *rpc)
     if (out == NULL) {
         return end_full(rpc);
     }
+
+    /* Read the request; the number of ids is limited. */
     hearth__v1__span_profile_response__init(out);
     HEARTH_TRY(read_profile_spec(rpc, in, &spec, &unit));
     out->unit = unit;
@@ -500,18 +588,25 @@ static enum hearth_status span_profile(struct hearth_rpc *rpc)
                            "%zu spans and traces are asked about, max-lookup-ids allows %lld", n,
                            (long long)limits.max_lookup_ids);
     }
+
+    /* Make the answer: one profile, or one for each id. */
     MAKE_ALL(rpc, n, Hearth__V1__SpanProfileItem, hearth__v1__span_profile_item__init,
              &out->profiles)
     if (rpc->arena.refused) {
         return end_full(rpc);
     }
+
     out->n_profiles = n;
     rpc->answer = &out->base;
+
+    /* Query. */
     if (in->each) {
         return profile_each(rpc, &query, &spec, n_ids, out->profiles);
     }
+
     struct hearth_span_profile profile;
     HEARTH_TRY(hearth_query_span_profile(&query, &spec, &profile, &rpc->err));
+
     return make_item(rpc, &spec, &profile, out->profiles[0]);
 }
 

@@ -1,4 +1,4 @@
-/* svc_spans.h -- what the files of hearth.v1.TraceProfileService share. Threads: pure. */
+/* svc_spans.h -- helpers of hearth.v1.TraceProfileService. Threads: pure. */
 #ifndef HEARTH_FRONT_SVC_SPANS_H
 #define HEARTH_FRONT_SVC_SPANS_H
 
@@ -7,7 +7,7 @@
 
 struct hearth_rpc;
 
-/* In the request's arena; NULL when it is full. */
+/* A stored span as a message, in the request's arena; NULL when it is full. */
 Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
                                                const struct hearth_stored_span *stored);
 
