@@ -1,4 +1,7 @@
-/* svc_network.c -- hearth.v1.NetworkService: what network tasks saw. */
+/*
+ * svc_network.c -- hearth.v1.NetworkService: topology, series and sampled requests of network
+ * tasks, and the names of addresses.
+ */
 #include "hearth/engine/network.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
@@ -22,6 +25,7 @@ static char **static_texts(struct hearth_rpc *rpc, const char *const *texts, siz
     for (size_t i = 0; list != NULL && i < n; i++) {
         list[i] = static_text(texts[i]);
     }
+
     return list;
 }
 
@@ -34,14 +38,16 @@ static Hearth__V1__NetworkNode *make_node(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
     hearth__v1__network_node__init(out);
     out->process_id = hearth_rpc_text(rpc, node->process.process_id);
     out->name = hearth_rpc_text(rpc, node->process.name);
     out->service = hearth_rpc_text(rpc, node->process.service);
     out->instance = hearth_rpc_text(rpc, node->process.instance);
-    out->detect_type = (Hearth__V1__DetectType)node->process.detect_type; /* the same numbers */
+    out->detect_type = (Hearth__V1__DetectType)node->process.detect_type; /* equal numbers */
     out->addresses = hearth_rpc_texts(rpc, node->addresses, node->n_addresses);
     out->n_addresses = node->n_addresses;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -54,13 +60,19 @@ static Hearth__V1__NetworkCall *make_call(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
     hearth__v1__network_call__init(out);
+
+    /* A side that has components is a detect point. */
     if (call->n_source_components > 0) {
         points[n_points++] = detect_point(HEARTH_NETWORK_CLIENT);
     }
+
     if (call->n_destination_components > 0) {
         points[n_points++] = detect_point(HEARTH_NETWORK_SERVER);
     }
+
+    /* Fill the message. */
     out->call_id = hearth_rpc_text(rpc, call->call_id);
     out->source_id = hearth_rpc_text(rpc, call->source_id);
     out->destination_id = hearth_rpc_text(rpc, call->destination_id);
@@ -71,6 +83,7 @@ static Hearth__V1__NetworkCall *make_call(struct hearth_rpc *rpc,
     out->n_destination_components = call->n_destination_components;
     out->detect_points = static_texts(rpc, points, n_points);
     out->n_detect_points = n_points;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -79,29 +92,39 @@ static enum hearth_status topology(struct hearth_rpc *rpc)
     const Hearth__V1__TopologyRequest *in = (const Hearth__V1__TopologyRequest *)rpc->request;
     struct hearth_query query = hearth_rpc_query(rpc, in->start_ms, in->end_ms);
     struct hearth_network_topology found;
+
+    /* Query. */
     HEARTH_TRY(hearth_network_topology(&query, hearth_str_c(in->service),
                                        hearth_str_c(in->instance), &found, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__TopologyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__NetworkNode **nodes = hearth_arena_array(&rpc->arena, found.n_nodes, sizeof *nodes);
     Hearth__V1__NetworkCall **calls = hearth_arena_array(&rpc->arena, found.n_calls, sizeof *calls);
     if (out == NULL || nodes == NULL || calls == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__topology_response__init(out);
     for (size_t i = 0; i < found.n_nodes; i++) {
         nodes[i] = make_node(rpc, &found.nodes[i]);
     }
+
     for (size_t i = 0; i < found.n_calls; i++) {
         calls[i] = make_call(rpc, &found.calls[i]);
     }
+
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Fill the answer. */
     out->nodes = nodes;
     out->n_nodes = found.n_nodes;
     out->calls = calls;
     out->n_calls = found.n_calls;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -122,6 +145,8 @@ static Hearth__V1__NetworkLine *make_line(struct hearth_rpc *rpc,
     if (out == NULL || points == NULL || list == NULL) {
         return NULL;
     }
+
+    /* The metric and its side. */
     hearth__v1__network_line__init(out);
     out->call_id = hearth_rpc_text(rpc, line->call_id);
     out->metric = static_text(line->metric);
@@ -129,14 +154,18 @@ static Hearth__V1__NetworkLine *make_line(struct hearth_rpc *rpc,
     out->unit = static_text(line->unit);
     out->code = hearth_rpc_text(rpc, line->code);
     out->percentile = line->percentile;
+
+    /* One message for each point. */
     for (size_t i = 0; i < line->n_points; i++) {
         hearth__v1__network_point__init(&points[i]);
         points[i].at_ms = line->points[i].ts_ms;
         points[i].value = line->points[i].value;
         list[i] = &points[i];
     }
+
     out->points = list;
     out->n_points = line->n_points;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -155,14 +184,19 @@ static enum hearth_status series(struct hearth_rpc *rpc)
     if (spec.metrics == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Query. */
     struct hearth_network_line *lines;
     size_t n;
     HEARTH_TRY(hearth_network_series(&query, &spec, &lines, &n, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__NetworkSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__NetworkLine **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__network_series_response__init(out);
     for (size_t i = 0; i < n; i++) {
         list[i] = make_line(rpc, &lines[i]);
@@ -170,9 +204,12 @@ static enum hearth_status series(struct hearth_rpc *rpc)
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
+    /* Fill the answer. */
     out->lines = list;
     out->n_lines = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -191,6 +228,8 @@ static Hearth__V1__SampledRequest *make_request(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
+    /* Ids. */
     hearth__v1__sampled_request__init(out);
     out->request_id = hearth_rpc_text(rpc, request->request_id);
     out->call_id = hearth_arena_printf(&rpc->arena, "%.*s-%.*s", (int)request->source_id.n,
@@ -199,17 +238,22 @@ static Hearth__V1__SampledRequest *make_request(struct hearth_rpc *rpc,
     out->trace_id = hearth_rpc_text(rpc, request->trace_id);
     out->trace_provider =
         static_text(request->provider == HEARTH_TRACE_ZIPKIN ? "zipkin" : "skywalking");
+
+    /* The request and its result. */
     out->uri = hearth_rpc_text(rpc, request->uri);
     out->reason = static_text(reasons[request->reason]);
     out->latency_ms = (double)request->latency_us / 1000;
     out->status = request->status;
     out->at_ms = request->at_ms;
+
+    /* The side that sampled it. */
     out->component = static_text(hearth_network_component_name(request->component));
     out->is_ssl = request->is_ssl;
     out->detect_point = static_text(detect_point(request->side));
     out->service = hearth_rpc_text(rpc, request->service);
     out->instance = hearth_rpc_text(rpc, request->instance);
     out->event_count = request->n_events;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -226,14 +270,20 @@ static enum hearth_status list_requests(struct hearth_rpc *rpc)
         .reason = hearth_str_c(in->reason),
         .limit = in->limit,
     };
+
+    /* Query. */
     struct hearth_sampled_request *requests;
     size_t n;
+
     HEARTH_TRY(hearth_network_requests(&query, &spec, &requests, &n, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__ListSampledRequestsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__SampledRequest **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_sampled_requests_response__init(out);
     for (size_t i = 0; i < n; i++) {
         list[i] = make_request(rpc, &requests[i]);
@@ -241,9 +291,12 @@ static enum hearth_status list_requests(struct hearth_rpc *rpc)
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
+    /* Fill the answer. */
     out->requests = list;
     out->n_requests = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -261,18 +314,23 @@ static Hearth__V1__SpanAttachedEventInfo *make_event(struct hearth_rpc *rpc,
     if (out == NULL || tags == NULL || list == NULL) {
         return NULL;
     }
+
     hearth__v1__span_attached_event_info__init(out);
     out->event = hearth_rpc_text(rpc, event->event);
     out->start_ns = event->start_ns;
     out->end_ns = event->end_ns;
+
+    /* One message for each tag. */
     for (size_t i = 0; i < event->n_tags; i++) {
         hearth__v1__span_tag__init(&tags[i]);
         tags[i].key = hearth_rpc_text(rpc, event->tags[i].name);
         tags[i].value = hearth_rpc_text(rpc, event->tags[i].value);
         list[i] = &tags[i];
     }
+
     out->tags = list;
     out->n_tags = event->n_tags;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -285,18 +343,24 @@ static enum hearth_status get_request(struct hearth_rpc *rpc)
     struct hearth_captured_event *events;
     struct hearth_str *notes;
     size_t n, n_notes;
+
+    /* Query. */
     HEARTH_TRY(hearth_network_request(&call, hearth_str_c(in->request_id), &request, &events, &n,
                                       &notes, &n_notes, &rpc->err));
+
+    /* Make the answer in the arena. */
     Hearth__V1__GetSampledRequestResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__SpanAttachedEventInfo **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__get_sampled_request_response__init(out);
     out->request = make_request(rpc, &request);
     for (size_t i = 0; i < n; i++) {
         list[i] = make_event(rpc, &events[i]);
     }
+
     out->events = list;
     out->n_events = n;
     out->notes = hearth_rpc_texts(rpc, notes, n_notes);
@@ -304,7 +368,9 @@ static enum hearth_status get_request(struct hearth_rpc *rpc)
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -320,12 +386,17 @@ static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct he
 {
     struct hearth_network_address *addresses;
     size_t n;
+
+    /* Query. */
     HEARTH_TRY(hearth_network_addresses(call, &addresses, &n, &rpc->err));
+
+    /* One message for each address. */
     Hearth__V1__AddressName *names = hearth_arena_array(&rpc->arena, n, sizeof *names);
     Hearth__V1__AddressName **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (names == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         hearth__v1__address_name__init(&names[i]);
         names[i].address = hearth_rpc_text(rpc, addresses[i].address);
@@ -333,8 +404,10 @@ static enum hearth_status make_addresses(struct hearth_rpc *rpc, const struct he
         names[i].is_configured = addresses[i].is_configured;
         list[i] = &names[i];
     }
+
     *ret = list;
     *ret_n = n;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -345,9 +418,11 @@ static enum hearth_status list_addresses(struct hearth_rpc *rpc)
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_addresses_response__init(out);
     HEARTH_TRY(make_addresses(rpc, &call, &out->addresses, &out->n_addresses));
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -367,14 +442,21 @@ static enum hearth_status set_addresses(struct hearth_rpc *rpc)
     if (names == NULL || out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    /* Names borrow from the request. */
     for (size_t i = 0; i < in->n_addresses; i++) {
         names[i] = (struct hearth_address_name){hearth_str_c(in->addresses[i]->address),
                                                 hearth_str_c(in->addresses[i]->name)};
     }
+
+    /* Store them. */
     HEARTH_TRY(hearth_network_addresses_set(&call, names, in->n_addresses, &rpc->err));
+
+    /* Answer with all addresses, as they are now. */
     hearth__v1__set_addresses_response__init(out);
     HEARTH_TRY(make_addresses(rpc, &call, &out->addresses, &out->n_addresses));
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

@@ -1,9 +1,11 @@
 /*
- * svc_sw_logs.c -- skywalking.v3.LogReportService and SpanAttachedEventReportService: requests that network tasks sampled,
- * and what was captured of them. Other logs are accepted, so that agents go on, counted and not kept.
+ * svc_sw_logs.c -- skywalking.v3.LogReportService and SpanAttachedEventReportService: requests that
+ * network tasks sampled, and the events that were captured of them.
  *
- * A log that does not say its service has that of the log before in the stream; of the instance the same, as long as
- * the service stays.
+ * Other logs are accepted and counted, not stored: agents stop when they get errors.
+ *
+ * A log without a service belongs to the service of the log before it in the same stream; the same
+ * for the instance, as long as the service stays the same.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -22,7 +24,7 @@
 
 /* ---- logs ---- */
 
-/* Who the last log was of. */
+/* Service and instance of the last log of a stream: names of n bytes, without a final NUL. */
 struct said {
     size_t n_service, n_instance;
     char service[HEARTH_AGENT_NAME_BYTES], instance[HEARTH_AGENT_NAME_BYTES];
@@ -36,32 +38,41 @@ static enum hearth_status keep(struct hearth_rpc *rpc, const char *what, struct 
                            "the %s of a log has %zu bytes; names may have %d", what, name.n,
                            HEARTH_AGENT_NAME_BYTES);
     }
+
     memcpy(to, name.p, name.n);
     *ret_n = name.n;
+
     return HEARTH_OK;
 }
 
 static enum hearth_status remember(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in,
                                    struct said **ret)
 {
+    /* The session lives as long as the stream. */
     if (rpc->session == NULL) {
         rpc->session = hearth_mem_zalloc(sizeof(struct said));
         rpc->free_session = hearth_mem_free;
     }
+
     struct said *said = rpc->session;
     if (said == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a stream of logs");
     }
+
+    /* Another service has other instances. */
     struct hearth_str service = hearth_str_c(in->service);
     struct hearth_str instance = hearth_str_c(in->serviceinstance);
     if (service.n > 0 && !hearth_str_eq(service, hearth_str_n(said->service, said->n_service))) {
         HEARTH_TRY(keep(rpc, "service", service, said->service, &said->n_service));
         said->n_instance = 0;
     }
+
     if (instance.n > 0) {
         HEARTH_TRY(keep(rpc, "instance", instance, said->instance, &said->n_instance));
     }
+
     *ret = said;
+
     return HEARTH_OK;
 }
 
@@ -73,27 +84,34 @@ static bool is_sampled(const Skywalking__V3__LogData *in)
             return true;
         }
     }
+
     return false;
 }
 
 static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in)
 {
     struct said *said;
+
+    /* Logs of other kinds still name service and instance. */
     HEARTH_TRY(remember(rpc, in, &said));
     if (!is_sampled(in)) {
         hearth_metric_add_label(HEARTH_M_AGENT_LOGS, HEARTH_STR("dropped"), 1);
         return HEARTH_OK;
     }
+
+    /* Read the sampled request. */
     if (in->body == NULL || in->body->content_case != SKYWALKING__V3__LOG_DATA_BODY__CONTENT_JSON) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "a log of kind " KIND_SAMPLED " has no JSON body");
     }
+
     const Skywalking__V3__TraceContext *context = in->tracecontext;
     bool has_segment = context != NULL && context->tracesegmentid[0] != '\0';
     char span_id[16] = "";
     if (has_segment) {
         (void)snprintf(span_id, sizeof span_id, "%" PRId32, context->spanid);
     }
+
     const struct hearth_sampled_log log = {
         .service = hearth_str_n(said->service, said->n_service),
         .instance = hearth_str_n(said->instance, said->n_instance),
@@ -103,13 +121,16 @@ static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3_
         .span_id = hearth_str_c(span_id),
         .json = hearth_str_c(in->body->json->json),
     };
+
+    /* Store it. */
     struct hearth_call call = hearth_rpc_call(rpc);
     HEARTH_TRY(hearth_network_take_sampled(&call, &log, &rpc->err));
     hearth_metric_add_label(HEARTH_M_AGENT_LOGS, HEARTH_STR("sampled"), 1);
+
     return HEARTH_OK;
 }
 
-/* Every message of both streams. */
+/* Ends the handling of one message: an error ends the stream, otherwise the next is read. */
 static void end_run(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (status != HEARTH_OK) {
@@ -125,6 +146,7 @@ void hearth_svc_sw_logs(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     end_run(rpc, take_log(rpc, (const Skywalking__V3__LogData *)rpc->request));
 }
 
@@ -141,6 +163,7 @@ static enum hearth_status time_of(struct hearth_rpc *rpc, const Skywalking__V3__
                            "the time of an event is %lld s and %d ns", (long long)instant->seconds,
                            (int)instant->nanos);
     }
+
     return HEARTH_OK;
 }
 
@@ -148,9 +171,12 @@ static enum hearth_status take_event(struct hearth_rpc *rpc,
                                      const Skywalking__V3__SpanAttachedEvent *in)
 {
     const Skywalking__V3__SpanAttachedEvent__SpanReference *context = in->tracecontext;
+
     if (context == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "an event belongs to no span");
     }
+
+    /* Read the event. */
     bool is_zipkin =
         context->type == SKYWALKING__V3__SPAN_ATTACHED_EVENT__SPAN_REFERENCE_TYPE__ZIPKIN;
     struct hearth_captured_event event = {
@@ -163,19 +189,25 @@ static enum hearth_status take_event(struct hearth_rpc *rpc,
     };
     HEARTH_TRY(time_of(rpc, in->starttime, &event.start_ns));
     HEARTH_TRY(time_of(rpc, in->endtime, &event.end_ns));
+
+    /* Tags borrow from the message. */
     event.tags = hearth_arena_array(&rpc->arena, in->n_tags, sizeof *event.tags);
     if (event.tags == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_tags; i++) {
         event.tags[i] = (struct hearth_property){hearth_str_c(in->tags[i]->key),
                                                  hearth_str_c(in->tags[i]->value)};
     }
+
+    /* Store it, unless the engine drops it. */
     struct hearth_call call = hearth_rpc_call(rpc);
     bool is_kept = false;
     HEARTH_TRY(hearth_network_take_event(&call, &event, &is_kept, &rpc->err));
     hearth_metric_add_label(HEARTH_M_CAPTURED_EVENTS,
                             is_kept ? HEARTH_STR("kept") : HEARTH_STR("dropped"), 1);
+
     return HEARTH_OK;
 }
 
@@ -185,5 +217,6 @@ void hearth_svc_sw_span_events(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     end_run(rpc, take_event(rpc, (const Skywalking__V3__SpanAttachedEvent *)rpc->request));
 }
