@@ -61,6 +61,7 @@ enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hear
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
+    /* One message for each row. */
     for (size_t i = 0; i < top->n_rows; i++) {
         const struct hearth_top_row *row = &top->rows[i];
         hearth__v1__top_row__init(&bodies[i]);
@@ -144,6 +145,7 @@ static bool make_side(struct hearth_rpc *rpc, const struct hearth_sandwich_node 
         return false;
     }
 
+    /* One message for each node. */
     for (size_t i = 0; i < n; i++) {
         hearth__v1__sandwich_node__init(&bodies[i]);
         bodies[i].name = hearth_rpc_text(rpc, nodes[i].name);
@@ -215,6 +217,7 @@ static bool make_lines(struct hearth_rpc *rpc, const struct hearth_lines *answer
         return false;
     }
 
+    /* One message for each line. */
     for (size_t i = 0; i < answer->n_lines; i++) {
         const struct hearth_line_total *line = &answer->lines[i];
         hearth__v1__line__init(&bodies[i]);
@@ -241,6 +244,7 @@ static bool make_sources(struct hearth_rpc *rpc, const struct hearth_lines *answ
         return false;
     }
 
+    /* One message for each set of labels. */
     for (size_t i = 0; i < answer->n_sources; i++) {
         types__v1__labels__init(&bodies[i]);
         bodies[i].n_labels = answer->sources[i].n;
