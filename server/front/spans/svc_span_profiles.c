@@ -217,7 +217,7 @@ static void make_lookup(struct hearth_rpc *rpc, const struct hearth_span_subject
     out->stored = list_stored(rpc, found->stored, found->n_stored);
     out->n_stored = found->n_stored;
 
-    /* What was searched, and the reason if nothing is found. */
+    /* The searched places, and the reason if nothing is found. */
     out->searched = hearth_rpc_text(rpc, found->searched);
     out->reason = hearth_rpc_text(rpc, found->reason);
 }
