@@ -1,4 +1,7 @@
-/* svc_processes.c -- hearth.v1.ProcessService: services, instances and processes that agents reported. */
+/*
+ * svc_processes.c -- hearth.v1.ProcessService: services, instances and processes that agents
+ * reported.
+ */
 #include "hearth/engine/agents.h"
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
 
@@ -15,6 +18,7 @@ static Hearth__V1__ReportedService *make_service(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
     hearth__v1__reported_service__init(out);
     out->service = hearth_rpc_text(rpc, service->name);
     out->layer = hearth_rpc_text(rpc, service->layer);
@@ -24,6 +28,7 @@ static Hearth__V1__ReportedService *make_service(struct hearth_rpc *rpc,
     out->process_count = service->n_processes;
     out->labels = hearth_rpc_texts(rpc, service->labels, service->n_labels);
     out->n_labels = service->n_labels;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -34,22 +39,29 @@ static enum hearth_status list_services(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported_service *services;
     size_t n;
+
     HEARTH_TRY(hearth_agents_services(&call, in->seen_after_ms, &services, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListServicesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__ReportedService **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_services_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_service(rpc, &services[i]);
         if (list[i] == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     out->services = list;
     out->n_services = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -69,10 +81,12 @@ static Hearth__V1__Property **make_properties(struct hearth_rpc *rpc,
         if (list[i] == NULL) {
             return NULL;
         }
+
         hearth__v1__property__init(list[i]);
         list[i]->name = hearth_rpc_text(rpc, properties[i].name);
         list[i]->value = hearth_rpc_text(rpc, properties[i].value);
     }
+
     return list;
 }
 
@@ -83,6 +97,7 @@ static Hearth__V1__ReportedInstance *make_instance(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
     hearth__v1__reported_instance__init(out);
     out->service = hearth_rpc_text(rpc, instance->service);
     out->instance = hearth_rpc_text(rpc, instance->name);
@@ -91,6 +106,7 @@ static Hearth__V1__ReportedInstance *make_instance(struct hearth_rpc *rpc,
     out->n_properties = instance->n_properties;
     out->first_seen_ms = instance->first_seen_ms;
     out->last_seen_ms = instance->last_seen_ms;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -101,23 +117,30 @@ static enum hearth_status list_instances(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_instance *instances;
     size_t n;
+
     HEARTH_TRY(hearth_agents_instances(&call, hearth_str_c(in->service), in->seen_after_ms,
                                        &instances, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListInstancesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__ReportedInstance **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_instances_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_instance(rpc, &instances[i]);
         if (list[i] == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     out->instances = list;
     out->n_instances = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -135,6 +158,7 @@ static Hearth__V1__Process *make_process(struct hearth_rpc *rpc,
     if (out == NULL) {
         return NULL;
     }
+
     hearth__v1__process__init(out);
     out->process_id = hearth_rpc_text(rpc, process->process_id);
     out->service = hearth_rpc_text(rpc, process->service);
@@ -149,6 +173,7 @@ static Hearth__V1__Process *make_process(struct hearth_rpc *rpc,
     out->can_be_profiled = process->can_be_profiled;
     out->first_seen_ms = process->first_seen_ms;
     out->last_seen_ms = process->last_seen_ms;
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -168,25 +193,33 @@ static enum hearth_status list_processes(struct hearth_rpc *rpc)
     };
     struct hearth_process *processes;
     size_t n;
+
     if (filter.labels == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     HEARTH_TRY(hearth_agents_processes(&call, &filter, &processes, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListProcessesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Process **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_processes_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_process(rpc, &processes[i]);
         if (list[i] == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     out->processes = list;
     out->n_processes = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -200,17 +233,23 @@ static enum hearth_status get_process(struct hearth_rpc *rpc)
     const Hearth__V1__GetProcessRequest *in = (const Hearth__V1__GetProcessRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_process process;
+
     HEARTH_TRY(hearth_agents_process(&call, hearth_str_c(in->process_id), &process, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__GetProcessResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__get_process_response__init(out);
     out->process = make_process(rpc, &process);
     if (out->process == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

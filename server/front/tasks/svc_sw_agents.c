@@ -1,9 +1,10 @@
 /*
- * svc_sw_agents.c -- SkyWalking's agents introduce themselves and their processes: ManagementService,
+ * svc_sw_agents.c -- SkyWalking's agents report themselves and their processes: ManagementService,
  * EBPFProcessService.
  *
- * The agent that reported a process looks for its own words in the answer, and forgets the process for ever when it does
- * not find them: so the entity goes back as the very message that came, with fields we do not know.
+ * An agent that reported a process searches the answer for the entity that it sent, and forgets the
+ * process for ever if it does not find it. The answer therefore contains the received entity
+ * message itself, including fields that Hearth does not know.
  */
 #include "hearth/engine/agents.h"
 #include "hearth/model/entity_id.h"
@@ -22,12 +23,15 @@ static enum hearth_status take_properties(struct hearth_rpc *rpc,
     if (properties == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         properties[i] =
             (struct hearth_property){hearth_str_c(pairs[i]->key), hearth_str_c(pairs[i]->value)};
     }
+
     ret->properties = properties;
     ret->n_properties = n;
+
     return HEARTH_OK;
 }
 
@@ -42,7 +46,9 @@ static enum hearth_status properties_of_instance(struct hearth_rpc *rpc)
                                        .process.instance = hearth_str_c(in->serviceinstance),
                                        .process.layer = hearth_str_c(in->layer),
                                        .path = ""};
+
     HEARTH_TRY(take_properties(rpc, in->properties, in->n_properties, &reported.process));
+
     return hearth_agents_report_instance(&call, &reported, &rpc->err);
 }
 
@@ -60,6 +66,7 @@ void hearth_svc_sw_instance_alive(struct hearth_rpc *rpc)
                                        .process.instance = hearth_str_c(in->serviceinstance),
                                        .process.layer = hearth_str_c(in->layer),
                                        .path = ""};
+
     hearth_rpc_end(rpc, hearth_agents_report_instance(&call, &reported, &rpc->err));
 }
 
@@ -72,6 +79,7 @@ static enum hearth_status take_entity(struct hearth_rpc *rpc,
     if (entity == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s is missing", ret->path);
     }
+
     struct hearth_process *process = &ret->process;
     process->layer = hearth_str_c(entity->layer);
     process->service = hearth_str_c(entity->servicename);
@@ -80,11 +88,12 @@ static enum hearth_status take_entity(struct hearth_rpc *rpc,
     process->labels = hearth_rpc_strs(rpc, entity->labels, entity->n_labels);
     process->n_labels = entity->n_labels;
     ret->path = hearth_arena_printf(&rpc->arena, "%s.", ret->path);
+
     return process->labels == NULL || ret->path == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                                                         : HEARTH_OK;
 }
 
-/* What the two kinds of processes have in common. */
+/* The fields that both kinds of processes have. */
 struct metadata {
     const char *arm;
     enum hearth_detect_type detect_type;
@@ -121,6 +130,7 @@ static enum hearth_status take_process(struct hearth_rpc *rpc,
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "processes[%zu] has neither hostProcess nor k8sProcess", i);
     }
+
     *ret = (struct hearth_reported){
         .process.agent_id = hearth_str_c(in->ebpfagentid),
         .process.detect_type = metadata.detect_type,
@@ -129,22 +139,26 @@ static enum hearth_status take_process(struct hearth_rpc *rpc,
     if (ret->path == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     HEARTH_TRY(take_entity(rpc, metadata.entity, ret));
     if (metadata.pid <= 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "processes[%zu].%s.pid is %d: a process has a number above 0", i,
                            metadata.arm, (int)metadata.pid);
     }
+
     return take_properties(rpc, metadata.properties, metadata.n_properties, &ret->process);
 }
 
-/* The message that came goes back, in the same arm. */
+/* Answer with the received entity, in the same arm of the oneof. */
 static Skywalking__V3__EBPFProcessDownstream *
 make_downstream(struct hearth_rpc *rpc, const Skywalking__V3__EBPFProcessProperties *in)
 {
     struct metadata metadata;
     bool known = metadata_of(in, &metadata);
-    HEARTH_ASSERT(known); /* take_process has looked */
+
+    HEARTH_ASSERT(known); /* take_process checked it before */
+
     struct hearth_entity_hash id;
     Skywalking__V3__EBPFProcessDownstream *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL || !hearth_process_public_id(hearth_str_c(metadata.entity->servicename),
@@ -152,8 +166,10 @@ make_downstream(struct hearth_rpc *rpc, const Skywalking__V3__EBPFProcessPropert
                                                  hearth_str_c(metadata.entity->processname), &id)) {
         return NULL;
     }
+
     skywalking__v3__ebpfprocess_downstream__init(out);
     out->processid = hearth_rpc_text(rpc, hearth_str_c(id.text));
+
     if (metadata.detect_type == HEARTH_DETECT_HOST) {
         out->process_case = SKYWALKING__V3__EBPFPROCESS_DOWNSTREAM__PROCESS_HOST_PROCESS;
         out->hostprocess = hearth_arena_alloc(&rpc->arena, sizeof *out->hostprocess);
@@ -171,6 +187,7 @@ make_downstream(struct hearth_rpc *rpc, const Skywalking__V3__EBPFProcessPropert
             out->k8sprocess->entitymetadata = metadata.entity;
         }
     }
+
     return rpc->arena.refused ? NULL : out;
 }
 
@@ -186,20 +203,25 @@ static enum hearth_status report_processes(struct hearth_rpc *rpc)
     if (reported == NULL || out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(take_process(rpc, in, i, &reported[i]));
     }
+
     HEARTH_TRY(hearth_agents_report_processes(&call, reported, n, &rpc->err));
     skywalking__v3__ebpfreport_process_downstream__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_downstream(rpc, in->processes[i]);
         if (list[i] == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
+
     out->processes = list;
     out->n_processes = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -218,6 +240,7 @@ static enum hearth_status processes_alive(struct hearth_rpc *rpc)
     if (reported == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_processes; i++) {
         const Skywalking__V3__EBPFProcessPingPkg *ping = in->processes[i];
         reported[i] = (struct hearth_reported){
@@ -227,10 +250,12 @@ static enum hearth_status processes_alive(struct hearth_rpc *rpc)
         if (reported[i].path == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
+
         HEARTH_TRY(take_entity(rpc, ping->entitymetadata, &reported[i]));
         HEARTH_TRY(
             take_properties(rpc, ping->properties, ping->n_properties, &reported[i].process));
     }
+
     return hearth_agents_report_processes(&call, reported, in->n_processes, &rpc->err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * svc_sw_basic.c -- what SkyWalking's agents send and ask that profiling has no use for: accepted, so that they go on,
- * and not kept. Their answers are empty: no commands.
+ * svc_sw_basic.c -- messages of SkyWalking's agents that profiling does not use. They are accepted,
+ * so that the agents continue, and not stored. The answers are empty: they contain no commands.
  */
 #include "hearth/base/metrics.h"
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
@@ -8,7 +8,7 @@
 #include "handlers.h"
 #include "rpc/front_internal.h"
 
-/* There is no configuration for agents: nothing has ever changed. */
+/* Hearth has no configuration for agents, so no change is ever reported. */
 void hearth_svc_sw_fetch_configurations(struct hearth_rpc *rpc)
 {
     hearth_rpc_end(rpc, HEARTH_OK);
@@ -25,6 +25,7 @@ void hearth_svc_sw_access_log(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     hearth_rpc_next(rpc);
 }
 
@@ -35,7 +36,9 @@ void hearth_svc_sw_events(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     bool is_error = event->type == SKYWALKING__V3__TYPE__Error;
+
     hearth_metric_add_label(HEARTH_M_AGENT_EVENTS,
                             is_error ? HEARTH_STR("error") : HEARTH_STR("normal"), 1);
     hearth_rpc_next(rpc);

@@ -1,4 +1,7 @@
-/* svc_sw_collect.c -- skywalking.v3.EBPFProfilingService: stack traces that agents send for their tasks. */
+/*
+ * svc_sw_collect.c -- skywalking.v3.EBPFProfilingService: stack traces that agents send for their
+ * tasks.
+ */
 #include "hearth/engine/task_stacks.h"
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
@@ -13,10 +16,12 @@ static void free_intake(void *session)
 static enum hearth_status open_intake(struct hearth_rpc *rpc)
 {
     struct hearth_task_intake *intake;
+
     HEARTH_TRY(hearth_task_intake_new(rpc->front->ingest, rpc->front->query, hearth_rpc_tenant(rpc),
                                       rpc->front->options.push_memory, &intake, &rpc->err));
     rpc->session = intake;
     rpc->free_session = free_intake;
+
     return HEARTH_OK;
 }
 
@@ -29,15 +34,18 @@ static enum hearth_status read_symbols(struct hearth_rpc *rpc,
     if (symbols == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < stack->n_stacksymbols; i++) {
         symbols[i] = hearth_str_c(stack->stacksymbols[i]);
     }
+
     *ret = symbols;
     *ret_n = stack->n_stacksymbols;
+
     return HEARTH_OK;
 }
 
-/* The last of a type counts. */
+/* If a type occurs several times, its last stack is used. */
 static enum hearth_status read_stacks(struct hearth_rpc *rpc,
                                       Skywalking__V3__EBPFProfilingStackMetadata *const *stacks,
                                       size_t n, struct hearth_task_datum *datum)
@@ -59,6 +67,7 @@ static enum hearth_status read_stacks(struct hearth_rpc *rpc,
                                (int)stacks[i]->stacktype);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -67,6 +76,7 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
 {
     struct hearth_task_intake *intake = rpc->session;
     struct hearth_task_datum datum = {0};
+
     if (in->task != NULL) {
         const struct hearth_task_metadata metadata = {
             .task_id = hearth_str_c(in->task->taskid),
@@ -76,6 +86,7 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
         };
         HEARTH_TRY(hearth_task_intake_metadata(intake, &metadata, &rpc->err));
     }
+
     switch (in->profiling_case) {
     case SKYWALKING__V3__EBPFPROFILING_DATA__PROFILING_ON_CPU:
         HEARTH_TRY(read_stacks(rpc, in->oncpu->stacks, in->oncpu->n_stacks, &datum));
@@ -94,7 +105,7 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
     }
 }
 
-/* Streams without a message are usual: an agent opens one each 5 s while it has a task. */
+/* Streams without a message are usual: an agent opens a stream every 5 s while it has a task. */
 void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc)
 {
     bool is_end = rpc->request == NULL;
@@ -104,7 +115,7 @@ void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc)
                         : take_datum(rpc, (const Skywalking__V3__EBPFProfilingData *)rpc->request);
     }
 
-    /* It would be refused each time: whoever reads the task has to know. */
+    /* The agent's retries would be refused too, so the refusal is reported in the task. */
     if (status == HEARTH_INVALID_ARGUMENT) {
         hearth_task_intake_refused(rpc->session, &rpc->err, &rpc->cancel);
     }

@@ -1,6 +1,7 @@
 /*
- * svc_sw_tasks.c -- SkyWalking's agents ask for tasks: of processes (EBPFProfilingService), and of one kind each
- * (ProfileTask, AsyncProfilerTask, PprofTask); and say that a trace task is done.
+ * svc_sw_tasks.c -- SkyWalking's agents query tasks: tasks of processes (EBPFProfilingService), and
+ * tasks of one kind (ProfileTask, AsyncProfilerTask, PprofTask). They also report that a trace task
+ * is finished.
  */
 #include "hearth/engine/tasks.h"
 #include "hearth/pb/skywalking/v10/async_profiler.pb-c.h"
@@ -24,16 +25,19 @@ static Skywalking__V3__Command *make_command(struct hearth_rpc *rpc,
     if (out == NULL || pairs == NULL || args == NULL) {
         return NULL;
     }
+
     for (size_t i = 0; i < command->n_args; i++) {
         skywalking__v3__key_string_value_pair__init(&pairs[i]);
         pairs[i].key = hearth_rpc_text(rpc, hearth_str_c(command->args[i].key));
         pairs[i].value = hearth_rpc_text(rpc, command->args[i].value);
         args[i] = &pairs[i];
     }
+
     skywalking__v3__command__init(out);
     out->command = hearth_rpc_text(rpc, hearth_str_c(command->name));
     out->args = args;
     out->n_args = command->n_args;
+
     return out;
 }
 
@@ -45,16 +49,21 @@ static enum hearth_status answer(struct hearth_rpc *rpc, const struct hearth_com
     if (out == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     skywalking__v3__commands__init(out);
+
     for (size_t i = 0; i < n; i++) {
         all[i] = make_command(rpc, &commands[i]);
     }
+
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     out->commands = all;
     out->n_commands = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -65,8 +74,10 @@ static enum hearth_status ask_agent(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_command *commands;
     size_t n;
+
     HEARTH_TRY(hearth_tasks_ask_agent(&call, hearth_str_c(in->roverinstanceid),
                                       in->latestupdatetime, &commands, &n, &rpc->err));
+
     return answer(rpc, commands, n);
 }
 
@@ -81,8 +92,10 @@ static enum hearth_status ask_instance(struct hearth_rpc *rpc, enum hearth_task_
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_command *commands;
     size_t n;
+
     HEARTH_TRY(hearth_tasks_ask_instance(&call, kind, hearth_str_c(service), hearth_str_c(instance),
                                          cursor_ms, &commands, &n, &rpc->err));
+
     return answer(rpc, commands, n);
 }
 

@@ -1,9 +1,10 @@
 /*
- * svc_sw_uploads.c -- files of SkyWalking's agents: skywalking.v10.PprofTask and AsyncProfilerTask, and
- * skywalking.v3.ProfileTask/goProfileReport.
+ * svc_sw_uploads.c -- files of SkyWalking's agents: skywalking.v10.PprofTask and AsyncProfilerTask,
+ * and skywalking.v3.ProfileTask/goProfileReport.
  *
- * Of v10: metadata come first and are answered, then the content in pieces until the client has said all. A file
- * is kept when all of it is there, and the log of its task says so; a failure of the agent is in that log, too.
+ * In v10, the client first sends metadata, which are answered, and then the content in pieces until
+ * it ends its stream. A complete file is stored, and an entry is added to the log of its task. A
+ * failure that the agent reports is added to that log, too.
  */
 #include "hearth/base/mem.h"
 #include "hearth/engine/task_uploads.h"
@@ -16,30 +17,30 @@
 #include "rpc/messages.h"
 
 #define MAX_NAME_BYTES  1024
-#define MAX_ERROR_BYTES 1024 /* of what agents say in the log */
-#define MAX_GO_TASKS    16   /* of one stream, at once */
+#define MAX_ERROR_BYTES 1024 /* longest error text of an agent that is logged */
+#define MAX_GO_TASKS    16   /* limit of incomplete files of one stream */
 
-/* As both services number it. */
+/* Numbers that both services use for the same status. */
 enum {
     STATUS_SUCCESS,
     STATUS_ERROR,
     STATUS_OVERSIZE
 };
 
-/* A message of either service. */
+/* The fields of a message of either service. */
 struct piece {
     bool has_metadata;
     struct hearth_str service, instance, task_id;
     int type;
     int64_t content_size;
-    struct hearth_str error, content; /* p NULL: not said */
+    struct hearth_str error, content; /* p is NULL if the message has no such field */
 };
 
 enum upload_state {
-    UPLOAD_NEW,
-    UPLOAD_CONTENT,
-    UPLOAD_REFUSED,
-    UPLOAD_FAILED
+    UPLOAD_NEW,     /* no valid metadata yet */
+    UPLOAD_CONTENT, /* metadata accepted; content is expected */
+    UPLOAD_REFUSED, /* the file is too large */
+    UPLOAD_FAILED   /* the agent reported an error */
 };
 
 struct upload {
@@ -54,6 +55,7 @@ struct upload {
 static void free_upload(void *session)
 {
     struct upload *upload = session;
+
     hearth_arena_release(&upload->names);
     hearth_buf_release(&upload->content);
     hearth_mem_free(upload);
@@ -65,13 +67,16 @@ static enum hearth_status open_upload(struct hearth_rpc *rpc, const char *format
     if (upload == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an upload");
     }
+
     upload->format = format;
     hearth_arena_init(&upload->names, 0);
     hearth_buf_init(&upload->content, 0);
     upload->content.budget = rpc->front->options.push_memory;
     rpc->session = upload;
     rpc->free_session = free_upload;
-    rpc->max_wait_ns = rpc->front->options.default_deadline_ns; /* it may hold a whole file */
+    rpc->max_wait_ns =
+        rpc->front->options.default_deadline_ns; /* the session may hold a whole file */
+
     return HEARTH_OK;
 }
 
@@ -83,6 +88,7 @@ static enum hearth_status check_name(struct hearth_rpc *rpc, const char *what,
                            "%s of an upload has %zu bytes; 1 to %d are taken", what, name.n,
                            MAX_NAME_BYTES);
     }
+
     return HEARTH_OK;
 }
 
@@ -105,6 +111,7 @@ static enum hearth_status take_metadata(struct hearth_rpc *rpc, const struct pie
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "metadata of an upload came a second time");
     }
+
     HEARTH_TRY(check_name(rpc, "service", piece->service));
     HEARTH_TRY(check_name(rpc, "serviceInstance", piece->instance));
     HEARTH_TRY(check_name(rpc, "taskId", piece->task_id));
@@ -112,11 +119,12 @@ static enum hearth_status take_metadata(struct hearth_rpc *rpc, const struct pie
     upload->instance = hearth_arena_str(&upload->names, piece->instance);
     upload->task_id = hearth_arena_str(&upload->names, piece->task_id);
     upload->content_size = piece->content_size;
+
     return upload->names.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &upload->names)
                                  : HEARTH_OK;
 }
 
-/* What the agent has is too large, as it says itself or by what it announces. */
+/* Refuse a file that is too large, by the agent's own status or by the announced size. */
 static enum hearth_status refuse_size(struct hearth_rpc *rpc, int64_t max_bytes)
 {
     struct upload *upload = rpc->session;
@@ -126,23 +134,29 @@ static enum hearth_status refuse_size(struct hearth_rpc *rpc, int64_t max_bytes)
     if (message == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     upload->state = UPLOAD_REFUSED;
+
     return add_log(rpc, upload, HEARTH_UPLOAD_TOO_LARGE, hearth_str_c(message));
 }
 
-/* *ret_status: what to answer. */
+/* Take metadata. *ret_status is the status to answer. */
 static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piece *piece,
                                        int *ret_status)
 {
     struct upload *upload = rpc->session;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
+
     HEARTH_TRY(take_metadata(rpc, piece));
     HEARTH_TRY(hearth_task_upload_expected(&call, upload->task_id, upload->service,
                                            upload->instance, &rpc->err));
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+
     int64_t max_bytes = limits.max_task_upload_bytes;
+
     *ret_status = piece->type;
+
     switch (piece->type) {
     case STATUS_ERROR:
         upload->state = UPLOAD_FAILED;
@@ -155,15 +169,19 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "type %d of an upload is not known",
                            piece->type);
     }
+
     if (max_bytes > 0 && piece->content_size > max_bytes) {
         *ret_status = STATUS_OVERSIZE;
         return refuse_size(rpc, max_bytes);
     }
+
     if (piece->content_size <= 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "contentSize of an upload is %lld",
                            (long long)piece->content_size);
     }
+
     upload->state = UPLOAD_CONTENT;
+
     return HEARTH_OK;
 }
 
@@ -176,12 +194,15 @@ static enum hearth_status take_content(struct hearth_rpc *rpc, struct hearth_str
                                ? "content of an upload came before its metadata"
                                : "content of an upload came after it was refused");
     }
+
     if (content.n > (uint64_t)upload->content_size - upload->content.n) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "an upload has more bytes than its contentSize, %lld",
                            (long long)upload->content_size);
     }
+
     hearth_buf_str(&upload->content, content);
+
     return hearth_buf_failed(&upload->content)
                ? (enum hearth_status)HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
                                                  "no memory for an upload now; send it again later")
@@ -193,25 +214,30 @@ static enum hearth_status take_error(struct hearth_rpc *rpc, struct hearth_str e
     struct upload *upload = rpc->session;
     size_t n = error.n < MAX_ERROR_BYTES ? error.n : MAX_ERROR_BYTES;
     while (n > 0 && n < error.n && ((unsigned char)error.p[n] & 0xc0) == 0x80) {
-        n--; /* not within a character */
+        n--; /* do not cut within a UTF-8 character */
     }
+
     upload->error = hearth_arena_str(&upload->names, hearth_str_n(error.p, n));
+
     return upload->error.p == NULL
                ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &upload->names)
                : HEARTH_OK;
 }
 
-/* *ret_status: what to answer, -1: nothing. */
+/* Handle a message. *ret_status is the status to answer, or -1 if no answer is sent. */
 static enum hearth_status take_piece(struct hearth_rpc *rpc, const struct piece *piece,
                                      int *ret_status)
 {
     *ret_status = -1;
+
     if (piece->has_metadata) {
         HEARTH_TRY(begin_upload(rpc, piece, ret_status));
     }
+
     if (piece->error.p != NULL) {
         HEARTH_TRY(take_error(rpc, piece->error));
     }
+
     return piece->content.n > 0 ? take_content(rpc, piece->content) : HEARTH_OK;
 }
 
@@ -227,16 +253,19 @@ static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upl
         .format = upload->format,
         .content = hearth_buf_view(&upload->content),
     };
+
     if (upload->content.n != (uint64_t)upload->content_size) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "an upload ended after %zu of %lld bytes", upload->content.n,
                            (long long)upload->content_size);
     }
+
     HEARTH_TRY(hearth_task_upload(&call, rpc->front->ingest, &spec, &rpc->err));
+
     return add_log(rpc, upload, HEARTH_UPLOAD_FINISHED, HEARTH_STR(""));
 }
 
-/* What the agent says of its own failure. */
+/* Log the failure that the agent reported. */
 static enum hearth_status log_failure(struct hearth_rpc *rpc, const struct upload *upload)
 {
     const char *message =
@@ -251,8 +280,9 @@ static enum hearth_status end_upload(struct hearth_rpc *rpc)
 {
     struct upload *upload = rpc->session;
     if (upload == NULL) {
-        return HEARTH_OK; /* nothing was said */
+        return HEARTH_OK; /* the stream had no message */
     }
+
     switch (upload->state) {
     case UPLOAD_CONTENT:
         return keep_upload(rpc, upload);
@@ -271,9 +301,11 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc, int status)
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     skywalking__v10__pprof_collection_response__init(out);
     out->status = (Skywalking__V10__PprofProfilingStatus)status;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -282,6 +314,7 @@ static enum hearth_status take_pprof(struct hearth_rpc *rpc)
     const Skywalking__V10__PprofData *in = (const Skywalking__V10__PprofData *)rpc->request;
     struct piece piece = {0};
     int status;
+
     if (in->metadata != NULL) {
         piece.has_metadata = true;
         piece.service = hearth_str_c(in->metadata->service);
@@ -290,17 +323,20 @@ static enum hearth_status take_pprof(struct hearth_rpc *rpc)
         piece.type = (int)in->metadata->type;
         piece.content_size = in->metadata->contentsize;
     }
+
     if (in->result_case == SKYWALKING__V10__PPROF_DATA__RESULT_ERROR_MESSAGE) {
         piece.error = hearth_str_c(in->errormessage);
     } else if (in->result_case == SKYWALKING__V10__PPROF_DATA__RESULT_CONTENT) {
         piece.content = hearth_str_n((const char *)in->content.data, in->content.len);
     }
+
     HEARTH_TRY(rpc->session == NULL ? open_upload(rpc, HEARTH_UPLOAD_PPROF) : HEARTH_OK);
     HEARTH_TRY(take_piece(rpc, &piece, &status));
+
     return status >= 0 ? answer_pprof(rpc, status) : HEARTH_OK;
 }
 
-/* A message was handled, or all was said. */
+/* Continue after a handled message; end the call after an error or the end of the stream. */
 static void go_on(struct hearth_rpc *rpc, enum hearth_status status)
 {
     if (status == HEARTH_OK && rpc->request != NULL) {
@@ -310,7 +346,7 @@ static void go_on(struct hearth_rpc *rpc, enum hearth_status status)
     }
 }
 
-/* The same of an upload; its task is told when it was refused. */
+/* Continue like go_on; if an upload was refused, report that in its task. */
 static void go_on_uploading(struct hearth_rpc *rpc, enum hearth_status status)
 {
     const struct upload *upload = rpc->session;
@@ -318,6 +354,7 @@ static void go_on_uploading(struct hearth_rpc *rpc, enum hearth_status status)
         struct hearth_call call = hearth_rpc_call(rpc);
         hearth_task_upload_refused(&call, upload->task_id, upload->instance, &rpc->err);
     }
+
     go_on(rpc, status);
 }
 
@@ -335,9 +372,11 @@ static enum hearth_status answer_async(struct hearth_rpc *rpc, int type)
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     skywalking__v10__async_profiler_collection_response__init(out);
     out->type = (Skywalking__V10__AsyncProfilingStatus)type;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -347,6 +386,7 @@ static enum hearth_status take_async(struct hearth_rpc *rpc)
         (const Skywalking__V10__AsyncProfilerData *)rpc->request;
     struct piece piece = {0};
     int status;
+
     if (in->metadata != NULL) {
         piece.has_metadata = true;
         piece.service = hearth_str_c(in->metadata->service);
@@ -355,14 +395,17 @@ static enum hearth_status take_async(struct hearth_rpc *rpc)
         piece.type = (int)in->metadata->type;
         piece.content_size = in->metadata->contentsize;
     }
+
     if (in->result_case == SKYWALKING__V10__ASYNC_PROFILER_DATA__RESULT_ERROR_MESSAGE) {
         piece.error = hearth_str_c(in->errormessage);
     } else if (in->result_case == SKYWALKING__V10__ASYNC_PROFILER_DATA__RESULT_CONTENT) {
         piece.content = hearth_str_n((const char *)in->content.data, in->content.len);
     }
+
     HEARTH_TRY(rpc->session == NULL ? open_upload(rpc, HEARTH_UPLOAD_JFR) : HEARTH_OK);
     HEARTH_TRY(take_piece(rpc, &piece, &status));
-    /* Who reports an error waits for no answer. */
+
+    /* An agent that reports an error does not wait for an answer. */
     return status >= 0 && status != STATUS_ERROR ? answer_async(rpc, status) : HEARTH_OK;
 }
 
@@ -373,10 +416,10 @@ void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc)
 
 /* ---- Go profiles of trace tasks ---- */
 
-/* Files that are not complete yet, by task. */
+/* Incomplete files, by task. */
 struct go_session {
     struct {
-        char *task_id; /* NULL: free */
+        char *task_id; /* NULL if the slot is free; owned */
         struct hearth_buf payload;
     } tasks[MAX_GO_TASKS];
 };
@@ -388,10 +431,14 @@ static void free_go(void *session)
         hearth_mem_free(go->tasks[i].task_id);
         hearth_buf_release(&go->tasks[i].payload);
     }
+
     hearth_mem_free(go);
 }
 
-/* The place of a task, taken when it has none: then it has to be one that somebody was told of. */
+/*
+ * Find the slot of a task, or take a free slot. A task that takes a slot must have been sent to an
+ * agent.
+ */
 static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
 {
     struct go_session *go = rpc->session;
@@ -405,21 +452,26 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
             return HEARTH_OK;
         }
     }
+
     if (free_place == MAX_GO_TASKS) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "profiles of more than %d tasks at once", MAX_GO_TASKS);
     }
+
     HEARTH_TRY(hearth_task_upload_expected(&call, hearth_str_c(task_id), HEARTH_STR(""),
                                            HEARTH_STR(""), &rpc->err));
+
     size_t n = strlen(task_id) + 1;
     go->tasks[free_place].task_id = hearth_mem_alloc(n);
     if (go->tasks[free_place].task_id == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a profile");
     }
+
     memcpy(go->tasks[free_place].task_id, task_id, n);
     hearth_buf_init(&go->tasks[free_place].payload, 0);
     go->tasks[free_place].payload.budget = rpc->front->options.push_memory;
     *ret = free_place;
+
     return HEARTH_OK;
 }
 
@@ -433,9 +485,11 @@ static enum hearth_status keep_go(struct hearth_rpc *rpc, size_t place)
         .content = hearth_buf_view(&go->tasks[place].payload),
     };
     enum hearth_status status = hearth_task_upload(&call, rpc->front->ingest, &spec, &rpc->err);
+
     hearth_mem_free(go->tasks[place].task_id);
     go->tasks[place].task_id = NULL;
     hearth_buf_release(&go->tasks[place].payload);
+
     return status;
 }
 
@@ -444,10 +498,13 @@ static enum hearth_status take_go(struct hearth_rpc *rpc)
     const Skywalking__V3__GoProfileData *in = (const Skywalking__V3__GoProfileData *)rpc->request;
     struct hearth_limits limits;
     size_t place;
+
     if (in->taskid[0] == '\0') {
-        return HEARTH_OK; /* whose it is cannot be known */
+        return HEARTH_OK; /* the task of this profile is unknown, so it is ignored */
     }
+
     HEARTH_TRY(check_name(rpc, "taskId", hearth_str_c(in->taskid)));
+
     if (rpc->session == NULL) {
         rpc->session = hearth_mem_zalloc(sizeof(struct go_session));
         rpc->free_session = free_go;
@@ -455,8 +512,11 @@ static enum hearth_status take_go(struct hearth_rpc *rpc)
             return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a profile");
         }
     }
+
     HEARTH_TRY(find_go(rpc, in->taskid, &place));
+
     struct hearth_buf *payload = &((struct go_session *)rpc->session)->tasks[place].payload;
+
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
     if (limits.max_task_upload_bytes > 0 &&
         payload->n + in->payload.len > (uint64_t)limits.max_task_upload_bytes) {
@@ -465,15 +525,17 @@ static enum hearth_status take_go(struct hearth_rpc *rpc)
                            "(max-task-upload-bytes)",
                            in->taskid, (long long)limits.max_task_upload_bytes);
     }
+
     hearth_buf_append(payload, in->payload.data, in->payload.len);
     if (hearth_buf_failed(payload)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
                            "no memory for a profile now; send it again later");
     }
+
     return in->islast ? keep_go(rpc, place) : HEARTH_OK;
 }
 
-/* The stream lives as long as its agent: a file is kept when its last piece is there. */
+/* The stream lasts as long as its agent, so a file is stored when its last piece has arrived. */
 void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
 {
     enum hearth_status status = rpc->request == NULL ? HEARTH_OK : take_go(rpc);
@@ -483,5 +545,6 @@ void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
         struct hearth_call call = hearth_rpc_call(rpc);
         hearth_task_upload_refused(&call, hearth_str_c(in->taskid), HEARTH_STR(""), &rpc->err);
     }
+
     go_on(rpc, status);
 }

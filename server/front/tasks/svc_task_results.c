@@ -1,4 +1,6 @@
-/* svc_task_results.c -- what tasks brought: the part of hearth.v1.TaskService in task_results.proto. */
+/*
+ * svc_task_results.c -- results of tasks: the part of hearth.v1.TaskService in task_results.proto.
+ */
 #include "hearth/engine/task_archive.h"
 #include "hearth/engine/task_stacks.h"
 #include "hearth/engine/task_uploads.h"
@@ -9,7 +11,7 @@
 #include "rpc/messages.h"
 #include "tasks/svc_tasks.h"
 
-/* Texts of answers are never NULL: what is not known is empty. */
+/* Texts of answers are never NULL: an unknown text is empty. */
 static char *text_of(struct hearth_rpc *rpc, struct hearth_str text)
 {
     return hearth_rpc_text(rpc, hearth_str_n(text.n > 0 ? text.p : "", text.n));
@@ -25,6 +27,7 @@ static char **profile_ids_of(struct hearth_rpc *rpc, const struct hearth_task_sc
         hearth_profile_id_format(schedule->profiles[i], text);
         out[i] = hearth_rpc_text(rpc, hearth_str_c(text));
     }
+
     return out;
 }
 
@@ -35,14 +38,19 @@ static enum hearth_status list_schedules(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_schedule *schedules;
     size_t n;
+
     HEARTH_TRY(hearth_task_schedules(&call, hearth_str_c(in->task_id), &schedules, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListSchedulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Schedule *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     Hearth__V1__Schedule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || bodies == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_schedules_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         hearth__v1__schedule__init(&bodies[i]);
         bodies[i].schedule_id = text_of(rpc, schedules[i].schedule_id);
@@ -56,9 +64,11 @@ static enum hearth_status list_schedules(struct hearth_rpc *rpc)
         bodies[i].n_profile_ids = bodies[i].profile_ids != NULL ? schedules[i].n_profiles : 0;
         all[i] = &bodies[i];
     }
+
     out->schedules = all;
     out->n_schedules = n;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }
@@ -77,7 +87,9 @@ static Hearth__V1__StackTree *make_tree(struct hearth_rpc *rpc,
     if (out == NULL || bodies == NULL || all == NULL) {
         return NULL;
     }
+
     hearth__v1__stack_tree__init(out);
+
     for (size_t i = 0; i < tree->n; i++) {
         const struct hearth_stack_element *element = &tree->elements[i];
         hearth__v1__stack_element__init(&bodies[i]);
@@ -88,8 +100,10 @@ static Hearth__V1__StackTree *make_tree(struct hearth_rpc *rpc,
         bodies[i].total = element->total;
         all[i] = &bodies[i];
     }
+
     out->elements = all;
     out->n_elements = tree->n;
+
     return out;
 }
 
@@ -100,9 +114,11 @@ static enum hearth_status read_ranges(struct hearth_rpc *rpc, Hearth__V1__TimeRa
     if (*ret == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         (*ret)[i] = (struct hearth_task_range){in[i]->start_ms, in[i]->end_ms};
     }
+
     return HEARTH_OK;
 }
 
@@ -113,10 +129,12 @@ static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_range *ranges;
     struct hearth_stack_analysis analysis;
+
     if (in->weight < 0 || in->weight > HEARTH__V1__STACK_WEIGHT__STACK_WEIGHT_DURATION) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "weight %d is not known",
                            (int)in->weight);
     }
+
     enum hearth_stack_weight weight = in->weight == HEARTH__V1__STACK_WEIGHT__STACK_WEIGHT_DURATION
                                           ? HEARTH_STACK_DURATION
                                           : HEARTH_STACK_COUNT;
@@ -124,24 +142,31 @@ static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     HEARTH_TRY(read_ranges(rpc, in->ranges, in->n_ranges, &ranges));
     HEARTH_TRY(hearth_task_analyze_stacks(&call, ids, in->n_schedule_ids, ranges, in->n_ranges,
                                           weight, &analysis, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__AnalyzeStacksResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__StackTree **trees =
         hearth_arena_array(&rpc->arena, analysis.n_trees, sizeof *trees);
     if (out == NULL || trees == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__analyze_stacks_response__init(out);
+
     for (size_t i = 0; i < analysis.n_trees; i++) {
         trees[i] = make_tree(rpc, &analysis.trees[i]);
     }
+
     out->trees = trees;
     out->n_trees = analysis.n_trees;
     out->tip = text_of(rpc, analysis.tip);
     out->unit = text_of(rpc, hearth_str_c(analysis.unit));
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }
@@ -171,21 +196,28 @@ static enum hearth_status list_uploads(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_upload *uploads;
     size_t n;
+
     HEARTH_TRY(hearth_task_uploads(&call, hearth_str_c(in->task_id), &uploads, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListUploadsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Upload *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
     Hearth__V1__Upload **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || bodies == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_uploads_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         fill_upload(rpc, &uploads[i], &bodies[i]);
         all[i] = &bodies[i];
     }
+
     out->uploads = all;
     out->n_uploads = n;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }
@@ -200,19 +232,25 @@ static enum hearth_status get_upload(struct hearth_rpc *rpc)
     const Hearth__V1__GetUploadRequest *in = (const Hearth__V1__GetUploadRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_upload upload;
+
     HEARTH_TRY(hearth_task_upload_get(&call, hearth_str_c(in->upload_id), &upload, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__GetUploadResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Upload *head = hearth_arena_alloc(&rpc->arena, sizeof *head);
     if (out == NULL || head == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__get_upload_response__init(out);
     fill_upload(rpc, &upload, head);
     out->upload = head;
     out->content.len = upload.content.n;
-    /* The answer is only read; protobuf-c has no const bytes. */
+
+    /* The content is not copied. The answer is only read, but protobuf-c has no const bytes. */
     memcpy(&out->content.data, &upload.content.p, sizeof out->content.data);
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }
@@ -228,10 +266,12 @@ static enum hearth_status fill_analysis(struct hearth_rpc *rpc,
 {
     size_t n = analysis->n_elements;
     Hearth__V1__UploadElement *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
+
     out->elements = hearth_arena_array(&rpc->arena, n, sizeof *out->elements);
     if (bodies == NULL || out->elements == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         const struct hearth_upload_element *element = &analysis->elements[i];
         hearth__v1__upload_element__init(&bodies[i]);
@@ -242,11 +282,13 @@ static enum hearth_status fill_analysis(struct hearth_rpc *rpc,
         bodies[i].self = element->self;
         out->elements[i] = &bodies[i];
     }
+
     out->n_elements = n;
     out->unit = text_of(rpc, analysis->unit);
     out->tip = text_of(rpc, analysis->tip);
     out->sample_types = hearth_rpc_texts(rpc, analysis->sample_types, analysis->n_sample_types);
     out->n_sample_types = analysis->n_sample_types;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }
@@ -262,12 +304,14 @@ static enum hearth_status analyze_uploads(struct hearth_rpc *rpc)
     if (instances == NULL || out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__analyze_uploads_response__init(out);
     HEARTH_TRY(hearth_task_analyze_uploads(&call, hearth_str_c(in->task_id), instances,
                                            in->n_instances, hearth_str_c(in->sample_type),
                                            &analysis, &rpc->err));
     HEARTH_TRY(fill_analysis(rpc, &analysis, out));
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -288,16 +332,22 @@ static enum hearth_status export_task(struct hearth_rpc *rpc)
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "max_bytes is %lld",
                            (long long)max_bytes);
     }
+
     HEARTH_TRY(
         hearth_task_export(&call, hearth_str_c(in->task_id), max_bytes, &archive, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ExportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__export_task_response__init(out);
     out->archive.len = archive.n;
-    memcpy(&out->archive.data, &archive.p, sizeof out->archive.data); /* only read, as above */
+    memcpy(&out->archive.data, &archive.p,
+           sizeof out->archive.data); /* only read, as in get_upload */
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -316,14 +366,18 @@ static enum hearth_status import_task(struct hearth_rpc *rpc)
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__import_task_response__init(out);
+
     const struct hearth_task_json_check check = {rpc, hearth_task_json_is_shown};
+
     HEARTH_TRY(hearth_task_import(&call,
                                   hearth_str_n((const char *)in->archive.data, in->archive.len),
                                   &check, &task_id, &n_records, &rpc->err));
     out->task_id = text_of(rpc, task_id);
     out->record_count = n_records;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
                               : HEARTH_OK;
 }

@@ -1,9 +1,9 @@
 /*
  * sw_commands.h -- answers to SkyWalking's agents: skywalking.v3.Commands. An answer without
- * commands needs nothing.
+ * commands does not need a call.
  *
- * Each command begins with SerialNumber, a random UUID: agents drop one that they have seen before.
- * Threads: of the request.
+ * The first argument of each command is SerialNumber, a random UUID, because agents drop a command
+ * whose number they have seen before. Threads: confined to the request.
  */
 #ifndef HEARTH_FRONT_SW_COMMANDS_H
 #define HEARTH_FRONT_SW_COMMANDS_H
@@ -15,7 +15,10 @@ struct hearth_sw_arg {
     struct hearth_str value;
 };
 
-/* Set rpc->answer to one command, copied into the request's arena. */
+/*
+ * Set rpc->answer to one command, whose name and n arguments are copied into the request's arena.
+ * Errors: INTERNAL without random bytes; the arena's error when it is full.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc, const char *name,
                                             const struct hearth_sw_arg *args, size_t n);
