@@ -1,4 +1,7 @@
-/* svc_policies.c -- hearth.v1.PolicyService: policies, changed and read. svc_policy_past.c answers from what was. */
+/*
+ * svc_policies.c -- hearth.v1.PolicyService: set, delete and read policies. Queries of recorded
+ * metrics are in svc_policy_past.c.
+ */
 #include "policies/svc_policies.h"
 
 #include "handlers.h"
@@ -19,6 +22,7 @@ static enum hearth_status read_item(struct hearth_rpc *rpc, const Hearth__V1__Ch
         .n_uri_paths = in->n_uri_paths,
         .uri_regex = hearth_str_c(in->uri_regex),
     };
+
     return ret->uri_paths == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -28,6 +32,7 @@ enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__
     if (in == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "policy must be there");
     }
+
     *ret = (struct hearth_policy){
         .service = hearth_str_c(in->service),
         .targets = hearth_arena_array(&rpc->arena, in->n_targets, sizeof ret->targets[0]),
@@ -37,6 +42,7 @@ enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__
     if (ret->targets == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_targets; i++) {
         const Hearth__V1__PolicyTarget *from = in->targets[i];
         struct hearth_policy_target *target = &ret->targets[i];
@@ -47,10 +53,12 @@ enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__
         if (target->items == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
+
         for (size_t k = 0; k < from->n_check_items; k++) {
             HEARTH_TRY(read_item(rpc, from->check_items[k], &target->items[k]));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -64,10 +72,12 @@ static Hearth__V1__PolicyTarget *make_target(struct hearth_rpc *rpc,
     if (out == NULL || bodies == NULL || items == NULL) {
         return NULL;
     }
+
     hearth__v1__policy_target__init(out);
     out->kind = (Hearth__V1__TaskKind)target->kind;
     out->check_items = items;
     out->n_check_items = target->n_items;
+
     for (size_t i = 0; i < target->n_items; i++) {
         const struct hearth_check_item *item = &target->items[i];
         hearth__v1__check_item__init(&bodies[i]);
@@ -80,6 +90,7 @@ static Hearth__V1__PolicyTarget *make_target(struct hearth_rpc *rpc,
         bodies[i].uri_regex = hearth_rpc_text(rpc, item->uri_regex);
         items[i] = &bodies[i];
     }
+
     return out;
 }
 
@@ -92,6 +103,7 @@ static enum hearth_status make_policy(struct hearth_rpc *rpc, const struct heart
     if (out == NULL || targets == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__policy__init(out);
     out->service = hearth_rpc_text(rpc, policy->service);
     out->version = policy->version;
@@ -101,10 +113,13 @@ static enum hearth_status make_policy(struct hearth_rpc *rpc, const struct heart
     out->is_observing = policy->is_observing;
     out->targets = targets;
     out->n_targets = policy->n_targets;
+
     for (size_t i = 0; i < policy->n_targets; i++) {
         targets[i] = make_target(rpc, &policy->targets[i]);
     }
+
     *ret = out;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -119,25 +134,33 @@ static enum hearth_status set(struct hearth_rpc *rpc)
     struct hearth_policy stored;
     struct hearth_str *warnings;
     size_t n_warnings;
+
     HEARTH_TRY(hearth_rpc_read_policy(rpc, in->policy, &change.policy));
     change.policy.is_observing = in->observe;
+
     if (in->expected_version_presence_case ==
         HEARTH__V1__SET_POLICY_REQUEST__EXPECTED_VERSION_PRESENCE_EXPECTED_VERSION) {
         if (in->expected_version < 0) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                                "expected_version must not be negative");
         }
+
         change.expected_version = in->expected_version;
     }
+
     HEARTH_TRY(hearth_policies_set(&call, &change, &stored, &warnings, &n_warnings, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__SetPolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__set_policy_response__init(out);
     out->warnings = hearth_rpc_texts(rpc, warnings, n_warnings);
     out->n_warnings = n_warnings;
     rpc->answer = &out->base;
+
     return make_policy(rpc, &stored, &out->policy);
 }
 
@@ -151,14 +174,19 @@ static enum hearth_status delete_one(struct hearth_rpc *rpc)
     const Hearth__V1__DeletePolicyRequest *in =
         (const Hearth__V1__DeletePolicyRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
+
     HEARTH_TRY(hearth_policies_delete(&call, hearth_str_c(in->service),
                                       hearth_str_c(in->modified_by), &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__DeletePolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__delete_policy_response__init(out);
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -182,7 +210,9 @@ static enum hearth_status make_state(struct hearth_rpc *rpc,
     if (out == NULL || bodies == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, arena);
     }
+
     hearth__v1__get_policy_response__init(out);
+
     for (size_t i = 0; i < state->n_status; i++) {
         hearth__v1__policy_target_status__init(&bodies[i]);
         bodies[i].kind = (Hearth__V1__TaskKind)state->status[i].kind;
@@ -190,9 +220,11 @@ static enum hearth_status make_state(struct hearth_rpc *rpc,
         bodies[i].last_triggered_ms = state->status[i].last_triggered_ms;
         list[i] = &bodies[i];
     }
+
     out->status = list;
     out->n_status = state->n_status;
     *ret = out;
+
     return make_policy(rpc, &state->policy, &out->policy);
 }
 
@@ -202,9 +234,11 @@ static enum hearth_status get(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state state;
     Hearth__V1__GetPolicyResponse *out = NULL;
+
     HEARTH_TRY(hearth_policies_get(&call, hearth_str_c(in->service), &state, &rpc->err));
     HEARTH_TRY(make_state(rpc, &state, &out));
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -218,19 +252,26 @@ static enum hearth_status list(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state *states;
     size_t n;
+
     HEARTH_TRY(hearth_policies_list(&call, &states, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__ListPoliciesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__GetPolicyResponse **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__list_policies_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(make_state(rpc, &states[i], &all[i]));
     }
+
     out->policies = all;
     out->n_policies = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -246,19 +287,26 @@ static enum hearth_status history(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy *versions;
     size_t n;
+
     HEARTH_TRY(hearth_policies_history(&call, hearth_str_c(in->service), &versions, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__PolicyHistoryResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__Policy **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__policy_history_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(make_policy(rpc, &versions[i], &all[i]));
     }
+
     out->versions = all;
     out->n_versions = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 

@@ -1,10 +1,13 @@
-/* svc_policy_past.c -- hearth.v1.PolicyService: who is watched, metrics over time, and dry runs over them. */
+/*
+ * svc_policy_past.c -- hearth.v1.PolicyService: monitored processes, metrics over time, and dry
+ * runs over these metrics.
+ */
 #include "handlers.h"
 #include "policies/svc_policies.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
-/* ---- who is watched ---- */
+/* ---- monitored processes ---- */
 
 static Hearth__V1__Property **make_properties(struct hearth_rpc *rpc,
                                               const struct hearth_property *properties, size_t n)
@@ -17,6 +20,7 @@ static Hearth__V1__Property **make_properties(struct hearth_rpc *rpc,
         bodies[i].value = hearth_rpc_text(rpc, properties[i].value);
         list[i] = &bodies[i];
     }
+
     return bodies == NULL ? NULL : list;
 }
 
@@ -29,6 +33,7 @@ static Hearth__V1__MonitoredProcess *make_process(struct hearth_rpc *rpc,
     if (out == NULL || body == NULL) {
         return NULL;
     }
+
     hearth__v1__process__init(body);
     body->process_id = hearth_rpc_text(rpc, process->process_id);
     body->service = hearth_rpc_text(rpc, process->service);
@@ -48,6 +53,7 @@ static Hearth__V1__MonitoredProcess *make_process(struct hearth_rpc *rpc,
     out->triggered_count = in->n_triggered;
     out->last_triggered_ms = in->last_triggered_ms;
     out->silent_until_ms = in->silent_until_ms;
+
     return out;
 }
 
@@ -60,17 +66,21 @@ static Hearth__V1__MonitoredInstance *make_instance(struct hearth_rpc *rpc,
     if (out == NULL || processes == NULL) {
         return NULL;
     }
+
     hearth__v1__monitored_instance__init(out);
     out->instance = hearth_rpc_text(rpc, in->name);
     out->properties = make_properties(rpc, in->properties, in->n_properties);
     out->n_properties = in->n_properties;
     out->triggered_count = in->n_triggered;
     out->last_triggered_ms = in->last_triggered_ms;
+
     for (size_t i = 0; i < in->n_processes; i++) {
         processes[i] = make_process(rpc, &in->processes[i]);
     }
+
     out->processes = processes;
     out->n_processes = in->n_processes;
+
     return out;
 }
 
@@ -81,21 +91,28 @@ static enum hearth_status monitored(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_monitored_instance *instances;
     size_t n;
+
     HEARTH_TRY(hearth_policies_monitored(&call, hearth_str_c(in->service),
                                          (enum hearth_policy_kind)in->kind, &instances, &n,
                                          &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__MonitoredInstancesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__MonitoredInstance **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__monitored_instances_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_instance(rpc, &instances[i]);
     }
+
     out->instances = list;
     out->n_instances = n;
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
@@ -113,11 +130,14 @@ static Hearth__V1__TriggerCause *make_cause(struct hearth_rpc *rpc,
     if (cause == NULL) {
         return NULL;
     }
+
     struct hearth_buf message;
     hearth_buf_init(&message, 0);
     hearth_cause_message(trigger->monitor, trigger->uri, trigger->current, trigger->threshold,
                          &message);
+
     struct hearth_str none = {"", 0};
+
     hearth__v1__trigger_cause__init(cause);
     cause->monitor = hearth_rpc_text(rpc, hearth_str_c(hearth_monitor_name(trigger->monitor)));
     cause->uri_regex = hearth_rpc_text(rpc, trigger->uri_is_regex ? trigger->uri : none);
@@ -126,6 +146,7 @@ static Hearth__V1__TriggerCause *make_cause(struct hearth_rpc *rpc,
     cause->current = trigger->current;
     cause->message = hearth_rpc_text(rpc, hearth_buf_view(&message));
     hearth_buf_release(&message);
+
     return cause;
 }
 
@@ -135,8 +156,10 @@ static enum hearth_status dry_run(struct hearth_rpc *rpc)
     struct hearth_query query = hearth_rpc_query(rpc, in->start_ms, in->end_ms);
     struct hearth_policy policy;
     struct hearth_dry_run run;
+
     HEARTH_TRY(hearth_rpc_read_policy(rpc, in->policy, &policy));
     HEARTH_TRY(hearth_policies_dry_run(&query, &policy, &run, &rpc->err));
+
     struct hearth_arena *arena = &rpc->arena;
     Hearth__V1__DryRunResponse *out = hearth_arena_alloc(arena, sizeof *out);
     Hearth__V1__DryRunTrigger *bodies = hearth_arena_array(arena, run.n_triggers, sizeof *bodies);
@@ -144,7 +167,9 @@ static enum hearth_status dry_run(struct hearth_rpc *rpc)
     if (out == NULL || bodies == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, arena);
     }
+
     hearth__v1__dry_run_response__init(out);
+
     for (size_t i = 0; i < run.n_triggers; i++) {
         const struct hearth_policy_trigger *trigger = &run.triggers[i];
         hearth__v1__dry_run_trigger__init(&bodies[i]);
@@ -156,12 +181,14 @@ static enum hearth_status dry_run(struct hearth_rpc *rpc)
         bodies[i].silent_until_ms = trigger->at_ms + HEARTH_POLICY_SILENCE_MS;
         list[i] = &bodies[i];
     }
+
     out->triggers = list;
     out->n_triggers = run.n_triggers;
     out->resolution_ms = run.resolution_ms;
     out->notes = hearth_rpc_texts(rpc, run.notes, run.n_notes);
     out->n_notes = run.n_notes;
     rpc->answer = &out->base;
+
     return arena->refused ? HEARTH_FAIL_ARENA(&rpc->err, arena) : HEARTH_OK;
 }
 
@@ -182,20 +209,24 @@ static Hearth__V1__MonitorLine *make_line(struct hearth_rpc *rpc,
     if (out == NULL || bodies == NULL || list == NULL) {
         return NULL;
     }
+
     hearth__v1__monitor_line__init(out);
     out->monitor = (Hearth__V1__MonitorKind)line->monitor;
     out->instance = hearth_rpc_text(rpc, line->instance);
     out->process = hearth_rpc_text(rpc, line->process);
     out->uri = hearth_rpc_text(rpc, line->uri);
     out->unit = hearth_rpc_text(rpc, hearth_str_c(hearth_monitor_unit(line->monitor)));
+
     for (size_t i = 0; i < line->n_values; i++) {
         hearth__v1__monitor_point__init(&bodies[i]);
         bodies[i].at_ms = line->values[i].at_ms;
         bodies[i].value = line->values[i].value;
         list[i] = &bodies[i];
     }
+
     out->points = list;
     out->n_points = line->n_values;
+
     return out;
 }
 
@@ -215,27 +246,38 @@ static enum hearth_status series(struct hearth_rpc *rpc)
     struct hearth_monitor_filter filter = {.service = hearth_str_c(in->service),
                                            .instance = hearth_str_c(in->instance),
                                            .process = hearth_str_c(in->process)};
-    if ((int)in->monitor < 0 || (int)in->monitor >= HEARTH_MONITOR_END) { /* it may be unsigned */
+
+    if ((int)in->monitor < 0 ||
+        (int)in->monitor >= HEARTH_MONITOR_END) { /* the enum may be unsigned */
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "monitor %d is not known",
                            (int)in->monitor);
     }
+
     filter.monitors = in->monitor == 0 ? 0 : 1u << in->monitor;
+
     struct hearth_monitor_line *lines;
     size_t n;
+
     HEARTH_TRY(hearth_monitors_series(&query, &filter, in->step_seconds, &lines, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Hearth__V1__MonitorSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Hearth__V1__MonitorLine **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     if (out == NULL || list == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     hearth__v1__monitor_series_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         list[i] = make_line(rpc, &lines[i]);
     }
+
     out->lines = list;
     out->n_lines = n;
     out->notes = make_series_notes(rpc, n, &out->n_notes);
     rpc->answer = &out->base;
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 

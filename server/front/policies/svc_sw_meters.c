@@ -1,9 +1,9 @@
 /*
- * svc_sw_meters.c -- skywalking.v3.MeterReportService: metrics of policies and of network profiling, by agents of
- * eBPF. Those of language agents are accepted and not kept.
+ * svc_sw_meters.c -- skywalking.v3.MeterReportService: metrics of policies and of network profiling
+ * that eBPF agents send. Metrics of language agents are accepted and not stored.
  *
- * Of `collect`, the stream is one set whose first element says of whom and when: each element is handled as it comes.
- * Of `collectBatch`, each message is one set.
+ * A stream of `collect` is one set, whose first message names the service, the instance and the
+ * time; each message is handled when it arrives. Each message of `collectBatch` is one set.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -28,6 +28,7 @@ static enum hearth_status check_text(struct hearth_rpc *rpc, const char *what, c
                            "%s of a meter has %zu bytes, more than the %lld that %s allows", what,
                            text.n, (long long)max_bytes, option);
     }
+
     return HEARTH_OK;
 }
 
@@ -41,11 +42,13 @@ static enum hearth_status read_labels(struct hearth_rpc *rpc, const struct heart
                            " allows",
                            n, (long long)limits->max_sample_labels);
     }
+
     ret->labels = hearth_arena_array(&rpc->arena, n, sizeof ret->labels[0]);
     ret->n_labels = n;
     if (ret->labels == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         ret->labels[i] =
             (struct hearth_label){hearth_str_c(in[i]->name), hearth_str_c(in[i]->value)};
@@ -54,6 +57,7 @@ static enum hearth_status read_labels(struct hearth_rpc *rpc, const struct heart
         HEARTH_TRY(check_text(rpc, "the value of a label", "max-label-value-bytes",
                               ret->labels[i].value, limits->max_label_value_bytes));
     }
+
     return HEARTH_OK;
 }
 
@@ -66,15 +70,18 @@ static enum hearth_status read_buckets(struct hearth_rpc *rpc,
     if (ret->buckets == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_values; i++) {
         const Skywalking__V3__MeterBucketValue *bucket = in->values[i];
         if (!bucket->isnegativeinfinity && !isfinite(bucket->bucket)) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                                "bucket %zu of meter \"%s\" is no number", i + 1, in->name);
         }
+
         ret->buckets[i] = (struct hearth_meter_bucket){
             bucket->isnegativeinfinity ? -(double)INFINITY : bucket->bucket, bucket->count};
     }
+
     return HEARTH_OK;
 }
 
@@ -96,15 +103,19 @@ static enum hearth_status read_meter(struct hearth_rpc *rpc, const struct hearth
     *ret = (struct hearth_meter){.name = hearth_str_c(name_of(in))};
     HEARTH_TRY(check_text(rpc, "the name", "max-label-name-bytes", ret->name,
                           limits->max_label_name_bytes));
+
     if (in->metric_case == SKYWALKING__V3__METER_DATA__METRIC_HISTOGRAM) {
         HEARTH_TRY(read_labels(rpc, limits, in->histogram->labels, in->histogram->n_labels, ret));
         return read_buckets(rpc, in->histogram, ret);
     }
+
     if (!isfinite(in->singlevalue->value)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "meter \"%s\" is no finite number",
                            in->singlevalue->name);
     }
+
     ret->value = in->singlevalue->value;
+
     return read_labels(rpc, limits, in->singlevalue->labels, in->singlevalue->n_labels, ret);
 }
 
@@ -115,31 +126,38 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
+
     hearth_query_tenant_limits(rpc->front->query, call.tenant, &limits);
     if (limits.max_meters > 0 && n > (size_t)limits.max_meters) {
         return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
                            "a set of %zu meters, more than the %lld that max-meters allows", n,
                            (long long)limits.max_meters);
     }
+
     set->meters = hearth_arena_array(&rpc->arena, n, sizeof set->meters[0]);
     if (set->meters == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     set->n_meters = 0;
+
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_starts(hearth_str_c(name_of(in[i])), HEARTH_STR(KEPT_PREFIX))) {
             HEARTH_TRY(read_meter(rpc, &limits, in[i], &set->meters[set->n_meters++]));
         }
     }
+
     size_t n_monitors = 0, n_network = 0;
     if (set->n_meters > 0) {
         HEARTH_TRY(hearth_monitors_take(&call, set, &n_monitors, &rpc->err));
         HEARTH_TRY(hearth_network_take(&call, set, &n_network, &rpc->err));
     }
+
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("monitors"), (int64_t)n_monitors);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("network"), (int64_t)n_network);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("dropped"),
                             (int64_t)(n - n_monitors - n_network));
+
     return HEARTH_OK;
 }
 
@@ -160,58 +178,68 @@ void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     struct hearth_meter_set set = {0};
     if (in->n_meterdata > 0) {
         set.service = hearth_str_c(in->meterdata[0]->service);
         set.instance = hearth_str_c(in->meterdata[0]->serviceinstance);
         set.at_ms = in->meterdata[0]->timestamp;
     }
+
     go_on(rpc, take(rpc, &set, in->meterdata, in->n_meterdata));
 }
 
 /* ---- one set for a stream ---- */
 
-/* What the first element of a stream said. */
+/* The service, the instance and the time that the first message of a stream named. */
 struct header {
     int64_t at_ms;
     size_t service_n, instance_n;
-    char text[]; /* service, instance */
+    char text[]; /* service, then instance; not terminated */
 };
 
-/* An element that names a service begins anew. */
+/* A message that names a service replaces the header. */
 static enum hearth_status keep_header(struct hearth_rpc *rpc, const Skywalking__V3__MeterData *in)
 {
     struct hearth_str service = hearth_str_c(in->service);
     struct hearth_str instance = hearth_str_c(in->serviceinstance);
+
     if (service.n == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_limits limits;
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
     HEARTH_TRY(check_text(rpc, "the service", "max-label-value-bytes", service,
                           limits.max_label_value_bytes));
     HEARTH_TRY(check_text(rpc, "the instance", "max-label-value-bytes", instance,
                           limits.max_label_value_bytes));
+
     struct header *header = hearth_mem_alloc(sizeof *header + service.n + instance.n);
     if (header == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "cannot allocate the head of a stream");
     }
+
     header->at_ms = in->timestamp;
     header->service_n = service.n;
     header->instance_n = instance.n;
     memcpy(header->text, service.p, service.n);
+
     if (instance.n > 0) {
         memcpy(header->text + service.n, instance.p, instance.n);
     }
+
     hearth_mem_free(rpc->session);
     rpc->session = header;
     rpc->free_session = hearth_mem_free;
+
     return HEARTH_OK;
 }
 
 static enum hearth_status take_one(struct hearth_rpc *rpc, Skywalking__V3__MeterData *in)
 {
     HEARTH_TRY(keep_header(rpc, in));
+
     const struct header *header = rpc->session;
     struct hearth_meter_set set = {0};
     if (header != NULL) {
@@ -219,6 +247,7 @@ static enum hearth_status take_one(struct hearth_rpc *rpc, Skywalking__V3__Meter
         set.instance = hearth_str_n(header->text + header->service_n, header->instance_n);
         set.at_ms = header->at_ms;
     }
+
     return take(rpc, &set, &in, 1);
 }
 
@@ -228,6 +257,7 @@ void hearth_svc_sw_collect_meters(struct hearth_rpc *rpc)
         hearth_rpc_end(rpc, HEARTH_OK);
         return;
     }
+
     Skywalking__V3__MeterData *in =
         (Skywalking__V3__MeterData *)(uintptr_t)(const void *)rpc->request;
     go_on(rpc, take_one(rpc, in));

@@ -1,4 +1,7 @@
-/* svc_sw_policies.c -- skywalking.v3.ContinuousProfilingService: agents ask for policies, and report what these started. */
+/*
+ * svc_sw_policies.c -- skywalking.v3.ContinuousProfilingService: agents query policies, and report
+ * tasks that policies started.
+ */
 #include "hearth/engine/policies.h"
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
@@ -7,7 +10,7 @@
 #include "rpc/messages.h"
 #include "tasks/sw_commands.h"
 
-/* At most one command, about all services that differ. */
+/* Answer at most one command, which contains all services whose policies differ. */
 static enum hearth_status query_policies(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__ContinuousProfilingPolicyQuery *in =
@@ -18,19 +21,24 @@ static enum hearth_status query_policies(struct hearth_rpc *rpc)
     if (asked == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_policies; i++) {
         asked[i] = (struct hearth_policy_query){hearth_str_c(in->policies[i]->servicename),
                                                 hearth_str_c(in->policies[i]->uuid)};
     }
+
     struct hearth_buf json;
     hearth_buf_init(&json, 0);
+
     enum hearth_status status =
         hearth_policies_for_agent(&call, asked, in->n_policies, &json, &rpc->err);
     if (status == HEARTH_OK && json.n > 0) {
         struct hearth_sw_arg arg = {"ServiceWithPolicyJSON", hearth_buf_view(&json)};
         status = hearth_sw_answer_command(rpc, "ContinuousProfilingPolicyQuery", &arg, 1);
     }
+
     hearth_buf_release(&json);
+
     return status;
 }
 
@@ -43,10 +51,11 @@ void hearth_svc_sw_query_policies(struct hearth_rpc *rpc)
 
 static struct hearth_policy_cause read_cause(const Skywalking__V3__ContinuousProfilingCause *in)
 {
-    struct hearth_policy_cause cause = {0}; /* of no monitor: refused */
+    struct hearth_policy_cause cause = {0}; /* without a monitor, which the engine refuses */
     if (in->type >= 0 && (int)in->type < HEARTH_MONITOR_END - 1) {
         cause.monitor = (enum hearth_monitor)((int)in->type + 1);
     }
+
     if (in->cause_case == SKYWALKING__V3__CONTINUOUS_PROFILING_CAUSE__CAUSE_SINGLE_VALUE) {
         cause.threshold = in->singlevalue->threshold;
         cause.current = in->singlevalue->current;
@@ -59,6 +68,7 @@ static struct hearth_policy_cause read_cause(const Skywalking__V3__ContinuousPro
             cause.uri_path = hearth_str_c(in->uri->path);
         }
     }
+
     return cause;
 }
 
@@ -78,9 +88,11 @@ static enum hearth_status read_report(struct hearth_rpc *rpc,
     if (ret->causes == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_causes; i++) {
         ret->causes[i] = read_cause(in->causes[i]);
     }
+
     switch (in->target_task_case) {
     case SKYWALKING__V3__CONTINUOUS_PROFILING_REPORT__TARGET_TASK_ON_CPU:
         ret->kind = HEARTH_POLICY_ON_CPU;
@@ -95,20 +107,23 @@ static enum hearth_status read_report(struct hearth_rpc *rpc,
             hearth_rpc_strs(rpc, in->network->samplinguriregexes, ret->n_uri_regexes);
         break;
     default:
-        break; /* refused as no kind */
+        break; /* the engine refuses a report without a kind */
     }
+
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
-/* Exactly one command, or an error: agents take the first without looking whether there is one. */
+/* Answer exactly one command or an error: agents use the first without checking that it exists. */
 static enum hearth_status report_task(struct hearth_rpc *rpc)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_report report;
     struct hearth_sw_arg arg = {.key = "TaskId"};
+
     HEARTH_TRY(
         read_report(rpc, (const Skywalking__V3__ContinuousProfilingReport *)rpc->request, &report));
     HEARTH_TRY(hearth_policies_report(&call, &report, &arg.value, &rpc->err));
+
     return hearth_sw_answer_command(rpc, "ContinuousProfilingReportTask", &arg, 1);
 }
 
