@@ -1,4 +1,4 @@
-/* svc_rules.c -- settings.v1.RecordingRulesService, and the counters of the rules over plain HTTP. */
+/* svc_rules.c -- settings.v1.RecordingRulesService, and the rules' counters over plain HTTP. */
 #include "hearth/engine/rules.h"
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
@@ -18,10 +18,12 @@ static Settings__V1__StacktraceFilter *make_filter(struct hearth_rpc *rpc,
     if (out == NULL || name == NULL) {
         return NULL;
     }
+
     settings__v1__stacktrace_filter__init(out);
     settings__v1__stacktrace_filter_function_name__init(name);
     name->function_name = hearth_rpc_text(rpc, rule->function);
     out->function_name = name;
+
     return out;
 }
 
@@ -32,6 +34,7 @@ static enum hearth_status make_rule(struct hearth_rpc *rpc, const struct hearth_
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     settings__v1__recording_rule__init(out);
     out->id = hearth_rpc_text(rpc, rule->id);
     out->metric_name = hearth_rpc_text(rpc, rule->metric_name);
@@ -42,17 +45,21 @@ static enum hearth_status make_rule(struct hearth_rpc *rpc, const struct hearth_
     out->n_group_by = rule->n_group_by;
     out->n_external_labels = rule->external.n;
     out->generation = rule->generation;
+
     if (rule->has_function) {
         out->stacktrace_filter = make_filter(rpc, rule);
     }
+
     if (!hearth_rpc_labels(rpc, &rule->external, &out->external_labels) || rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     *ret = out;
+
     return HEARTH_OK;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static enum hearth_status get(struct hearth_rpc *rpc)
 {
@@ -60,13 +67,18 @@ static enum hearth_status get(struct hearth_rpc *rpc)
         (const Settings__V1__GetRecordingRuleRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
+
     HEARTH_TRY(hearth_rules_get(&call, hearth_str_c(in->id), &rule, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Settings__V1__GetRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     settings__v1__get_recording_rule_response__init(out);
     rpc->answer = &out->base;
+
     return make_rule(rpc, &rule, &out->rule);
 }
 
@@ -80,19 +92,26 @@ static enum hearth_status list(struct hearth_rpc *rpc)
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule *rules;
     size_t n;
+
     HEARTH_TRY(hearth_rules_list(&call, &rules, &n, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Settings__V1__ListRecordingRulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     Settings__V1__RecordingRule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
     if (out == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     settings__v1__list_recording_rules_response__init(out);
+
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(make_rule(rpc, &rules[i], &all[i]));
     }
+
     out->rules = all;
     out->n_rules = n;
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
@@ -110,13 +129,16 @@ static enum hearth_status read_filter(struct hearth_rpc *rpc,
     if (in == NULL || in->function_name == NULL) {
         return HEARTH_OK;
     }
+
     if (in->function_name->metric_type != SETTINGS__V1__METRIC_TYPE__TOTAL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "stacktrace_filter: metric_type %d is not known; there is TOTAL",
                            (int)in->function_name->metric_type);
     }
+
     rule->has_function = true;
     rule->function = hearth_str_c(in->function_name->function_name);
+
     return HEARTH_OK;
 }
 
@@ -140,10 +162,12 @@ static enum hearth_status read_rule(struct hearth_rpc *rpc,
     if (ret->matchers == NULL || ret->group_by == NULL || ret->external.v == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     for (size_t i = 0; i < in->n_external_labels; i++) {
         ret->external.v[i] = (struct hearth_label){hearth_str_c(in->external_labels[i]->name),
                                                    hearth_str_c(in->external_labels[i]->value)};
     }
+
     return read_filter(rpc, in->stacktrace_filter, ret);
 }
 
@@ -151,15 +175,20 @@ static enum hearth_status upsert(struct hearth_rpc *rpc)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
+
     HEARTH_TRY(
         read_rule(rpc, (const Settings__V1__UpsertRecordingRuleRequest *)rpc->request, &rule));
     HEARTH_TRY(hearth_rules_put(&call, &rule, &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Settings__V1__UpsertRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     settings__v1__upsert_recording_rule_response__init(out);
     rpc->answer = &out->base;
+
     return make_rule(rpc, &rule, &out->rule);
 }
 
@@ -173,13 +202,18 @@ static enum hearth_status delete_one(struct hearth_rpc *rpc)
     const Settings__V1__DeleteRecordingRuleRequest *in =
         (const Settings__V1__DeleteRecordingRuleRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
+
     HEARTH_TRY(hearth_rules_delete(&call, hearth_str_c(in->id), &rpc->err));
+
+    /* Build the answer in the request's arena. */
     Settings__V1__DeleteRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     settings__v1__delete_recording_rule_response__init(out);
     rpc->answer = &out->base;
+
     return HEARTH_OK;
 }
 
