@@ -25,5 +25,6 @@ enum hearth_status hearth_pg_delete_slices(struct hearth_pg *pg, const char *sql
         n = is_number ? n : 0;
         PQclear(result);
     }
+
     return HEARTH_OK;
 }

@@ -66,9 +66,11 @@ static char *standby_url(const char *url)
     size_t n = strlen(url) + sizeof "?target_session_attrs=standby ";
     char *text = hearth_mem_zalloc(n);
     bool is_uri = strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
+
     if (text == NULL) {
         return NULL;
     }
+
     if (strstr(url, "target_session_attrs") != NULL) {
         (void)snprintf(text, n, "%s", url);
     } else if (is_uri) {
@@ -77,6 +79,7 @@ static char *standby_url(const char *url)
     } else {
         (void)snprintf(text, n, "target_session_attrs=standby %s", url);
     }
+
     return text;
 }
 
@@ -88,6 +91,7 @@ enum hearth_status hearth_replica_new(const struct hearth_store_options *options
                            "the URL of the read replica cannot be parsed; it looks like "
                            "postgresql://user@host:5432/database");
     }
+
     struct hearth_replica *replica = hearth_mem_zalloc(sizeof *replica);
     char *url = standby_url(options->read_url);
     enum hearth_status status = HEARTH_OK;
@@ -96,16 +100,19 @@ enum hearth_status hearth_replica_new(const struct hearth_store_options *options
     } else {
         status = hearth_pool_new(url, options->max_readers, &replica->pool, err);
     }
+
     hearth_mem_free(url);
     if (status != HEARTH_OK) {
         hearth_mem_free(replica);
         return status;
     }
+
     hearth_pool_set_timeout(replica->pool, options->statement_timeout_ms);
     replica->wait_ns = options->read_wait_ns;
     replica->pause_ns = PAUSE_FIRST_NS;
     (void)pthread_mutex_init(&replica->lock, NULL);
     *ret_replica = replica;
+
     return HEARTH_OK;
 }
 
@@ -114,6 +121,7 @@ void hearth_replica_free(struct hearth_replica *replica)
     if (replica == NULL) {
         return;
     }
+
     hearth_pool_free(replica->pool);
     (void)pthread_mutex_destroy(&replica->lock);
     hearth_mem_free(replica);
@@ -136,6 +144,7 @@ static bool is_paused(struct hearth_replica *replica)
     if (paused) {
         count(last);
     }
+
     return paused;
 }
 
@@ -152,6 +161,7 @@ static void note(struct hearth_replica *replica, enum outcome outcome, const cha
         replica->resume_mono_ns = now_ns + replica->pause_ns;
         replica->pause_ns = replica->pause_ns * 2 > limit ? limit : replica->pause_ns * 2;
     }
+
     (void)pthread_mutex_unlock(&replica->lock);
     count(outcome);
     if (changed && outcome == OUTCOME_REPLICA) {
@@ -176,6 +186,7 @@ static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
     static const char sql[] =
         "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8, " IDENTITY;
     struct position *position = context;
+
     for (int round = 0;; round++) {
         PGresult *result = NULL;
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, ret_fault, err));
@@ -183,12 +194,14 @@ static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
             PQclear(result);
             return HEARTH_FAIL(err, HEARTH_INTERNAL, "the primary does not know its WAL position");
         }
+
         position->lsn = hearth_pg_i64(result, 0, 0);
         take_identity(result, 1, position->identity);
         PQclear(result);
         if (position->lsn % WAL_BLOCK_BYTES != 0 || round == 1) {
             return HEARTH_OK;
         }
+
         HEARTH_TRY(hearth_pg_exec(pg, "SELECT pg_logical_emit_message(true, 'hearth', '')", NULL,
                                   NULL, NULL, ret_fault, err));
     }
@@ -202,12 +215,14 @@ static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct positi
     static const char sql[] = "SELECT pg_is_in_recovery(), coalesce((pg_last_wal_replay_lsn()"
                               " - '0/0'::pg_lsn)::int8, 0), " IDENTITY;
     PGresult *result = NULL;
+
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, cancel, &result, NULL, err));
     enum hearth_status status = HEARTH_OK;
     char identity[IDENTITY_BYTES] = "";
     if (PQntuples(result) == 1) {
         take_identity(result, 2, identity);
     }
+
     if (strcmp(identity, position->identity) != 0) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                              "the replica is of another cluster or database than the primary");
@@ -217,7 +232,9 @@ static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct positi
     } else {
         *ret_lsn = hearth_pg_i64(result, 0, 1);
     }
+
     PQclear(result);
+
     return status;
 }
 
@@ -238,10 +255,12 @@ static enum hearth_status await_replay(struct hearth_pg *pg, const struct positi
         if (lsn >= position->lsn) {
             return HEARTH_OK;
         }
+
         if (hearth_clock_mono_ns() + step_ns >= patience->deadline_mono_ns) {
             return HEARTH_FAIL(err, HEARTH_DEADLINE_EXCEEDED, "%lld bytes of WAL behind",
                                (long long)(position->lsn - lsn));
         }
+
         sleep_step(step_ns);
     }
 }
@@ -251,10 +270,12 @@ static enum hearth_status take(struct hearth_store *store, struct hearth_cancel 
                                struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     struct hearth_replica *replica = store->replica;
+
     *ret_pg = NULL;
     if (is_paused(replica)) {
         return HEARTH_OK;
     }
+
     struct position position;
     HEARTH_TRY(hearth_store_with_pg(store, cancel, ask_position, &position, err));
     struct hearth_cancel patience;
@@ -262,6 +283,7 @@ static enum hearth_status take(struct hearth_store *store, struct hearth_cancel 
     if (cancel != NULL && cancel->deadline_mono_ns < until_ns) {
         until_ns = cancel->deadline_mono_ns;
     }
+
     hearth_cancel_init(&patience, until_ns);
     struct hearth_err reason = HEARTH_ERR_INIT;
     struct hearth_pg *pg = NULL;
@@ -273,11 +295,13 @@ static enum hearth_status take(struct hearth_store *store, struct hearth_cancel 
             hearth_pool_give(replica->pool, pg);
         }
     }
+
     if (status == HEARTH_OK) {
         *ret_pg = pg;
     } else {
         note(replica, status == HEARTH_DEADLINE_EXCEEDED ? OUTCOME_LATE : OUTCOME_LOST, reason.msg);
     }
+
     return hearth_cancel_check(cancel, err);
 }
 
@@ -291,9 +315,11 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
     if (store->replica != NULL) {
         HEARTH_TRY(take(store, cancel, &pg, err));
     }
+
     if (pg == NULL) {
         return hearth_store_with_pg(store, cancel, fn, context, err);
     }
+
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
     struct hearth_err failure = HEARTH_ERR_INIT;
     enum hearth_status status = fn(context, pg, &fault, &failure);
@@ -302,17 +328,21 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
         note(store->replica, OUTCOME_REPLICA, NULL);
         return HEARTH_OK;
     }
+
     if (status != HEARTH_UNAVAILABLE) { /* the primary would say the same */
         if (err != NULL) {
             *err = failure;
         }
+
         return status;
     }
+
     note(store->replica, OUTCOME_CANCELLED, failure.msg);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {
         return hearth_store_with_pg(store, cancel, fn, context, err);
     }
+
     /* Some of it was delivered: only who asked can begin again, and will find the primary. */
     return HEARTH_FAIL(err, HEARTH_ABORTED, "the replica gave up a read: %s", failure.msg);
 }
@@ -324,6 +354,7 @@ enum hearth_status hearth_replica_look(struct hearth_replica *replica, struct he
 {
     struct position position;
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+
     HEARTH_TRY(ask_position(&position, primary, &fault, err));
     struct hearth_cancel patience;
     hearth_cancel_init(&patience, hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC);
@@ -336,11 +367,14 @@ enum hearth_status hearth_replica_look(struct hearth_replica *replica, struct he
         status = hearth_pg_exec(pg, "SELECT current_setting('hot_standby_feedback')", NULL,
                                 &patience, &result, NULL, err);
     }
+
     if (status == HEARTH_OK) {
         ret->lag_bytes = position.lsn > lsn ? position.lsn - lsn : 0;
         ret->feedback = hearth_str_eq_c(hearth_pg_str(result, 0, 0), "on");
         PQclear(result);
     }
+
     hearth_pool_give(replica->pool, pg);
+
     return status;
 }

@@ -33,6 +33,7 @@ bool hearth_store_set_reason(struct hearth_store *store, const char *reason)
 static void say_degraded(struct hearth_store *store, char reason[256])
 {
     struct hearth_err err = HEARTH_ERR_INIT;
+
     reason[0] = '\0';
     if (hearth_disk_check(store, &err) != HEARTH_OK) {
         (void)snprintf(reason, 256, "%.255s", err.msg);
@@ -52,6 +53,7 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
     } else {
         say_degraded(store, reason);
     }
+
     return ready;
 }
 
@@ -60,17 +62,20 @@ enum hearth_status hearth_store_check_open(struct hearth_store *store, struct he
     if (atomic_load(&store->closing)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
+
     if (!atomic_load(&store->ready)) {
         char reason[256];
         bool ready = hearth_store_ready(store, reason); /* may have become so just now */
         return ready ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not ready: %s", reason);
     }
+
     return HEARTH_OK;
 }
 
 void hearth_store_note_away(struct hearth_store *store, const char *reason)
 {
     char text[256];
+
     (void)snprintf(text, sizeof text, "waiting for the database: %.220s", reason);
     bool changed = hearth_store_set_reason(store, text);
     if (!atomic_exchange(&store->away, true) || changed) {
@@ -101,13 +106,16 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
         if (status == HEARTH_OK) {
             return HEARTH_OK;
         }
+
         bool passing = fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY;
         if (!passing || attempt == PG_ATTEMPTS) {
             if (err != NULL) {
                 *err = failure;
             }
+
             return status;
         }
+
         HEARTH_TRY(hearth_cancel_check(cancel, err));
     }
 }
@@ -138,6 +146,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
 {
     struct transaction_run *run = context;
     struct hearth_transaction *transaction = &run->transaction;
+
     transaction->pg = pg;
     transaction->attempt++;
     transaction->fault = HEARTH_PG_FAULT_NONE;
@@ -148,12 +157,14 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
     if (status == HEARTH_OK) {
         status = run->fn(run->context, transaction, err);
     }
+
     if (status == HEARTH_OK) {
         status = hearth_pg_script(pg, "COMMIT", &transaction->fault, err);
     }
 
     hearth_pg_rollback(pg);
     *ret_fault = transaction->fault;
+
     return status;
 }
 
@@ -174,6 +185,7 @@ enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
     enum hearth_status status =
         hearth_store_with_pg(scope->store, scope->cancel, run_transaction, &run, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -191,6 +203,7 @@ enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_ca
                                           int32_t *ret_writer_id, struct hearth_err *err)
 {
     char host[128] = "";
+
     (void)gethostname(host, sizeof host - 1);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -205,6 +218,7 @@ enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_ca
     HEARTH_TRY(status);
     *ret_writer_id = hearth_pg_i32(result, 0, 0);
     PQclear(result);
+
     return HEARTH_OK;
 }
 
@@ -218,5 +232,6 @@ enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str t
     hearth_arena_init(&arena, 0);
     enum hearth_status status = lock_tenant(pg, tenant, cancel, &arena, ret_fault, err);
     hearth_arena_release(&arena);
+
     return status;
 }
