@@ -64,7 +64,9 @@ static enum hearth_status take_generation(struct read *read, const PGresult *res
     if (state == NULL || state->generation != hearth_pg_i64(result, 0, FIELD_WHO)) {
         return fail_aborted(service_id, err);
     }
+
     read->n_current += state->generation != 0;
+
     return HEARTH_OK;
 }
 
@@ -82,12 +84,14 @@ static void look_up_service(struct read *read, int32_t service_id)
     if (read->service != NULL && read->service->service_id == service_id) {
         return;
     }
+
     const struct hearth_read_state *state = read->plan->state;
     read->service = state_of(read, service_id);
     size_t i = 0;
     while (i < state->n_tombstones && state->tombstones[i].service_id < service_id) {
         i++;
     }
+
     read->tombstones = state->tombstones + i;
     read->n_tombstones = 0;
     while (i < state->n_tombstones && state->tombstones[i].service_id == service_id) {
@@ -106,6 +110,7 @@ static bool is_deleted(const struct read *read, int32_t series_id, int64_t ts_ns
             return true;
         }
     }
+
     return false;
 }
 
@@ -118,6 +123,7 @@ static bool counts(struct read *read, enum hearth_source source, int32_t service
         ts_ns < read->service->compacted_to_ns) {
         return false;
     }
+
     return read->n_tombstones == 0 || !is_deleted(read, series, ts_ns);
 }
 
@@ -126,6 +132,7 @@ static enum hearth_status need_inflater(struct read *read, struct hearth_err *er
     if (read->inflater == NULL) {
         read->inflater = hearth_inflater_new();
     }
+
     return read->inflater != NULL
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to decompress what was stored");
@@ -139,7 +146,9 @@ static enum hearth_status branch_of(const struct read *read, const PGresult *res
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of part %zu of %zu", i,
                            read->statement.n_branches);
     }
+
     *ret = &read->statement.branches[i];
+
     return HEARTH_OK;
 }
 
@@ -155,6 +164,7 @@ static enum hearth_status take_stored_row(struct read *read, const struct hearth
                            "a profile of series %d at %lld lacks value column %u",
                            (int)stored->series_id, (long long)stored->ts_ns, (unsigned)k);
     }
+
     read->n_rows++;
     if (read->visit_total != NULL) {
         struct hearth_read_total total = {hit->service_id,    stored->series_id,  hit->column,
@@ -162,6 +172,7 @@ static enum hearth_status take_stored_row(struct read *read, const struct hearth
                                           stored->profile_no, stored->duration_ns};
         return read->visit_total(read->context, &total, err);
     }
+
     struct hearth_read_row row = {
         .service_id = hit->service_id,
         .series_id = stored->series_id,
@@ -180,6 +191,7 @@ static enum hearth_status take_stored_row(struct read *read, const struct hearth
     if (k > 0 && hearth_columns_is_multiple(row.val)) {
         row.val0 = stored->vals[0];
     }
+
     return read->visit_row(read->context, &row, err);
 }
 
@@ -194,6 +206,7 @@ static enum hearth_status take_segment(struct read *read, const PGresult *result
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a segment of service %d claims %lld bytes",
                            (int)service_id, (long long)n_bytes);
     }
+
     HEARTH_TRY(need_inflater(read, err));
     hearth_buf_reset(&read->ids);
     hearth_arena_reset(&read->rows);
@@ -211,16 +224,19 @@ static enum hearth_status take_segment(struct read *read, const PGresult *result
         if (i == 0 || row->series_id != rows[i - 1].series_id) {
             hits = hearth_read_hits_of(leg, service_id, row->series_id, &n_hits);
         }
+
         if (n_hits == 0 || row->ts_ns < leg->from_ns || row->ts_ns >= leg->to_ns ||
             (detail->attrs == HEARTH_ATTRS_ALONE && row->attrs.p == NULL) ||
             !counts(read, HEARTH_SOURCE_SEGMENT, service_id, row->series_id, row->ts_ns) ||
             !hearth_read_wants(detail, service_id, row->series_id, row->ts_ns)) {
             continue;
         }
+
         for (size_t h = 0; h < n_hits; h++) {
             HEARTH_TRY(take_stored_row(read, row, &hits[h], err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -248,6 +264,7 @@ static enum hearth_status unpack_block(struct read *read, struct hearth_read_row
         hearth_err_prefix(err, "block of series %d at %lld", (int)row->series_id,
                           (long long)row->ts_ns);
     }
+
     return status;
 }
 
@@ -258,6 +275,7 @@ static void take_detail(const struct read *read, const PGresult *result,
         row->profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
         row->duration_ns = hearth_pg_i64(result, 0, read->statement.field_no + 1);
     }
+
     if (read->statement.field_attrs >= 0) {
         row->attrs = hearth_pg_str(result, 0, read->statement.field_attrs);
     }
@@ -270,12 +288,14 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
     if (tag < 0) {
         return take_generation(read, result, err);
     }
+
     const struct read_branch *branch;
     HEARTH_TRY(branch_of(read, result, &branch, err));
     enum hearth_source source = branch->leg->source;
     if (source == HEARTH_SOURCE_SEGMENT) {
         return take_segment(read, result, branch->leg, FIELD_IDS, err);
     }
+
     int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
     struct hearth_read_row row = {
         .service_id = hearth_pg_i32(result, 0, FIELD_SERVICE),
@@ -292,9 +312,11 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
     if (read->statement.field_val0 >= 0) {
         row.val0 = hearth_pg_str(result, 0, read->statement.field_val0);
     }
+
     if (read->statement.field_members >= 0) {
         row.members = hearth_pg_str(result, 0, read->statement.field_members);
     }
+
     take_detail(read, result, &row);
     read->n_rows++;
     read->n_bytes += (int64_t)(row.ids.n + row.val.n + row.val0.n + row.attrs.n);
@@ -303,11 +325,13 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
                            "a profile of series %d at %lld lacks value column %u",
                            (int)row.series_id, (long long)row.ts_ns, (unsigned)row.column);
     }
+
     if (hearth_source_length_ns(source) > 0) {
         HEARTH_TRY(unpack_block(read, &row, err));
     } else if (!counts(read, source, row.service_id, row.series_id, row.ts_ns)) {
         return HEARTH_OK;
     }
+
     return read->visit_row(read->context, &row, err);
 }
 
@@ -320,8 +344,10 @@ static enum hearth_status take_packed_total(void *context, int64_t ts_ns, int64_
     if (ts_ns < read->branch->leg->from_ns || ts_ns >= read->branch->leg->to_ns) {
         return HEARTH_OK;
     }
+
     struct hearth_read_total total = {
         read->service_id, read->series_id, read->branch->column, ts_ns, value, 0, 0, 0};
+
     return read->visit_total(read->context, &total, err);
 }
 
@@ -330,26 +356,31 @@ static enum hearth_status take_packed(struct read *read, const PGresult *result,
 {
     struct hearth_str ts = hearth_pg_str(result, 0, read->statement.field_packed);
     struct hearth_str val = hearth_pg_str(result, 0, read->statement.field_packed + 1);
+
     read->n_bytes += (int64_t)(ts.n + val.n);
     if (ts.p == NULL || val.p == NULL) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "the totals of series %d from %lld on lack column %u",
                            (int)read->series_id, (long long)t0_ns, (unsigned)read->branch->column);
     }
+
     return hearth_totals_read(ts, val, t0_ns, take_packed_total, read, err);
 }
 
 static enum hearth_status take_total(void *context, const PGresult *result, struct hearth_err *err)
 {
     struct read *read = context;
+
     if (hearth_pg_i64(result, 0, FIELD_TAG) < 0) {
         return take_generation(read, result, err);
     }
+
     HEARTH_TRY(branch_of(read, result, &read->branch, err));
     enum hearth_source source = read->branch->leg->source;
     if (source == HEARTH_SOURCE_SEGMENT) {
         return take_segment(read, result, read->branch->leg, read->statement.field_packed, err);
     }
+
     int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
     bool identity = read->statement.field_no >= 0;
     read->service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
@@ -359,11 +390,13 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
     if (source == HEARTH_SOURCE_TOTALS) {
         return take_packed(read, result, at_ns, err);
     }
+
     if (hearth_pg_is_null(result, 0, FIELD_TOTAL)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "a profile of series %d at %lld lacks the total of column %u",
                            (int)read->series_id, (long long)at_ns, (unsigned)read->branch->column);
     }
+
     struct hearth_read_total total = {read->service_id,
                                       read->series_id,
                                       read->branch->column,
@@ -377,7 +410,9 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
         total.profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
         total.duration_ns = hearth_pg_i64(result, 0, read->statement.field_no + 1);
     }
+
     read->n_bytes += (int64_t)sizeof total.total;
+
     return counts(read, source, total.service_id, total.series_id, at_ns)
                ? read->visit_total(read->context, &total, err)
                : HEARTH_OK;
@@ -388,9 +423,11 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
 static enum hearth_status take_cost(void *context, const PGresult *result, struct hearth_err *err)
 {
     struct read *read = context;
+
     if (hearth_pg_i64(result, 0, FIELD_TAG) < 0) {
         return take_generation(read, result, err);
     }
+
     const struct read_branch *branch;
     HEARTH_TRY(branch_of(read, result, &branch, err));
     struct hearth_leg_cost *cost = &read->costs[branch->leg - read->plan->legs];
@@ -399,7 +436,9 @@ static enum hearth_status take_cost(void *context, const PGresult *result, struc
                                &cost->n_bytes)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "the cost of a plan exceeds 64 bits");
     }
+
     read->n_rows++;
+
     return HEARTH_OK;
 }
 
@@ -412,6 +451,7 @@ static enum hearth_status read_on(void *context, struct hearth_pg *pg,
                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct read *read = context;
+
     read->n_current = 0;
     enum hearth_status status =
         hearth_pg_stream(pg, read->statement.sql.p, &read->statement.params, read->cancel,
@@ -419,6 +459,7 @@ static enum hearth_status read_on(void *context, struct hearth_pg *pg,
     if (read->n_rows > 0) {
         *ret_fault = HEARTH_PG_FAULT_OTHER; /* a second run would deliver rows twice */
     }
+
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
@@ -429,9 +470,11 @@ static enum hearth_status run(struct hearth_store *store, struct read *read, enu
     if (read->plan->n_legs == 0) {
         return HEARTH_OK;
     }
+
     for (size_t i = 0; i < read->plan->state->n_services; i++) {
         read->n_expected += read->plan->state->services[i].generation != 0;
     }
+
     hearth_arena_init(&read->arena, 0);
     hearth_arena_init(&read->rows, MAX_UNPACKED_BYTES);
     hearth_buf_init(&read->ids, 0);
@@ -444,10 +487,12 @@ static enum hearth_status run(struct hearth_store *store, struct read *read, enu
     if (status == HEARTH_OK) {
         status = hearth_store_read_with_pg(store, read->cancel, read_on, read, err);
     }
+
     if (kind != READ_COSTS) {
         hearth_metric_add(HEARTH_M_QUERY_ROWS, read->n_rows);
         hearth_metric_add(HEARTH_M_QUERY_BYTES, read->n_bytes);
     }
+
     hearth_buf_release(&read->statement.sql);
     hearth_inflater_free(read->inflater);
     hearth_buf_release(&read->ids);
@@ -455,6 +500,7 @@ static enum hearth_status run(struct hearth_store *store, struct read *read, enu
     hearth_buf_release(&read->val0);
     hearth_arena_release(&read->rows);
     hearth_arena_release(&read->arena);
+
     return status;
 }
 

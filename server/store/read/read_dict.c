@@ -85,10 +85,12 @@ enum hearth_status hearth_read_cache_new(struct hearth_store *store,
     if (cache == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the dictionary cache");
     }
+
     cache->store = store;
     (void)pthread_mutex_init(&cache->lock, NULL);
     hearth_cond_init(&cache->loaded);
     *ret_cache = cache;
+
     return HEARTH_OK;
 }
 
@@ -117,16 +119,20 @@ static struct entry *use_entry(struct hearth_read_cache *cache, int32_t service_
                              entry->writer_id != writer_id)) {
         entry = entry->bucket_next;
     }
+
     if (entry == NULL) {
         entry = hearth_mem_zalloc(sizeof *entry);
         if (entry == NULL) {
             return NULL;
         }
+
         *entry = (struct entry){
             .service_id = service_id, .day = day, .writer_id = writer_id, .bucket_next = *bucket};
         *bucket = entry;
     }
+
     entry->n_users++;
+
     return entry;
 }
 
@@ -135,10 +141,12 @@ static void drop_entry_if_idle(struct hearth_read_cache *cache, struct entry *en
     if (entry->n_users > 0 || entry->current != NULL) {
         return;
     }
+
     struct entry **at = entry_bucket(cache, entry->service_id, entry->day, entry->writer_id);
     while (*at != entry) {
         at = &(*at)->bucket_next;
     }
+
     *at = entry->bucket_next;
     hearth_mem_free(entry);
 }
@@ -165,6 +173,7 @@ static struct grove *join_grove(struct hearth_read_cache *cache, int32_t service
     while (grove != NULL && grove->service_id != service_id) {
         grove = grove->bucket_next;
     }
+
     if (grove == NULL || hearth_name_tree_is_stale(grove->tree)) {
         grove = hearth_mem_zalloc(sizeof *grove);
         struct hearth_name_tree *tree = hearth_name_tree_new();
@@ -173,6 +182,7 @@ static struct grove *join_grove(struct hearth_read_cache *cache, int32_t service
             hearth_name_tree_unref(tree);
             return NULL;
         }
+
         *grove = (struct grove){.service_id = service_id, .tree = tree, .bucket_next = *bucket};
         *bucket = grove;
         hearth_dict_use_tree(dict, tree);
@@ -180,7 +190,9 @@ static struct grove *join_grove(struct hearth_read_cache *cache, int32_t service
     } else {
         hearth_dict_use_tree(dict, grove->tree);
     }
+
     grove->n_copies++;
+
     return grove;
 }
 
@@ -198,10 +210,12 @@ static void leave_grove(struct hearth_read_cache *cache, struct grove *grove)
         weigh_grove(cache, grove); /* a load that failed has added to it, too */
         return;
     }
+
     struct grove **at = grove_bucket(cache, grove->service_id);
     while (*at != grove) {
         at = &(*at)->bucket_next;
     }
+
     *at = grove->bucket_next;
     account(cache, grove->n_bytes, 0);
     hearth_mem_free(grove);
@@ -219,7 +233,9 @@ static struct copy *copy_new(struct hearth_read_cache *cache, int32_t service_id
         hearth_dict_free(dict);
         return NULL;
     }
+
     *copy = (struct copy){.dict = dict, .grove = grove, .last_stack = -1, .last_string = -1};
+
     return copy;
 }
 
@@ -250,6 +266,7 @@ static void lru_append(struct hearth_read_cache *cache, struct copy *copy)
 static void publish(struct hearth_read_cache *cache, struct entry *entry, struct copy *copy)
 {
     struct copy **bucket = copy_bucket(cache, copy->dict);
+
     copy->bucket_next = *bucket;
     *bucket = copy;
     size_t n_bytes = sizeof *copy + hearth_dict_bytes(copy->dict);
@@ -267,6 +284,7 @@ static void withdraw(struct hearth_read_cache *cache, struct copy *copy)
     while (*at != copy) {
         at = &(*at)->bucket_next;
     }
+
     *at = copy->bucket_next;
     account(cache, copy->n_bytes, 0);
     if (copy->entry != NULL) {
@@ -289,8 +307,10 @@ static struct copy *evict(struct hearth_read_cache *cache)
         drop_entry_if_idle(cache, entry);
         bury(cache, copy);
     }
+
     struct copy *dead = cache->dead;
     cache->dead = NULL;
+
     return dead;
 }
 
@@ -309,6 +329,7 @@ void hearth_read_cache_free(struct hearth_read_cache *cache)
     if (cache == NULL) {
         return;
     }
+
     for (size_t i = 0; i < N_BUCKETS; i++) {
         while (cache->copies[i] != NULL) {
             struct copy *copy = cache->copies[i];
@@ -320,6 +341,7 @@ void hearth_read_cache_free(struct hearth_read_cache *cache)
             bury(cache, copy);
         }
     }
+
     free_list(cache->dead);
     (void)pthread_cond_destroy(&cache->loaded);
     (void)pthread_mutex_destroy(&cache->lock);
@@ -345,6 +367,7 @@ static enum hearth_status apply_chunk(void *context, const PGresult *row, struct
 {
     struct chunk_load *load = context;
     int32_t first_stack = hearth_pg_i32(row, 0, 0), first_string = hearth_pg_i32(row, 0, 1);
+
     hearth_buf_reset(&load->bytes);
     enum hearth_status status =
         hearth_inflate(load->inflater, HEARTH_COMPRESSION_ZSTD, hearth_pg_str(row, 0, 2),
@@ -352,19 +375,23 @@ static enum hearth_status apply_chunk(void *context, const PGresult *row, struct
     if (status == HEARTH_OK) {
         status = hearth_dict_apply(load->copy->dict, hearth_buf_view(&load->bytes), err);
     }
+
     if (status == HEARTH_OK) {
         load->copy->last_stack = first_stack;
         load->copy->last_string = first_string;
         return HEARTH_OK;
     }
+
     hearth_err_prefix(err, "dictionary of service %d, day %d, writer %d, chunk at stack %d",
                       (int)load->entry->service_id, (int)load->entry->day,
                       (int)load->entry->writer_id, (int)first_stack);
+
     /* Bytes that do not inflate are our own stored bytes, not the caller's. */
     status = status == HEARTH_NO_MEMORY ? HEARTH_NO_MEMORY : HEARTH_CORRUPT;
     if (err != NULL) {
         err->status = status;
     }
+
     return status;
 }
 
@@ -374,6 +401,7 @@ static enum hearth_status load_chunks_on(void *context, struct hearth_pg *pg,
     struct chunk_load *load = context;
     struct hearth_arena arena;
     struct hearth_pg_params params;
+
     hearth_arena_init(&arena, 0);
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32(&params, load->entry->service_id);
@@ -384,6 +412,7 @@ static enum hearth_status load_chunks_on(void *context, struct hearth_pg *pg,
     enum hearth_status status =
         hearth_pg_stream(pg, SQL_CHUNKS, &params, load->cancel, apply_chunk, load, ret_fault, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -397,6 +426,7 @@ static enum hearth_status load_copy(struct hearth_read_cache *cache, const struc
     if (load.inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
     }
+
     hearth_buf_init(&load.bytes, MAX_CHUNK_BYTES);
     enum hearth_status status =
         hearth_store_read_with_pg(cache->store, cancel, load_chunks_on, &load, err);
@@ -407,8 +437,10 @@ static enum hearth_status load_copy(struct hearth_read_cache *cache, const struc
         copy->usable = copy->usable || built == HEARTH_OK;
         status = status == HEARTH_OK ? built : status;
     }
+
     hearth_buf_release(&load.bytes);
     hearth_inflater_free(load.inflater);
+
     return status;
 }
 
@@ -435,9 +467,11 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache, struct ent
     } else {
         copy = copy_new(cache, entry->service_id);
     }
+
     if (copy == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
     }
+
     entry->loading = true;
     (void)pthread_mutex_unlock(&cache->lock);
     hearth_metric_add(HEARTH_M_CACHE_MISSES, 1);
@@ -451,6 +485,7 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache, struct ent
         bury(cache, copy); /* it failed, or found nothing new */
         return status;
     }
+
     if (old != NULL && old->refs == 0) {
         lru_remove(cache, old);
         withdraw(cache, old);
@@ -458,8 +493,10 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache, struct ent
     } else if (old != NULL) {
         old->entry = NULL; /* freed by its last holder */
     }
+
     publish(cache, entry, copy);
     lru_append(cache, copy);
+
     return status;
 }
 
@@ -485,6 +522,7 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
             *ret_copy = copy;
             return HEARTH_OK;
         }
+
         if (entry->loading) {
             HEARTH_TRY(wait_loaded(cache, cancel, err));
         } else if (loaded) {
@@ -501,8 +539,10 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
                 if (err != NULL) {
                     *err = failure;
                 }
+
                 return status;
             }
+
             loaded = true;
         }
     }
@@ -527,26 +567,31 @@ enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t se
         entry->n_users--;
         drop_entry_if_idle(cache, entry);
     }
+
     struct copy *dead = evict(cache);
     (void)pthread_mutex_unlock(&cache->lock);
     free_list(dead);
     if (status == HEARTH_OK) {
         *ret_dict = copy->dict;
     }
+
     return status;
 }
 
 void hearth_store_read_dict_release(struct hearth_store *store, const struct hearth_dict *dict)
 {
     struct hearth_read_cache *cache = store->cache;
+
     if (dict == NULL) {
         return;
     }
+
     (void)pthread_mutex_lock(&cache->lock);
     struct copy *copy = *copy_bucket(cache, dict);
     while (copy != NULL && copy->dict != dict) {
         copy = copy->bucket_next;
     }
+
     HEARTH_ASSERT(copy != NULL && copy->refs > 0);
     if (--copy->refs == 0 && copy->entry == NULL) {
         withdraw(cache, copy);
@@ -554,6 +599,7 @@ void hearth_store_read_dict_release(struct hearth_store *store, const struct hea
     } else if (copy->refs == 0) {
         lru_append(cache, copy);
     }
+
     struct copy *dead = evict(cache);
     (void)pthread_mutex_unlock(&cache->lock);
     free_list(dead);

@@ -66,11 +66,13 @@ struct maker {
 static bool find_selections(struct maker *m)
 {
     const struct hearth_read_plan *plan = m->plan;
+
     m->selections = hearth_arena_calloc(m->arena, plan->n_legs, sizeof m->selections[0]);
     m->selection_of = hearth_arena_array(m->arena, plan->n_legs, sizeof m->selection_of[0]);
     if (m->selections == NULL || m->selection_of == NULL) {
         return false;
     }
+
     size_t n_hits = 0;
     for (size_t i = 0; i < plan->n_legs; i++) {
         size_t s = 0;
@@ -78,18 +80,22 @@ static bool find_selections(struct maker *m)
                                        m->selections[s].n_hits != plan->legs[i].n_hits)) {
             s++;
         }
+
         if (s == m->n_selections) {
             m->selections[s].hits = plan->legs[i].hits;
             m->selections[s].n_hits = plan->legs[i].n_hits;
             m->n_selections++;
             n_hits += 2 * plan->legs[i].n_hits; /* by column, and all */
         }
+
         m->selection_of[i] = s;
     }
+
     m->run_service = hearth_arena_array(m->arena, n_hits, sizeof m->run_service[0]);
     m->run_first = hearth_arena_array(m->arena, n_hits, sizeof m->run_first[0]);
     m->run_last = hearth_arena_array(m->arena, n_hits, sizeof m->run_last[0]);
     m->series = hearth_arena_array(m->arena, n_hits, sizeof m->series[0]);
+
     return m->run_service != NULL && m->run_first != NULL && m->run_last != NULL &&
            m->series != NULL;
 }
@@ -98,6 +104,7 @@ static bool find_selections(struct maker *m)
 static struct slice add_slice(struct maker *m, const struct selection *selection, int column)
 {
     struct slice slice = {.first_run = m->n_runs + 1, .first_series = m->n_series + 1};
+
     for (size_t i = 0; i < selection->n_hits; i++) {
         const struct hearth_series_hit *hit = &selection->hits[i];
         bool same_service = slice.n_runs > 0 && m->run_service[m->n_runs - 1] == hit->service_id;
@@ -105,6 +112,7 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
         if (repeated || (column >= 0 && hit->column != column)) {
             continue;
         }
+
         m->series[m->n_series++] = hit->series_id;
         slice.n_series++;
         if (!same_service) {
@@ -112,8 +120,10 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
             m->run_first[m->n_runs++] = (int32_t)m->n_series;
             slice.n_runs++;
         }
+
         m->run_last[m->n_runs - 1] = (int32_t)m->n_series;
     }
+
     return slice;
 }
 
@@ -122,6 +132,7 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
     if (!find_selections(m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the series of a read");
     }
+
     for (size_t s = 0; s < m->n_selections; s++) {
         struct selection *selection = &m->selections[s];
         size_t n_in[MAX_COLUMNS] = {0}, n_columns = 0, last = 0;
@@ -133,8 +144,10 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
                     "series %d has its values in column %u, queries reach %d columns",
                     (int)hit->series_id, (unsigned)hit->column, MAX_COLUMNS);
             }
+
             n_in[hit->column]++;
         }
+
         for (size_t k = 0; k < MAX_COLUMNS; k++) {
             if (n_in[k] > 0) {
                 selection->columns[k] = add_slice(m, selection, (int)k);
@@ -142,8 +155,10 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
                 last = k;
             }
         }
+
         selection->all = n_columns == 1 ? selection->columns[last] : add_slice(m, selection, -1);
     }
+
     return HEARTH_OK;
 }
 
@@ -163,6 +178,7 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     struct hearth_buf *sql = &m->out->sql;
     unsigned k = (unsigned)branch->column + 1;
     enum hearth_source source = branch->leg->source;
+
     long long one = (long long)((uint64_t)1 << 32 | tag);
     if (source == HEARTH_SOURCE_SEGMENT) {
         hearth_buf_printf(sql,
@@ -185,6 +201,7 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
                           " n_profiles::int8 << 32 | %zu AS tag, ids, vals[%u] AS val",
                           tag, k);
     }
+
     /*
      * A column that is a multiple of column 0 begins with byte 1, others with 0; in blocks, the byte
      * that says "not compressed" comes before. One comparison is a third cheaper for the whole row
@@ -203,10 +220,12 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
                               k, k);
         }
     }
+
     if (m->out->field_members >= 0) {
         hearth_buf_cstr(sql, hearth_source_length_ns(source) == 0 ? ", NULL::bytea AS members"
                                                                   : ", members");
     }
+
     hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
 }
 
@@ -215,6 +234,7 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
     struct hearth_buf *sql = &m->out->sql;
     unsigned k = (unsigned)branch->column + 1;
     bool packed = m->out->field_packed >= 0;
+
     switch (branch->leg->source) {
     case HEARTH_SOURCE_SEGMENT:
         hearth_buf_printf(sql,
@@ -236,6 +256,7 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
                           packed ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
         break;
     }
+
     hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
 }
 
@@ -245,6 +266,7 @@ static void append_cost_fields(struct maker *m, const struct read_branch *branch
                         : branch->leg->source == HEARTH_SOURCE_TOTALS
                             ? "pg_column_size(ts) + pg_column_size(vals)"
                             : "pg_column_size(ids) + pg_column_size(vals)";
+
     hearth_buf_printf(&m->out->sql,
                       "service_id, count(*) AS who, sum(%s) AS at, '%zu'::int8 AS tag", bytes, tag);
 }
@@ -255,11 +277,13 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
     bool by_hour = leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
     const char *column = by_hour || hearth_source_length_ns(leg->source) > 0 ? "t0" : "ts";
     int64_t from_ns = leg->from_ns;
+
     if (by_hour) {
         int64_t rest = from_ns % HEARTH_NS_PER_HOUR;
         rest += rest < 0 ? HEARTH_NS_PER_HOUR : 0;
         from_ns = from_ns < INT64_MIN + rest ? INT64_MIN : from_ns - rest;
     }
+
     hearth_buf_printf(sql, " AND %s >= '%lld'::int8 AND %s < '%lld'::int8", column,
                       (long long)from_ns, column, (long long)leg->to_ns);
     bool whole_hours = from_ns == leg->from_ns && leg->to_ns % HEARTH_NS_PER_HOUR == 0;
@@ -318,6 +342,7 @@ static void append_moments(struct maker *m, const struct read_branch *branch, si
     struct hearth_buf *sql = &m->out->sql;
     const struct hearth_read_detail *detail = &m->plan->detail;
     size_t first = m->n_moments + 1;
+
     for (size_t i = 0; i < detail->n_instants; i++) {
         const struct hearth_read_instant *at = &detail->instants[i];
         size_t n_hits;
@@ -327,15 +352,18 @@ static void append_moments(struct maker *m, const struct read_branch *branch, si
         for (size_t h = 0; h < n_hits; h++) {
             has_column = has_column || hits[h].column == branch->column;
         }
+
         if (has_column && at->ts_ns >= branch->leg->from_ns && at->ts_ns < branch->leg->to_ns) {
             m->moment_service[m->n_moments] = at->service_id;
             m->moment_series[m->n_moments] = at->series_id;
             m->moments[m->n_moments++] = at->ts_ns;
         }
     }
+
     if (m->n_moments < first) {
         return;
     }
+
     hearth_buf_printf(sql,
                       " UNION ALL SELECT r.* FROM unnest(($6::int4[])[%zu:%zu],"
                       " ($7::int4[])[%zu:%zu], ($8::int8[])[%zu:%zu]) w (service, series, moment)"
@@ -362,6 +390,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
         append_moments(m, branch, tag);
         return;
     }
+
     if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
         char first[24], last[24];
         (void)snprintf(first, sizeof first, "%zu", slice.first_series);
@@ -377,6 +406,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
         hearth_buf_cstr(sql, group);
         return;
     }
+
     hearth_buf_printf(sql,
                       " UNION ALL SELECT r.* FROM unnest(($1::int4[])[%zu:%zu],"
                       " ($2::int4[])[%zu:%zu], ($3::int4[])[%zu:%zu]) h (service, lo, hi)"
@@ -396,6 +426,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
 static void append_generations(struct maker *m)
 {
     struct read_statement *out = m->out;
+
     hearth_buf_cstr(&out->sql, "SELECT * FROM (SELECT service_id, generation AS who, 0::int8 AS at,"
                                " '-1'::int8 AS tag");
     if (out->kind == READ_ROWS) {
@@ -409,6 +440,7 @@ static void append_generations(struct maker *m)
                         out->field_packed >= 0 ? ", NULL::bytea AS p1, NULL::bytea AS p2" : "");
         hearth_read_detail_fields(&out->sql, out, false);
     }
+
     hearth_buf_cstr(&out->sql, " FROM hearth_data.roll_state WHERE service_id = ANY ($5::int4[])");
 }
 
@@ -425,10 +457,12 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     struct read_statement *out = m->out;
     size_t n = 0;
     bool val0 = false, members = false, packed = false;
+
     out->branches = hearth_arena_array(m->arena, MAX_BRANCHES, sizeof out->branches[0]);
     if (out->branches == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a query");
     }
+
     for (size_t i = 0; i < m->plan->n_legs; i++) {
         const struct hearth_read_leg *leg = &m->plan->legs[i];
         const struct selection *selection = &m->selections[m->selection_of[i]];
@@ -440,16 +474,19 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
             if (leg->n_hits == 0 || (!one_branch(m, leg) && selection->columns[k].n_runs == 0)) {
                 continue;
             }
+
             if (n == MAX_BRANCHES) {
                 return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                                    "the query has more than %d parts: shorten the range or add "
                                    "label matchers",
                                    MAX_BRANCHES);
             }
+
             out->branches[n++] = (struct read_branch){leg, (uint16_t)k};
             val0 = val0 || k > 0;
         }
     }
+
     out->n_branches = n;
     const struct hearth_read_detail *detail = &m->plan->detail;
     bool of_rows = out->kind == READ_ROWS;
@@ -461,6 +498,7 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     out->field_no = detail->identity ? field : -1;
     field += detail->identity ? 2 : 0;
     out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
+
     return HEARTH_OK;
 }
 
@@ -468,15 +506,19 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
 static bool make_room_for_moments(struct maker *m)
 {
     size_t n;
+
     if (!m->plan->detail.some) {
         return true;
     }
+
     if (__builtin_mul_overflow(m->plan->detail.n_instants, m->out->n_branches, &n)) {
         return false;
     }
+
     m->moment_service = hearth_arena_array(m->arena, n, sizeof m->moment_service[0]);
     m->moment_series = hearth_arena_array(m->arena, n, sizeof m->moment_series[0]);
     m->moments = hearth_arena_array(m->arena, n, sizeof m->moments[0]);
+
     return m->moment_service != NULL && m->moment_series != NULL && m->moments != NULL;
 }
 
@@ -492,6 +534,7 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
     if (!make_room_for_moments(&m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the moments of a read");
     }
+
     append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
         const struct read_branch *branch = &statement->branches[i];
@@ -500,15 +543,18 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
                       one_branch(&m, branch->leg) ? selection->all
                                                   : selection->columns[branch->column]);
     }
+
     hearth_buf_cstr(&statement->sql, ") u");
     hearth_buf_byte(&statement->sql, '\0');
     int32_t *services = hearth_arena_array(arena, plan->state->n_services, sizeof services[0]);
     if (hearth_buf_failed(&statement->sql) || services == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
     }
+
     for (size_t i = 0; i < plan->state->n_services; i++) {
         services[i] = plan->state->services[i].service_id;
     }
+
     hearth_pg_params_init(&statement->params, arena);
     hearth_pg_param_i32_array(&statement->params, m.run_service, m.n_runs);
     hearth_pg_param_i32_array(&statement->params, m.run_first, m.n_runs);
@@ -520,5 +566,6 @@ enum hearth_status hearth_read_statement_make(struct read_statement *statement, 
         hearth_pg_param_i32_array(&statement->params, m.moment_series, m.n_moments);
         hearth_pg_param_i64_array(&statement->params, m.moments, m.n_moments);
     }
+
     return HEARTH_OK;
 }

@@ -28,6 +28,7 @@ static enum hearth_status take_tombstone(const PGresult *result, int row,
                                (int)ret->service_id);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -36,23 +37,27 @@ static enum hearth_status take_state(const struct state_query *query, const PGre
 {
     struct hearth_read_state *ret = query->ret;
     int n_rows = PQntuples(result);
+
     ret->services = hearth_arena_array(query->arena, query->n_services, sizeof ret->services[0]);
     ret->tombstones = hearth_arena_array(query->arena, (size_t)n_rows, sizeof ret->tombstones[0]);
     if (ret->services == NULL || ret->tombstones == NULL) {
         return HEARTH_FAIL_ARENA(err, query->arena);
     }
+
     ret->n_services = query->n_services;
     ret->n_tombstones = 0;
     for (size_t i = 0; i < query->n_services; i++) {
         ret->services[i] = (struct hearth_service_state){query->service_ids[i], INT64_MIN,
                                                          INT64_MIN, INT64_MIN, 0};
     }
+
     for (int row = 0; row < n_rows; row++) {
         if (!hearth_pg_is_null(result, row, 5)) {
             HEARTH_TRY(take_tombstone(result, row, query->arena,
                                       &ret->tombstones[ret->n_tombstones++], err));
             continue;
         }
+
         int32_t service_id = hearth_pg_i32(result, row, 0);
         struct hearth_service_state *state = bsearch(&service_id, ret->services, ret->n_services,
                                                      sizeof ret->services[0], hearth_compare_i32);
@@ -63,9 +68,11 @@ static enum hearth_status take_state(const struct state_query *query, const PGre
             state->generation = hearth_pg_i64(result, row, 4);
         }
     }
+
     if (ret->n_tombstones > 0) {
         qsort(ret->tombstones, ret->n_tombstones, sizeof ret->tombstones[0], hearth_compare_i32);
     }
+
     return HEARTH_OK;
 }
 
@@ -74,6 +81,7 @@ static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
 {
     const struct state_query *query = context;
     struct hearth_pg_params params;
+
     hearth_pg_params_init(&params, query->arena);
     hearth_pg_param_i32_array(&params, query->service_ids, query->n_services);
     PGresult *result = NULL;
@@ -87,7 +95,9 @@ static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
     if (status == HEARTH_OK) {
         status = take_state(query, result, err);
     }
+
     PQclear(result);
+
     return status;
 }
 
@@ -101,6 +111,8 @@ enum hearth_status hearth_store_read_state(struct hearth_store *store, const int
     if (n_services == 0) {
         return HEARTH_OK;
     }
+
     struct state_query query = {service_ids, n_services, cancel, arena, ret};
+
     return hearth_store_read_with_pg(store, cancel, read_state_on, &query, err);
 }

@@ -55,12 +55,14 @@ enum hearth_status hearth_stored_row_take(const PGresult *result, int at,
     int64_t *totals;
     struct hearth_str *vals;
     size_t n_totals, n_vals;
+
     HEARTH_TRY(hearth_pg_i64_array(result, at, 8, arena, &totals, &n_totals, err));
     HEARTH_TRY(hearth_pg_str_array_views(result, at, 10, arena, &vals, &n_vals, err));
     if (n_totals != n_vals || n_vals > UINT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "a profile has %zu totals and %zu value columns",
                            n_totals, n_vals);
     }
+
     *ret_service_id = hearth_pg_i32(result, at, 0);
     *ret = (struct hearth_stored_row){
         .series_id = hearth_pg_i32(result, at, 1),
@@ -76,6 +78,7 @@ enum hearth_status hearth_stored_row_take(const PGresult *result, int at,
         .vals = vals,
         .attrs = hearth_pg_str(result, at, 11),
     };
+
     return HEARTH_OK;
 }
 
@@ -122,6 +125,7 @@ static void release_reader(struct row_reader *reader)
     for (size_t i = 0; i < reader->n_open; i++) {
         close_segment(&reader->open[i]);
     }
+
     hearth_mem_free(reader->open);
     hearth_mem_free(reader->batch);
     hearth_arena_release(&reader->arena);
@@ -132,8 +136,10 @@ static enum hearth_status visit_profile(void *context, const PGresult *row, stru
     struct row_reader *reader = context;
     struct hearth_stored_row stored;
     int32_t service_id;
+
     hearth_arena_reset(&reader->arena);
     HEARTH_TRY(hearth_stored_row_take(row, 0, &reader->arena, &service_id, &stored, err));
+
     return reader->visit(reader->context, &stored, err);
 }
 
@@ -144,6 +150,7 @@ static int compare_rows(const void *left, const void *right)
     if (a->series_id != b->series_id) {
         return a->series_id < b->series_id ? -1 : 1;
     }
+
     return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
 }
 
@@ -160,19 +167,24 @@ static enum hearth_status visit_below(struct row_reader *reader, int64_t below,
             if (row->ts_ns < reader->from_ns || row->ts_ns >= reader->to_ns) {
                 continue;
             }
+
             if (!hearth_mem_grow(&reader->batch, &reader->cap_batch, reader->n_batch + 1,
                                  sizeof *reader->batch)) {
                 return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to merge segments");
             }
+
             reader->batch[reader->n_batch++] = row;
         }
     }
+
     if (reader->n_batch > 0) {
         qsort(reader->batch, reader->n_batch, sizeof *reader->batch, compare_rows);
     }
+
     for (size_t i = 0; i < reader->n_batch; i++) {
         HEARTH_TRY(reader->visit(reader->context, reader->batch[i], err));
     }
+
     size_t n_left = 0;
     for (size_t i = 0; i < reader->n_open; i++) {
         if (reader->open[i].next == reader->open[i].n) {
@@ -181,7 +193,9 @@ static enum hearth_status visit_below(struct row_reader *reader, int64_t below,
             reader->open[n_left++] = reader->open[i];
         }
     }
+
     reader->n_open = n_left;
+
     return HEARTH_OK;
 }
 
@@ -189,6 +203,7 @@ static enum hearth_status visit_below(struct row_reader *reader, int64_t below,
 static enum hearth_status take_segment(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct row_reader *reader = context;
+
     HEARTH_TRY(visit_below(reader, hearth_pg_i32(row, 0, 0), err));
     int32_t n_bytes = hearth_pg_i32(row, 0, 1);
     if (n_bytes < 0 || (size_t)n_bytes > HEARTH_SEGMENT_MAX_BYTES) {
@@ -196,10 +211,12 @@ static enum hearth_status take_segment(void *context, const PGresult *row, struc
                            "a segment of service %" PRId32 " claims %" PRId32 " bytes",
                            reader->service_id, n_bytes);
     }
+
     if (!hearth_mem_grow(&reader->open, &reader->cap_open, reader->n_open + 1,
                          sizeof *reader->open)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read segments");
     }
+
     struct open_segment *segment = &reader->open[reader->n_open++];
     *segment = (struct open_segment){.n = 0};
     hearth_buf_init(&segment->bytes, 0);
@@ -211,9 +228,11 @@ static enum hearth_status take_segment(void *context, const PGresult *row, struc
         status = hearth_segment_decode(hearth_buf_view(&segment->bytes), &segment->arena,
                                        &segment->rows, &segment->n, err);
     }
+
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "segment of service %" PRId32, reader->service_id);
     }
+
     return status;
 }
 
@@ -221,12 +240,14 @@ static enum hearth_status read_segments(struct row_reader *reader, struct hearth
                                         struct hearth_err *err)
 {
     char sql[320];
+
     (void)snprintf(sql, sizeof sql,
                    "SELECT series_ids[1], n_bytes, payload FROM hearth_data.segment WHERE"
                    " service_id = %" PRId32 " AND t0 = %" PRId64
                    " AND n_rows > 0 ORDER BY series_ids[1], part, ordinal",
                    reader->service_id, hearth_hour_of(reader->from_ns) * HEARTH_NS_PER_HOUR);
     HEARTH_TRY(hearth_pg_stream(pg, sql, NULL, NULL, take_segment, reader, NULL, err));
+
     return visit_below(reader, INT64_MAX, err);
 }
 
@@ -239,6 +260,7 @@ static enum hearth_status read_profiles(struct row_reader *reader, struct hearth
                                         struct hearth_err *err)
 {
     char sql[640];
+
     (void)snprintf(
         sql, sizeof sql,
         "SELECT p.* FROM (SELECT series_id FROM hearth_data.series WHERE service_id = %" PRId32
@@ -247,6 +269,7 @@ static enum hearth_status read_profiles(struct row_reader *reader, struct hearth
         " AND p.series_id = s.series_id AND p.ts >= %" PRId64 " AND p.ts < %" PRId64
         " ORDER BY p.ts OFFSET 0) p ORDER BY s.series_id, p.ts",
         reader->service_id, reader->service_id, reader->from_ns, reader->to_ns);
+
     return hearth_pg_stream(pg, sql, NULL, NULL, visit_profile, reader, NULL, err);
 }
 
@@ -264,10 +287,12 @@ enum hearth_status hearth_stored_rows_read(struct hearth_pg *pg, struct hearth_i
         .visit = visit,
         .context = context,
     };
+
     hearth_arena_init(&reader.arena, 0);
     enum hearth_status status = from_ns < compacted_to_ns ? read_segments(&reader, pg, err)
                                                           : read_profiles(&reader, pg, err);
     release_reader(&reader);
+
     return status;
 }
 
@@ -301,6 +326,7 @@ static enum hearth_status put_segment(struct segment_writer *writer, int32_t ser
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a profile of %zu bytes fits no segment",
                            writer->raw.n);
     }
+
     HEARTH_TRY(
         hearth_zstd(hearth_buf_view(&writer->raw), SEGMENT_ZSTD_LEVEL, &writer->packed, err));
     size_t n_series = 0;
@@ -310,9 +336,11 @@ static enum hearth_status put_segment(struct segment_writer *writer, int32_t ser
                                  sizeof *writer->series_ids)) {
                 return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the series of a segment");
             }
+
             writer->series_ids[n_series++] = rows[i].series_id;
         }
     }
+
     struct hearth_buf *out = &writer->copy;
     hearth_copy_row(out, N_SEGMENT_COLUMNS);
     hearth_copy_i32(out, service_id);
@@ -324,6 +352,7 @@ static enum hearth_status put_segment(struct segment_writer *writer, int32_t ser
     hearth_copy_i32_array(out, writer->series_ids, n_series);
     hearth_copy_bytes(out, hearth_buf_view(&writer->packed));
     writer->n_bytes += (int64_t)writer->packed.n;
+
     return hearth_buf_failed(out)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n)
                : HEARTH_OK;
@@ -335,10 +364,12 @@ static enum hearth_status send_segments(struct segment_writer *writer, struct he
     if (writer->copy.n == 0) {
         return HEARTH_OK;
     }
+
     enum hearth_status status = hearth_pg_copy(
         pg, "COPY hearth_data.segment (" SEGMENT_COLUMNS ") FROM STDIN (FORMAT binary)",
         hearth_buf_view(&writer->copy), NULL, err);
     hearth_buf_reset(&writer->copy);
+
     return status;
 }
 
@@ -354,14 +385,17 @@ static enum hearth_status put_all(struct segment_writer *writer, struct hearth_p
             if (to > from && n_bytes + more > HEARTH_SEGMENT_BYTES) {
                 break;
             }
+
             n_bytes += more;
         }
+
         HEARTH_TRY(put_segment(writer, service_id, part, *ordinal, rows + from, to - from, err));
         (*ordinal)++;
         if (writer->copy.n > SEND_BYTES) {
             HEARTH_TRY(send_segments(writer, pg, err));
         }
     }
+
     return send_segments(writer, pg, err);
 }
 
@@ -371,6 +405,7 @@ enum hearth_status hearth_segments_append(struct hearth_pg *pg, int32_t service_
                                           struct hearth_err *err)
 {
     struct segment_writer writer = {.n_bytes = 0};
+
     hearth_buf_init(&writer.raw, 0);
     hearth_buf_init(&writer.packed, 0);
     hearth_buf_init(&writer.copy, 0);
@@ -378,7 +413,9 @@ enum hearth_status hearth_segments_append(struct hearth_pg *pg, int32_t service_
     if (ret_n_bytes != NULL) {
         *ret_n_bytes = writer.n_bytes;
     }
+
     release_writer(&writer);
+
     return status;
 }
 
@@ -392,5 +429,6 @@ enum hearth_status hearth_segments_write(struct hearth_store *store, struct hear
     int64_t n_bytes = 0;
     HEARTH_TRY(hearth_segments_append(pg, service_id, part, &ordinal, rows, n_rows, &n_bytes, err));
     hearth_metric_add(HEARTH_M_SEGMENT_BYTES, n_bytes);
+
     return HEARTH_OK;
 }
