@@ -62,13 +62,16 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
 {
     struct hearth_instance *due = hearth_arena_calloc(&batch->arena, item->n_groups, sizeof *due);
     size_t n_due = 0;
+
     if (due == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
+
     struct hearth_idmap *refreshed = &batch->names->refreshed;
     if (refreshed->n >= HEARTH_TRACE_MAX_KNOWN) {
         hearth_idmap_reset(refreshed);
     }
+
     for (size_t i = 0;
          i < item->n_groups && hearth_clock_mono_ns() < batch->refreshing.deadline_mono_ns; i++) {
         const struct hearth_span_group *group = &item->groups[i];
@@ -77,6 +80,7 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         if (group->instance.n == 0 || group->is_raw) {
             continue; /* who exports spans is no agent that could be given a task */
         }
+
         (void)hearth_idmap_intern(
             refreshed, hearth_trace_name_key(parts, 3, 1 + (uint64_t)batch->now_ms / 60000), 0,
             &is_new);
@@ -87,9 +91,11 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
                                                     .last_seen_ms = batch->now_ms};
         }
     }
+
     if (n_due == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_err reason = HEARTH_ERR_INIT;
     if (hearth_store_report_agents(
             &(const struct hearth_scope){
@@ -98,6 +104,7 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "instances of segments were not refreshed", "reason",
                    reason.msg, NULL);
     }
+
     return HEARTH_OK;
 }
 
@@ -108,6 +115,7 @@ static bool make_columns(struct batch *batch)
     for (size_t i = 0; i < batch->n_items; i++) {
         batch->n += batch->items[i]->n_groups;
     }
+
     struct hearth_arena *arena = &batch->arena;
     batch->service_ids = hearth_arena_array(arena, batch->n, sizeof *batch->service_ids);
     batch->n_spans = hearth_arena_array(arena, batch->n, sizeof *batch->n_spans);
@@ -123,6 +131,7 @@ static bool make_columns(struct batch *batch)
     batch->endpoints = hearth_arena_array(arena, batch->n, sizeof *batch->endpoints);
     batch->spans = hearth_arena_array(arena, batch->n, sizeof *batch->spans);
     batch->placed = hearth_arena_array(arena, batch->n, sizeof *batch->placed);
+
     return !arena->refused;
 }
 
@@ -152,6 +161,7 @@ static void put_group(struct batch *batch, size_t at, const struct hearth_trace_
 static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *err)
 {
     size_t at = 0;
+
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_trace_item *item = batch->items[i];
         HEARTH_TRY(hearth_trace_services_know(batch->store, batch->names, item, batch->cancel,
@@ -163,8 +173,10 @@ static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *e
                                                err));
             put_group(batch, at++, item, &item->groups[k], service_id);
         }
+
         HEARTH_TRY(refresh_instances(batch, item, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -201,6 +213,7 @@ static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *p
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
+
     memcpy(ids, batch->service_ids, batch->n * sizeof *ids);
     qsort(ids, batch->n, sizeof *ids, compare_ids);
     size_t n = 0;
@@ -209,6 +222,7 @@ static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *p
             ids[n++] = ids[i];
         }
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_i32_array(&params, ids, n);
@@ -224,6 +238,7 @@ static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *p
         hearth_idmap_reset(&batch->names->refreshed);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service was removed just now; retry");
     }
+
     return HEARTH_OK;
 }
 
@@ -231,6 +246,7 @@ static enum hearth_status insert_groups(struct batch *batch, struct hearth_pg *p
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
+
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_i32_array(&params, batch->service_ids, batch->n);
     hearth_pg_param_i64_array(&params, batch->starts, batch->n);
@@ -264,6 +280,7 @@ static enum hearth_status insert_groups(struct batch *batch, struct hearth_pg *p
     (void)hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n_stored);
     PQclear(result);
     hearth_metric_add(HEARTH_M_SEGMENTS_STORED, n_stored);
+
     return HEARTH_OK;
 }
 
@@ -279,12 +296,15 @@ static size_t put_associations(struct batch *batch, const struct placed *placed,
     const struct hearth_span_group *group = placed->group;
     struct hearth_association *all =
         hearth_arena_array(&batch->arena, group->n_span_ids, sizeof *all);
+
     for (size_t i = 0; all != NULL && i < group->n_span_ids; i++) {
         all[i] = (struct hearth_association){.key = hearth_span_key(group->span_ids[i]),
                                              .of = HEARTH_OF_STORED_SPAN};
     }
+
     hearth_associations_put_fresh(all, all == NULL ? 0 : group->n_span_ids, 0, group->start_ns,
                                   out);
+
     return group->n_span_ids;
 }
 
@@ -297,6 +317,7 @@ static enum hearth_status insert_associations(struct batch *batch, struct hearth
     int32_t *counts = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *counts);
     struct hearth_str *packed = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *packed);
     struct hearth_buf out;
+
     hearth_buf_init(&out, 0);
     size_t n = 0, n_all = 0;
     qsort(batch->placed, batch->n_placed, sizeof *batch->placed, compare_placed);
@@ -307,15 +328,18 @@ static enum hearth_status insert_associations(struct batch *batch, struct hearth
         for (; i < batch->n_placed && batch->placed[i].service_id == ids[n]; i++) {
             n_here += put_associations(batch, &batch->placed[i], &out);
         }
+
         counts[n] = (int32_t)n_here;
         packed[n] = hearth_arena_str(&batch->arena, hearth_buf_view(&out));
         n_all += n_here;
     }
+
     bool failed = hearth_buf_failed(&out) || batch->arena.refused;
     hearth_buf_release(&out);
     if (failed) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the ids of spans");
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_i32_array(&params, ids, n);
@@ -326,6 +350,7 @@ static enum hearth_status insert_associations(struct batch *batch, struct hearth
                               " associations) SELECT * FROM unnest($1, $2, $3)",
                               &params, batch->cancel, NULL, ret_fault, err));
     hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, (int64_t)n_all);
+
     return HEARTH_OK;
 }
 
@@ -349,6 +374,7 @@ static bool make_runs(struct hearth_arena *arena, size_t n, struct runs *ret)
     ret->first = hearth_arena_array(arena, n, sizeof *ret->first);
     ret->last = hearth_arena_array(arena, n, sizeof *ret->last);
     ret->counts = hearth_arena_array(arena, n, sizeof *ret->counts);
+
     return !arena->refused;
 }
 
@@ -361,6 +387,7 @@ static enum hearth_status put_run(struct batch *batch,
     if (snapshots == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
+
     size_t at = runs->n, n_kept = 0;
     int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
     for (size_t i = 0; i < n; i++) {
@@ -368,10 +395,12 @@ static enum hearth_status put_run(struct batch *batch,
         if (n_kept > 0 && snapshots[n_kept - 1].sequence == it->sequence) {
             continue;
         }
+
         snapshots[n_kept++] = *it;
         first_ms = it->at_ms < first_ms ? it->at_ms : first_ms;
         last_ms = it->at_ms > last_ms ? it->at_ms : last_ms;
     }
+
     struct hearth_buf plain, packed;
     hearth_buf_init(&plain, 0);
     hearth_buf_init(&packed, 0);
@@ -382,10 +411,12 @@ static enum hearth_status put_run(struct batch *batch,
     } else {
         status = hearth_pack_text(hearth_buf_view(&plain), &packed, err);
     }
+
     if (status == HEARTH_OK) {
         runs->packed[at] = hearth_arena_str(&batch->arena, hearth_buf_view(&packed));
         status = runs->packed[at].p == NULL ? HEARTH_FAIL_ARENA(err, &batch->arena) : HEARTH_OK;
     }
+
     hearth_buf_release(&plain);
     hearth_buf_release(&packed);
     HEARTH_TRY(status);
@@ -399,6 +430,7 @@ static enum hearth_status put_run(struct batch *batch,
     runs->last[at] = snapshots[n_kept - 1].sequence;
     runs->counts[at] = (int32_t)n_kept;
     runs->n++;
+
     return HEARTH_OK;
 }
 
@@ -414,6 +446,7 @@ static int compare_snapshots(const void *left, const void *right)
     const struct hearth_task_snapshot *a = *(const struct hearth_task_snapshot *const *)left;
     const struct hearth_task_snapshot *b = *(const struct hearth_task_snapshot *const *)right;
     int order = compare_segments(a, b);
+
     return order != 0 ? order
                       : (a->snapshot.sequence > b->snapshot.sequence) -
                             (a->snapshot.sequence < b->snapshot.sequence);
@@ -425,26 +458,32 @@ static enum hearth_status gather_runs(struct batch *batch, size_t first, struct 
 {
     struct hearth_str tenant = batch->items[first]->tenant;
     size_t n = 0, at = 0;
+
     for (size_t i = first; i < batch->n_items; i++) {
         n += hearth_str_eq(batch->items[i]->tenant, tenant) ? batch->items[i]->n_snapshots : 0;
     }
+
     const struct hearth_task_snapshot **all = hearth_arena_array(&batch->arena, n, sizeof *all);
     if (all == NULL || !make_runs(&batch->arena, n, runs)) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
+
     for (size_t i = first; i < batch->n_items; i++) {
         const struct hearth_trace_item *item = batch->items[i];
         for (size_t k = 0; hearth_str_eq(item->tenant, tenant) && k < item->n_snapshots; k++) {
             all[at++] = &item->snapshots[k];
         }
     }
+
     qsort(all, n, sizeof *all, compare_snapshots);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && compare_segments(all[from], all[to]) == 0;) {
             to++;
         }
+
         HEARTH_TRY(put_run(batch, &all[from], to - from, runs, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -453,6 +492,7 @@ static enum hearth_status insert_runs(struct batch *batch, const struct hearth_t
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
+
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_text(&params, item->tenant);
     hearth_pg_param_text_array(&params, runs->task_ids, runs->n);
@@ -467,6 +507,7 @@ static enum hearth_status insert_runs(struct batch *batch, const struct hearth_t
     hearth_pg_param_bytes_array(&params, runs->packed, runs->n);
     hearth_pg_param_i64(&params, batch->now_ms);
     hearth_pg_param_i64(&params, item->max_snapshots);
+
     return hearth_pg_exec(
         pg,
         "INSERT INTO hearth_data.task_snapshot (service_id, task_id, segment_id, segment_key,"
@@ -492,12 +533,14 @@ static enum hearth_status write_runs(struct batch *batch, struct hearth_pg *pg,
             is_first = batch->items[k]->n_snapshots == 0 ||
                        !hearth_str_eq(batch->items[k]->tenant, batch->items[i]->tenant);
         }
+
         if (is_first) {
             struct runs runs = {0};
             HEARTH_TRY(gather_runs(batch, i, &runs, err));
             HEARTH_TRY(insert_runs(batch, batch->items[i], &runs, pg, ret_fault, err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -509,10 +552,13 @@ static enum hearth_status write_all(struct batch *batch, struct hearth_pg *pg,
         HEARTH_TRY(lock_services(batch, pg, ret_fault, err));
         HEARTH_TRY(insert_groups(batch, pg, ret_fault, err));
     }
+
     if (batch->n_placed > 0) {
         HEARTH_TRY(insert_associations(batch, pg, ret_fault, err));
     }
+
     HEARTH_TRY(write_runs(batch, pg, ret_fault, err));
+
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
@@ -520,16 +566,19 @@ static enum hearth_status write_batch(void *context, struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct batch *batch = context;
+
     for (int i = 1;; i++) {
         HEARTH_TRY(ensure_leaves(batch, pg, err));
         enum hearth_status status = write_all(batch, pg, ret_fault, err);
         if (status == HEARTH_OK) {
             return HEARTH_OK;
         }
+
         hearth_pg_rollback(pg);
         if (*ret_fault != HEARTH_PG_FAULT_MISSING_TABLE || i == LEAF_TRIES) {
             return status;
         }
+
         forget_leaves(batch);
     }
 }
@@ -545,6 +594,7 @@ enum hearth_status hearth_trace_batch_store(struct hearth_store *store,
                           .n_items = n_items,
                           .cancel = cancel,
                           .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
+
     hearth_arena_init(&batch.arena, 0);
     hearth_cancel_init(&batch.refreshing, hearth_clock_mono_ns() + REFRESH_NS);
     enum hearth_status status =
@@ -552,9 +602,12 @@ enum hearth_status hearth_trace_batch_store(struct hearth_store *store,
     if (status == HEARTH_OK) {
         status = fill_columns(&batch, err);
     }
+
     if (status == HEARTH_OK) {
         status = hearth_store_with_pg(store, cancel, write_batch, &batch, err);
     }
+
     hearth_arena_release(&batch.arena);
+
     return status;
 }

@@ -54,10 +54,12 @@ enum hearth_status hearth_trace_service_of(struct hearth_store *store,
         *ret = (int32_t)id;
         return HEARTH_OK;
     }
+
     HEARTH_TRY(hearth_store_service_id(
         &(const struct hearth_scope){.store = store, .tenant = tenant, .cancel = cancel}, service,
         true, ret, err));
     remember(names, key, *ret);
+
     return HEARTH_OK;
 }
 
@@ -77,13 +79,16 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_trace_na
     if (unknown->n == 0) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(hearth_store_service_ids(
         &(const struct hearth_scope){.store = store, .tenant = tenant, .cancel = cancel},
         unknown->names, unknown->n, unknown->ids, err));
     for (size_t i = 0; i < unknown->n; i++) {
         remember(names, unknown->keys[i], unknown->ids[i]);
     }
+
     unknown->n = 0;
+
     return HEARTH_OK;
 }
 
@@ -103,24 +108,29 @@ static enum hearth_status know(struct hearth_store *store, struct hearth_trace_n
                                struct hearth_err *err)
 {
     struct unknown *unknown = NULL; /* there are none, most of the time */
+
     for (size_t i = 0; i < item->n_groups; i++) {
         struct hearth_hash128 key = service_key(item->tenant, item->groups[i].service);
         if (!is_unknown(names, key, asked)) {
             continue;
         }
+
         if (unknown == NULL) {
             unknown = hearth_arena_alloc(arena, sizeof *unknown);
             if (unknown == NULL) {
                 return HEARTH_FAIL_ARENA(err, arena);
             }
+
             unknown->n = 0;
         }
+
         unknown->names[unknown->n] = item->groups[i].service;
         unknown->keys[unknown->n++] = key;
         if (unknown->n == MAX_ASKED) {
             HEARTH_TRY(ask(store, names, item->tenant, cancel, unknown, err));
         }
     }
+
     return unknown == NULL ? HEARTH_OK : ask(store, names, item->tenant, cancel, unknown, err);
 }
 

@@ -47,11 +47,13 @@ static size_t bytes_of(const struct hearth_trace_item *item)
 {
     size_t n = ITEM_BYTES + item->n_groups * sizeof *item->groups +
                item->n_snapshots * sizeof *item->snapshots;
+
     for (size_t i = 0; i < item->n_groups; i++) {
         const struct hearth_span_group *group = &item->groups[i];
         n += group->spans.n + group->service.n + group->instance.n + group->trace_id.n +
              group->segment_id.n + group->endpoint.n + group->n_span_ids * sizeof *group->span_ids;
     }
+
     for (size_t i = 0; i < item->n_snapshots; i++) {
         const struct hearth_snapshot *snapshot = &item->snapshots[i].snapshot;
         n += item->snapshots[i].task_id.n + item->snapshots[i].segment_id.n;
@@ -59,6 +61,7 @@ static size_t bytes_of(const struct hearth_trace_item *item)
             n += sizeof snapshot->frames[k] + snapshot->frames[k].n;
         }
     }
+
     return n;
 }
 
@@ -67,13 +70,16 @@ static enum hearth_status check_room(const struct hearth_trace_writer *writer,
                                      const struct hearth_trace_item *item, struct hearth_err *err)
 {
     size_t max = writer->store->options.max_span_queue_bytes;
+
     if (writer->stopping) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
+
     if (writer->n_bytes > 0 && (item->n_bytes > max || writer->n_bytes > max - item->n_bytes)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "the queue of spans is full (max-span-queue-bytes %zu); retry", max);
     }
+
     return HEARTH_OK;
 }
 
@@ -95,13 +101,16 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
         } else {
             writer->tail->next = item;
         }
+
         writer->tail = item;
         writer->n_items++;
         writer->n_bytes += item->n_bytes;
         hearth_metric_set(HEARTH_M_SPAN_QUEUE_BYTES, (int64_t)writer->n_bytes);
         (void)pthread_cond_broadcast(&writer->wake);
     }
+
     (void)pthread_mutex_unlock(&writer->lock);
+
     return status;
 }
 
@@ -118,10 +127,12 @@ static size_t take_batch(struct hearth_trace_writer *writer)
     while (writer->head == NULL && !writer->stopping) {
         (void)pthread_cond_wait(&writer->wake, &writer->lock);
     }
+
     while (writer->head != NULL && !writer->stopping && writer->n_items < MAX_BATCH_ITEMS &&
            hearth_clock_mono_ns() < writer->head->queued_mono_ns + LINGER_NS) {
         wait_until(writer, writer->head->queued_mono_ns + LINGER_NS);
     }
+
     size_t n = 0, n_bytes = 0;
     while (writer->head != NULL && n < MAX_BATCH_ITEMS &&
            (n == 0 || n_bytes + writer->head->n_bytes <= MAX_BATCH_BYTES)) {
@@ -130,8 +141,10 @@ static size_t take_batch(struct hearth_trace_writer *writer)
         n_bytes += item->n_bytes;
         writer->batch[n++] = item;
     }
+
     writer->n_items -= n;
     (void)pthread_mutex_unlock(&writer->lock);
+
     return n;
 }
 
@@ -156,10 +169,12 @@ static bool is_away(enum hearth_status status)
 static void pause_ns(struct hearth_trace_writer *writer, int64_t duration_ns)
 {
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
+
     (void)pthread_mutex_lock(&writer->lock);
     while (hearth_clock_mono_ns() < until_ns && !atomic_load(&writer->cancel.cancelled)) {
         wait_until(writer, until_ns);
     }
+
     (void)pthread_mutex_unlock(&writer->lock);
 }
 
@@ -168,6 +183,7 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
                                           struct hearth_err *err)
 {
     int64_t give_up_ns = hearth_clock_mono_ns() + PATIENCE_NS;
+
     for (int64_t backoff_ns = BACKOFF_FIRST_NS;; backoff_ns *= 2) {
         *err = (struct hearth_err)HEARTH_ERR_INIT;
         enum hearth_status status =
@@ -176,6 +192,7 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
             atomic_load(&writer->cancel.cancelled)) {
             return status;
         }
+
         pause_ns(writer, backoff_ns < BACKOFF_LAST_NS ? backoff_ns : BACKOFF_LAST_NS);
     }
 }
@@ -185,14 +202,17 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = store_patiently(writer, writer->batch, n, &err);
     bool is_settled = status == HEARTH_OK || is_away(status) || n == 1;
+
     for (size_t i = 0; i < n; i++) {
         if (!is_settled) { /* one of them may be the cause */
             status = store_patiently(writer, &writer->batch[i], 1, &err);
             is_settled = is_away(status); /* nobody waits that long again for each of the others */
         }
+
         if (status == HEARTH_CANCELLED) {
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");
         }
+
         end_item(writer, writer->batch[i], status, &err);
     }
 }
@@ -200,13 +220,16 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
 static void *run_writer(void *arg)
 {
     struct hearth_trace_writer *writer = arg;
+
     for (size_t n = take_batch(writer); n > 0; n = take_batch(writer)) {
         store_batch(writer, n);
     }
+
     (void)pthread_mutex_lock(&writer->lock);
     writer->ended = true;
     (void)pthread_cond_broadcast(&writer->wake);
     (void)pthread_mutex_unlock(&writer->lock);
+
     return NULL;
 }
 
@@ -228,6 +251,7 @@ enum hearth_status hearth_trace_writer_start(struct hearth_store *store,
     if (writer == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the writer of spans");
     }
+
     writer->store = store;
     hearth_cancel_init(&writer->cancel, INT64_MAX);
     hearth_trace_names_init(&writer->names);
@@ -242,8 +266,10 @@ enum hearth_status hearth_trace_writer_start(struct hearth_store *store,
         free_writer(writer);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the thread that writes spans");
     }
+
     (void)pthread_setname_np(writer->thread, "spans");
     *ret = writer;
+
     return HEARTH_OK;
 }
 
@@ -252,12 +278,14 @@ void hearth_trace_writer_stop(struct hearth_trace_writer *writer, int64_t deadli
     if (writer == NULL) {
         return;
     }
+
     (void)pthread_mutex_lock(&writer->lock);
     writer->stopping = true;
     (void)pthread_cond_broadcast(&writer->wake);
     while (!writer->ended && hearth_clock_mono_ns() < deadline_mono_ns) {
         wait_until(writer, deadline_mono_ns);
     }
+
     atomic_store(&writer->cancel.cancelled, true);
     (void)pthread_cond_broadcast(&writer->wake);
     (void)pthread_mutex_unlock(&writer->lock);
