@@ -143,12 +143,12 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
 static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
 {
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
-    (void)pthread_mutex_lock(&store->reason_lock);
+    hearth_mutex_lock(&store->reason_lock);
     bool has_time = true;
     while (has_time && !atomic_load(&store->closing)) {
-        has_time = hearth_cond_wait_until(&store->boot_wake, &store->reason_lock, until_ns);
+        has_time = hearth_mutex_wait_until(&store->reason_lock, &store->boot_wake, until_ns);
     }
-    (void)pthread_mutex_unlock(&store->reason_lock);
+    hearth_mutex_unlock(&store->reason_lock);
 }
 
 /* An embedded database is started beside us: that it does not answer yet is a warning only after a while. */
@@ -300,7 +300,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     store->url = url;
     atomic_init(&store->next_profile_no, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
-    (void)pthread_mutex_init(&store->reason_lock, NULL);
+    hearth_mutex_init(&store->reason_lock, HEARTH_RANK_REASON, "store.reason_lock");
     hearth_cond_init(&store->boot_wake);
     (void)snprintf(store->reason, sizeof store->reason,
                    "waiting for the database: not connected yet");
@@ -322,9 +322,9 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     atomic_store(&store->closing, true);
     atomic_store(&store->boot_cancel.cancelled, true);
     if (store->boot_started) {
-        (void)pthread_mutex_lock(&store->reason_lock);
+        hearth_mutex_lock(&store->reason_lock);
         (void)pthread_cond_broadcast(&store->boot_wake);
-        (void)pthread_mutex_unlock(&store->reason_lock);
+        hearth_mutex_unlock(&store->reason_lock);
         (void)pthread_join(store->boot_thread, NULL);
     }
     hearth_builder_stop(store->builder);
@@ -340,7 +340,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
     (void)pthread_cond_destroy(&store->boot_wake);
-    (void)pthread_mutex_destroy(&store->reason_lock);
+    hearth_mutex_destroy(&store->reason_lock);
     hearth_mem_free(store->url);
     hearth_mem_free(store);
 }

@@ -3,9 +3,10 @@
  *
  * Lock ranks. Every hearth_mutex has a rank and a name. A thread may only acquire a lock whose rank
  * is higher than the ranks of all locks that it holds, so two locks of one rank are never held
- * together. The owner of a set of locks lists their ranks in one enum, outermost lock first:
+ * together. Each layer lists the ranks of its locks in one enum, outermost lock first, from the value
+ * that HEARTH_RANKS_... below gives it:
  *
- *     enum { RANK_CATALOG = 10, RANK_DICTS = 20, RANK_POOL = 30 };
+ *     enum { RANK_CATALOG = HEARTH_RANKS_STORE, RANK_DICTS, RANK_POOL };
  *     hearth_mutex_init(&pool->lock, RANK_POOL, "pool.lock");
  *
  * Builds with HEARTH_DEBUG_LOCKS (the presets dev, asan, tsan, coverage and fuzz) keep a list of
@@ -45,6 +46,17 @@ bool hearth_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_
 
 enum {
     HEARTH_MAX_HELD_LOCKS = 16, /* per thread */
+};
+
+/*
+ * Where the ranks of each layer begin. A layer calls lower layers while it holds its locks, and is
+ * never called by them under theirs.
+ */
+enum {
+    HEARTH_RANKS_FRONT = 1000,
+    HEARTH_RANKS_ENGINE = 2000,
+    HEARTH_RANKS_STORE = 3000,
+    HEARTH_RANKS_MODEL = 4000,
 };
 
 #ifdef HEARTH_DEBUG_LOCKS

@@ -22,10 +22,10 @@
 
 bool hearth_store_set_reason(struct hearth_store *store, const char *reason)
 {
-    (void)pthread_mutex_lock(&store->reason_lock);
+    hearth_mutex_lock(&store->reason_lock);
     bool changed = strncmp(store->reason, reason, sizeof store->reason - 1) != 0;
     (void)snprintf(store->reason, sizeof store->reason, "%s", reason);
-    (void)pthread_mutex_unlock(&store->reason_lock);
+    hearth_mutex_unlock(&store->reason_lock);
     return changed;
 }
 
@@ -47,9 +47,9 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
     bool ready =
         atomic_load(&store->ready) && !atomic_load(&store->away) && !atomic_load(&store->closing);
     if (!ready) {
-        (void)pthread_mutex_lock(&store->reason_lock);
+        hearth_mutex_lock(&store->reason_lock);
         (void)snprintf(reason, 256, "%s", store->reason);
-        (void)pthread_mutex_unlock(&store->reason_lock);
+        hearth_mutex_unlock(&store->reason_lock);
     } else {
         say_degraded(store, reason);
     }

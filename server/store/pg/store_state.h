@@ -17,9 +17,7 @@
  *   poll_memo  tasks/task_delivery.c: which agents ask
  *   trace_writer  spans/: the queue of spans and snapshots and its thread
  *
- * Lock order (a thread may take a lock only below those it holds): catalog.rw, catalog.writers,
- * dicts.lock, dict.lock, committer.lock, pool.lock, cache.lock; partitions.lock and reason_lock are
- * leaves. No lock is held while a statement runs.
+ * The order of locks is that of enum hearth_store_rank. No lock is held while a statement runs.
  */
 #ifndef HEARTH_STORE_STATE_H
 #define HEARTH_STORE_STATE_H
@@ -42,6 +40,31 @@ struct hearth_monitors;
 struct hearth_replica;
 struct hearth_poll_memo;
 struct hearth_trace_writer;
+
+/*
+ * Ranks of the store's locks (hearth/base/sync.h), outermost first: a thread may acquire a lock only
+ * if its rank is higher than the ranks of all locks that it holds.
+ */
+enum hearth_store_rank {
+    HEARTH_RANK_SETTINGS_REFRESH = HEARTH_RANKS_STORE, /* settings.refreshing */
+    HEARTH_RANK_SETTINGS,                              /* settings.lock */
+    HEARTH_RANK_CATALOG,         /* catalog.rw: label indexes of all tenants */
+    HEARTH_RANK_CATALOG_WRITERS, /* catalog.writers: the queue of new series */
+    HEARTH_RANK_DICTS,           /* dicts.lock: the table of the dictionaries of ingest */
+    HEARTH_RANK_DICT,            /* dict.lock: one of them */
+    HEARTH_RANK_COMMITTER,       /* committer.lock */
+    HEARTH_RANK_TRACE_WRITER,    /* trace_writer.lock */
+    HEARTH_RANK_BUILDER,         /* builder.lock */
+    HEARTH_RANK_MONITORS,        /* monitors.lock */
+    HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
+    HEARTH_RANK_READ_CACHE,      /* cache.lock: the dictionaries of queries */
+    /* leaves: no other lock of the store is acquired below them */
+    HEARTH_RANK_SERIES_CACHE,
+    HEARTH_RANK_CATALOG_REFRESH,
+    HEARTH_RANK_PARTITIONS,
+    HEARTH_RANK_REPLICA,
+    HEARTH_RANK_REASON,
+};
 
 /*
  * Keys of transaction-level advisory locks: random, so that no other program of the database has
@@ -90,7 +113,7 @@ struct hearth_store {
     _Atomic int32_t
         writer_id; /* of this server; a new one is taken when a dictionary was evicted (ingest_dict.c) */
     _Atomic int64_t next_profile_no;
-    pthread_mutex_t reason_lock; /* guards reason */
+    struct hearth_mutex reason_lock; /* guards reason */
     char reason[256];
     pthread_t boot_thread;
     bool boot_started;
