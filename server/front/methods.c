@@ -30,15 +30,26 @@
 #include "hearth/pb/version/v1/version.pb-c.h"
 
 #include "handlers.h"
+#include "rpc/unary.h"
 #include "tables.h"
+
+#define METHOD(service, method_, request_, response_, handle_, unary_, pool_, flags_) \
+    {.path = "/" service "/" method_,                                                 \
+     .request = &request_##__descriptor,                                              \
+     .response = &response_##__descriptor,                                            \
+     .handle = (handle_),                                                             \
+     .unary = (unary_),                                                               \
+     .pool = HEARTH_POOL_##pool_,                                                     \
+     .flags = (flags_)},
 
 static const struct hearth_method g_methods[] = {
 #define X(id, service, method, request, response, handler, pool, flags) \
-    {"/" service "/" method,  &request##__descriptor,                   \
-     &response##__descriptor, handler,                                  \
-     HEARTH_POOL_##pool,      (flags)},
+    METHOD(service, method, request, response, handler, NULL, pool, flags)
+#define UNARY(id, service, method, request, response, handler, pool, flags) \
+    METHOD(service, method, request, response, hearth_rpc_run_unary, handler, pool, flags)
 #include "methods.def"
 #undef X
+#undef UNARY
 };
 
 const struct hearth_method_table hearth_method_table = {

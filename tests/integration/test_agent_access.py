@@ -50,7 +50,7 @@ PACKAGES = {"skywalking.v3": True, "skywalking.v10": False}  # whether their ser
 def offered():
     """The rows of TABLE that are in methods.def."""
     text = (ROOT / "server/front/methods.def").read_text()
-    there = set(re.findall(r'^X\([A-Z0-9_]+, "(skywalking[\w.]+)", "(\w+)"', text, re.M))
+    there = set(re.findall(r'^(?:X|UNARY)\([A-Z0-9_]+, "(skywalking[\w.]+)", "(\w+)"', text, re.M))
     return [row for row in TABLE if row[:2] in there]
 
 
@@ -74,7 +74,7 @@ def no_database(*options):
 class Table(unittest.TestCase):
     def test_every_method_of_the_protocol_is_served_and_no_other(self):
         text = (ROOT / "server/front/methods.def").read_text()
-        rows = re.findall(r'^X\([A-Z0-9_]+, "(skywalking[\w.]+)", "(\w+)", .*, ([A-Z_| ]+)\)$', text, re.M)
+        rows = re.findall(r'^(?:X|UNARY)\([A-Z0-9_]+, "(skywalking[\w.]+)", "(\w+)", .*, ([A-Z_| ]+)\)$', text, re.M)
         kinds = {(False, False): UNARY, (True, False): STREAM, (True, True): BOTH}
         found = {(s, m): kinds["METHOD_COLLECT" in flags, "METHOD_STREAM" in flags] for s, m, flags in rows}
         self.assertEqual(found, {(service, method): kind for service, method, kind, _ in TABLE})

@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/reference/pyroscope-compatibility.md"
 def methods_of_the_server():
     """{full name: flags} out of methods.def."""
     text = (ROOT / "server/front/methods.def").read_text()
-    rows = re.findall(r'^X\([A-Z0-9_]+, "([^"]+)", "([^"]+)", .*?, ([A-Z_| ]+)\)$', text, re.M)
+    rows = re.findall(r'^(?:X|UNARY)\([A-Z0-9_]+, "([^"]+)", "([^"]+)", .*?, ([A-Z_| ]+)\)$', text, re.M)
     return {"%s/%s" % (service, method): flags for service, method, flags in rows}
 
 

@@ -33,9 +33,9 @@ def unquote(text):
 
 
 def rows(text, pattern):
-    """Fields of every line that begins with X( or G(; a line that the pattern does not fit is an error."""
+    """Fields of every line that begins with X(, G( or UNARY(; a line that the pattern does not fit is an error."""
     for line in text.splitlines():
-        if line.startswith(("X(", "G(")):
+        if line.startswith(("X(", "G(", "UNARY(")):
             match = re.fullmatch(pattern, re.sub(r"\)\s*/\*.*\*/$", ")", line))
             if match is None:
                 sys.exit(f"gen_docs: cannot read this line of a table: {line}")
@@ -85,7 +85,7 @@ label have lines of their own; the others are counted under `other`. Counters ha
 from the start, so that `rate()` sees the first event, too. Histograms have buckets from 0.5 ms to 60 s.
 
 """
-    for _, kind, name, label, text in rows(table, rf'X\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):
+    for _, kind, name, label, text in rows(table, rf'(?:X|UNARY)\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):
         labels = " and ".join(f"`{one}`" for one in label.split(","))
         shown = f", label{'s' if ',' in label else ''} {labels}" if label else ""
         out += bullet(f"**`{name}`** ({kind.lower().removesuffix('_ns')}{shown})", text)
@@ -102,7 +102,7 @@ Every failure has one status and one sentence that says what is wrong and where.
 | status | gRPC | HTTP | code | meaning |
 |---|---|---|---|---|
 """
-    for name, _, grpc, http, code, text in rows(statuses, rf'X\((\w+), (\d+), (\d+), (\d+), {STRING}, {STRING}\)'):
+    for name, _, grpc, http, code, text in rows(statuses, rf'(?:X|UNARY)\((\w+), (\d+), (\d+), (\d+), {STRING}, {STRING}\)'):
         out += f"| {name} | {grpc} | {http} | `{code}` | {text} |\n"
     out += """
 Try again after UNAVAILABLE: the answer carries `Retry-After: 1`, by gRPC `grpc-retry-pushback-ms: 1000`. A
@@ -119,7 +119,7 @@ also counts `repeated_profiles`, which were [stored before](api-push.md#push) un
 | reason | counts |
 |---|---|
 """
-    for _, name, text in rows(discards, rf'X\((\w+), {STRING}, {STRING}\)'):
+    for _, name, text in rows(discards, rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}\)'):
         out += f"| `{name}` | {text} |\n"
     return out
 
@@ -151,7 +151,7 @@ API_PAGES = {
 def method_rows(root):
     """(service, method, flags) of every RPC, in the order of the table."""
     table = (root / "server/front/methods.def").read_text()
-    for row in rows(table, rf'X\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
+    for row in rows(table, rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
         yield row[1], row[2], row[7]
 
 

@@ -8,9 +8,11 @@
 #ifndef HEARTH_FRONT_METHOD_H
 #define HEARTH_FRONT_METHOD_H
 
+#include "hearth/base/status.h"
 #include "hearth/base/str.h"
 
 struct hearth_rpc;
+struct ProtobufCMessage;
 struct ProtobufCMessageDescriptor;
 
 /* The pool of threads that runs the handler. */
@@ -41,10 +43,16 @@ enum hearth_method_flags {
     HEARTH_METHOD_UPLOAD = 1u << 7,
 };
 
+/* Fills the initialised answer of a request; the status ends it (unary.h). */
+typedef enum hearth_status hearth_unary_fn(struct hearth_rpc *rpc,
+                                           const struct ProtobufCMessage *request,
+                                           struct ProtobufCMessage *answer);
+
 struct hearth_method {
     const char *path;                                            /* "/package.Service/Method" */
     const struct ProtobufCMessageDescriptor *request, *response; /* NULL: a plain HTTP route */
-    void (*handle)(struct hearth_rpc *rpc);
+    void (*handle)(struct hearth_rpc *rpc); /* ends the request, now or later */
+    hearth_unary_fn *unary; /* called by `handle` of unary methods; otherwise NULL */
     enum hearth_method_pool pool;
     unsigned flags;
 };

@@ -15,8 +15,10 @@ static const struct {
 } g_methods[] = {
 #define X(id, service, method, request, response, handler, pool, flags) \
     {"/" service "/" method, (flags)},
+#define UNARY X
 #include "methods.def"
 #undef X
+#undef UNARY
 };
 
 static const struct hearth_method *method(const char *path)
