@@ -6,45 +6,39 @@
 #include "hearth/pb/skywalking/v3/ebpf.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/unary.h"
 #include "tasks/sw_commands.h"
 
-/* Answer at most one command, which contains all services whose policies differ. */
-static enum hearth_status query_policies(struct hearth_rpc *rpc)
+/* Answers at most one command, which contains all services whose policies differ. */
+HEARTH_UNARY(hearth_svc_sw_query_policies, Skywalking__V3__ContinuousProfilingPolicyQuery,
+             Skywalking__V3__Commands)
 {
-    const Skywalking__V3__ContinuousProfilingPolicyQuery *in =
-        (const Skywalking__V3__ContinuousProfilingPolicyQuery *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
-    struct hearth_policy_query *asked =
-        hearth_arena_array(&rpc->arena, in->n_policies, sizeof asked[0]);
-    if (asked == NULL) {
+    struct hearth_policy_query *versions =
+        hearth_arena_array(&rpc->arena, in->n_policies, sizeof versions[0]);
+    if (versions == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
+    /* The versions that the agent has. */
     for (size_t i = 0; i < in->n_policies; i++) {
-        asked[i] = (struct hearth_policy_query){hearth_str_c(in->policies[i]->servicename),
-                                                hearth_str_c(in->policies[i]->uuid)};
+        versions[i] = (struct hearth_policy_query){hearth_str_c(in->policies[i]->servicename),
+                                                   hearth_str_c(in->policies[i]->uuid)};
     }
 
+    /* The command has a copy of the text. */
     struct hearth_buf json;
     hearth_buf_init(&json, 0);
-
     enum hearth_status status =
-        hearth_policies_for_agent(&call, asked, in->n_policies, &json, &rpc->err);
+        hearth_policies_for_agent(&call, versions, in->n_policies, &json, &rpc->err);
     if (status == HEARTH_OK && json.n > 0) {
-        struct hearth_sw_arg arg = {"ServiceWithPolicyJSON", hearth_buf_view(&json)};
-        status = hearth_sw_answer_command(rpc, "ContinuousProfilingPolicyQuery", &arg, 1);
+        struct hearth_command_arg arg = {"ServiceWithPolicyJSON", hearth_buf_view(&json)};
+        status = hearth_sw_set_command(rpc, "ContinuousProfilingPolicyQuery", &arg, 1, out);
     }
 
     hearth_buf_release(&json);
 
     return status;
-}
-
-void hearth_svc_sw_query_policies(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, query_policies(rpc));
 }
 
 /* ---- reports ---- */
@@ -113,21 +107,16 @@ static enum hearth_status read_report(struct hearth_rpc *rpc,
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
-/* Answer exactly one command or an error: agents use the first without checking that it exists. */
-static enum hearth_status report_task(struct hearth_rpc *rpc)
+/* Answers one command or an error: agents use the first without checking that it exists. */
+HEARTH_UNARY(hearth_svc_sw_report_profiling_task, Skywalking__V3__ContinuousProfilingReport,
+             Skywalking__V3__Commands)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_report report;
-    struct hearth_sw_arg arg = {.key = "TaskId"};
+    struct hearth_command_arg arg = {.key = "TaskId"};
 
-    HEARTH_TRY(
-        read_report(rpc, (const Skywalking__V3__ContinuousProfilingReport *)rpc->request, &report));
+    HEARTH_TRY(read_report(rpc, in, &report));
     HEARTH_TRY(hearth_policies_report(&call, &report, &arg.value, &rpc->err));
 
-    return hearth_sw_answer_command(rpc, "ContinuousProfilingReportTask", &arg, 1);
-}
-
-void hearth_svc_sw_report_profiling_task(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, report_task(rpc));
+    return hearth_sw_set_command(rpc, "ContinuousProfilingReportTask", &arg, 1, out);
 }

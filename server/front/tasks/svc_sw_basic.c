@@ -6,17 +6,19 @@
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
+#include "rpc/unary.h"
 
 /* Hearth has no configuration for agents, so no change is ever reported. */
-void hearth_svc_sw_fetch_configurations(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_sw_fetch_configurations, Skywalking__V3__ConfigurationSyncRequest,
+             Skywalking__V3__Commands)
 {
-    hearth_rpc_end(rpc, HEARTH_OK);
+    return HEARTH_OK;
 }
 
-void hearth_svc_sw_jvm_metrics(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_sw_jvm_metrics, Skywalking__V3__JVMMetricCollection,
+             Skywalking__V3__Commands)
 {
-    hearth_rpc_end(rpc, HEARTH_OK);
+    return HEARTH_OK;
 }
 
 void hearth_svc_sw_access_log(struct hearth_rpc *rpc)

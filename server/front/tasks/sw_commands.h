@@ -1,26 +1,30 @@
 /*
- * sw_commands.h -- answers to SkyWalking's agents: skywalking.v3.Commands. An answer without
- * commands does not need a call.
+ * sw_commands.h -- commands for SkyWalking's agents, in answers of the type skywalking.v3.Commands.
  *
- * The first argument of each command is SerialNumber, a random UUID, because agents drop a command
- * whose number they have seen before. Threads: confined to the request.
+ * Names and keys are borrowed, values are copied. Without memory, the answer has no commands and the
+ * request fails at its end (rpc/unary.h).
+ *
+ * Threads: confined to the request.
  */
 #ifndef HEARTH_FRONT_SW_COMMANDS_H
 #define HEARTH_FRONT_SW_COMMANDS_H
 
-#include "rpc/rpc.h"
+#include "hearth/engine/tasks.h"
 
-struct hearth_sw_arg {
-    const char *key;
-    struct hearth_str value;
-};
+struct hearth_rpc;
+struct Skywalking__V3__Commands;
 
+/* Answers n commands. */
+void hearth_sw_set_commands(struct hearth_rpc *rpc, const struct hearth_command *commands, size_t n,
+                            struct Skywalking__V3__Commands *out);
 /*
- * Set rpc->answer to one command, whose name and n arguments are copied into the request's arena.
- * Errors: INTERNAL without random bytes; the arena's error when it is full.
+ * Answers one command with n arguments, n < HEARTH_COMMAND_ARGS. Before them the command has the
+ * argument SerialNumber, a random UUID: agents drop a command whose number they have seen before.
+ * INTERNAL without random bytes.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_sw_answer_command(struct hearth_rpc *rpc, const char *name,
-                                            const struct hearth_sw_arg *args, size_t n);
+enum hearth_status hearth_sw_set_command(struct hearth_rpc *rpc, const char *name,
+                                         const struct hearth_command_arg *args, size_t n,
+                                         struct Skywalking__V3__Commands *out);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static const struct hearth_sw_arg ARGS[] = {
+static const struct hearth_command_arg ARGS[] = {
     {"TaskId", {"t-1", 3}},
     {"Empty", {NULL, 0}},
     {"Duration", {"10 min", 2}}, /* two bytes of a longer text */
@@ -20,13 +20,15 @@ static const struct hearth_sw_arg ARGS[] = {
 
 static const Skywalking__V3__Command *answer(struct hearth_rpc *rpc, size_t n_args)
 {
+    Skywalking__V3__Commands commands = SKYWALKING__V3__COMMANDS__INIT;
     *rpc = (struct hearth_rpc){.arena = {0}};
     hearth_arena_init(&rpc->arena, 1 << 20);
-    assert_int_equal(hearth_sw_answer_command(rpc, "ProfileTaskQuery", ARGS, n_args), HEARTH_OK);
-    const Skywalking__V3__Commands *commands = (const Skywalking__V3__Commands *)rpc->answer;
-    assert_ptr_equal(commands->base.descriptor, &skywalking__v3__commands__descriptor);
-    assert_int_equal(commands->n_commands, 1);
-    return commands->commands[0];
+
+    assert_int_equal(hearth_sw_set_command(rpc, "ProfileTaskQuery", ARGS, n_args, &commands),
+                     HEARTH_OK);
+    assert_int_equal(commands.n_commands, 1);
+
+    return commands.commands[0];
 }
 
 /* Of the form xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx. */
@@ -73,17 +75,18 @@ static void two_commands_have_different_serial_numbers(void **state)
     hearth_arena_release(&second.arena);
 }
 
-static void a_command_that_does_not_fit_is_an_error(void **state)
+static void a_command_that_does_not_fit_fails_the_request(void **state)
 {
     (void)state;
     static char large[100000];
-    struct hearth_sw_arg arg = {"Large", hearth_str_n(large, sizeof large)};
+    struct hearth_command_arg arg = {"Large", hearth_str_n(large, sizeof large)};
+    Skywalking__V3__Commands commands = SKYWALKING__V3__COMMANDS__INIT;
     struct hearth_rpc rpc = {.arena = {0}};
     memset(large, 'x', sizeof large);
     hearth_arena_init(&rpc.arena, 64 << 10);
 
-    assert_int_not_equal(hearth_sw_answer_command(&rpc, "X", &arg, 1), HEARTH_OK);
-    assert_true(rpc.err.msg[0] != '\0');
+    assert_int_equal(hearth_sw_set_command(&rpc, "X", &arg, 1, &commands), HEARTH_OK);
+    assert_true(rpc.arena.refused);
 
     hearth_arena_release(&rpc.arena);
 }
@@ -93,7 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_has_a_name_a_serial_number_and_its_arguments),
         cmocka_unit_test(two_commands_have_different_serial_numbers),
-        cmocka_unit_test(a_command_that_does_not_fit_is_an_error),
+        cmocka_unit_test(a_command_that_does_not_fit_fails_the_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
