@@ -12,8 +12,8 @@
 #include "hearth/pb/skywalking/v3/management.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 static enum hearth_status take_properties(struct hearth_rpc *rpc,
                                           Skywalking__V3__KeyStringValuePair *const *pairs,
@@ -37,37 +37,35 @@ static enum hearth_status take_properties(struct hearth_rpc *rpc,
 
 /* ---- instances ---- */
 
-static enum hearth_status properties_of_instance(struct hearth_rpc *rpc)
+static struct hearth_reported read_instance(const char *service, const char *instance,
+                                            const char *layer)
 {
-    const Skywalking__V3__InstanceProperties *in =
-        (const Skywalking__V3__InstanceProperties *)rpc->request;
+    return (struct hearth_reported){
+        .process.service = hearth_str_c(service),
+        .process.instance = hearth_str_c(instance),
+        .process.layer = hearth_str_c(layer),
+        .path = "",
+    };
+}
+
+HEARTH_UNARY(hearth_svc_sw_instance_properties, Skywalking__V3__InstanceProperties,
+             Skywalking__V3__Commands)
+{
     struct hearth_call call = hearth_rpc_call(rpc);
-    struct hearth_reported reported = {.process.service = hearth_str_c(in->service),
-                                       .process.instance = hearth_str_c(in->serviceinstance),
-                                       .process.layer = hearth_str_c(in->layer),
-                                       .path = ""};
+    struct hearth_reported reported = read_instance(in->service, in->serviceinstance, in->layer);
 
     HEARTH_TRY(take_properties(rpc, in->properties, in->n_properties, &reported.process));
 
     return hearth_agents_report_instance(&call, &reported, &rpc->err);
 }
 
-void hearth_svc_sw_instance_properties(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_sw_instance_alive, Skywalking__V3__InstancePingPkg,
+             Skywalking__V3__Commands)
 {
-    hearth_rpc_end(rpc, properties_of_instance(rpc));
-}
-
-void hearth_svc_sw_instance_alive(struct hearth_rpc *rpc)
-{
-    const Skywalking__V3__InstancePingPkg *in =
-        (const Skywalking__V3__InstancePingPkg *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
-    struct hearth_reported reported = {.process.service = hearth_str_c(in->service),
-                                       .process.instance = hearth_str_c(in->serviceinstance),
-                                       .process.layer = hearth_str_c(in->layer),
-                                       .path = ""};
+    struct hearth_reported reported = read_instance(in->service, in->serviceinstance, in->layer);
 
-    hearth_rpc_end(rpc, hearth_agents_report_instance(&call, &reported, &rpc->err));
+    return hearth_agents_report_instance(&call, &reported, &rpc->err);
 }
 
 /* ---- processes ---- */
@@ -76,11 +74,13 @@ static enum hearth_status take_entity(struct hearth_rpc *rpc,
                                       const Skywalking__V3__EBPFProcessEntityMetadata *entity,
                                       struct hearth_reported *ret)
 {
+    struct hearth_process *process = &ret->process;
+    assert(ret->path != NULL);
+
     if (entity == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "%s is missing", ret->path);
     }
 
-    struct hearth_process *process = &ret->process;
     process->layer = hearth_str_c(entity->layer);
     process->service = hearth_str_c(entity->servicename);
     process->instance = hearth_str_c(entity->instancename);
@@ -93,28 +93,39 @@ static enum hearth_status take_entity(struct hearth_rpc *rpc,
                                                         : HEARTH_OK;
 }
 
-/* The fields that both kinds of processes have. */
-struct metadata {
+/* The fields of either arm of a reported process. */
+struct agent_process {
     const char *arm;
     enum hearth_detect_type detect_type;
     Skywalking__V3__EBPFProcessEntityMetadata *entity;
     int32_t pid;
     Skywalking__V3__KeyStringValuePair *const *properties;
     size_t n_properties;
+    struct hearth_str id; /* answers only */
 };
 
-static bool metadata_of(const Skywalking__V3__EBPFProcessProperties *in, struct metadata *ret)
+static bool read_arm(const Skywalking__V3__EBPFProcessProperties *in, struct agent_process *ret)
 {
     switch (in->metadata_case) {
     case SKYWALKING__V3__EBPFPROCESS_PROPERTIES__METADATA_HOST_PROCESS:
-        *ret = (struct metadata){
-            "hostProcess",        HEARTH_DETECT_HOST,          in->hostprocess->entity,
-            in->hostprocess->pid, in->hostprocess->properties, in->hostprocess->n_properties};
+        *ret = (struct agent_process){
+            .arm = "hostProcess",
+            .detect_type = HEARTH_DETECT_HOST,
+            .entity = in->hostprocess->entity,
+            .pid = in->hostprocess->pid,
+            .properties = in->hostprocess->properties,
+            .n_properties = in->hostprocess->n_properties,
+        };
         return true;
     case SKYWALKING__V3__EBPFPROCESS_PROPERTIES__METADATA_K8S_PROCESS:
-        *ret = (struct metadata){
-            "k8sProcess",        HEARTH_DETECT_KUBERNETES,   in->k8sprocess->entity,
-            in->k8sprocess->pid, in->k8sprocess->properties, in->k8sprocess->n_properties};
+        *ret = (struct agent_process){
+            .arm = "k8sProcess",
+            .detect_type = HEARTH_DETECT_KUBERNETES,
+            .entity = in->k8sprocess->entity,
+            .pid = in->k8sprocess->pid,
+            .properties = in->k8sprocess->properties,
+            .n_properties = in->k8sprocess->n_properties,
+        };
         return true;
     default:
         return false;
@@ -123,117 +134,129 @@ static bool metadata_of(const Skywalking__V3__EBPFProcessProperties *in, struct 
 
 static enum hearth_status take_process(struct hearth_rpc *rpc,
                                        const Skywalking__V3__EBPFProcessReportList *in, size_t i,
-                                       struct hearth_reported *ret)
+                                       struct agent_process *process, struct hearth_reported *ret)
 {
-    struct metadata metadata;
-    if (!metadata_of(in->processes[i], &metadata)) {
+    assert(i < in->n_processes);
+    if (!read_arm(in->processes[i], process)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "processes[%zu] has neither hostProcess nor k8sProcess", i);
     }
 
+    /* The entity names the process. */
     *ret = (struct hearth_reported){
         .process.agent_id = hearth_str_c(in->ebpfagentid),
-        .process.detect_type = metadata.detect_type,
-        .path = hearth_arena_printf(&rpc->arena, "processes[%zu].%s.entity", i, metadata.arm),
+        .process.detect_type = process->detect_type,
+        .path = hearth_arena_printf(&rpc->arena, "processes[%zu].%s.entity", i, process->arm),
     };
     if (ret->path == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
-    HEARTH_TRY(take_entity(rpc, metadata.entity, ret));
-    if (metadata.pid <= 0) {
+    HEARTH_TRY(take_entity(rpc, process->entity, ret));
+
+    /* The pid is not stored; the answer repeats it. */
+    if (process->pid <= 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "processes[%zu].%s.pid is %d: a process has a number above 0", i,
-                           metadata.arm, (int)metadata.pid);
+                           process->arm, (int)process->pid);
     }
 
-    return take_properties(rpc, metadata.properties, metadata.n_properties, &ret->process);
+    return take_properties(rpc, process->properties, process->n_properties, &ret->process);
 }
 
-/* Answer with the received entity, in the same arm of the oneof. */
-static Skywalking__V3__EBPFProcessDownstream *
-make_downstream(struct hearth_rpc *rpc, const Skywalking__V3__EBPFProcessProperties *in)
+/* The engine must have accepted the process, whose names have a limited length then. */
+static enum hearth_status make_process_id(struct hearth_rpc *rpc, struct agent_process *process)
 {
-    struct metadata metadata;
-    bool known = metadata_of(in, &metadata);
-
-    HEARTH_ASSERT(known); /* take_process checked it before */
-
+    const Skywalking__V3__EBPFProcessEntityMetadata *entity = process->entity;
     struct hearth_entity_hash id;
-    Skywalking__V3__EBPFProcessDownstream *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL || !hearth_process_public_id(hearth_str_c(metadata.entity->servicename),
-                                                 hearth_str_c(metadata.entity->instancename),
-                                                 hearth_str_c(metadata.entity->processname), &id)) {
-        return NULL;
+    assert(entity != NULL);
+
+    if (!hearth_process_public_id(hearth_str_c(entity->servicename),
+                                  hearth_str_c(entity->instancename),
+                                  hearth_str_c(entity->processname), &id)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the id of a process");
     }
 
-    skywalking__v3__ebpfprocess_downstream__init(out);
-    out->processid = hearth_rpc_text(rpc, hearth_str_c(id.text));
-
-    if (metadata.detect_type == HEARTH_DETECT_HOST) {
-        out->process_case = SKYWALKING__V3__EBPFPROCESS_DOWNSTREAM__PROCESS_HOST_PROCESS;
-        out->hostprocess = hearth_arena_alloc(&rpc->arena, sizeof *out->hostprocess);
-        if (out->hostprocess != NULL) {
-            skywalking__v3__ebpfhost_process_downstream__init(out->hostprocess);
-            out->hostprocess->pid = metadata.pid;
-            out->hostprocess->entitymetadata = metadata.entity;
-        }
-    } else {
-        out->process_case = SKYWALKING__V3__EBPFPROCESS_DOWNSTREAM__PROCESS_K8S_PROCESS;
-        out->k8sprocess = hearth_arena_alloc(&rpc->arena, sizeof *out->k8sprocess);
-        if (out->k8sprocess != NULL) {
-            skywalking__v3__ebpfkubernetes_process_downstream__init(out->k8sprocess);
-            out->k8sprocess->pid = metadata.pid;
-            out->k8sprocess->entitymetadata = metadata.entity;
-        }
-    }
-
-    return rpc->arena.refused ? NULL : out;
-}
-
-static enum hearth_status report_processes(struct hearth_rpc *rpc)
-{
-    const Skywalking__V3__EBPFProcessReportList *in =
-        (const Skywalking__V3__EBPFProcessReportList *)rpc->request;
-    struct hearth_call call = hearth_rpc_call(rpc);
-    size_t n = in->n_processes;
-    struct hearth_reported *reported = hearth_arena_array(&rpc->arena, n, sizeof *reported);
-    Skywalking__V3__EBPFReportProcessDownstream *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Skywalking__V3__EBPFProcessDownstream **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    if (reported == NULL || out == NULL || list == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(take_process(rpc, in, i, &reported[i]));
-    }
-
-    HEARTH_TRY(hearth_agents_report_processes(&call, reported, n, &rpc->err));
-    skywalking__v3__ebpfreport_process_downstream__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        list[i] = make_downstream(rpc, in->processes[i]);
-        if (list[i] == NULL) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-
-    out->processes = list;
-    out->n_processes = n;
-    rpc->answer = &out->base;
+    process->id = hearth_arena_str(&rpc->arena, hearth_str_c(id.text));
 
     return HEARTH_OK;
 }
 
-void hearth_svc_sw_report_processes(struct hearth_rpc *rpc)
+/* ---- the answer: the received entities, each in the arm in which it was received ---- */
+
+HEARTH_MAP_TYPES(host_process, struct agent_process, Skywalking__V3__EBPFHostProcessDownstream);
+static const struct hearth_message_member host_process_members[] = {
+    HEARTH_MAP(host_process, pid, pid),
+};
+static const struct hearth_message_map host_process_map =
+    HEARTH_MESSAGE_MAP(host_process, skywalking__v3__ebpfhost_process_downstream__descriptor);
+
+HEARTH_MAP_TYPES(k8s_process, struct agent_process,
+                 Skywalking__V3__EBPFKubernetesProcessDownstream);
+static const struct hearth_message_member k8s_process_members[] = {
+    HEARTH_MAP(k8s_process, pid, pid),
+};
+static const struct hearth_message_map k8s_process_map =
+    HEARTH_MESSAGE_MAP(k8s_process, skywalking__v3__ebpfkubernetes_process_downstream__descriptor);
+
+static void fill_process_arm(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    hearth_rpc_end(rpc, report_processes(rpc));
+    const struct agent_process *process = from;
+    Skywalking__V3__EBPFProcessDownstream *out = message;
+
+    if (process->detect_type == HEARTH_DETECT_HOST) {
+        out->process_case = SKYWALKING__V3__EBPFPROCESS_DOWNSTREAM__PROCESS_HOST_PROCESS;
+        out->hostprocess = hearth_rpc_map(rpc, &host_process_map, process);
+        if (out->hostprocess != NULL) {
+            out->hostprocess->entitymetadata = process->entity;
+        }
+    } else {
+        out->process_case = SKYWALKING__V3__EBPFPROCESS_DOWNSTREAM__PROCESS_K8S_PROCESS;
+        out->k8sprocess = hearth_rpc_map(rpc, &k8s_process_map, process);
+        if (out->k8sprocess != NULL) {
+            out->k8sprocess->entitymetadata = process->entity;
+        }
+    }
 }
 
-static enum hearth_status processes_alive(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(agent_process, struct agent_process, Skywalking__V3__EBPFProcessDownstream);
+static const struct hearth_message_member agent_process_members[] = {
+    HEARTH_MAP(agent_process, id, processid),
+};
+static const struct hearth_message_map agent_process_map = HEARTH_MESSAGE_MAP_AND(
+    agent_process, skywalking__v3__ebpfprocess_downstream__descriptor, fill_process_arm);
+
+HEARTH_UNARY(hearth_svc_sw_report_processes, Skywalking__V3__EBPFProcessReportList,
+             Skywalking__V3__EBPFReportProcessDownstream)
 {
-    const Skywalking__V3__EBPFProcessPingPkgList *in =
-        (const Skywalking__V3__EBPFProcessPingPkgList *)rpc->request;
+    struct hearth_call call = hearth_rpc_call(rpc);
+    size_t n = in->n_processes;
+    struct hearth_reported *reported = hearth_arena_array(&rpc->arena, n, sizeof *reported);
+    struct agent_process *processes = hearth_arena_array(&rpc->arena, n, sizeof *processes);
+    if (reported == NULL || processes == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    /* Store all of them, or none. */
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(take_process(rpc, in, i, &processes[i], &reported[i]));
+    }
+
+    HEARTH_TRY(hearth_agents_report_processes(&call, reported, n, &rpc->err));
+
+    /* Answer each of them. */
+    for (size_t i = 0; i < n; i++) {
+        HEARTH_TRY(make_process_id(rpc, &processes[i]));
+    }
+
+    HEARTH_RPC_LIST(rpc, &agent_process_map, processes, n, out, processes);
+
+    return HEARTH_OK;
+}
+
+HEARTH_UNARY(hearth_svc_sw_processes_alive, Skywalking__V3__EBPFProcessPingPkgList,
+             Skywalking__V3__Commands)
+{
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_reported *reported =
         hearth_arena_array(&rpc->arena, in->n_processes, sizeof *reported);
@@ -257,9 +280,4 @@ static enum hearth_status processes_alive(struct hearth_rpc *rpc)
     }
 
     return hearth_agents_report_processes(&call, reported, in->n_processes, &rpc->err);
-}
-
-void hearth_svc_sw_processes_alive(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, processes_alive(rpc));
 }
