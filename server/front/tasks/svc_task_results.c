@@ -7,105 +7,89 @@
 #include "hearth/pb/hearth/v1/task_results.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 #include "tasks/svc_tasks.h"
 
-/* Texts of answers are never NULL: an unknown text is empty. */
-static char *text_of(struct hearth_rpc *rpc, struct hearth_str text)
+/* Bytes that are not copied. The answer is only read, but protobuf-c has no const bytes. */
+static ProtobufCBinaryData borrow_bytes(struct hearth_str bytes)
 {
-    return hearth_rpc_text(rpc, hearth_str_n(text.n > 0 ? text.p : "", text.n));
+    ProtobufCBinaryData borrowed = {.len = bytes.n};
+    memcpy(&borrowed.data, &bytes.p, sizeof borrowed.data);
+    return borrowed;
 }
 
 /* ---- stack traces ---- */
 
-static char **profile_ids_of(struct hearth_rpc *rpc, const struct hearth_task_schedule *schedule)
+static void fill_profile_ids(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    char **out = hearth_arena_array(&rpc->arena, schedule->n_profiles, sizeof *out);
-    for (size_t i = 0; i < schedule->n_profiles && out != NULL; i++) {
-        char text[HEARTH_PROFILE_ID_TEXT + 1];
-        hearth_profile_id_format(schedule->profiles[i], text);
-        out[i] = hearth_rpc_text(rpc, hearth_str_c(text));
+    const struct hearth_task_schedule *schedule = from;
+    Hearth__V1__Schedule *out = message;
+
+    out->profile_ids =
+        hearth_arena_array(&rpc->arena, schedule->n_profiles, sizeof *out->profile_ids);
+    if (out->profile_ids == NULL) {
+        return;
     }
 
-    return out;
+    for (size_t i = 0; i < schedule->n_profiles; i++) {
+        char text[HEARTH_PROFILE_ID_TEXT + 1];
+        hearth_profile_id_format(schedule->profiles[i], text);
+        out->profile_ids[i] = hearth_rpc_text(rpc, hearth_str_c(text));
+    }
+
+    out->n_profile_ids = schedule->n_profiles;
 }
 
-static enum hearth_status list_schedules(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(schedule, struct hearth_task_schedule, Hearth__V1__Schedule);
+static const struct hearth_message_member schedule_members[] = {
+    HEARTH_MAP(schedule, schedule_id, schedule_id), HEARTH_MAP(schedule, task_id, task_id),
+    HEARTH_MAP(schedule, process_id, process_id),   HEARTH_MAP(schedule, process, process),
+    HEARTH_MAP(schedule, instance, instance),       HEARTH_MAP(schedule, start_ms, start_ms),
+    HEARTH_MAP(schedule, end_ms, end_ms),
+};
+static const struct hearth_message_map schedule_map =
+    HEARTH_MESSAGE_MAP_AND(schedule, hearth__v1__schedule__descriptor, fill_profile_ids);
+
+HEARTH_UNARY(hearth_svc_list_schedules, Hearth__V1__ListSchedulesRequest,
+             Hearth__V1__ListSchedulesResponse)
 {
-    const Hearth__V1__ListSchedulesRequest *in =
-        (const Hearth__V1__ListSchedulesRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_schedule *schedules;
     size_t n;
 
     HEARTH_TRY(hearth_task_schedules(&call, hearth_str_c(in->task_id), &schedules, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &schedule_map, schedules, n, out, schedules);
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ListSchedulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Schedule *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    Hearth__V1__Schedule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
-    if (out == NULL || bodies == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__list_schedules_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__schedule__init(&bodies[i]);
-        bodies[i].schedule_id = text_of(rpc, schedules[i].schedule_id);
-        bodies[i].task_id = text_of(rpc, schedules[i].task_id);
-        bodies[i].process_id = text_of(rpc, schedules[i].process_id);
-        bodies[i].process = text_of(rpc, schedules[i].process);
-        bodies[i].instance = text_of(rpc, schedules[i].instance);
-        bodies[i].start_ms = schedules[i].start_ms;
-        bodies[i].end_ms = schedules[i].end_ms;
-        bodies[i].profile_ids = profile_ids_of(rpc, &schedules[i]);
-        bodies[i].n_profile_ids = bodies[i].profile_ids != NULL ? schedules[i].n_profiles : 0;
-        all[i] = &bodies[i];
-    }
-
-    out->schedules = all;
-    out->n_schedules = n;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-void hearth_svc_list_schedules(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list_schedules(rpc));
-}
+HEARTH_MAP_TYPES(stack_element, struct hearth_stack_element, Hearth__V1__StackElement);
+static const struct hearth_message_member stack_element_members[] = {
+    HEARTH_MAP(stack_element, id, id),
+    HEARTH_MAP(stack_element, parent_id, parent_id),
+    HEARTH_MAP(stack_element, symbol, symbol),
+    HEARTH_MAP(stack_element, space, stack_type), /* the same numbers */
+    HEARTH_MAP(stack_element, total, total),
+};
+static const struct hearth_message_map stack_element_map =
+    HEARTH_MESSAGE_MAP(stack_element, hearth__v1__stack_element__descriptor);
 
-static Hearth__V1__StackTree *make_tree(struct hearth_rpc *rpc,
-                                        const struct hearth_stack_tree *tree)
-{
-    Hearth__V1__StackTree *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__StackElement *bodies = hearth_arena_array(&rpc->arena, tree->n, sizeof *bodies);
-    Hearth__V1__StackElement **all = hearth_arena_array(&rpc->arena, tree->n, sizeof *all);
-    if (out == NULL || bodies == NULL || all == NULL) {
-        return NULL;
-    }
+HEARTH_MAP_TYPES(stack_tree, struct hearth_stack_tree, Hearth__V1__StackTree);
+static const struct hearth_message_member stack_tree_members[] = {
+    HEARTH_MAP_LIST(stack_tree, elements, n, elements, &stack_element_map),
+};
+static const struct hearth_message_map stack_tree_map =
+    HEARTH_MESSAGE_MAP(stack_tree, hearth__v1__stack_tree__descriptor);
 
-    hearth__v1__stack_tree__init(out);
-
-    for (size_t i = 0; i < tree->n; i++) {
-        const struct hearth_stack_element *element = &tree->elements[i];
-        hearth__v1__stack_element__init(&bodies[i]);
-        bodies[i].id = (int32_t)element->id;
-        bodies[i].parent_id = (int32_t)element->parent_id;
-        bodies[i].symbol = text_of(rpc, element->symbol);
-        bodies[i].stack_type = (Hearth__V1__StackType)element->space;
-        bodies[i].total = element->total;
-        all[i] = &bodies[i];
-    }
-
-    out->elements = all;
-    out->n_elements = tree->n;
-
-    return out;
-}
+HEARTH_MAP_TYPES(stacks, struct hearth_stack_analysis, Hearth__V1__AnalyzeStacksResponse);
+static const struct hearth_message_member stacks_members[] = {
+    HEARTH_MAP_LIST(stacks, trees, n_trees, trees, &stack_tree_map),
+    HEARTH_MAP(stacks, tip, tip),
+    HEARTH_MAP(stacks, unit, unit),
+};
+static const struct hearth_message_map stacks_map =
+    HEARTH_MESSAGE_MAP(stacks, hearth__v1__analyze_stacks_response__descriptor);
 
 static enum hearth_status read_ranges(struct hearth_rpc *rpc, Hearth__V1__TimeRange *const *in,
                                       size_t n, struct hearth_task_range **ret)
@@ -122,14 +106,14 @@ static enum hearth_status read_ranges(struct hearth_rpc *rpc, Hearth__V1__TimeRa
     return HEARTH_OK;
 }
 
-static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_analyze_stacks, Hearth__V1__AnalyzeStacksRequest,
+             Hearth__V1__AnalyzeStacksResponse)
 {
-    const Hearth__V1__AnalyzeStacksRequest *in =
-        (const Hearth__V1__AnalyzeStacksRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_range *ranges;
     struct hearth_stack_analysis analysis;
 
+    /* Read the request. */
     if (in->weight < 0 || in->weight > HEARTH__V1__STACK_WEIGHT__STACK_WEIGHT_DURATION) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "weight %d is not known",
                            (int)in->weight);
@@ -144,187 +128,94 @@ static enum hearth_status analyze_stacks(struct hearth_rpc *rpc)
     }
 
     HEARTH_TRY(read_ranges(rpc, in->ranges, in->n_ranges, &ranges));
+
+    /* Analyse. */
     HEARTH_TRY(hearth_task_analyze_stacks(&call, ids, in->n_schedule_ids, ranges, in->n_ranges,
                                           weight, &analysis, &rpc->err));
+    hearth_rpc_map_into(rpc, &stacks_map, &analysis, out);
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__AnalyzeStacksResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__StackTree **trees =
-        hearth_arena_array(&rpc->arena, analysis.n_trees, sizeof *trees);
-    if (out == NULL || trees == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__analyze_stacks_response__init(out);
-
-    for (size_t i = 0; i < analysis.n_trees; i++) {
-        trees[i] = make_tree(rpc, &analysis.trees[i]);
-    }
-
-    out->trees = trees;
-    out->n_trees = analysis.n_trees;
-    out->tip = text_of(rpc, analysis.tip);
-    out->unit = text_of(rpc, hearth_str_c(analysis.unit));
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
-}
-
-void hearth_svc_analyze_stacks(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, analyze_stacks(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- files ---- */
 
-static void fill_upload(struct hearth_rpc *rpc, const struct hearth_task_upload *in,
-                        Hearth__V1__Upload *out)
-{
-    hearth__v1__upload__init(out);
-    out->upload_id = text_of(rpc, in->upload_id);
-    out->task_id = text_of(rpc, in->task_id);
-    out->instance = text_of(rpc, in->instance);
-    out->format = text_of(rpc, in->format);
-    out->size_bytes = in->n_bytes;
-    out->received_ms = in->received_ms;
-}
+HEARTH_MAP_TYPES(upload, struct hearth_task_upload, Hearth__V1__Upload);
+static const struct hearth_message_member upload_members[] = {
+    HEARTH_MAP(upload, upload_id, upload_id), HEARTH_MAP(upload, task_id, task_id),
+    HEARTH_MAP(upload, instance, instance),   HEARTH_MAP(upload, format, format),
+    HEARTH_MAP(upload, n_bytes, size_bytes),  HEARTH_MAP(upload, received_ms, received_ms),
+};
+static const struct hearth_message_map upload_map =
+    HEARTH_MESSAGE_MAP(upload, hearth__v1__upload__descriptor);
 
-static enum hearth_status list_uploads(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_list_uploads, Hearth__V1__ListUploadsRequest,
+             Hearth__V1__ListUploadsResponse)
 {
-    const Hearth__V1__ListUploadsRequest *in = (const Hearth__V1__ListUploadsRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_task_upload *uploads;
     size_t n;
 
     HEARTH_TRY(hearth_task_uploads(&call, hearth_str_c(in->task_id), &uploads, &n, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ListUploadsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Upload *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    Hearth__V1__Upload **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
-    if (out == NULL || bodies == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__list_uploads_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        fill_upload(rpc, &uploads[i], &bodies[i]);
-        all[i] = &bodies[i];
-    }
-
-    out->uploads = all;
-    out->n_uploads = n;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
-}
-
-void hearth_svc_list_uploads(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list_uploads(rpc));
-}
-
-static enum hearth_status get_upload(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__GetUploadRequest *in = (const Hearth__V1__GetUploadRequest *)rpc->request;
-    struct hearth_call call = hearth_rpc_call(rpc);
-    struct hearth_task_upload upload;
-
-    HEARTH_TRY(hearth_task_upload_get(&call, hearth_str_c(in->upload_id), &upload, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__GetUploadResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Upload *head = hearth_arena_alloc(&rpc->arena, sizeof *head);
-    if (out == NULL || head == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__get_upload_response__init(out);
-    fill_upload(rpc, &upload, head);
-    out->upload = head;
-    out->content.len = upload.content.n;
-
-    /* The content is not copied. The answer is only read, but protobuf-c has no const bytes. */
-    memcpy(&out->content.data, &upload.content.p, sizeof out->content.data);
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
-}
-
-void hearth_svc_get_upload(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, get_upload(rpc));
-}
-
-static enum hearth_status fill_analysis(struct hearth_rpc *rpc,
-                                        const struct hearth_upload_analysis *analysis,
-                                        Hearth__V1__AnalyzeUploadsResponse *out)
-{
-    size_t n = analysis->n_elements;
-    Hearth__V1__UploadElement *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-
-    out->elements = hearth_arena_array(&rpc->arena, n, sizeof *out->elements);
-    if (bodies == NULL || out->elements == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        const struct hearth_upload_element *element = &analysis->elements[i];
-        hearth__v1__upload_element__init(&bodies[i]);
-        bodies[i].id = (int32_t)element->id;
-        bodies[i].parent_id = (int32_t)element->parent_id;
-        bodies[i].code_signature = text_of(rpc, element->code_signature);
-        bodies[i].total = element->total;
-        bodies[i].self = element->self;
-        out->elements[i] = &bodies[i];
-    }
-
-    out->n_elements = n;
-    out->unit = text_of(rpc, analysis->unit);
-    out->tip = text_of(rpc, analysis->tip);
-    out->sample_types = hearth_rpc_texts(rpc, analysis->sample_types, analysis->n_sample_types);
-    out->n_sample_types = analysis->n_sample_types;
-
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
-}
-
-static enum hearth_status analyze_uploads(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__AnalyzeUploadsRequest *in =
-        (const Hearth__V1__AnalyzeUploadsRequest *)rpc->request;
-    struct hearth_call call = hearth_rpc_call(rpc);
-    struct hearth_upload_analysis analysis;
-    struct hearth_str *instances = hearth_rpc_strs(rpc, in->instances, in->n_instances);
-    Hearth__V1__AnalyzeUploadsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (instances == NULL || out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__analyze_uploads_response__init(out);
-    HEARTH_TRY(hearth_task_analyze_uploads(&call, hearth_str_c(in->task_id), instances,
-                                           in->n_instances, hearth_str_c(in->sample_type),
-                                           &analysis, &rpc->err));
-    HEARTH_TRY(fill_analysis(rpc, &analysis, out));
-    rpc->answer = &out->base;
+    HEARTH_RPC_LIST(rpc, &upload_map, uploads, n, out, uploads);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_analyze_uploads(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_get_upload, Hearth__V1__GetUploadRequest, Hearth__V1__GetUploadResponse)
 {
-    hearth_rpc_end(rpc, analyze_uploads(rpc));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    struct hearth_task_upload upload;
+
+    HEARTH_TRY(hearth_task_upload_get(&call, hearth_str_c(in->upload_id), &upload, &rpc->err));
+    out->upload = hearth_rpc_map(rpc, &upload_map, &upload);
+    out->content = borrow_bytes(upload.content);
+
+    return HEARTH_OK;
+}
+
+HEARTH_MAP_TYPES(upload_element, struct hearth_upload_element, Hearth__V1__UploadElement);
+static const struct hearth_message_member upload_element_members[] = {
+    HEARTH_MAP(upload_element, id, id),
+    HEARTH_MAP(upload_element, parent_id, parent_id),
+    HEARTH_MAP(upload_element, code_signature, code_signature),
+    HEARTH_MAP(upload_element, total, total),
+    HEARTH_MAP(upload_element, self, self),
+};
+static const struct hearth_message_map upload_element_map =
+    HEARTH_MESSAGE_MAP(upload_element, hearth__v1__upload_element__descriptor);
+
+HEARTH_MAP_TYPES(uploads, struct hearth_upload_analysis, Hearth__V1__AnalyzeUploadsResponse);
+static const struct hearth_message_member uploads_members[] = {
+    HEARTH_MAP_LIST(uploads, elements, n_elements, elements, &upload_element_map),
+    HEARTH_MAP(uploads, unit, unit),
+    HEARTH_MAP(uploads, tip, tip),
+    HEARTH_MAP_TEXTS(uploads, sample_types, n_sample_types, sample_types),
+};
+static const struct hearth_message_map uploads_map =
+    HEARTH_MESSAGE_MAP(uploads, hearth__v1__analyze_uploads_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_analyze_uploads, Hearth__V1__AnalyzeUploadsRequest,
+             Hearth__V1__AnalyzeUploadsResponse)
+{
+    struct hearth_call call = hearth_rpc_call(rpc);
+    struct hearth_upload_analysis analysis;
+    struct hearth_str *instances = hearth_rpc_strs(rpc, in->instances, in->n_instances);
+    if (instances == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    HEARTH_TRY(hearth_task_analyze_uploads(&call, hearth_str_c(in->task_id), instances,
+                                           in->n_instances, hearth_str_c(in->sample_type),
+                                           &analysis, &rpc->err));
+    hearth_rpc_map_into(rpc, &uploads_map, &analysis, out);
+
+    return HEARTH_OK;
 }
 
 /* ---- for bug reports ---- */
 
-static enum hearth_status export_task(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_export_task, Hearth__V1__ExportTaskRequest, Hearth__V1__ExportTaskResponse)
 {
-    const Hearth__V1__ExportTaskRequest *in = (const Hearth__V1__ExportTaskRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_str archive;
     int64_t max_bytes = in->max_bytes_presence_case != 0 ? in->max_bytes : 0;
@@ -335,54 +226,23 @@ static enum hearth_status export_task(struct hearth_rpc *rpc)
 
     HEARTH_TRY(
         hearth_task_export(&call, hearth_str_c(in->task_id), max_bytes, &archive, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ExportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__export_task_response__init(out);
-    out->archive.len = archive.n;
-    memcpy(&out->archive.data, &archive.p,
-           sizeof out->archive.data); /* only read, as in get_upload */
-    rpc->answer = &out->base;
+    out->archive = borrow_bytes(archive);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_export_task(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_import_task, Hearth__V1__ImportTaskRequest, Hearth__V1__ImportTaskResponse)
 {
-    hearth_rpc_end(rpc, export_task(rpc));
-}
-
-static enum hearth_status import_task(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__ImportTaskRequest *in = (const Hearth__V1__ImportTaskRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
+    const struct hearth_task_json_check check = {rpc, hearth_task_json_is_shown};
     struct hearth_str task_id;
     int64_t n_records;
-    Hearth__V1__ImportTaskResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__import_task_response__init(out);
-
-    const struct hearth_task_json_check check = {rpc, hearth_task_json_is_shown};
 
     HEARTH_TRY(hearth_task_import(&call,
                                   hearth_str_n((const char *)in->archive.data, in->archive.len),
                                   &check, &task_id, &n_records, &rpc->err));
-    out->task_id = text_of(rpc, task_id);
+    out->task_id = hearth_rpc_text(rpc, task_id);
     out->record_count = n_records;
-    rpc->answer = &out->base;
 
-    return rpc->arena.refused ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                              : HEARTH_OK;
-}
-
-void hearth_svc_import_task(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, import_task(rpc));
+    return HEARTH_OK;
 }
