@@ -107,6 +107,15 @@ static void fill_ms(const void *from, void *to)
     store_integer(HEARTH_MEMBER_I64, ns / HEARTH_NS_PER_MS, to);
 }
 
+static void fill_name(const struct hearth_message_member *member, const void *from, void *to)
+{
+    int64_t number = load_integer(member->from_type, from);
+    bool is_named = number >= 0 && (uint64_t)number < member->n_names;
+    assert(member->n_names > 0);
+
+    memcpy(to, &member->names[is_named ? number : 0], sizeof member->names[0]);
+}
+
 /* ---- arrays ---- */
 
 static void fill_array(struct hearth_rpc *rpc, const struct hearth_message_member *member,
@@ -146,6 +155,9 @@ static void fill_member(struct hearth_rpc *rpc, const struct hearth_message_memb
         return;
     case HEARTH_MAP_NS_AS_MS:
         fill_ms(from + member->from, message + member->to);
+        return;
+    case HEARTH_MAP_NUMBER_NAME:
+        fill_name(member, from + member->from, message + member->to);
         return;
     case HEARTH_MAP_ONE_STRUCT: {
         void *one = hearth_rpc_map(rpc, member->of, from + member->from);

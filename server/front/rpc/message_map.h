@@ -45,6 +45,7 @@ enum hearth_member_type {
 enum hearth_member_kind {
     HEARTH_MAP_FIELD,       /* a number, or a text */
     HEARTH_MAP_NS_AS_MS,    /* an int64_t in ns to one in ms */
+    HEARTH_MAP_NUMBER_NAME, /* a number to its text in a table */
     HEARTH_MAP_EACH_TEXT,   /* an array of struct hearth_str to a repeated text */
     HEARTH_MAP_EACH_NUMBER, /* an array of numbers of the same size to a repeated one; borrowed */
     HEARTH_MAP_EACH_STRUCT, /* an array of structs to repeated messages */
@@ -57,6 +58,8 @@ struct hearth_message_member {
     size_t from, n_from;                        /* offsets in the struct; n_from: arrays only */
     size_t to, n_to;                            /* offsets in the message */
     const struct hearth_message_map *of;        /* of structs */
+    const char *const *names;                   /* NUMBER_NAME only */
+    size_t n_names;
 };
 
 struct hearth_message_map {
@@ -124,6 +127,18 @@ struct hearth_message_map {
                                  HEARTH_MAP_TYPE_OF(HEARTH_MAP_MEMBER(map, to, ms_field)) ==    \
                                      HEARTH_MEMBER_I64),                                        \
         .to = HEARTH_MAP_TO(map, ms_field),                                                     \
+    }
+
+/* A number to the text names[number], which is borrowed; a number outside the table to names[0]. */
+#define HEARTH_MAP_NAME(map, number_member, field, names_)                                        \
+    {                                                                                             \
+        .kind = HEARTH_MAP_NUMBER_NAME,                                                           \
+        .from_type = HEARTH_MAP_TYPE_OF(HEARTH_MAP_MEMBER(map, from, number_member)),             \
+        .from = HEARTH_MAP_FROM(map, number_member) +                                             \
+                HEARTH_MAP_CHECK(                                                                 \
+                    HEARTH_MAP_CLASS_OF(HEARTH_MAP_MEMBER(map, from, number_member)) == 0 &&      \
+                    HEARTH_MAP_TYPE_OF(HEARTH_MAP_MEMBER(map, to, field)) == HEARTH_MEMBER_CSTR), \
+        .to = HEARTH_MAP_TO(map, field), .names = (names_), .n_names = HEARTH_ARRAY_LEN(names_),  \
     }
 
 #define HEARTH_MAP_ARRAY(kind_, map, array, n_member, field, fits, of_)                \

@@ -60,6 +60,16 @@ static const struct hearth_message_member thing_members[] = {
 static const struct hearth_message_map thing_map =
     HEARTH_MESSAGE_MAP_AND(thing, hearth__v1__process__descriptor, fill_agent);
 
+static const char *const SIZES[] = {"unknown", "small", "large"};
+
+HEARTH_MAP_TYPES(size, struct thing, Hearth__V1__Property);
+static const struct hearth_message_member size_members[] = {
+    HEARTH_MAP_NAME(size, is_open, name, SIZES),
+    HEARTH_MAP_NAME(size, small, value, SIZES),
+};
+static const struct hearth_message_map size_map =
+    HEARTH_MESSAGE_MAP(size, hearth__v1__property__descriptor);
+
 HEARTH_MAP_TYPES(count, struct thing, Hearth__V1__ReportedService);
 static const struct hearth_message_member count_members[] = {
     HEARTH_MAP(count, n_all, instance_count),
@@ -118,6 +128,22 @@ static void fills_numbers_texts_lists_and_the_rest(void **state)
     assert_string_equal(out->service, "");
 }
 
+static void a_number_becomes_its_text_in_a_table(void **state)
+{
+    struct thing thing = {.is_open = true, .small = 2};
+    const Hearth__V1__Property *out = hearth_rpc_map(*state, &size_map, &thing);
+    assert_string_equal(out->name, "small");
+    assert_string_equal(out->value, "large");
+
+    /* Numbers outside the table have the text of 0. */
+    thing.small = 3;
+    out = hearth_rpc_map(*state, &size_map, &thing);
+    assert_string_equal(out->value, "unknown");
+    thing.small = -1;
+    out = hearth_rpc_map(*state, &size_map, &thing);
+    assert_string_equal(out->value, "unknown");
+}
+
 static void a_number_that_the_field_cannot_hold_becomes_the_nearest(void **state)
 {
     struct thing thing = {.n_all = (size_t)INT32_MAX + 7, .small = INT64_MIN};
@@ -158,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(fills_numbers_texts_lists_and_the_rest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_number_becomes_its_text_in_a_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_number_that_the_field_cannot_hold_becomes_the_nearest,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_list_leaves_the_field_unset, set_up, tear_down),
