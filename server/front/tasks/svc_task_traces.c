@@ -7,30 +7,96 @@
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/unary.h"
 #include "tasks/components.h"
+#include "tasks/shared_maps.h"
 
-#define NS_PER_MS 1000000
+#include <stdio.h>
 
 static const char *const KINDS[] = {"LOCAL", "ENTRY", "EXIT", "PRODUCER", "CONSUMER"};
 static const char *const LAYERS[] = {"UNKNOWN", "DATABASE", "RPC_FRAMEWORK", "HTTP",
                                      "MQ",      "CACHE",    "FAAS"};
+static const char *const REFERENCE_TYPES[] = {"CROSS_PROCESS", "CROSS_THREAD"};
 
-/* Copy a constant of the program. */
-static char *constant(struct hearth_rpc *rpc, const char *text)
+/* ---- spans ---- */
+
+HEARTH_MAP_TYPES(span_tag, struct hearth_span_tag, Hearth__V1__SpanTag);
+static const struct hearth_message_member span_tag_members[] = {
+    HEARTH_MAP(span_tag, key, key),
+    HEARTH_MAP(span_tag, value, value),
+};
+static const struct hearth_message_map span_tag_map =
+    HEARTH_MESSAGE_MAP(span_tag, hearth__v1__span_tag__descriptor);
+
+HEARTH_MAP_TYPES(span_log, struct hearth_span_log, Hearth__V1__SpanLog);
+static const struct hearth_message_member span_log_members[] = {
+    HEARTH_MAP_MS(span_log, at_ns, at_ms),
+    HEARTH_MAP_LIST(span_log, tags, n_tags, data, &span_tag_map),
+};
+static const struct hearth_message_map span_log_map =
+    HEARTH_MESSAGE_MAP(span_log, hearth__v1__span_log__descriptor);
+
+HEARTH_MAP_TYPES(reference, struct hearth_span_ref, Hearth__V1__SegmentSpanReference);
+static const struct hearth_message_member reference_members[] = {
+    HEARTH_MAP(reference, trace_id, trace_id),
+    HEARTH_MAP(reference, segment_id, parent_segment_id),
+    HEARTH_MAP(reference, span_id, parent_span_id),
+    HEARTH_MAP(reference, service, parent_service),
+    HEARTH_MAP(reference, instance, parent_instance),
+    HEARTH_MAP(reference, endpoint, parent_endpoint),
+    HEARTH_MAP(reference, address, address),
+    HEARTH_MAP_NAME(reference, across_threads, type, REFERENCE_TYPES),
+};
+static const struct hearth_message_map reference_map =
+    HEARTH_MESSAGE_MAP(reference, hearth__v1__segment_span_reference__descriptor);
+
+/* References across processes are left out: the answer describes one process. */
+static void fill_references(struct hearth_rpc *rpc, const struct hearth_span *span,
+                            Hearth__V1__SegmentSpan *out)
 {
-    return hearth_rpc_text(rpc, hearth_str_c(text));
+    struct hearth_span_ref *kept = hearth_arena_array(&rpc->arena, span->n_refs, sizeof *kept);
+    size_t n = 0;
+
+    for (size_t i = 0; kept != NULL && i < span->n_refs; i++) {
+        if (span->refs[i].across_threads) {
+            kept[n++] = span->refs[i];
+        }
+    }
+
+    HEARTH_RPC_LIST(rpc, &reference_map, kept, n, out, references);
 }
 
-static char *layer_text(struct hearth_rpc *rpc, int32_t layer)
+static void fill_rest_of_span(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    bool is_known = layer >= 0 && (size_t)layer < HEARTH_ARRAY_LEN(LAYERS);
-    return constant(rpc, LAYERS[is_known ? layer : 0]);
+    const struct hearth_span *span = from;
+    Hearth__V1__SegmentSpan *out = message;
+
+    out->span_id = (int32_t)span->span_id;
+    out->parent_span_id = span->has_parent ? (int32_t)span->parent_id : -1;
+    out->component = hearth_rpc_text(rpc, hearth_component_name(span->component));
+    out->is_error = span->status == HEARTH_SPAN_ERROR;
+    fill_references(rpc, span, out);
 }
+
+HEARTH_MAP_TYPES(span, struct hearth_span, Hearth__V1__SegmentSpan);
+static const struct hearth_message_member span_members[] = {
+    HEARTH_MAP_MS(span, start_ns, start_ms),
+    HEARTH_MAP_MS(span, end_ns, end_ms),
+    HEARTH_MAP(span, name, endpoint),
+    HEARTH_MAP(span, peer, peer),
+    HEARTH_MAP_NAME(span, kind, type, KINDS),
+    HEARTH_MAP_NAME(span, layer, layer, LAYERS),
+    HEARTH_MAP(span, component, component_id),
+    HEARTH_MAP_LIST(span, tags, n_tags, tags, &span_tag_map),
+    HEARTH_MAP_LIST(span, logs, n_logs, logs, &span_log_map),
+};
+static const struct hearth_message_map span_map =
+    HEARTH_MESSAGE_MAP_AND(span, hearth__v1__segment_span__descriptor, fill_rest_of_span);
+
+/* ---- requests ---- */
 
 /* The id as text: raw bytes as hexadecimal digits, text unchanged. */
-static char *id_text(struct hearth_rpc *rpc, struct hearth_str id, bool is_raw)
+static char *make_text_of_id(struct hearth_rpc *rpc, struct hearth_str id, bool is_raw)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -39,178 +105,112 @@ static char *id_text(struct hearth_rpc *rpc, struct hearth_str id, bool is_raw)
     }
 
     char *text = hearth_arena_array(&rpc->arena, 2 * id.n + 1, 1);
-    for (size_t i = 0; i < id.n && text != NULL; i++) {
+    if (text == NULL) {
+        return NULL;
+    }
+
+    for (size_t i = 0; i < id.n; i++) {
         text[2 * i] = digits[(unsigned char)id.p[i] >> 4];
         text[2 * i + 1] = digits[(unsigned char)id.p[i] & 15];
     }
 
-    if (text != NULL) {
-        text[2 * id.n] = '\0';
-    }
+    text[2 * id.n] = '\0';
 
     return text;
 }
 
-/*
- * Allocate and initialise n messages of one type, and the array of pointers of a repeated field. If
- * the arena is full, the array may be NULL or not filled: check arena.refused before using it.
- */
-#define MAKE_ALL(rpc, n, type, init, ret_list)                                   \
-    type *all_ = hearth_arena_array(&(rpc)->arena, (n), sizeof *all_);           \
-    *(ret_list) = hearth_arena_array(&(rpc)->arena, (n), sizeof **(ret_list));   \
-    for (size_t i_ = 0; i_ < (n) && all_ != NULL && *(ret_list) != NULL; i_++) { \
-        init(&all_[i_]);                                                         \
-        (*(ret_list))[i_] = &all_[i_];                                           \
-    }
-
-static Hearth__V1__SpanTag **make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags,
-                                       size_t n)
-{
-    Hearth__V1__SpanTag **list;
-    MAKE_ALL(rpc, n, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        list[i]->key = hearth_rpc_text(rpc, tags[i].key);
-        list[i]->value = hearth_rpc_text(rpc, tags[i].value);
-    }
-
-    return list;
-}
-
-static Hearth__V1__SpanLog **make_logs(struct hearth_rpc *rpc, const struct hearth_span *span)
-{
-    Hearth__V1__SpanLog **list;
-    MAKE_ALL(rpc, span->n_logs, Hearth__V1__SpanLog, hearth__v1__span_log__init, &list)
-    for (size_t i = 0; i < span->n_logs && !rpc->arena.refused; i++) {
-        list[i]->at_ms = span->logs[i].at_ns / NS_PER_MS;
-        list[i]->data = make_tags(rpc, span->logs[i].tags, span->logs[i].n_tags);
-        list[i]->n_data = span->logs[i].n_tags;
-    }
-
-    return list;
-}
-
-/* References across processes are left out: the answer describes one process. */
-static Hearth__V1__SegmentSpanReference **
-make_references(struct hearth_rpc *rpc, const struct hearth_span *span, size_t *ret_n)
-{
-    Hearth__V1__SegmentSpanReference **list;
-
-    *ret_n = 0;
-    MAKE_ALL(rpc, span->n_refs, Hearth__V1__SegmentSpanReference,
-             hearth__v1__segment_span_reference__init, &list)
-    for (size_t i = 0; i < span->n_refs && !rpc->arena.refused; i++) {
-        const struct hearth_span_ref *ref = &span->refs[i];
-        if (!ref->across_threads) {
-            continue;
-        }
-        Hearth__V1__SegmentSpanReference *out = list[(*ret_n)++];
-        out->trace_id = hearth_rpc_text(rpc, ref->trace_id);
-        out->parent_segment_id = hearth_rpc_text(rpc, ref->segment_id);
-        out->parent_span_id = (int32_t)ref->span_id;
-        out->parent_service = hearth_rpc_text(rpc, ref->service);
-        out->parent_instance = hearth_rpc_text(rpc, ref->instance);
-        out->parent_endpoint = hearth_rpc_text(rpc, ref->endpoint);
-        out->address = hearth_rpc_text(rpc, ref->address);
-        out->type = constant(rpc, "CROSS_THREAD");
-    }
-
-    return list;
-}
-
-static void fill_span(struct hearth_rpc *rpc, const struct hearth_kept_segment *segment,
-                      const struct hearth_span *span, Hearth__V1__SegmentSpan *out)
+/* Adds the spans of a segment; `out` has room for them. */
+static void add_spans(struct hearth_rpc *rpc, const struct hearth_kept_segment *segment,
+                      Hearth__V1__ProfiledSegment *out)
 {
     const struct hearth_span_group *group = &segment->group;
 
-    out->segment_id = id_text(rpc, group->segment_id, group->is_raw);
-    out->span_id = (int32_t)span->span_id;
-    out->parent_span_id = span->has_parent ? (int32_t)span->parent_id : -1;
-    out->service = hearth_rpc_text(rpc, group->service);
-    out->instance = hearth_rpc_text(rpc, group->instance);
-    out->start_ms = span->start_ns / NS_PER_MS;
-    out->end_ms = span->end_ns / NS_PER_MS;
-    out->endpoint = hearth_rpc_text(rpc, span->name);
-    out->peer = hearth_rpc_text(rpc, span->peer);
-    out->type = constant(rpc, KINDS[span->kind]);
-    out->layer = layer_text(rpc, span->layer);
-    out->component_id = span->component;
-    out->component = hearth_rpc_text(rpc, hearth_component_name(span->component));
-    out->is_error = span->status == HEARTH_SPAN_ERROR;
-    out->references = make_references(rpc, span, &out->n_references);
-    out->tags = make_tags(rpc, span->tags, span->n_tags);
-    out->n_tags = span->n_tags;
-    out->logs = make_logs(rpc, span);
-    out->n_logs = span->n_logs;
-    out->is_profiled = segment->is_profiled;
+    for (size_t i = 0; i < segment->n_spans; i++) {
+        Hearth__V1__SegmentSpan *span = hearth_rpc_map(rpc, &span_map, &segment->spans[i]);
+        if (span == NULL) {
+            return;
+        }
+
+        span->segment_id = make_text_of_id(rpc, group->segment_id, group->is_raw);
+        span->service = hearth_rpc_text(rpc, group->service);
+        span->instance = hearth_rpc_text(rpc, group->instance);
+        span->is_profiled = segment->is_profiled;
+        out->spans[out->n_spans++] = span;
+    }
 }
 
-static void fill_request(struct hearth_rpc *rpc, const struct hearth_profiled_request *request,
-                         Hearth__V1__ProfiledSegment *out)
+static void fill_request_spans(struct hearth_rpc *rpc, const void *from, void *message)
 {
+    const struct hearth_profiled_request *request = from;
+    Hearth__V1__ProfiledSegment *out = message;
+    size_t n = 0;
+    assert(request->n_segments > 0);
+
+    /* All segments of a request have the same trace and instance. */
     const struct hearth_span_group *first = &request->segments[0]->group;
-
-    out->trace_id = id_text(rpc, first->trace_id, first->is_raw);
+    out->trace_id = make_text_of_id(rpc, first->trace_id, first->is_raw);
     out->instance = hearth_rpc_text(rpc, first->instance);
-    out->endpoints = hearth_rpc_texts(rpc, request->endpoints, request->n_endpoints);
-    out->n_endpoints = request->n_endpoints;
-    out->start_ms = request->start_ms;
-    out->duration_ms = request->duration_ms;
 
-    size_t n = 0, at = 0;
+    /* One list of the spans of all segments. */
     for (size_t i = 0; i < request->n_segments; i++) {
         n += request->segments[i]->n_spans;
     }
 
-    MAKE_ALL(rpc, n, Hearth__V1__SegmentSpan, hearth__v1__segment_span__init, &out->spans)
-    out->n_spans = n;
+    out->spans = hearth_arena_array(&rpc->arena, n, sizeof *out->spans);
 
-    for (size_t i = 0; i < request->n_segments; i++) {
-        const struct hearth_kept_segment *segment = request->segments[i];
-        for (size_t k = 0; k < segment->n_spans && !rpc->arena.refused; k++) {
-            fill_span(rpc, segment, &segment->spans[k], out->spans[at++]);
-        }
+    for (size_t i = 0; out->spans != NULL && i < request->n_segments; i++) {
+        add_spans(rpc, request->segments[i], out);
     }
 }
+
+HEARTH_MAP_TYPES(request, struct hearth_profiled_request, Hearth__V1__ProfiledSegment);
+static const struct hearth_message_member request_members[] = {
+    HEARTH_MAP_TEXTS(request, endpoints, n_endpoints, endpoints),
+    HEARTH_MAP(request, start_ms, start_ms),
+    HEARTH_MAP(request, duration_ms, duration_ms),
+};
+static const struct hearth_message_map request_map =
+    HEARTH_MESSAGE_MAP_AND(request, hearth__v1__profiled_segment__descriptor, fill_request_spans);
 
 /* ---- events that agents of the network attached ---- */
 
-static void fill_event(struct hearth_rpc *rpc, const struct hearth_captured_event *event,
-                       Hearth__V1__SpanAttachedEventInfo *out)
-{
-    out->event = hearth_rpc_text(rpc, event->event);
-    out->start_ns = event->start_ns;
-    out->end_ns = event->end_ns;
-    MAKE_ALL(rpc, event->n_tags, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &out->tags)
-    for (size_t i = 0; i < event->n_tags && !rpc->arena.refused; i++) {
-        out->tags[i]->key = hearth_rpc_text(rpc, event->tags[i].name);
-        out->tags[i]->value = hearth_rpc_text(rpc, event->tags[i].value);
-    }
-    out->n_tags = event->n_tags;
-}
+HEARTH_MAP_TYPES(event_tag, struct hearth_property, Hearth__V1__SpanTag);
+static const struct hearth_message_member event_tag_members[] = {
+    HEARTH_MAP(event_tag, name, key),
+    HEARTH_MAP(event_tag, value, value),
+};
+static const struct hearth_message_map event_tag_map =
+    HEARTH_MESSAGE_MAP(event_tag, hearth__v1__span_tag__descriptor);
 
-/* Attach the events that name the span, in the order of the array. */
+HEARTH_MAP_TYPES(event, struct hearth_captured_event, Hearth__V1__SpanAttachedEventInfo);
+static const struct hearth_message_member event_members[] = {
+    HEARTH_MAP(event, event, event),
+    HEARTH_MAP(event, start_ns, start_ns),
+    HEARTH_MAP(event, end_ns, end_ns),
+    HEARTH_MAP_LIST(event, tags, n_tags, tags, &event_tag_map),
+};
+const struct hearth_message_map hearth_captured_event_map =
+    HEARTH_MESSAGE_MAP(event, hearth__v1__span_attached_event_info__descriptor);
+
+/* Attaches the events that name the span, in the order of the array. */
 static void attach_to_span(struct hearth_rpc *rpc, const struct hearth_captured_event *events,
                            size_t n, const char *trace_id, Hearth__V1__SegmentSpan *span)
 {
-    struct hearth_str span_id =
-        hearth_str_c(hearth_arena_printf(&rpc->arena, "%d", (int)span->span_id));
-    const struct hearth_captured_event **own = hearth_arena_array(&rpc->arena, n, sizeof *own);
-    size_t n_own = 0;
+    char span_id[16];
+    Hearth__V1__SpanAttachedEventInfo **own = hearth_arena_array(&rpc->arena, n, sizeof *own);
+    assert(trace_id != NULL && span->segment_id != NULL);
 
-    for (size_t i = 0; i < n && own != NULL; i++) {
+    (void)snprintf(span_id, sizeof span_id, "%d", (int)span->span_id);
+    span->attached_events = own;
+
+    for (size_t i = 0; own != NULL && i < n; i++) {
         if (hearth_str_eq_c(events[i].trace_id, trace_id) &&
             hearth_str_eq_c(events[i].segment_id, span->segment_id) &&
-            hearth_str_eq(events[i].span_id, span_id)) {
-            own[n_own++] = &events[i];
+            hearth_str_eq_c(events[i].span_id, span_id)) {
+            own[span->n_attached_events++] =
+                hearth_rpc_map(rpc, &hearth_captured_event_map, &events[i]);
         }
     }
-
-    MAKE_ALL(rpc, n_own, Hearth__V1__SpanAttachedEventInfo,
-             hearth__v1__span_attached_event_info__init, &span->attached_events)
-    for (size_t i = 0; i < n_own && !rpc->arena.refused; i++) {
-        fill_event(rpc, own[i], span->attached_events[i]);
-    }
-    span->n_attached_events = n_own;
 }
 
 static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hearth_call *call,
@@ -220,12 +220,13 @@ static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hea
     struct hearth_captured_event *events;
     size_t n = 0;
 
-    for (size_t i = 0; i < out->n_segments && ids != NULL; i++) {
-        ids[i] = hearth_str_c(out->segments[i]->trace_id);
-    }
-
+    /* Ids are read here, so all of them must be there. */
     if (rpc->arena.refused) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    for (size_t i = 0; i < out->n_segments; i++) {
+        ids[i] = hearth_str_c(out->segments[i]->trace_id);
     }
 
     HEARTH_TRY(hearth_network_attached(call, ids, out->n_segments, &events, &n, &rpc->err));
@@ -236,78 +237,57 @@ static enum hearth_status attach_events(struct hearth_rpc *rpc, const struct hea
         }
     }
 
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-static enum hearth_status list_segments(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_task_segments, Hearth__V1__ListSegmentsRequest,
+             Hearth__V1__ListSegmentsResponse)
 {
-    const Hearth__V1__ListSegmentsRequest *in =
-        (const Hearth__V1__ListSegmentsRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_profiled_requests found;
 
     HEARTH_TRY(hearth_traces_of_task(&call, hearth_str_c(in->task_id), &found, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ListSegmentsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__list_segments_response__init(out);
-    MAKE_ALL(rpc, found.n, Hearth__V1__ProfiledSegment, hearth__v1__profiled_segment__init,
-             &out->segments)
-    for (size_t i = 0; i < found.n && !rpc->arena.refused; i++) {
-        fill_request(rpc, &found.requests[i], out->segments[i]);
-    }
-    out->n_segments = found.n;
+    HEARTH_RPC_LIST(rpc, &request_map, found.requests, found.n, out, segments);
     out->tip = hearth_rpc_text(rpc, found.tip);
-    rpc->answer = &out->base;
-
-    if (rpc->arena.refused) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
 
     return attach_events(rpc, &call, out);
 }
 
-void hearth_svc_task_segments(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list_segments(rpc));
-}
-
 /* ---- analysis ---- */
 
-static void fill_tree(struct hearth_rpc *rpc, const struct hearth_snapshot_tree *tree,
-                      Hearth__V1__SnapshotTree *out)
-{
-    MAKE_ALL(rpc, tree->n_nodes, Hearth__V1__SnapshotElement, hearth__v1__snapshot_element__init,
-             &out->elements)
-    out->n_elements = tree->n_nodes;
+HEARTH_MAP_TYPES(node, struct hearth_snapshot_node, Hearth__V1__SnapshotElement);
+static const struct hearth_message_member node_members[] = {
+    HEARTH_MAP(node, id, id),
+    HEARTH_MAP(node, parent_id, parent_id),
+    HEARTH_MAP(node, code, code_signature),
+    HEARTH_MAP(node, duration_ms, duration_ms),
+    HEARTH_MAP(node, duration_child_excluded_ms, duration_child_excluded_ms),
+    HEARTH_MAP(node, count, count),
+};
+static const struct hearth_message_map node_map =
+    HEARTH_MESSAGE_MAP(node, hearth__v1__snapshot_element__descriptor);
 
-    for (size_t i = 0; i < tree->n_nodes && !rpc->arena.refused; i++) {
-        const struct hearth_snapshot_node *node = &tree->nodes[i];
-        out->elements[i]->id = node->id;
-        out->elements[i]->parent_id = node->parent_id;
-        out->elements[i]->code_signature = hearth_rpc_text(rpc, node->code);
-        out->elements[i]->duration_ms = node->duration_ms;
-        out->elements[i]->duration_child_excluded_ms = node->duration_child_excluded_ms;
-        out->elements[i]->count = node->count;
-    }
-}
+HEARTH_MAP_TYPES(tree, struct hearth_snapshot_tree, Hearth__V1__SnapshotTree);
+static const struct hearth_message_member tree_members[] = {
+    HEARTH_MAP_LIST(tree, nodes, n_nodes, elements, &node_map),
+};
+static const struct hearth_message_map tree_map =
+    HEARTH_MESSAGE_MAP(tree, hearth__v1__snapshot_tree__descriptor);
 
-static enum hearth_status analyze_segments(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_task_analyze_segments, Hearth__V1__AnalyzeSegmentsRequest,
+             Hearth__V1__AnalyzeSegmentsResponse)
 {
-    const Hearth__V1__AnalyzeSegmentsRequest *in =
-        (const Hearth__V1__AnalyzeSegmentsRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_segment_range *ranges =
         hearth_arena_array(&rpc->arena, in->n_queries, sizeof *ranges);
-    Hearth__V1__AnalyzeSegmentsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (ranges == NULL || out == NULL) {
+    struct hearth_snapshot_trees trees;
+    struct hearth_str tip;
+
+    if (ranges == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
+    /* Read the parts of segments. */
     for (size_t i = 0; i < in->n_queries; i++) {
         const Hearth__V1__TimeRange *range = in->queries[i]->range;
         ranges[i] = (struct hearth_segment_range){
@@ -318,24 +298,10 @@ static enum hearth_status analyze_segments(struct hearth_rpc *rpc)
         }
     }
 
-    struct hearth_snapshot_trees trees;
-    struct hearth_str tip;
-
+    /* Analyse. */
     HEARTH_TRY(hearth_traces_analyze(&call, ranges, in->n_queries, &trees, &tip, &rpc->err));
-    hearth__v1__analyze_segments_response__init(out);
-    MAKE_ALL(rpc, trees.n_trees, Hearth__V1__SnapshotTree, hearth__v1__snapshot_tree__init,
-             &out->trees)
-    for (size_t i = 0; i < trees.n_trees && !rpc->arena.refused; i++) {
-        fill_tree(rpc, &trees.trees[i], out->trees[i]);
-    }
-    out->n_trees = trees.n_trees;
+    HEARTH_RPC_LIST(rpc, &tree_map, trees.trees, trees.n_trees, out, trees);
     out->tip = hearth_rpc_text(rpc, tip);
-    rpc->answer = &out->base;
 
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
-
-void hearth_svc_task_analyze_segments(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, analyze_segments(rpc));
+    return HEARTH_OK;
 }
