@@ -5,13 +5,13 @@
 #include "policies/svc_policies.h"
 
 #include "handlers.h"
-#include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
-/* ---- messages ---- */
+/* ---- requests ---- */
 
-static enum hearth_status read_item(struct hearth_rpc *rpc, const Hearth__V1__CheckItem *in,
-                                    struct hearth_check_item *ret)
+static enum hearth_status read_check_item(struct hearth_rpc *rpc, const Hearth__V1__CheckItem *in,
+                                          struct hearth_check_item *ret)
 {
     *ret = (struct hearth_check_item){
         .monitor = (enum hearth_monitor)in->monitor,
@@ -29,6 +29,7 @@ static enum hearth_status read_item(struct hearth_rpc *rpc, const Hearth__V1__Ch
 enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__V1__Policy *in,
                                           struct hearth_policy *ret)
 {
+    assert(ret != NULL);
     if (in == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "policy must be there");
     }
@@ -55,79 +56,69 @@ enum hearth_status hearth_rpc_read_policy(struct hearth_rpc *rpc, const Hearth__
         }
 
         for (size_t k = 0; k < from->n_check_items; k++) {
-            HEARTH_TRY(read_item(rpc, from->check_items[k], &target->items[k]));
+            HEARTH_TRY(read_check_item(rpc, from->check_items[k], &target->items[k]));
         }
     }
 
     return HEARTH_OK;
 }
 
-static Hearth__V1__PolicyTarget *make_target(struct hearth_rpc *rpc,
-                                             const struct hearth_policy_target *target)
-{
-    struct hearth_arena *arena = &rpc->arena;
-    Hearth__V1__PolicyTarget *out = hearth_arena_alloc(arena, sizeof *out);
-    Hearth__V1__CheckItem *bodies = hearth_arena_array(arena, target->n_items, sizeof *bodies);
-    Hearth__V1__CheckItem **items = hearth_arena_array(arena, target->n_items, sizeof *items);
-    if (out == NULL || bodies == NULL || items == NULL) {
-        return NULL;
-    }
+/* ---- messages ---- */
 
-    hearth__v1__policy_target__init(out);
-    out->kind = (Hearth__V1__TaskKind)target->kind;
-    out->check_items = items;
-    out->n_check_items = target->n_items;
+HEARTH_MAP_TYPES(item, struct hearth_check_item, Hearth__V1__CheckItem);
+static const struct hearth_message_member item_members[] = {
+    HEARTH_MAP(item, monitor, monitor), /* the same numbers */
+    HEARTH_MAP(item, threshold, threshold),
+    HEARTH_MAP(item, period_seconds, period_seconds),
+    HEARTH_MAP(item, count, count),
+    HEARTH_MAP_TEXTS(item, uri_paths, n_uri_paths, uri_paths),
+    HEARTH_MAP(item, uri_regex, uri_regex),
+};
+static const struct hearth_message_map item_map =
+    HEARTH_MESSAGE_MAP(item, hearth__v1__check_item__descriptor);
 
-    for (size_t i = 0; i < target->n_items; i++) {
-        const struct hearth_check_item *item = &target->items[i];
-        hearth__v1__check_item__init(&bodies[i]);
-        bodies[i].monitor = (Hearth__V1__MonitorKind)item->monitor;
-        bodies[i].threshold = item->threshold;
-        bodies[i].period_seconds = item->period_seconds;
-        bodies[i].count = item->count;
-        bodies[i].uri_paths = hearth_rpc_texts(rpc, item->uri_paths, item->n_uri_paths);
-        bodies[i].n_uri_paths = item->n_uri_paths;
-        bodies[i].uri_regex = hearth_rpc_text(rpc, item->uri_regex);
-        items[i] = &bodies[i];
-    }
+HEARTH_MAP_TYPES(target, struct hearth_policy_target, Hearth__V1__PolicyTarget);
+static const struct hearth_message_member target_members[] = {
+    HEARTH_MAP(target, kind, kind), /* the same numbers */
+    HEARTH_MAP_LIST(target, items, n_items, check_items, &item_map),
+};
+static const struct hearth_message_map target_map =
+    HEARTH_MESSAGE_MAP(target, hearth__v1__policy_target__descriptor);
 
-    return out;
-}
+HEARTH_MAP_TYPES(policy, struct hearth_policy, Hearth__V1__Policy);
+static const struct hearth_message_member policy_members[] = {
+    HEARTH_MAP(policy, service, service),
+    HEARTH_MAP_LIST(policy, targets, n_targets, targets, &target_map),
+    HEARTH_MAP(policy, version, version),
+    HEARTH_MAP(policy, uuid, uuid),
+    HEARTH_MAP(policy, modified_ms, modified_ms),
+    HEARTH_MAP(policy, modified_by, modified_by),
+    HEARTH_MAP(policy, is_observing, is_observing),
+};
+static const struct hearth_message_map policy_map =
+    HEARTH_MESSAGE_MAP(policy, hearth__v1__policy__descriptor);
 
-static enum hearth_status make_policy(struct hearth_rpc *rpc, const struct hearth_policy *policy,
-                                      Hearth__V1__Policy **ret)
-{
-    Hearth__V1__Policy *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__PolicyTarget **targets =
-        hearth_arena_array(&rpc->arena, policy->n_targets, sizeof *targets);
-    if (out == NULL || targets == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
+HEARTH_MAP_TYPES(status, struct hearth_policy_status, Hearth__V1__PolicyTargetStatus);
+static const struct hearth_message_member status_members[] = {
+    HEARTH_MAP(status, kind, kind), /* the same numbers */
+    HEARTH_MAP(status, n_triggered, triggered_count),
+    HEARTH_MAP(status, last_triggered_ms, last_triggered_ms),
+};
+static const struct hearth_message_map status_map =
+    HEARTH_MESSAGE_MAP(status, hearth__v1__policy_target_status__descriptor);
 
-    hearth__v1__policy__init(out);
-    out->service = hearth_rpc_text(rpc, policy->service);
-    out->version = policy->version;
-    out->uuid = hearth_rpc_text(rpc, policy->uuid);
-    out->modified_ms = policy->modified_ms;
-    out->modified_by = hearth_rpc_text(rpc, policy->modified_by);
-    out->is_observing = policy->is_observing;
-    out->targets = targets;
-    out->n_targets = policy->n_targets;
-
-    for (size_t i = 0; i < policy->n_targets; i++) {
-        targets[i] = make_target(rpc, &policy->targets[i]);
-    }
-
-    *ret = out;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
+HEARTH_MAP_TYPES(state, struct hearth_policy_state, Hearth__V1__GetPolicyResponse);
+static const struct hearth_message_member state_members[] = {
+    HEARTH_MAP_ONE(state, policy, policy, &policy_map),
+    HEARTH_MAP_LIST(state, status, n_status, status, &status_map),
+};
+static const struct hearth_message_map state_map =
+    HEARTH_MESSAGE_MAP(state, hearth__v1__get_policy_response__descriptor);
 
 /* ---- changing ---- */
 
-static enum hearth_status set(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_policy_set, Hearth__V1__SetPolicyRequest, Hearth__V1__SetPolicyResponse)
 {
-    const Hearth__V1__SetPolicyRequest *in = (const Hearth__V1__SetPolicyRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_change change = {.expected_version = -1,
                                           .validate_only = in->validate_only};
@@ -135,6 +126,7 @@ static enum hearth_status set(struct hearth_rpc *rpc)
     struct hearth_str *warnings;
     size_t n_warnings;
 
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_read_policy(rpc, in->policy, &change.policy));
     change.policy.is_observing = in->observe;
 
@@ -148,169 +140,58 @@ static enum hearth_status set(struct hearth_rpc *rpc)
         change.expected_version = in->expected_version;
     }
 
+    /* Store the policy, and answer it as it is now. */
     HEARTH_TRY(hearth_policies_set(&call, &change, &stored, &warnings, &n_warnings, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__SetPolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__set_policy_response__init(out);
+    out->policy = hearth_rpc_map(rpc, &policy_map, &stored);
     out->warnings = hearth_rpc_texts(rpc, warnings, n_warnings);
     out->n_warnings = n_warnings;
-    rpc->answer = &out->base;
-
-    return make_policy(rpc, &stored, &out->policy);
-}
-
-void hearth_svc_policy_set(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, set(rpc));
-}
-
-static enum hearth_status delete_one(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__DeletePolicyRequest *in =
-        (const Hearth__V1__DeletePolicyRequest *)rpc->request;
-    struct hearth_call call = hearth_rpc_call(rpc);
-
-    HEARTH_TRY(hearth_policies_delete(&call, hearth_str_c(in->service),
-                                      hearth_str_c(in->modified_by), &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__DeletePolicyResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__delete_policy_response__init(out);
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
 }
 
-void hearth_svc_policy_delete(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_policy_delete, Hearth__V1__DeletePolicyRequest,
+             Hearth__V1__DeletePolicyResponse)
 {
-    hearth_rpc_end(rpc, delete_one(rpc));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    return hearth_policies_delete(&call, hearth_str_c(in->service), hearth_str_c(in->modified_by),
+                                  &rpc->err);
 }
 
 /* ---- reading ---- */
 
-static enum hearth_status make_state(struct hearth_rpc *rpc,
-                                     const struct hearth_policy_state *state,
-                                     Hearth__V1__GetPolicyResponse **ret)
+HEARTH_UNARY(hearth_svc_policy_get, Hearth__V1__GetPolicyRequest, Hearth__V1__GetPolicyResponse)
 {
-    struct hearth_arena *arena = &rpc->arena;
-    Hearth__V1__GetPolicyResponse *out = hearth_arena_alloc(arena, sizeof *out);
-    Hearth__V1__PolicyTargetStatus *bodies =
-        hearth_arena_array(arena, state->n_status, sizeof *bodies);
-    Hearth__V1__PolicyTargetStatus **list =
-        hearth_arena_array(arena, state->n_status, sizeof *list);
-    if (out == NULL || bodies == NULL || list == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, arena);
-    }
-
-    hearth__v1__get_policy_response__init(out);
-
-    for (size_t i = 0; i < state->n_status; i++) {
-        hearth__v1__policy_target_status__init(&bodies[i]);
-        bodies[i].kind = (Hearth__V1__TaskKind)state->status[i].kind;
-        bodies[i].triggered_count = state->status[i].n_triggered;
-        bodies[i].last_triggered_ms = state->status[i].last_triggered_ms;
-        list[i] = &bodies[i];
-    }
-
-    out->status = list;
-    out->n_status = state->n_status;
-    *ret = out;
-
-    return make_policy(rpc, &state->policy, &out->policy);
-}
-
-static enum hearth_status get(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__GetPolicyRequest *in = (const Hearth__V1__GetPolicyRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state state;
-    Hearth__V1__GetPolicyResponse *out = NULL;
 
     HEARTH_TRY(hearth_policies_get(&call, hearth_str_c(in->service), &state, &rpc->err));
-    HEARTH_TRY(make_state(rpc, &state, &out));
-    rpc->answer = &out->base;
+    hearth_rpc_map_into(rpc, &state_map, &state, out);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_policy_get(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, get(rpc));
-}
-
-static enum hearth_status list(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_policy_list, Hearth__V1__ListPoliciesRequest,
+             Hearth__V1__ListPoliciesResponse)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy_state *states;
     size_t n;
 
     HEARTH_TRY(hearth_policies_list(&call, &states, &n, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ListPoliciesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__GetPolicyResponse **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
-    if (out == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__list_policies_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(make_state(rpc, &states[i], &all[i]));
-    }
-
-    out->policies = all;
-    out->n_policies = n;
-    rpc->answer = &out->base;
+    HEARTH_RPC_LIST(rpc, &state_map, states, n, out, policies);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_policy_list(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_policy_history, Hearth__V1__PolicyHistoryRequest,
+             Hearth__V1__PolicyHistoryResponse)
 {
-    hearth_rpc_end(rpc, list(rpc));
-}
-
-static enum hearth_status history(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__PolicyHistoryRequest *in =
-        (const Hearth__V1__PolicyHistoryRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_policy *versions;
     size_t n;
 
     HEARTH_TRY(hearth_policies_history(&call, hearth_str_c(in->service), &versions, &n, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__PolicyHistoryResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Policy **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
-    if (out == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__policy_history_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(make_policy(rpc, &versions[i], &all[i]));
-    }
-
-    out->versions = all;
-    out->n_versions = n;
-    rpc->answer = &out->base;
+    HEARTH_RPC_LIST(rpc, &policy_map, versions, n, out, versions);
 
     return HEARTH_OK;
-}
-
-void hearth_svc_policy_history(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, history(rpc));
 }
