@@ -7,6 +7,10 @@
 
 #include "rpc/message_map.h"
 
+/* struct hearth_property to hearth.v1.Property. */
+extern const struct hearth_message_map hearth_property_map;
+/* struct hearth_process to hearth.v1.Process. */
+extern const struct hearth_message_map hearth_process_map;
 /* struct hearth_captured_event to hearth.v1.SpanAttachedEventInfo. */
 extern const struct hearth_message_map hearth_captured_event_map;
 

@@ -6,8 +6,8 @@
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/message_map.h"
 #include "rpc/unary.h"
+#include "tasks/shared_maps.h"
 
 /* ---- messages ---- */
 
@@ -16,7 +16,7 @@ static const struct hearth_message_member property_members[] = {
     HEARTH_MAP(property, name, name),
     HEARTH_MAP(property, value, value),
 };
-static const struct hearth_message_map property_map =
+const struct hearth_message_map hearth_property_map =
     HEARTH_MESSAGE_MAP(property, hearth__v1__property__descriptor);
 
 HEARTH_MAP_TYPES(service, struct hearth_reported_service, Hearth__V1__ReportedService);
@@ -39,7 +39,7 @@ static const struct hearth_message_member instance_members[] = {
     HEARTH_MAP(instance, layer, layer),
     HEARTH_MAP(instance, first_seen_ms, first_seen_ms),
     HEARTH_MAP(instance, last_seen_ms, last_seen_ms),
-    HEARTH_MAP_LIST(instance, properties, n_properties, properties, &property_map),
+    HEARTH_MAP_LIST(instance, properties, n_properties, properties, &hearth_property_map),
 };
 static const struct hearth_message_map instance_map =
     HEARTH_MESSAGE_MAP(instance, hearth__v1__reported_instance__descriptor);
@@ -56,9 +56,9 @@ static const struct hearth_message_member process_members[] = {
     HEARTH_MAP(process, first_seen_ms, first_seen_ms),
     HEARTH_MAP(process, last_seen_ms, last_seen_ms),
     HEARTH_MAP_TEXTS(process, labels, n_labels, labels),
-    HEARTH_MAP_LIST(process, properties, n_properties, properties, &property_map),
+    HEARTH_MAP_LIST(process, properties, n_properties, properties, &hearth_property_map),
 };
-static const struct hearth_message_map process_map =
+const struct hearth_message_map hearth_process_map =
     HEARTH_MESSAGE_MAP(process, hearth__v1__process__descriptor);
 
 /* ---- methods ---- */
@@ -111,7 +111,7 @@ HEARTH_UNARY(hearth_svc_list_processes, Hearth__V1__ListProcessesRequest,
     }
 
     HEARTH_TRY(hearth_agents_processes(&call, &filter, &processes, &n, &rpc->err));
-    HEARTH_RPC_LIST(rpc, &process_map, processes, n, out, processes);
+    HEARTH_RPC_LIST(rpc, &hearth_process_map, processes, n, out, processes);
 
     return HEARTH_OK;
 }
@@ -122,7 +122,7 @@ HEARTH_UNARY(hearth_svc_get_process, Hearth__V1__GetProcessRequest, Hearth__V1__
     struct hearth_process process;
 
     HEARTH_TRY(hearth_agents_process(&call, hearth_str_c(in->process_id), &process, &rpc->err));
-    out->process = hearth_rpc_map(rpc, &process_map, &process);
+    out->process = hearth_rpc_map(rpc, &hearth_process_map, &process);
 
     return HEARTH_OK;
 }
