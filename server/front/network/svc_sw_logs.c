@@ -1,6 +1,6 @@
 /*
  * svc_sw_logs.c -- skywalking.v3.LogReportService and SpanAttachedEventReportService: requests that
- * network tasks sampled, and the events that were captured of them.
+ * network tasks sampled, and their captured events.
  *
  * Other logs are accepted and counted, not stored: agents stop when they get errors.
  *
@@ -16,6 +16,7 @@
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,13 +26,13 @@
 /* ---- logs ---- */
 
 /* Service and instance of the last log of a stream: names of n bytes, without a final NUL. */
-struct said {
+struct log_names {
     size_t n_service, n_instance;
     char service[HEARTH_AGENT_NAME_BYTES], instance[HEARTH_AGENT_NAME_BYTES];
 };
 
-static enum hearth_status keep(struct hearth_rpc *rpc, const char *what, struct hearth_str name,
-                               char *to, size_t *ret_n)
+static enum hearth_status keep_log_name(struct hearth_rpc *rpc, const char *what,
+                                        struct hearth_str name, char *to, size_t *ret_n)
 {
     if (name.n > HEARTH_AGENT_NAME_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -45,38 +46,41 @@ static enum hearth_status keep(struct hearth_rpc *rpc, const char *what, struct 
     return HEARTH_OK;
 }
 
-static enum hearth_status remember(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in,
-                                   struct said **ret)
+static enum hearth_status keep_log_names(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in,
+                                         struct log_names **ret)
 {
     /* The session lives as long as the stream. */
     if (rpc->session == NULL) {
-        rpc->session = hearth_mem_zalloc(sizeof(struct said));
+        rpc->session = hearth_mem_zalloc(sizeof(struct log_names));
         rpc->free_session = hearth_mem_free;
     }
 
-    struct said *said = rpc->session;
-    if (said == NULL) {
+    struct log_names *names = rpc->session;
+    if (names == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a stream of logs");
     }
+
+    assert(names->n_service <= HEARTH_AGENT_NAME_BYTES);
+    assert(names->n_instance <= HEARTH_AGENT_NAME_BYTES);
 
     /* Another service has other instances. */
     struct hearth_str service = hearth_str_c(in->service);
     struct hearth_str instance = hearth_str_c(in->serviceinstance);
-    if (service.n > 0 && !hearth_str_eq(service, hearth_str_n(said->service, said->n_service))) {
-        HEARTH_TRY(keep(rpc, "service", service, said->service, &said->n_service));
-        said->n_instance = 0;
+    if (service.n > 0 && !hearth_str_eq(service, hearth_str_n(names->service, names->n_service))) {
+        HEARTH_TRY(keep_log_name(rpc, "service", service, names->service, &names->n_service));
+        names->n_instance = 0;
     }
 
     if (instance.n > 0) {
-        HEARTH_TRY(keep(rpc, "instance", instance, said->instance, &said->n_instance));
+        HEARTH_TRY(keep_log_name(rpc, "instance", instance, names->instance, &names->n_instance));
     }
 
-    *ret = said;
+    *ret = names;
 
     return HEARTH_OK;
 }
 
-static bool is_sampled(const Skywalking__V3__LogData *in)
+static bool is_sampled_request(const Skywalking__V3__LogData *in)
 {
     for (size_t i = 0; in->tags != NULL && i < in->tags->n_data; i++) {
         if (strcmp(in->tags->data[i]->key, KIND_TAG) == 0 &&
@@ -90,11 +94,11 @@ static bool is_sampled(const Skywalking__V3__LogData *in)
 
 static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3__LogData *in)
 {
-    struct said *said;
+    struct log_names *names;
 
     /* Logs of other kinds still name service and instance. */
-    HEARTH_TRY(remember(rpc, in, &said));
-    if (!is_sampled(in)) {
+    HEARTH_TRY(keep_log_names(rpc, in, &names));
+    if (!is_sampled_request(in)) {
         hearth_metric_add_label(HEARTH_M_AGENT_LOGS, HEARTH_STR("dropped"), 1);
         return HEARTH_OK;
     }
@@ -113,8 +117,8 @@ static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3_
     }
 
     const struct hearth_sampled_log log = {
-        .service = hearth_str_n(said->service, said->n_service),
-        .instance = hearth_str_n(said->instance, said->n_instance),
+        .service = hearth_str_n(names->service, names->n_service),
+        .instance = hearth_str_n(names->instance, names->n_instance),
         .at_ms = in->timestamp,
         .trace_id = hearth_str_c(context == NULL ? "" : context->traceid),
         .segment_id = hearth_str_c(has_segment ? context->tracesegmentid : ""),
@@ -130,32 +134,20 @@ static enum hearth_status take_log(struct hearth_rpc *rpc, const Skywalking__V3_
     return HEARTH_OK;
 }
 
-/* Ends the handling of one message: an error ends the stream, otherwise the next is read. */
-static void end_run(struct hearth_rpc *rpc, enum hearth_status status)
-{
-    if (status != HEARTH_OK) {
-        hearth_rpc_end(rpc, status);
-    } else {
-        hearth_rpc_next(rpc);
-    }
-}
-
 void hearth_svc_sw_logs(struct hearth_rpc *rpc)
 {
-    if (rpc->request == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
-    }
+    const Skywalking__V3__LogData *in = (const Skywalking__V3__LogData *)rpc->request;
 
-    end_run(rpc, take_log(rpc, (const Skywalking__V3__LogData *)rpc->request));
+    hearth_rpc_finish_run(rpc, in == NULL ? HEARTH_OK : take_log(rpc, in));
 }
 
 /* ---- events ---- */
 
-static enum hearth_status time_of(struct hearth_rpc *rpc, const Skywalking__V3__Instant *instant,
-                                  int64_t *ret_ns)
+static enum hearth_status read_instant(struct hearth_rpc *rpc,
+                                       const Skywalking__V3__Instant *instant, int64_t *ret_ns)
 {
     *ret_ns = 0;
+
     if (instant != NULL && (instant->seconds < 0 || instant->nanos < 0 ||
                             __builtin_mul_overflow(instant->seconds, INT64_C(1000000000), ret_ns) ||
                             __builtin_add_overflow(*ret_ns, (int64_t)instant->nanos, ret_ns))) {
@@ -187,8 +179,8 @@ static enum hearth_status take_event(struct hearth_rpc *rpc,
         .event = hearth_str_c(in->event),
         .n_tags = in->n_tags,
     };
-    HEARTH_TRY(time_of(rpc, in->starttime, &event.start_ns));
-    HEARTH_TRY(time_of(rpc, in->endtime, &event.end_ns));
+    HEARTH_TRY(read_instant(rpc, in->starttime, &event.start_ns));
+    HEARTH_TRY(read_instant(rpc, in->endtime, &event.end_ns));
 
     /* Tags borrow from the message. */
     event.tags = hearth_arena_array(&rpc->arena, in->n_tags, sizeof *event.tags);
@@ -213,10 +205,8 @@ static enum hearth_status take_event(struct hearth_rpc *rpc,
 
 void hearth_svc_sw_span_events(struct hearth_rpc *rpc)
 {
-    if (rpc->request == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
-    }
+    const Skywalking__V3__SpanAttachedEvent *in =
+        (const Skywalking__V3__SpanAttachedEvent *)rpc->request;
 
-    end_run(rpc, take_event(rpc, (const Skywalking__V3__SpanAttachedEvent *)rpc->request));
+    hearth_rpc_finish_run(rpc, in == NULL ? HEARTH_OK : take_event(rpc, in));
 }

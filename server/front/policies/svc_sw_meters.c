@@ -14,14 +14,16 @@
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define KEPT_PREFIX "rover_"
 
 /* ---- messages ---- */
 
-static enum hearth_status check_text(struct hearth_rpc *rpc, const char *what, const char *option,
-                                     struct hearth_str text, int64_t max_bytes)
+static enum hearth_status check_meter_text(struct hearth_rpc *rpc, const char *what,
+                                           const char *option, struct hearth_str text,
+                                           int64_t max_bytes)
 {
     if (max_bytes > 0 && text.n > (size_t)max_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -32,9 +34,10 @@ static enum hearth_status check_text(struct hearth_rpc *rpc, const char *what, c
     return HEARTH_OK;
 }
 
-static enum hearth_status read_labels(struct hearth_rpc *rpc, const struct hearth_limits *limits,
-                                      Skywalking__V3__Label *const *in, size_t n,
-                                      struct hearth_meter *ret)
+static enum hearth_status read_meter_labels(struct hearth_rpc *rpc,
+                                            const struct hearth_limits *limits,
+                                            Skywalking__V3__Label *const *in, size_t n,
+                                            struct hearth_meter *ret)
 {
     if (limits->max_sample_labels > 0 && n > (size_t)limits->max_sample_labels) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -52,10 +55,10 @@ static enum hearth_status read_labels(struct hearth_rpc *rpc, const struct heart
     for (size_t i = 0; i < n; i++) {
         ret->labels[i] =
             (struct hearth_label){hearth_str_c(in[i]->name), hearth_str_c(in[i]->value)};
-        HEARTH_TRY(check_text(rpc, "the name of a label", "max-label-name-bytes",
-                              ret->labels[i].name, limits->max_label_name_bytes));
-        HEARTH_TRY(check_text(rpc, "the value of a label", "max-label-value-bytes",
-                              ret->labels[i].value, limits->max_label_value_bytes));
+        HEARTH_TRY(check_meter_text(rpc, "the name of a label", "max-label-name-bytes",
+                                    ret->labels[i].name, limits->max_label_name_bytes));
+        HEARTH_TRY(check_meter_text(rpc, "the value of a label", "max-label-value-bytes",
+                                    ret->labels[i].value, limits->max_label_value_bytes));
     }
 
     return HEARTH_OK;
@@ -75,7 +78,8 @@ static enum hearth_status read_buckets(struct hearth_rpc *rpc,
         const Skywalking__V3__MeterBucketValue *bucket = in->values[i];
         if (!bucket->isnegativeinfinity && !isfinite(bucket->bucket)) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                               "bucket %zu of meter \"%s\" is no number", i + 1, in->name);
+                               "bucket %zu of meter \"%s\" is not a finite number", i + 1,
+                               in->name);
         }
 
         ret->buckets[i] = (struct hearth_meter_bucket){
@@ -85,7 +89,7 @@ static enum hearth_status read_buckets(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static const char *name_of(const Skywalking__V3__MeterData *in)
+static const char *get_meter_name(const Skywalking__V3__MeterData *in)
 {
     switch (in->metric_case) {
     case SKYWALKING__V3__METER_DATA__METRIC_SINGLE_VALUE:
@@ -100,29 +104,31 @@ static const char *name_of(const Skywalking__V3__MeterData *in)
 static enum hearth_status read_meter(struct hearth_rpc *rpc, const struct hearth_limits *limits,
                                      const Skywalking__V3__MeterData *in, struct hearth_meter *ret)
 {
-    *ret = (struct hearth_meter){.name = hearth_str_c(name_of(in))};
-    HEARTH_TRY(check_text(rpc, "the name", "max-label-name-bytes", ret->name,
-                          limits->max_label_name_bytes));
+    *ret = (struct hearth_meter){.name = hearth_str_c(get_meter_name(in))};
+    HEARTH_TRY(check_meter_text(rpc, "the name", "max-label-name-bytes", ret->name,
+                                limits->max_label_name_bytes));
 
     if (in->metric_case == SKYWALKING__V3__METER_DATA__METRIC_HISTOGRAM) {
-        HEARTH_TRY(read_labels(rpc, limits, in->histogram->labels, in->histogram->n_labels, ret));
+        HEARTH_TRY(
+            read_meter_labels(rpc, limits, in->histogram->labels, in->histogram->n_labels, ret));
         return read_buckets(rpc, in->histogram, ret);
     }
 
     if (!isfinite(in->singlevalue->value)) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "meter \"%s\" is no finite number",
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "the value of meter \"%s\" is not a finite number",
                            in->singlevalue->name);
     }
 
     ret->value = in->singlevalue->value;
 
-    return read_labels(rpc, limits, in->singlevalue->labels, in->singlevalue->n_labels, ret);
+    return read_meter_labels(rpc, limits, in->singlevalue->labels, in->singlevalue->n_labels, ret);
 }
 
 /* ---- sets ---- */
 
-static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *set,
-                               Skywalking__V3__MeterData *const *in, size_t n)
+static enum hearth_status take_meters(struct hearth_rpc *rpc, struct hearth_meter_set *set,
+                                      Skywalking__V3__MeterData *const *in, size_t n)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
@@ -130,7 +136,7 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
     hearth_query_tenant_limits(rpc->front->query, call.tenant, &limits);
     if (limits.max_meters > 0 && n > (size_t)limits.max_meters) {
         return HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "a set of %zu meters, more than the %lld that max-meters allows", n,
+                           "a set has %zu meters, more than the %lld that max-meters allows", n,
                            (long long)limits.max_meters);
     }
 
@@ -142,7 +148,7 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
     set->n_meters = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (hearth_str_starts(hearth_str_c(name_of(in[i])), HEARTH_STR(KEPT_PREFIX))) {
+        if (hearth_str_starts(hearth_str_c(get_meter_name(in[i])), HEARTH_STR(KEPT_PREFIX))) {
             HEARTH_TRY(read_meter(rpc, &limits, in[i], &set->meters[set->n_meters++]));
         }
     }
@@ -153,6 +159,8 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
         HEARTH_TRY(hearth_network_take(&call, set, &n_network, &rpc->err));
     }
 
+    /* Each meter belongs to monitors, to the network, or is dropped. */
+    assert(n_monitors + n_network <= n);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("monitors"), (int64_t)n_monitors);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("network"), (int64_t)n_network);
     hearth_metric_add_label(HEARTH_M_AGENT_METERS, HEARTH_STR("dropped"),
@@ -161,32 +169,26 @@ static enum hearth_status take(struct hearth_rpc *rpc, struct hearth_meter_set *
     return HEARTH_OK;
 }
 
-static void go_on(struct hearth_rpc *rpc, enum hearth_status status)
+static enum hearth_status take_batch(struct hearth_rpc *rpc,
+                                     const Skywalking__V3__MeterDataCollection *in)
 {
-    if (status == HEARTH_OK) {
-        hearth_rpc_next(rpc);
-    } else {
-        hearth_rpc_end(rpc, status);
-    }
-}
-
-void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc)
-{
-    const Skywalking__V3__MeterDataCollection *in =
-        (const Skywalking__V3__MeterDataCollection *)rpc->request;
-    if (in == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
-    }
-
     struct hearth_meter_set set = {0};
+
     if (in->n_meterdata > 0) {
         set.service = hearth_str_c(in->meterdata[0]->service);
         set.instance = hearth_str_c(in->meterdata[0]->serviceinstance);
         set.at_ms = in->meterdata[0]->timestamp;
     }
 
-    go_on(rpc, take(rpc, &set, in->meterdata, in->n_meterdata));
+    return take_meters(rpc, &set, in->meterdata, in->n_meterdata);
+}
+
+void hearth_svc_sw_collect_meter_batch(struct hearth_rpc *rpc)
+{
+    const Skywalking__V3__MeterDataCollection *in =
+        (const Skywalking__V3__MeterDataCollection *)rpc->request;
+
+    hearth_rpc_finish_run(rpc, in == NULL ? HEARTH_OK : take_batch(rpc, in));
 }
 
 /* ---- one set for a stream ---- */
@@ -199,7 +201,8 @@ struct header {
 };
 
 /* A message that names a service replaces the header. */
-static enum hearth_status keep_header(struct hearth_rpc *rpc, const Skywalking__V3__MeterData *in)
+static enum hearth_status keep_meter_header(struct hearth_rpc *rpc,
+                                            const Skywalking__V3__MeterData *in)
 {
     struct hearth_str service = hearth_str_c(in->service);
     struct hearth_str instance = hearth_str_c(in->serviceinstance);
@@ -210,10 +213,10 @@ static enum hearth_status keep_header(struct hearth_rpc *rpc, const Skywalking__
 
     struct hearth_limits limits;
     hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
-    HEARTH_TRY(check_text(rpc, "the service", "max-label-value-bytes", service,
-                          limits.max_label_value_bytes));
-    HEARTH_TRY(check_text(rpc, "the instance", "max-label-value-bytes", instance,
-                          limits.max_label_value_bytes));
+    HEARTH_TRY(check_meter_text(rpc, "the service", "max-label-value-bytes", service,
+                                limits.max_label_value_bytes));
+    HEARTH_TRY(check_meter_text(rpc, "the instance", "max-label-value-bytes", instance,
+                                limits.max_label_value_bytes));
 
     struct header *header = hearth_mem_alloc(sizeof *header + service.n + instance.n);
     if (header == NULL) {
@@ -236,9 +239,9 @@ static enum hearth_status keep_header(struct hearth_rpc *rpc, const Skywalking__
     return HEARTH_OK;
 }
 
-static enum hearth_status take_one(struct hearth_rpc *rpc, Skywalking__V3__MeterData *in)
+static enum hearth_status take_meter(struct hearth_rpc *rpc, Skywalking__V3__MeterData *in)
 {
-    HEARTH_TRY(keep_header(rpc, in));
+    HEARTH_TRY(keep_meter_header(rpc, in));
 
     const struct header *header = rpc->session;
     struct hearth_meter_set set = {0};
@@ -248,17 +251,13 @@ static enum hearth_status take_one(struct hearth_rpc *rpc, Skywalking__V3__Meter
         set.at_ms = header->at_ms;
     }
 
-    return take(rpc, &set, &in, 1);
+    return take_meters(rpc, &set, &in, 1);
 }
 
 void hearth_svc_sw_collect_meters(struct hearth_rpc *rpc)
 {
-    if (rpc->request == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
-    }
-
     Skywalking__V3__MeterData *in =
         (Skywalking__V3__MeterData *)(uintptr_t)(const void *)rpc->request;
-    go_on(rpc, take_one(rpc, in));
+
+    hearth_rpc_finish_run(rpc, in == NULL ? HEARTH_OK : take_meter(rpc, in));
 }

@@ -225,6 +225,16 @@ void hearth_rpc_end_later(struct hearth_rpc *rpc, enum hearth_status status);
  * request after this: the next message may already be handled on another thread.
  */
 void hearth_rpc_next(struct hearth_rpc *rpc);
+/* Finishes a run: after an error, and in the last run, the request ends; otherwise the next message
+ * is read. */
+static inline void hearth_rpc_finish_run(struct hearth_rpc *rpc, enum hearth_status status)
+{
+    if (status == HEARTH_OK && rpc->request != NULL) {
+        hearth_rpc_next(rpc);
+    } else {
+        hearth_rpc_end(rpc, status);
+    }
+}
 
 static inline bool hearth_rpc_is_collecting(const struct hearth_rpc *rpc)
 {

@@ -23,25 +23,18 @@ HEARTH_UNARY(hearth_svc_sw_jvm_metrics, Skywalking__V3__JVMMetricCollection,
 
 void hearth_svc_sw_access_log(struct hearth_rpc *rpc)
 {
-    if (rpc->request == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
-    }
-
-    hearth_rpc_next(rpc);
+    hearth_rpc_finish_run(rpc, HEARTH_OK);
 }
 
 void hearth_svc_sw_events(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__Event *event = (const Skywalking__V3__Event *)rpc->request;
-    if (event == NULL) {
-        hearth_rpc_end(rpc, HEARTH_OK);
-        return;
+
+    if (event != NULL) {
+        bool is_error = event->type == SKYWALKING__V3__TYPE__Error;
+        hearth_metric_add_label(HEARTH_M_AGENT_EVENTS,
+                                is_error ? HEARTH_STR("error") : HEARTH_STR("normal"), 1);
     }
 
-    bool is_error = event->type == SKYWALKING__V3__TYPE__Error;
-
-    hearth_metric_add_label(HEARTH_M_AGENT_EVENTS,
-                            is_error ? HEARTH_STR("error") : HEARTH_STR("normal"), 1);
-    hearth_rpc_next(rpc);
+    hearth_rpc_finish_run(rpc, HEARTH_OK);
 }

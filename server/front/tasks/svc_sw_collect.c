@@ -7,6 +7,9 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
+#include "rpc/messages.h"
+
+#include <assert.h>
 
 static void free_intake(void *session)
 {
@@ -16,6 +19,7 @@ static void free_intake(void *session)
 static enum hearth_status open_intake(struct hearth_rpc *rpc)
 {
     struct hearth_task_intake *intake;
+    assert(rpc->session == NULL);
 
     HEARTH_TRY(hearth_task_intake_new(rpc->front->ingest, rpc->front->query, hearth_rpc_tenant(rpc),
                                       rpc->front->options.push_memory, &intake, &rpc->err));
@@ -29,20 +33,10 @@ static enum hearth_status read_symbols(struct hearth_rpc *rpc,
                                        const Skywalking__V3__EBPFProfilingStackMetadata *stack,
                                        const struct hearth_str **ret, size_t *ret_n)
 {
-    struct hearth_str *symbols =
-        hearth_arena_array(&rpc->arena, stack->n_stacksymbols, sizeof *symbols);
-    if (symbols == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    for (size_t i = 0; i < stack->n_stacksymbols; i++) {
-        symbols[i] = hearth_str_c(stack->stacksymbols[i]);
-    }
-
-    *ret = symbols;
+    *ret = hearth_rpc_strs(rpc, stack->stacksymbols, stack->n_stacksymbols);
     *ret_n = stack->n_stacksymbols;
 
-    return HEARTH_OK;
+    return *ret == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
 /* If a type occurs several times, its last stack is used. */
@@ -76,7 +70,9 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
 {
     struct hearth_task_intake *intake = rpc->session;
     struct hearth_task_datum datum = {0};
+    assert(intake != NULL);
 
+    /* The task of this message and of those after it. */
     if (in->task != NULL) {
         const struct hearth_task_metadata metadata = {
             .task_id = hearth_str_c(in->task->taskid),
@@ -87,6 +83,7 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
         HEARTH_TRY(hearth_task_intake_metadata(intake, &metadata, &rpc->err));
     }
 
+    /* One stack trace. */
     switch (in->profiling_case) {
     case SKYWALKING__V3__EBPFPROFILING_DATA__PROFILING_ON_CPU:
         HEARTH_TRY(read_stacks(rpc, in->oncpu->stacks, in->oncpu->n_stacks, &datum));
@@ -108,11 +105,14 @@ static enum hearth_status take_datum(struct hearth_rpc *rpc,
 /* Streams without a message are usual: an agent opens a stream every 5 s while it has a task. */
 void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc)
 {
-    bool is_end = rpc->request == NULL;
+    const Skywalking__V3__EBPFProfilingData *in =
+        (const Skywalking__V3__EBPFProfilingData *)rpc->request;
     enum hearth_status status = rpc->session == NULL ? open_intake(rpc) : HEARTH_OK;
+
+    /* Data are stored in batches, the last of them at the end of the stream. */
     if (status == HEARTH_OK) {
-        status = is_end ? hearth_task_intake_write(rpc->session, &rpc->cancel, &rpc->err)
-                        : take_datum(rpc, (const Skywalking__V3__EBPFProfilingData *)rpc->request);
+        status = in == NULL ? hearth_task_intake_write(rpc->session, &rpc->cancel, &rpc->err)
+                            : take_datum(rpc, in);
     }
 
     /* The agent's retries would be refused too, so the refusal is reported in the task. */
@@ -120,9 +120,5 @@ void hearth_svc_sw_collect_stacks(struct hearth_rpc *rpc)
         hearth_task_intake_refused(rpc->session, &rpc->err, &rpc->cancel);
     }
 
-    if (status == HEARTH_OK && !is_end) {
-        hearth_rpc_next(rpc);
-    } else {
-        hearth_rpc_end(rpc, status);
-    }
+    hearth_rpc_finish_run(rpc, status);
 }
