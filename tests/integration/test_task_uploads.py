@@ -211,7 +211,7 @@ sample types: samples, cpu
             ([about(len(good)), [(3, good + b"x")]], "more bytes than its contentSize"),
             ([about(len(good) + 1), [(3, good)]], "ended after"),
             ([[(3, good)]], "before its metadata"),
-            ([about(5), about(5)], "second time"),
+            ([about(5), about(5)], "metadata twice"),
             ([about(0)], "contentSize"),
             ([[agent.about("", "pod-1", self.task, 0, 5)]], "service"),
             ([[agent.about(self.service, "pod-1", "", 0, 5)]], "taskId"),

@@ -16,6 +16,8 @@
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 
+#include <assert.h>
+
 #define MAX_NAME_BYTES  1024
 #define MAX_ERROR_BYTES 1024 /* longest error text of an agent that is logged */
 #define MAX_GO_TASKS    16   /* limit of incomplete files of one stream */
@@ -63,6 +65,7 @@ static void free_upload(void *session)
 
 static enum hearth_status open_upload(struct hearth_rpc *rpc, const char *format)
 {
+    assert(rpc->session == NULL && format != NULL);
     struct upload *upload = hearth_mem_zalloc(sizeof *upload);
     if (upload == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for an upload");
@@ -80,12 +83,12 @@ static enum hearth_status open_upload(struct hearth_rpc *rpc, const char *format
     return HEARTH_OK;
 }
 
-static enum hearth_status check_name(struct hearth_rpc *rpc, const char *what,
-                                     struct hearth_str name)
+static enum hearth_status check_upload_name(struct hearth_rpc *rpc, const char *what,
+                                            struct hearth_str name)
 {
     if (name.n == 0 || name.n > MAX_NAME_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "%s of an upload has %zu bytes; 1 to %d are taken", what, name.n,
+                           "%s of an upload has %zu bytes; it must have 1 to %d", what, name.n,
                            MAX_NAME_BYTES);
     }
 
@@ -94,8 +97,8 @@ static enum hearth_status check_name(struct hearth_rpc *rpc, const char *what,
 
 /* ---- the log of the task ---- */
 
-static enum hearth_status add_log(struct hearth_rpc *rpc, const struct upload *upload,
-                                  enum hearth_upload_event event, struct hearth_str message)
+static enum hearth_status add_upload_log(struct hearth_rpc *rpc, const struct upload *upload,
+                                         enum hearth_upload_event event, struct hearth_str message)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     return hearth_task_upload_log(&call, upload->task_id, upload->instance, event, message,
@@ -107,14 +110,16 @@ static enum hearth_status add_log(struct hearth_rpc *rpc, const struct upload *u
 static enum hearth_status take_metadata(struct hearth_rpc *rpc, const struct piece *piece)
 {
     struct upload *upload = rpc->session;
+    assert(upload != NULL && piece->has_metadata);
+
     if (upload->state != UPLOAD_NEW) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "metadata of an upload came a second time");
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "an upload has metadata twice");
     }
 
-    HEARTH_TRY(check_name(rpc, "service", piece->service));
-    HEARTH_TRY(check_name(rpc, "serviceInstance", piece->instance));
-    HEARTH_TRY(check_name(rpc, "taskId", piece->task_id));
+    /* The names live as long as the stream. */
+    HEARTH_TRY(check_upload_name(rpc, "service", piece->service));
+    HEARTH_TRY(check_upload_name(rpc, "serviceInstance", piece->instance));
+    HEARTH_TRY(check_upload_name(rpc, "taskId", piece->task_id));
     upload->service = hearth_arena_str(&upload->names, piece->service);
     upload->instance = hearth_arena_str(&upload->names, piece->instance);
     upload->task_id = hearth_arena_str(&upload->names, piece->task_id);
@@ -124,10 +129,12 @@ static enum hearth_status take_metadata(struct hearth_rpc *rpc, const struct pie
                                  : HEARTH_OK;
 }
 
-/* Refuse a file that is too large, by the agent's own status or by the announced size. */
+/* Refuses a file that is too large, by the agent's own status or by the announced size. */
 static enum hearth_status refuse_size(struct hearth_rpc *rpc, int64_t max_bytes)
 {
     struct upload *upload = rpc->session;
+    assert(upload->state == UPLOAD_NEW);
+
     char *message = hearth_arena_printf(
         &rpc->arena, "the file has %lld bytes; max-task-upload-bytes allows %lld",
         (long long)upload->content_size, (long long)max_bytes);
@@ -137,10 +144,10 @@ static enum hearth_status refuse_size(struct hearth_rpc *rpc, int64_t max_bytes)
 
     upload->state = UPLOAD_REFUSED;
 
-    return add_log(rpc, upload, HEARTH_UPLOAD_TOO_LARGE, hearth_str_c(message));
+    return add_upload_log(rpc, upload, HEARTH_UPLOAD_TOO_LARGE, hearth_str_c(message));
 }
 
-/* Take metadata. *ret_status is the status to answer. */
+/* Takes metadata. *ret_status is the status to answer. */
 static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piece *piece,
                                        int *ret_status)
 {
@@ -148,6 +155,7 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_limits limits;
 
+    /* The task must wait for this file. */
     HEARTH_TRY(take_metadata(rpc, piece));
     HEARTH_TRY(hearth_task_upload_expected(&call, upload->task_id, upload->service,
                                            upload->instance, &rpc->err));
@@ -155,6 +163,7 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
 
     int64_t max_bytes = limits.max_task_upload_bytes;
 
+    /* The agent says whether it has a file. */
     *ret_status = piece->type;
 
     switch (piece->type) {
@@ -170,6 +179,7 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
                            piece->type);
     }
 
+    /* It does; its size must be allowed. */
     if (max_bytes > 0 && piece->content_size > max_bytes) {
         *ret_status = STATUS_OVERSIZE;
         return refuse_size(rpc, max_bytes);
@@ -188,13 +198,14 @@ static enum hearth_status begin_upload(struct hearth_rpc *rpc, const struct piec
 static enum hearth_status take_content(struct hearth_rpc *rpc, struct hearth_str content)
 {
     struct upload *upload = rpc->session;
+
     if (upload->state != UPLOAD_CONTENT) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           upload->state == UPLOAD_NEW
-                               ? "content of an upload came before its metadata"
-                               : "content of an upload came after it was refused");
+                           upload->state == UPLOAD_NEW ? "an upload has content before its metadata"
+                                                       : "an upload has content after its refusal");
     }
 
+    assert(upload->content_size > 0 && upload->content.n <= (uint64_t)upload->content_size);
     if (content.n > (uint64_t)upload->content_size - upload->content.n) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "an upload has more bytes than its contentSize, %lld",
@@ -213,6 +224,7 @@ static enum hearth_status take_error(struct hearth_rpc *rpc, struct hearth_str e
 {
     struct upload *upload = rpc->session;
     size_t n = error.n < MAX_ERROR_BYTES ? error.n : MAX_ERROR_BYTES;
+
     while (n > 0 && n < error.n && ((unsigned char)error.p[n] & 0xc0) == 0x80) {
         n--; /* do not cut within a UTF-8 character */
     }
@@ -224,7 +236,7 @@ static enum hearth_status take_error(struct hearth_rpc *rpc, struct hearth_str e
                : HEARTH_OK;
 }
 
-/* Handle a message. *ret_status is the status to answer, or -1 if no answer is sent. */
+/* Handles a message. *ret_status is the status to answer, or -1 if no answer is sent. */
 static enum hearth_status take_piece(struct hearth_rpc *rpc, const struct piece *piece,
                                      int *ret_status)
 {
@@ -243,7 +255,7 @@ static enum hearth_status take_piece(struct hearth_rpc *rpc, const struct piece 
 
 /* ---- the end ---- */
 
-static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upload)
+static enum hearth_status store_upload(struct hearth_rpc *rpc, struct upload *upload)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     const struct hearth_upload_spec spec = {
@@ -253,6 +265,7 @@ static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upl
         .format = upload->format,
         .content = hearth_buf_view(&upload->content),
     };
+    assert(upload->state == UPLOAD_CONTENT);
 
     if (upload->content.n != (uint64_t)upload->content_size) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -262,18 +275,20 @@ static enum hearth_status keep_upload(struct hearth_rpc *rpc, struct upload *upl
 
     HEARTH_TRY(hearth_task_upload(&call, rpc->front->ingest, &spec, &rpc->err));
 
-    return add_log(rpc, upload, HEARTH_UPLOAD_FINISHED, HEARTH_STR(""));
+    return add_upload_log(rpc, upload, HEARTH_UPLOAD_FINISHED, HEARTH_STR(""));
 }
 
-/* Log the failure that the agent reported. */
+/* Logs the failure that the agent reported. */
 static enum hearth_status log_failure(struct hearth_rpc *rpc, const struct upload *upload)
 {
+    assert(upload->state == UPLOAD_FAILED);
     const char *message =
         upload->error.n > 0 ? hearth_arena_printf(&rpc->arena, "the agent reported an error: %.*s",
                                                   (int)upload->error.n, upload->error.p)
-                            : "the agent failed, and did not say why";
-    return message == NULL ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
-                           : add_log(rpc, upload, HEARTH_UPLOAD_FAILED, hearth_str_c(message));
+                            : "the agent reported a failure without a reason";
+    return message == NULL
+               ? (enum hearth_status)HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena)
+               : add_upload_log(rpc, upload, HEARTH_UPLOAD_FAILED, hearth_str_c(message));
 }
 
 static enum hearth_status end_upload(struct hearth_rpc *rpc)
@@ -285,7 +300,7 @@ static enum hearth_status end_upload(struct hearth_rpc *rpc)
 
     switch (upload->state) {
     case UPLOAD_CONTENT:
-        return keep_upload(rpc, upload);
+        return store_upload(rpc, upload);
     case UPLOAD_FAILED:
         return log_failure(rpc, upload);
     default:
@@ -295,9 +310,11 @@ static enum hearth_status end_upload(struct hearth_rpc *rpc)
 
 /* ---- pprof ---- */
 
-static enum hearth_status answer_pprof(struct hearth_rpc *rpc, int status)
+static enum hearth_status answer_pprof_status(struct hearth_rpc *rpc, int status)
 {
     Skywalking__V10__PprofCollectionResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
+    assert(status >= STATUS_SUCCESS && status <= STATUS_OVERSIZE);
+
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
@@ -333,42 +350,35 @@ static enum hearth_status take_pprof(struct hearth_rpc *rpc)
     HEARTH_TRY(rpc->session == NULL ? open_upload(rpc, HEARTH_UPLOAD_PPROF) : HEARTH_OK);
     HEARTH_TRY(take_piece(rpc, &piece, &status));
 
-    return status >= 0 ? answer_pprof(rpc, status) : HEARTH_OK;
+    return status >= 0 ? answer_pprof_status(rpc, status) : HEARTH_OK;
 }
 
-/* Continue after a handled message; end the call after an error or the end of the stream. */
-static void go_on(struct hearth_rpc *rpc, enum hearth_status status)
-{
-    if (status == HEARTH_OK && rpc->request != NULL) {
-        hearth_rpc_next(rpc);
-    } else {
-        hearth_rpc_end(rpc, status);
-    }
-}
-
-/* Continue like go_on; if an upload was refused, report that in its task. */
-static void go_on_uploading(struct hearth_rpc *rpc, enum hearth_status status)
+/* Finishes a run. The refusal of an upload is reported in its task. */
+static void finish_upload_run(struct hearth_rpc *rpc, enum hearth_status status)
 {
     const struct upload *upload = rpc->session;
+
     if (status == HEARTH_INVALID_ARGUMENT && upload != NULL && upload->state == UPLOAD_CONTENT) {
         struct hearth_call call = hearth_rpc_call(rpc);
         hearth_task_upload_refused(&call, upload->task_id, upload->instance, &rpc->err);
     }
 
-    go_on(rpc, status);
+    hearth_rpc_finish_run(rpc, status);
 }
 
 void hearth_svc_sw_collect_pprof(struct hearth_rpc *rpc)
 {
-    go_on_uploading(rpc, rpc->request == NULL ? end_upload(rpc) : take_pprof(rpc));
+    finish_upload_run(rpc, rpc->request == NULL ? end_upload(rpc) : take_pprof(rpc));
 }
 
 /* ---- async-profiler ---- */
 
-static enum hearth_status answer_async(struct hearth_rpc *rpc, int type)
+static enum hearth_status answer_async_status(struct hearth_rpc *rpc, int type)
 {
     Skywalking__V10__AsyncProfilerCollectionResponse *out =
         hearth_arena_alloc(&rpc->arena, sizeof *out);
+    assert(type >= STATUS_SUCCESS && type <= STATUS_OVERSIZE);
+
     if (out == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
@@ -406,12 +416,12 @@ static enum hearth_status take_async(struct hearth_rpc *rpc)
     HEARTH_TRY(take_piece(rpc, &piece, &status));
 
     /* An agent that reports an error does not wait for an answer. */
-    return status >= 0 && status != STATUS_ERROR ? answer_async(rpc, status) : HEARTH_OK;
+    return status >= 0 && status != STATUS_ERROR ? answer_async_status(rpc, status) : HEARTH_OK;
 }
 
 void hearth_svc_sw_collect_async_profiler(struct hearth_rpc *rpc)
 {
-    go_on_uploading(rpc, rpc->request == NULL ? end_upload(rpc) : take_async(rpc));
+    finish_upload_run(rpc, rpc->request == NULL ? end_upload(rpc) : take_async(rpc));
 }
 
 /* ---- Go profiles of trace tasks ---- */
@@ -424,7 +434,7 @@ struct go_session {
     } tasks[MAX_GO_TASKS];
 };
 
-static void free_go(void *session)
+static void free_go_session(void *session)
 {
     struct go_session *go = session;
     for (size_t i = 0; i < MAX_GO_TASKS; i++) {
@@ -436,14 +446,17 @@ static void free_go(void *session)
 }
 
 /*
- * Find the slot of a task, or take a free slot. A task that takes a slot must have been sent to an
+ * Finds the slot of a task, or takes a free slot. A task that takes a slot must have been sent to an
  * agent.
  */
-static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
+static enum hearth_status find_go_slot(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
 {
     struct go_session *go = rpc->session;
     struct hearth_call call = hearth_rpc_call(rpc);
     size_t free_place = MAX_GO_TASKS;
+    assert(go != NULL);
+
+    /* The slot of the task, otherwise a free one. */
     for (size_t i = 0; i < MAX_GO_TASKS; i++) {
         if (go->tasks[i].task_id == NULL) {
             free_place = i;
@@ -455,12 +468,13 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
 
     if (free_place == MAX_GO_TASKS) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "profiles of more than %d tasks at once", MAX_GO_TASKS);
+                           "a stream has incomplete profiles of more than %d tasks", MAX_GO_TASKS);
     }
 
     HEARTH_TRY(hearth_task_upload_expected(&call, hearth_str_c(task_id), HEARTH_STR(""),
                                            HEARTH_STR(""), &rpc->err));
 
+    /* Take the free slot. */
     size_t n = strlen(task_id) + 1;
     go->tasks[free_place].task_id = hearth_mem_alloc(n);
     if (go->tasks[free_place].task_id == NULL) {
@@ -475,10 +489,12 @@ static enum hearth_status find_go(struct hearth_rpc *rpc, const char *task_id, s
     return HEARTH_OK;
 }
 
-static enum hearth_status keep_go(struct hearth_rpc *rpc, size_t place)
+static enum hearth_status store_go_profile(struct hearth_rpc *rpc, size_t place)
 {
     struct go_session *go = rpc->session;
     struct hearth_call call = hearth_rpc_call(rpc);
+    assert(place < MAX_GO_TASKS && go->tasks[place].task_id != NULL);
+
     const struct hearth_upload_spec spec = {
         .task_id = hearth_str_c(go->tasks[place].task_id),
         .format = HEARTH_UPLOAD_PPROF,
@@ -493,27 +509,30 @@ static enum hearth_status keep_go(struct hearth_rpc *rpc, size_t place)
     return status;
 }
 
-static enum hearth_status take_go(struct hearth_rpc *rpc)
+static enum hearth_status take_go_piece(struct hearth_rpc *rpc)
 {
     const Skywalking__V3__GoProfileData *in = (const Skywalking__V3__GoProfileData *)rpc->request;
     struct hearth_limits limits;
     size_t place;
 
+    /* The name of the task. */
     if (in->taskid[0] == '\0') {
         return HEARTH_OK; /* the task of this profile is unknown, so it is ignored */
     }
 
-    HEARTH_TRY(check_name(rpc, "taskId", hearth_str_c(in->taskid)));
+    HEARTH_TRY(check_upload_name(rpc, "taskId", hearth_str_c(in->taskid)));
 
+    /* The session, from the first piece on. */
     if (rpc->session == NULL) {
         rpc->session = hearth_mem_zalloc(sizeof(struct go_session));
-        rpc->free_session = free_go;
+        rpc->free_session = free_go_session;
         if (rpc->session == NULL) {
             return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a profile");
         }
     }
 
-    HEARTH_TRY(find_go(rpc, in->taskid, &place));
+    /* Add the piece to the others of its file. */
+    HEARTH_TRY(find_go_slot(rpc, in->taskid, &place));
 
     struct hearth_buf *payload = &((struct go_session *)rpc->session)->tasks[place].payload;
 
@@ -532,13 +551,13 @@ static enum hearth_status take_go(struct hearth_rpc *rpc)
                            "no memory for a profile now; send it again later");
     }
 
-    return in->islast ? keep_go(rpc, place) : HEARTH_OK;
+    return in->islast ? store_go_profile(rpc, place) : HEARTH_OK;
 }
 
 /* The stream lasts as long as its agent, so a file is stored when its last piece has arrived. */
 void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
 {
-    enum hearth_status status = rpc->request == NULL ? HEARTH_OK : take_go(rpc);
+    enum hearth_status status = rpc->request == NULL ? HEARTH_OK : take_go_piece(rpc);
     if (status == HEARTH_INVALID_ARGUMENT) {
         const Skywalking__V3__GoProfileData *in =
             (const Skywalking__V3__GoProfileData *)rpc->request;
@@ -546,5 +565,5 @@ void hearth_svc_sw_go_profile(struct hearth_rpc *rpc)
         hearth_task_upload_refused(&call, hearth_str_c(in->taskid), HEARTH_STR(""), &rpc->err);
     }
 
-    go_on(rpc, status);
+    hearth_rpc_finish_run(rpc, status);
 }
