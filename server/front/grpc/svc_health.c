@@ -11,8 +11,7 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
-
-#include <assert.h>
+#include "rpc/unary.h"
 
 enum {
     UNKNOWN_SERVICE = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN,
@@ -28,25 +27,18 @@ static int get_serving_state(struct hearth_front *front)
     return hearth_front_is_ready(front, reason) ? SERVING : NOT_SERVING;
 }
 
-static struct hearth_str get_requested_service(const struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_health_check, Grpc__Health__V1__HealthCheckRequest,
+             Grpc__Health__V1__HealthCheckResponse)
 {
-    return hearth_str_c(((const Grpc__Health__V1__HealthCheckRequest *)rpc->request)->service);
-}
-
-void hearth_svc_health_check(struct hearth_rpc *rpc)
-{
-    struct hearth_str service = get_requested_service(rpc);
+    struct hearth_str service = hearth_str_c(in->service);
     if (!hearth_service_is_known(rpc->front->methods, service)) {
-        hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND,
-                                        "unknown service \"" HEARTH_STR_FMT "\"",
-                                        HEARTH_STR_ARG(service)));
-        return;
+        return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND, "unknown service \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(service));
     }
 
-    hearth_buf_byte(&rpc->packed, STATUS_TAG);
-    hearth_buf_byte(&rpc->packed, (unsigned char)get_serving_state(rpc->front));
-    rpc->is_packed = true;
-    hearth_rpc_end(rpc, HEARTH_OK);
+    out->status = get_serving_state(rpc->front);
+
+    return HEARTH_OK;
 }
 
 /* ---- watches; static functions are called under watch_lock, except end_watch ---- */
@@ -103,8 +95,10 @@ static void end_watch(struct hearth_rpc *rpc)
 void hearth_svc_health_watch(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+    const Grpc__Health__V1__HealthCheckRequest *in =
+        (const Grpc__Health__V1__HealthCheckRequest *)rpc->request;
 
-    rpc->is_service_known = hearth_service_is_known(front->methods, get_requested_service(rpc));
+    rpc->is_service_known = hearth_service_is_known(front->methods, hearth_str_c(in->service));
     int state = rpc->is_service_known ? get_serving_state(front) : UNKNOWN_SERVICE;
     (void)pthread_mutex_lock(&front->watch_lock);
     bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);
