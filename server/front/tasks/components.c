@@ -12,7 +12,7 @@ static const struct component {
 #undef C
 };
 
-static int compare(const void *left, const void *right)
+static int compare_component_ids(const void *left, const void *right)
 {
     const struct component *a = left, *b = right;
     return (a->id > b->id) - (a->id < b->id);
@@ -22,6 +22,6 @@ struct hearth_str hearth_component_name(int32_t id)
 {
     const struct component key = {id, NULL};
     const struct component *found = bsearch(&key, g_components, HEARTH_ARRAY_LEN(g_components),
-                                            sizeof g_components[0], compare);
+                                            sizeof g_components[0], compare_component_ids);
     return hearth_str_c(found == NULL ? NULL : found->name);
 }
