@@ -138,8 +138,14 @@ bool hearth_task_json_is_shown(void *context, struct hearth_str sampling, struct
     assert(rpc != NULL);
 
     hearth__v1__task__init(&shown);
+    enum hearth_status status = add_settings(rpc, sampling, causes, &shown);
 
-    return add_settings(rpc, sampling, causes, &shown) == HEARTH_OK;
+    /* Nothing may be imported when a message is incomplete. */
+    if (status == HEARTH_OK && rpc->arena.refused) {
+        status = HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    return status == HEARTH_OK;
 }
 
 /* ---- messages ---- */
