@@ -117,6 +117,7 @@ static bool read_arm(const Skywalking__V3__EBPFProcessProperties *in, struct age
             .n_properties = in->hostprocess->n_properties,
         };
         return true;
+
     case SKYWALKING__V3__EBPFPROCESS_PROPERTIES__METADATA_K8S_PROCESS:
         *ret = (struct agent_process){
             .arm = "k8sProcess",
@@ -127,6 +128,7 @@ static bool read_arm(const Skywalking__V3__EBPFProcessProperties *in, struct age
             .n_properties = in->k8sprocess->n_properties,
         };
         return true;
+
     default:
         return false;
     }
