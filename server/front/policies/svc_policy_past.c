@@ -55,6 +55,7 @@ static void fill_cause_texts(struct hearth_rpc *rpc, const void *from, void *mes
     const struct hearth_policy_trigger *trigger = from;
     Hearth__V1__TriggerCause *out = message;
     struct hearth_buf sentence;
+    assert(trigger->monitor > 0 && trigger->monitor < HEARTH_MONITOR_END);
 
     /* The URI is one of these two. */
     out->monitor = hearth_rpc_text(rpc, hearth_str_c(hearth_monitor_name(trigger->monitor)));

@@ -245,6 +245,8 @@ static enum hearth_status take_meter(struct hearth_rpc *rpc, Skywalking__V3__Met
 
     const struct header *header = rpc->session;
     struct hearth_meter_set set = {0};
+    assert(header == NULL || header->service_n > 0);
+
     if (header != NULL) {
         set.service = hearth_str_n(header->text, header->service_n);
         set.instance = hearth_str_n(header->text + header->service_n, header->instance_n);

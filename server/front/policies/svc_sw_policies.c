@@ -117,6 +117,7 @@ HEARTH_UNARY(hearth_svc_sw_report_profiling_task, Skywalking__V3__ContinuousProf
 
     HEARTH_TRY(read_report(rpc, in, &report));
     HEARTH_TRY(hearth_policies_report(&call, &report, &arg.value, &rpc->err));
+    assert(arg.value.n > 0);
 
     return hearth_sw_set_command(rpc, "ContinuousProfilingReportTask", &arg, 1, out);
 }

@@ -132,6 +132,7 @@ HEARTH_UNARY(hearth_svc_analyze_stacks, Hearth__V1__AnalyzeStacksRequest,
     /* Analyse. */
     HEARTH_TRY(hearth_task_analyze_stacks(&call, ids, in->n_schedule_ids, ranges, in->n_ranges,
                                           weight, &analysis, &rpc->err));
+    assert(analysis.unit != NULL);
     hearth_rpc_map_into(rpc, &stacks_map, &analysis, out);
 
     return HEARTH_OK;

@@ -23,7 +23,7 @@ static void fill_command_args(struct hearth_rpc *rpc, const void *from, void *me
 {
     const struct hearth_command *command = from;
     Skywalking__V3__Command *out = message;
-    assert(command->n_args <= HEARTH_COMMAND_ARGS);
+    assert(command->name != NULL && command->n_args <= HEARTH_COMMAND_ARGS);
 
     HEARTH_RPC_LIST(rpc, &command_arg_map, command->args, command->n_args, out, args);
 }
@@ -38,6 +38,7 @@ static const struct hearth_message_map command_map =
 void hearth_sw_set_commands(struct hearth_rpc *rpc, const struct hearth_command *commands, size_t n,
                             struct Skywalking__V3__Commands *out)
 {
+    assert(commands != NULL || n == 0);
     HEARTH_RPC_LIST(rpc, &command_map, commands, n, out, commands);
 }
 
