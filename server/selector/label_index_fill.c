@@ -625,7 +625,7 @@ enum hearth_status hearth_label_index_add_day(struct hearth_label_index *index, 
         return HEARTH_OK;
     }
 
-    if (index->max_bytes > 0 && hearth_label_index_bytes(index) > index->max_bytes - HOURS_BYTES) {
+    if (index->max_bytes > 0 && hearth_label_index_bytes(index) + HOURS_BYTES > index->max_bytes) {
         index->is_cut = true;
         return HEARTH_OK;
     }

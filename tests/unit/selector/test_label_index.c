@@ -570,6 +570,23 @@ static void rows_beyond_the_limit_are_omitted_and_the_index_is_cut(void **state)
     hearth_label_index_free(index);
 }
 
+static void hours_are_omitted_by_a_limit_below_the_reserve_for_hours(void **state)
+{
+    (void)state;
+    struct hearth_label_index *index = hearth_label_index_new();
+    fill_with_long_labels(index, 1);
+    size_t n_bytes = hearth_label_index_bytes(index);
+
+    hearth_label_index_set_limit(index, 1000);
+    for (int32_t day = 1; day <= 1000; day++) {
+        assert_int_equal(hearth_label_index_add_hour(index, 1, 100 + 48 * day), HEARTH_OK);
+    }
+
+    assert_true(hearth_label_index_is_cut(index));
+    assert_int_equal(hearth_label_index_bytes(index), n_bytes);
+    hearth_label_index_free(index);
+}
+
 static enum hearth_status fill_some(struct hearth_label_index *index)
 {
     const struct hearth_str types[] = {HEARTH_STR(CPU), HEARTH_STR(COUNT)};
@@ -742,6 +759,7 @@ int main(void)
         TEST(the_largest_ids_are_sorted_correctly),
         TEST(trimming_deletes_hours_and_then_series),
         TEST(rows_beyond_the_limit_are_omitted_and_the_index_is_cut),
+        TEST(hours_are_omitted_by_a_limit_below_the_reserve_for_hours),
         TEST(labels_of_a_deleted_hit_are_not_found),
         TEST(refused_memory_leaves_an_intact_index_that_can_continue),
         TEST(many_rare_names_are_projected_without_a_table_of_all),
