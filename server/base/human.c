@@ -44,7 +44,8 @@ void hearth_human_bar(double fraction, int width, struct hearth_buf *out)
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
     assert(width >= 0);
-    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    /* Not greater than 0: negative, or not a number (a share of an empty sum). */
+    fraction = !(fraction > 0) ? 0 : fraction > 1 ? 1 : fraction;
     int n = (int)(fraction * width * 8 + 0.5);
     for (int i = 0; i < n / 8; i++) {
         hearth_buf_cstr(out, "█");

@@ -16,7 +16,7 @@
 void hearth_human_value(double value, struct hearth_str unit, char out[48]);
 /*
  * Append a bar of fraction * width cells (fraction: 0 to 1) in block characters, exact to an eighth
- * of a cell.
+ * of a cell. A fraction outside that range is the nearest bound; NaN is 0.
  */
 void hearth_human_bar(double fraction, int width, struct hearth_buf *out);
 /*

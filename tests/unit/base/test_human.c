@@ -1,6 +1,7 @@
 /* test_human.c -- values, bars and texts for people. */
 #include "hearth/base/human.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +50,8 @@ static void a_bar_is_exact_to_an_eighth_and_fits_its_width(void **state)
     hearth_human_bar(7, 2, &out);
     assert_text(&out, "██");
     hearth_human_bar(-1, 2, &out);
+    assert_text(&out, "");
+    hearth_human_bar((double)NAN, 2, &out);
     assert_text(&out, "");
     hearth_buf_release(&out);
 }
