@@ -10,9 +10,9 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/sync.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -77,7 +77,8 @@ struct family {
 };
 
 static struct family g_families[HEARTH_N_METRICS];
-static pthread_mutex_t g_insert = PTHREAD_MUTEX_INITIALIZER;
+static struct hearth_mutex g_insert =
+    HEARTH_MUTEX_INITIALIZER(HEARTH_RANK_METRICS, "metrics.insert");
 
 _Static_assert(HEARTH_ARRAY_LEN(g_table) == HEARTH_N_METRICS, "one row per metric");
 _Static_assert(N_SLOTS > 2 * HEARTH_METRIC_MAX_VALUES, "a probe always finds an empty slot");
@@ -104,6 +105,8 @@ static struct cell *use_other_cell(struct family *family)
 /* The caller holds g_insert. NULL: too many values, or no memory. */
 static struct cell *insert_cell(struct family *family, struct hearth_str value)
 {
+    hearth_mutex_assert_held(&g_insert);
+
     size_t n = atomic_load_explicit(&family->n_cells, memory_order_relaxed);
     if (n == HEARTH_METRIC_MAX_VALUES) {
         return NULL;
@@ -155,10 +158,10 @@ static struct cell *find_or_add_cell(enum hearth_metric metric, struct hearth_st
     }
 
     /* Search again under the lock: another thread may have inserted the value. */
-    (void)pthread_mutex_lock(&g_insert);
+    hearth_mutex_lock(&g_insert);
     cell = find_cell(family, value, &slot);
     cell = cell == NULL ? insert_cell(family, value) : cell;
-    (void)pthread_mutex_unlock(&g_insert);
+    hearth_mutex_unlock(&g_insert);
 
     return cell == NULL ? use_other_cell(family) : cell;
 }

@@ -3,13 +3,14 @@
 
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
+#include "hearth/base/sync.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
 struct hearth_workers {
-    pthread_mutex_t lock; /* guards all members below except `threads` */
+    struct hearth_mutex lock; /* guards all members below except `threads` */
     pthread_cond_t wake;
     struct hearth_job *head, *tail;
     size_t n_queued, max_queued;
@@ -22,10 +23,10 @@ static void *run_worker(void *arg)
 {
     struct hearth_workers *workers = arg;
 
-    (void)pthread_mutex_lock(&workers->lock);
+    hearth_mutex_lock(&workers->lock);
     for (;;) {
         while (workers->head == NULL && !workers->stopping) {
-            (void)pthread_cond_wait(&workers->wake, &workers->lock);
+            hearth_mutex_wait(&workers->lock, &workers->wake);
         }
 
         struct hearth_job *job = workers->head;
@@ -41,12 +42,12 @@ static void *run_worker(void *arg)
         }
 
         workers->n_queued--;
-        (void)pthread_mutex_unlock(&workers->lock);
+        hearth_mutex_unlock(&workers->lock);
         job->run(job);
-        (void)pthread_mutex_lock(&workers->lock);
+        hearth_mutex_lock(&workers->lock);
     }
 
-    (void)pthread_mutex_unlock(&workers->lock);
+    hearth_mutex_unlock(&workers->lock);
 
     return NULL;
 }
@@ -64,7 +65,7 @@ enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, si
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate worker pool \"%s\"", name);
     }
 
-    (void)pthread_mutex_init(&workers->lock, NULL);
+    hearth_mutex_init(&workers->lock, HEARTH_RANK_WORKERS, "workers.lock");
     (void)pthread_cond_init(&workers->wake, NULL);
     workers->max_queued = max_queued;
 
@@ -98,7 +99,7 @@ bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *jo
     assert(job != NULL && job->run != NULL);
 
     job->next = NULL;
-    (void)pthread_mutex_lock(&workers->lock);
+    hearth_mutex_lock(&workers->lock);
     bool taken = !workers->stopping && workers->n_queued < workers->max_queued;
     if (taken) {
         if (workers->tail == NULL) {
@@ -111,16 +112,16 @@ bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *jo
         (void)pthread_cond_signal(&workers->wake);
     }
 
-    (void)pthread_mutex_unlock(&workers->lock);
+    hearth_mutex_unlock(&workers->lock);
 
     return taken;
 }
 
 size_t hearth_workers_queued(struct hearth_workers *workers)
 {
-    (void)pthread_mutex_lock(&workers->lock);
+    hearth_mutex_lock(&workers->lock);
     size_t n = workers->n_queued;
-    (void)pthread_mutex_unlock(&workers->lock);
+    hearth_mutex_unlock(&workers->lock);
     return n;
 }
 
@@ -130,10 +131,10 @@ void hearth_workers_stop(struct hearth_workers *workers)
         return;
     }
 
-    (void)pthread_mutex_lock(&workers->lock);
+    hearth_mutex_lock(&workers->lock);
     workers->stopping = true;
     (void)pthread_cond_broadcast(&workers->wake);
-    (void)pthread_mutex_unlock(&workers->lock);
+    hearth_mutex_unlock(&workers->lock);
 
     /* Threads end when the queue is empty. */
     for (unsigned i = 0; i < workers->n_threads; i++) {
@@ -142,6 +143,6 @@ void hearth_workers_stop(struct hearth_workers *workers)
 
     assert(workers->head == NULL || workers->n_threads == 0);
     (void)pthread_cond_destroy(&workers->wake);
-    (void)pthread_mutex_destroy(&workers->lock);
+    hearth_mutex_destroy(&workers->lock);
     hearth_mem_free(workers);
 }

@@ -57,6 +57,13 @@ enum {
     HEARTH_RANKS_ENGINE = 2000,
     HEARTH_RANKS_STORE = 3000,
     HEARTH_RANKS_MODEL = 4000,
+    HEARTH_RANKS_BASE = 5000,
+};
+
+/* Ranks of base's own locks: all layers submit jobs and count metrics under their locks. */
+enum hearth_base_rank {
+    HEARTH_RANK_WORKERS = HEARTH_RANKS_BASE, /* workers.lock: the queue of one pool */
+    HEARTH_RANK_METRICS,                     /* metrics.insert: new label values */
 };
 
 #ifdef HEARTH_DEBUG_LOCKS
@@ -106,12 +113,21 @@ struct hearth_mutex {
 #endif
 };
 
+/* HEARTH_MUTEX_INITIALIZER(rank, name): for locks in static storage, instead of hearth_mutex_init. */
 #ifdef HEARTH_DEBUG_LOCKS
 #    define HEARTH_MUTEX_NAME(mutex) ((mutex)->name)
 #    define HEARTH_MUTEX_RANK(mutex) ((mutex)->rank)
+#    define HEARTH_MUTEX_INITIALIZER(mutex_rank, mutex_name)                               \
+        {                                                                                  \
+            .mutex = PTHREAD_MUTEX_INITIALIZER, .name = (mutex_name), .rank = (mutex_rank) \
+        }
 #else
 #    define HEARTH_MUTEX_NAME(mutex) ((void)(mutex), "")
 #    define HEARTH_MUTEX_RANK(mutex) ((void)(mutex), 0u)
+#    define HEARTH_MUTEX_INITIALIZER(mutex_rank, mutex_name) \
+        {                                                    \
+            .mutex = PTHREAD_MUTEX_INITIALIZER               \
+        }
 #endif
 
 static inline void hearth_mutex_init(struct hearth_mutex *mutex, unsigned rank, const char *name)
