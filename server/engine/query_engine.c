@@ -19,7 +19,7 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits,
 
     engine->limits = *limits;
     engine->store = store;
-    (void)pthread_mutex_init(&engine->rates_lock, NULL);
+    hearth_mutex_init(&engine->rates_lock, HEARTH_RANK_RATES, "query_engine.rates_lock");
     for (int source = 0; source < HEARTH_N_SOURCES; source++) {
         hearth_metric_declare(HEARTH_M_PLAN_LEGS, hearth_source_name((enum hearth_source)source));
     }
@@ -32,7 +32,7 @@ void hearth_query_engine_free(struct hearth_query_engine *engine)
 {
     if (engine != NULL) {
         hearth_network_free(engine->network);
-        (void)pthread_mutex_destroy(&engine->rates_lock);
+        hearth_mutex_destroy(&engine->rates_lock);
         hearth_mem_free(engine);
     }
 }

@@ -6,14 +6,27 @@
 #ifndef HEARTH_ENGINE_CALL_INTERNAL_H
 #define HEARTH_ENGINE_CALL_INTERNAL_H
 
+#include "hearth/base/sync.h"
 #include "hearth/engine/call.h"
 #include "hearth/engine/limits.h"
 #include "hearth/store/scope.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct hearth_label_index;
+
+/*
+ * Ranks of the engine's locks (hearth/base/sync.h). None of them is held while another is acquired,
+ * or while the store is called: only base's locks are acquired below them.
+ */
+enum hearth_engine_rank {
+    HEARTH_RANK_LEFTOVERS = HEARTH_RANKS_ENGINE, /* leftovers.lock: the stop of their thread */
+    HEARTH_RANK_PUSH_WAIT,                       /* push_wait.lock: the end of a push */
+    HEARTH_RANK_PUSH,                            /* push.lock: the outcome of a request */
+    HEARTH_RANK_INGEST,                          /* ingest.lock: scratch memory and rates */
+    HEARTH_RANK_RATES,                           /* query_engine.rates_lock */
+    HEARTH_RANK_NETWORK,                         /* network.lock: reported processes */
+};
 
 #define HEARTH_RATE_SLOTS 512
 
@@ -28,7 +41,7 @@ struct hearth_network;
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
-    pthread_mutex_t rates_lock; /* guards the three tables of rates */
+    struct hearth_mutex rates_lock; /* guards the three tables of rates */
     struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */

@@ -12,10 +12,10 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 
+#include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ struct rate_bucket {
 struct hearth_ingest {
     struct hearth_ingest_options options;
     struct hearth_store *store;
-    pthread_mutex_t lock; /* guards free_scratch, n_free, rates */
+    struct hearth_mutex lock; /* guards free_scratch, n_free, rates */
     struct push_scratch *free_scratch;
     unsigned n_free;
     struct rate_bucket rates[RATE_SLOTS];
@@ -68,7 +68,8 @@ struct push_job {
 struct hearth_push_state {
     struct hearth_push_request *request;
     struct hearth_ingest *ingest;
-    pthread_mutex_t lock; /* guards the request's outcome while profiles end on several threads */
+    struct hearth_mutex
+        lock; /* guards the request's outcome while profiles end on several threads */
     int64_t now_ns;
     struct hearth_ingest_options options; /* with the limits of the tenant */
     struct hearth_arena arena;            /* memory of identities */
@@ -99,13 +100,13 @@ static size_t find_scratch_limit(const struct hearth_limits *limits)
 /* Takes scratch memory from the free list, or makes new; NULL: no memory. */
 static struct push_scratch *take_scratch(struct hearth_ingest *ingest)
 {
-    (void)pthread_mutex_lock(&ingest->lock);
+    hearth_mutex_lock(&ingest->lock);
     struct push_scratch *scratch = ingest->free_scratch;
     if (scratch != NULL) {
         ingest->free_scratch = scratch->next;
         ingest->n_free--;
     }
-    (void)pthread_mutex_unlock(&ingest->lock);
+    hearth_mutex_unlock(&ingest->lock);
 
     if (scratch != NULL) {
         return scratch;
@@ -140,14 +141,14 @@ static void give_scratch(struct hearth_ingest *ingest, struct push_scratch *scra
         hearth_buf_release(&scratch->raw);
     }
 
-    (void)pthread_mutex_lock(&ingest->lock);
+    hearth_mutex_lock(&ingest->lock);
     bool keep = ingest->n_free < MAX_SCRATCH_KEPT;
     if (keep) {
         scratch->next = ingest->free_scratch;
         ingest->free_scratch = scratch;
         ingest->n_free++;
     }
-    (void)pthread_mutex_unlock(&ingest->lock);
+    hearth_mutex_unlock(&ingest->lock);
 
     if (!keep) {
         free_scratch_memory(scratch);
@@ -158,11 +159,11 @@ void hearth_ingest_drop_idle(struct hearth_ingest *ingest)
 {
     assert(ingest != NULL);
 
-    (void)pthread_mutex_lock(&ingest->lock);
+    hearth_mutex_lock(&ingest->lock);
     struct push_scratch *idle = ingest->free_scratch;
     ingest->free_scratch = NULL;
     ingest->n_free = 0;
-    (void)pthread_mutex_unlock(&ingest->lock);
+    hearth_mutex_unlock(&ingest->lock);
 
     while (idle != NULL) {
         struct push_scratch *next = idle->next;
@@ -186,7 +187,7 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
 
     ingest->options = *options;
     ingest->store = store;
-    (void)pthread_mutex_init(&ingest->lock, NULL);
+    hearth_mutex_init(&ingest->lock, HEARTH_RANK_INGEST, "ingest.lock");
     hearth_discards_declare();
     *ret_ingest = ingest;
     return HEARTH_OK;
@@ -199,7 +200,7 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
     }
 
     hearth_ingest_drop_idle(ingest);
-    (void)pthread_mutex_destroy(&ingest->lock);
+    hearth_mutex_destroy(&ingest->lock);
     hearth_mem_free(ingest);
 }
 
@@ -221,7 +222,7 @@ static void finish_push(struct hearth_push_state *state)
 
     hearth_discards_count(request->discards);
     hearth_arena_release(&state->arena);
-    (void)pthread_mutex_destroy(&state->lock);
+    hearth_mutex_destroy(&state->lock);
     hearth_mem_free(state);
     request->state = NULL;
 
@@ -257,7 +258,7 @@ static void record_push_failure(struct hearth_push_state *state, const struct pu
     count_rejected_profile(request, status);
 
     /* The status and message of a request are those of its first failure. */
-    (void)pthread_mutex_lock(&state->lock);
+    hearth_mutex_lock(&state->lock);
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
@@ -269,7 +270,7 @@ static void record_push_failure(struct hearth_push_state *state, const struct pu
                               job->series_idx, n_id, n_id > 0 ? job->id.p : "");
         }
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    hearth_mutex_unlock(&state->lock);
 }
 
 /* Called when the item has its outcome, by a committer or by hearth_store_withdraw. */
@@ -287,9 +288,9 @@ static void end_push_job(struct hearth_push_item *item, enum hearth_status statu
             job->receipt->is_repeated = true;
         }
         hearth_metric_add(HEARTH_M_PROFILES_REPEATED, 1);
-        (void)pthread_mutex_lock(&state->lock);
+        hearth_mutex_lock(&state->lock);
         state->request->n_repeated++;
-        (void)pthread_mutex_unlock(&state->lock);
+        hearth_mutex_unlock(&state->lock);
     } else {
         if (job->receipt != NULL) {
             job->receipt->profile = (struct hearth_profile_id){item->writer_id, item->profile_no};
@@ -607,7 +608,7 @@ static enum hearth_status check_push_rate(struct hearth_ingest *ingest,
     int64_t now = hearth_clock_mono_ns();
 
     /* Earn tokens for the time since the last push, then spend them. */
-    (void)pthread_mutex_lock(&ingest->lock);
+    hearth_mutex_lock(&ingest->lock);
     if (slot->at_mono_ns == 0) {
         slot->tokens = burst;
     } else {
@@ -621,7 +622,7 @@ static enum hearth_status check_push_rate(struct hearth_ingest *ingest,
     if (allowed) {
         slot->tokens -= n_bytes;
     }
-    (void)pthread_mutex_unlock(&ingest->lock);
+    hearth_mutex_unlock(&ingest->lock);
     if (allowed) {
         return HEARTH_OK;
     }
@@ -775,7 +776,7 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     state->options = ingest->options;
     state->options.limits = limits;
     state->now_ns = hearth_clock_wall_ns();
-    (void)pthread_mutex_init(&state->lock, NULL);
+    hearth_mutex_init(&state->lock, HEARTH_RANK_PUSH, "push.lock");
     hearth_arena_init(&state->arena, 64u << 20);
     request->n_profiles = (uint32_t)n_jobs;
     request->state = state;

@@ -12,15 +12,16 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/sync.h"
 
+#include "common/call_internal.h"
+
 #include <assert.h>
-#include <pthread.h>
 #include <time.h>
 
 #define STEP_NS (50 * HEARTH_NS_PER_MS)
 
 struct push_wait {
     struct hearth_push_request request;
-    pthread_mutex_t lock; /* guards is_done, refs */
+    struct hearth_mutex lock; /* guards is_done, refs */
     pthread_cond_t ended;
     bool is_done;  /* false while the push runs; true once its `done` was called */
     unsigned refs; /* holders of this struct */
@@ -29,14 +30,14 @@ struct push_wait {
 
 static void release_wait(struct push_wait *wait)
 {
-    (void)pthread_mutex_lock(&wait->lock);
+    hearth_mutex_lock(&wait->lock);
     assert(wait->refs > 0);
     bool last = --wait->refs == 0;
-    (void)pthread_mutex_unlock(&wait->lock);
+    hearth_mutex_unlock(&wait->lock);
 
     if (last) {
         (void)pthread_cond_destroy(&wait->ended);
-        (void)pthread_mutex_destroy(&wait->lock);
+        hearth_mutex_destroy(&wait->lock);
         hearth_mem_free(wait);
     }
 }
@@ -45,10 +46,10 @@ static void end_wait(struct hearth_push_request *request)
 {
     struct push_wait *wait = HEARTH_CONTAINER_OF(request, struct push_wait, request);
 
-    (void)pthread_mutex_lock(&wait->lock);
+    hearth_mutex_lock(&wait->lock);
     wait->is_done = true;
     (void)pthread_cond_signal(&wait->ended);
-    (void)pthread_mutex_unlock(&wait->lock);
+    hearth_mutex_unlock(&wait->lock);
     release_wait(wait);
 }
 
@@ -75,7 +76,7 @@ static struct push_wait *make_wait(struct hearth_push_series *series, size_t n_s
     }
 
     hearth_cond_init(&wait->ended);
-    (void)pthread_mutex_init(&wait->lock, NULL);
+    hearth_mutex_init(&wait->lock, HEARTH_RANK_PUSH_WAIT, "push_wait.lock");
     wait->refs = 2; /* the waiting caller and the running push */
     *ret_n = n;
     return wait;
@@ -87,14 +88,14 @@ static enum hearth_status wait_for_end(struct push_wait *wait, struct hearth_can
 {
     enum hearth_status status = HEARTH_OK;
 
-    (void)pthread_mutex_lock(&wait->lock);
+    hearth_mutex_lock(&wait->lock);
     while (!wait->is_done && status == HEARTH_OK) {
-        (void)hearth_cond_wait_until(&wait->ended, &wait->lock, hearth_clock_mono_ns() + STEP_NS);
+        (void)hearth_mutex_wait_until(&wait->lock, &wait->ended, hearth_clock_mono_ns() + STEP_NS);
         if (!wait->is_done) {
             status = hearth_cancel_check(cancel, err);
         }
     }
-    (void)pthread_mutex_unlock(&wait->lock);
+    hearth_mutex_unlock(&wait->lock);
     return status;
 }
 

@@ -136,21 +136,21 @@ static bool note_reported(struct hearth_network *network, uint64_t key, int64_t 
 {
     size_t at = (size_t)(key % HEARTH_NETWORK_SEEN);
 
-    (void)pthread_mutex_lock(&network->lock);
+    hearth_mutex_lock(&network->lock);
     bool seen = network->seen[at].key == key && network->seen[at].mono_ns > now_ns - SEEN_NS;
     network->seen[at].key = key;
     network->seen[at].mono_ns = seen ? network->seen[at].mono_ns : now_ns;
-    (void)pthread_mutex_unlock(&network->lock);
+    hearth_mutex_unlock(&network->lock);
 
     return seen;
 }
 
 static void forget_reported(struct hearth_network *network, uint64_t key)
 {
-    (void)pthread_mutex_lock(&network->lock);
+    hearth_mutex_lock(&network->lock);
     network->seen[key % HEARTH_NETWORK_SEEN].key = 0;
     network->seen[key % HEARTH_NETWORK_SEEN].mono_ns = 0;
-    (void)pthread_mutex_unlock(&network->lock);
+    hearth_mutex_unlock(&network->lock);
 }
 
 static enum hearth_status report_virtual_processes(const struct hearth_call *call,

@@ -174,7 +174,7 @@ enum hearth_status hearth_query_set_network(struct hearth_query_engine *engine,
     }
 
     hearth_arena_init(&network->arena, 0);
-    (void)pthread_mutex_init(&network->lock, NULL);
+    hearth_mutex_init(&network->lock, HEARTH_RANK_NETWORK, "network.lock");
     engine->network = network;
 
     return read_network_options(network, options, err);
@@ -185,7 +185,7 @@ void hearth_network_free(struct hearth_network *network)
     if (network != NULL) {
         hearth_redactor_free(network->redactor);
         hearth_arena_release(&network->arena);
-        (void)pthread_mutex_destroy(&network->lock);
+        hearth_mutex_destroy(&network->lock);
         hearth_mem_free(network);
     }
 }

@@ -16,8 +16,6 @@
 #include "network/redact.h"
 #include "select/query_internal.h"
 
-#include <pthread.h>
-
 /* Maximum bytes of an address as agents send it: "ip:port", or any other text. */
 #define HEARTH_ADDRESS_BYTES 256
 /*
@@ -31,7 +29,7 @@ struct hearth_network {
     size_t n_configured;
     struct hearth_arena arena;
     struct hearth_redactor *redactor;
-    pthread_mutex_t lock; /* guards `seen` */
+    struct hearth_mutex lock; /* guards `seen` */
     struct {
         uint64_t key;
         int64_t mono_ns;

@@ -106,16 +106,18 @@ enum hearth_status hearth_taken_submit(const struct hearth_call *call, struct he
 
 /* ---- rate ---- */
 
-/* Find the tenant's slot, with the tokens it has earned until now. The caller holds the lock. */
+/* Find the tenant's slot, with the tokens it has earned until now. The caller holds rates_lock. */
 static struct hearth_segment_rate *
-refill_rate_slot(struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant,
+refill_rate_slot(const struct hearth_query_engine *engine,
+                 struct hearth_segment_rate slots[HEARTH_RATE_SLOTS], struct hearth_str tenant,
                  int64_t rate)
 {
+    hearth_mutex_assert_held(&engine->rates_lock);
+    assert(rate > 0);
+
     struct hearth_segment_rate *slot =
         &slots[hearth_hash64(tenant.p, tenant.n, hearth_hash_process_seed()) % HEARTH_RATE_SLOTS];
     int64_t now_ns = hearth_clock_mono_ns();
-
-    assert(rate > 0);
 
     /* Tokens of one second at most. */
     double earned = (double)(now_ns - slot->at_mono_ns) * (double)rate / 1e9;
@@ -136,11 +138,11 @@ size_t hearth_rate_some(struct hearth_query_engine *engine,
         return n;
     }
 
-    (void)pthread_mutex_lock(&engine->rates_lock);
-    struct hearth_segment_rate *slot = refill_rate_slot(slots, tenant, rate);
+    hearth_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = refill_rate_slot(engine, slots, tenant, rate);
     size_t n_allowed = slot->tokens < (double)n ? (size_t)slot->tokens : n;
     slot->tokens -= (double)n_allowed;
-    (void)pthread_mutex_unlock(&engine->rates_lock);
+    hearth_mutex_unlock(&engine->rates_lock);
 
     return n_allowed;
 }
@@ -153,11 +155,11 @@ bool hearth_rate_all(struct hearth_query_engine *engine,
         return true;
     }
 
-    (void)pthread_mutex_lock(&engine->rates_lock);
-    struct hearth_segment_rate *slot = refill_rate_slot(slots, tenant, rate);
+    hearth_mutex_lock(&engine->rates_lock);
+    struct hearth_segment_rate *slot = refill_rate_slot(engine, slots, tenant, rate);
     bool is_allowed = slot->tokens >= (double)(n < (uint64_t)rate ? n : (uint64_t)rate);
     slot->tokens -= is_allowed ? (double)n : 0;
-    (void)pthread_mutex_unlock(&engine->rates_lock);
+    hearth_mutex_unlock(&engine->rates_lock);
 
     return is_allowed;
 }

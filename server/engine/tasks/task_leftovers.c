@@ -28,7 +28,7 @@ struct hearth_task_leftovers {
     struct hearth_budget *budget;
     struct hearth_cancel cancel;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards `stopping` */
+    struct hearth_mutex lock; /* guards `stopping` */
     pthread_cond_t wake;
     bool stopping;
 };
@@ -91,20 +91,20 @@ static void *run_leftovers(void *arg)
 {
     struct hearth_task_leftovers *l = arg;
 
-    (void)pthread_mutex_lock(&l->lock);
+    hearth_mutex_lock(&l->lock);
     while (!l->stopping) {
-        (void)pthread_mutex_unlock(&l->lock);
+        hearth_mutex_unlock(&l->lock);
         push_leftovers(l);
 
         /* Sleep until the next look or the stop. */
         int64_t until_ns = hearth_clock_mono_ns() + LOOK_EACH_NS;
-        (void)pthread_mutex_lock(&l->lock);
+        hearth_mutex_lock(&l->lock);
         while (!l->stopping && hearth_clock_mono_ns() < until_ns) {
-            (void)hearth_cond_wait_until(&l->wake, &l->lock, until_ns);
+            (void)hearth_mutex_wait_until(&l->lock, &l->wake, until_ns);
         }
     }
 
-    (void)pthread_mutex_unlock(&l->lock);
+    hearth_mutex_unlock(&l->lock);
 
     return NULL;
 }
@@ -112,7 +112,7 @@ static void *run_leftovers(void *arg)
 static void free_leftovers(struct hearth_task_leftovers *l)
 {
     (void)pthread_cond_destroy(&l->wake);
-    (void)pthread_mutex_destroy(&l->lock);
+    hearth_mutex_destroy(&l->lock);
     hearth_mem_free(l);
 }
 
@@ -136,7 +136,7 @@ enum hearth_status hearth_task_leftovers_start(struct hearth_query_engine *engin
     l->ingest = ingest;
     l->budget = budget;
     hearth_cancel_init(&l->cancel, INT64_MAX);
-    (void)pthread_mutex_init(&l->lock, NULL);
+    hearth_mutex_init(&l->lock, HEARTH_RANK_LEFTOVERS, "leftovers.lock");
     hearth_cond_init(&l->wake);
 
     /* Start the thread with signals blocked: the main thread handles them. */
@@ -165,10 +165,10 @@ void hearth_task_leftovers_stop(struct hearth_task_leftovers *l)
 
     /* Stop the thread, also in the middle of a push. */
     atomic_store(&l->cancel.cancelled, true);
-    (void)pthread_mutex_lock(&l->lock);
+    hearth_mutex_lock(&l->lock);
     l->stopping = true;
     (void)pthread_cond_broadcast(&l->wake);
-    (void)pthread_mutex_unlock(&l->lock);
+    hearth_mutex_unlock(&l->lock);
 
     (void)pthread_join(l->thread, NULL);
     free_leftovers(l);

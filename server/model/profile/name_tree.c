@@ -16,17 +16,22 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/sync.h"
 
 #include <assert.h>
-#include <pthread.h>
 
 /* Below these sizes a tree is never stale because of dead entries. */
 #define STALE_NODES (UINT32_C(64) << 10)
 #define STALE_BYTES ((size_t)4 << 20)
 
+/* Ranks of the layer's locks (hearth/base/sync.h): there is one. */
+enum hearth_model_rank {
+    HEARTH_RANK_NAME_TREE = HEARTH_RANKS_MODEL, /* name_tree.lock: one tree, while it grows */
+};
+
 struct hearth_name_tree_impl {
     _Atomic uint32_t refs;
-    pthread_mutex_t lock; /* guards all members below and the unpublished entries */
+    struct hearth_mutex lock; /* guards all members below and the unpublished entries */
     uint32_t n_nodes, n_names;
     /* node_uses: stacks that end in a node, plus its live children. name_uses: dictionaries that
      * use a name, plus its live nodes. */
@@ -101,7 +106,7 @@ struct hearth_name_tree *hearth_name_tree_new(void)
     /* Start with the root and its empty name, published. */
     tree->impl = impl;
     atomic_init(&impl->refs, 1);
-    (void)pthread_mutex_init(&impl->lock, NULL);
+    hearth_mutex_init(&impl->lock, HEARTH_RANK_NAME_TREE, "name_tree.lock");
     hearth_arena_init(&impl->texts, 0);
     hearth_idmap_init(&impl->name_ids);
     impl->seed = hearth_hash_process_seed();
@@ -143,7 +148,7 @@ void hearth_name_tree_unref(struct hearth_name_tree *tree)
     hearth_mem_free(impl->children);
     hearth_idmap_release(&impl->name_ids);
     hearth_arena_release(&impl->texts);
-    (void)pthread_mutex_destroy(&impl->lock);
+    hearth_mutex_destroy(&impl->lock);
     hearth_mem_free(impl);
     hearth_mem_free(tree);
 }
@@ -165,7 +170,7 @@ uint32_t hearth_name_tree_n_dead(const struct hearth_name_tree *tree)
 
 void hearth_name_tree_begin(struct hearth_name_tree *tree)
 {
-    (void)pthread_mutex_lock(&tree->impl->lock);
+    hearth_mutex_lock(&tree->impl->lock);
 }
 
 void hearth_name_tree_end(struct hearth_name_tree *tree)
@@ -192,12 +197,13 @@ void hearth_name_tree_end(struct hearth_name_tree *tree)
     /* Publish names first: a reader that sees a node must see its name. */
     atomic_store_explicit(&tree->n_names, impl->n_names, memory_order_release);
     atomic_store_explicit(&tree->n_nodes, impl->n_nodes, memory_order_release);
-    (void)pthread_mutex_unlock(&impl->lock);
+    hearth_mutex_unlock(&impl->lock);
 }
 
 uint32_t hearth_name_tree_intern(struct hearth_name_tree *tree, struct hearth_str text)
 {
     assert(tree != NULL);
+    hearth_mutex_assert_held(&tree->impl->lock);
 
     struct hearth_name_tree_impl *impl = tree->impl;
 
@@ -277,6 +283,7 @@ static bool grow_children(struct hearth_name_tree *tree)
 
 uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, uint32_t name)
 {
+    hearth_mutex_assert_held(&tree->impl->lock);
     assert(parent < tree->impl->n_nodes && name < tree->impl->n_names);
 
     struct hearth_name_tree_impl *impl = tree->impl;
@@ -321,6 +328,7 @@ uint32_t hearth_name_tree_child(struct hearth_name_tree *tree, uint32_t parent, 
 
 void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name)
 {
+    hearth_mutex_assert_held(&tree->impl->lock);
     assert(name < tree->impl->n_names);
 
     struct hearth_name_tree_impl *impl = tree->impl;
@@ -331,6 +339,7 @@ void hearth_name_tree_use_name(struct hearth_name_tree *tree, uint32_t name)
 
 void hearth_name_tree_drop_name(struct hearth_name_tree *tree, uint32_t name)
 {
+    hearth_mutex_assert_held(&tree->impl->lock);
     assert(name < tree->impl->n_names);
     assert(*find_uses(tree->impl->name_uses, name) > 0);
 
@@ -342,6 +351,7 @@ void hearth_name_tree_drop_name(struct hearth_name_tree *tree, uint32_t name)
 
 void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node)
 {
+    hearth_mutex_assert_held(&tree->impl->lock);
     assert(node < tree->impl->n_nodes);
 
     struct hearth_name_tree_impl *impl = tree->impl;
@@ -355,6 +365,7 @@ void hearth_name_tree_use_node(struct hearth_name_tree *tree, uint32_t node)
 
 void hearth_name_tree_drop_node(struct hearth_name_tree *tree, uint32_t node)
 {
+    hearth_mutex_assert_held(&tree->impl->lock);
     assert(node < tree->impl->n_nodes);
     assert(node == 0 || *find_uses(tree->impl->node_uses, node) > 0);
 
