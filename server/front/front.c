@@ -88,19 +88,19 @@ static void *run_ticker(void *arg)
     struct hearth_front *front = arg;
     struct hearth_heap heap = {0};
 
-    (void)pthread_mutex_lock(&front->tick_lock);
+    hearth_mutex_lock(&front->tick_lock);
     while (!front->ticker_ends) {
-        (void)hearth_cond_wait_until(&front->tick_wake, &front->tick_lock,
-                                     hearth_clock_mono_ns() + TICK_NS);
-        (void)pthread_mutex_unlock(&front->tick_lock);
+        (void)hearth_mutex_wait_until(&front->tick_lock, &front->tick_wake,
+                                      hearth_clock_mono_ns() + TICK_NS);
+        hearth_mutex_unlock(&front->tick_lock);
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
         hearth_grpc_tick(front->grpc);
         hearth_heap_tick(&heap, &front->has_garbage, hearth_clock_mono_ns());
-        (void)pthread_mutex_lock(&front->tick_lock);
+        hearth_mutex_lock(&front->tick_lock);
     }
 
-    (void)pthread_mutex_unlock(&front->tick_lock);
+    hearth_mutex_unlock(&front->tick_lock);
 
     return NULL;
 }
@@ -128,10 +128,10 @@ static void stop_ticker(struct hearth_front *front)
     if (!front->has_ticker) {
         return;
     }
-    (void)pthread_mutex_lock(&front->tick_lock);
+    hearth_mutex_lock(&front->tick_lock);
     front->ticker_ends = true;
     (void)pthread_cond_signal(&front->tick_wake);
-    (void)pthread_mutex_unlock(&front->tick_lock);
+    hearth_mutex_unlock(&front->tick_lock);
     (void)pthread_join(front->ticker, NULL);
     front->has_ticker = false;
 }
@@ -140,19 +140,19 @@ static void stop_ticker(struct hearth_front *front)
 
 static void init_locks(struct hearth_front *front)
 {
-    (void)pthread_mutex_init(&front->in_flight_lock, NULL);
-    (void)pthread_mutex_init(&front->watch_lock, NULL);
-    (void)pthread_mutex_init(&front->drain_lock, NULL);
-    (void)pthread_mutex_init(&front->tick_lock, NULL);
+    hearth_mutex_init(&front->in_flight_lock, HEARTH_RANK_FRONT, "front.in_flight_lock");
+    hearth_mutex_init(&front->watch_lock, HEARTH_RANK_FRONT, "front.watch_lock");
+    hearth_mutex_init(&front->drain_lock, HEARTH_RANK_FRONT, "front.drain_lock");
+    hearth_mutex_init(&front->tick_lock, HEARTH_RANK_FRONT, "front.tick_lock");
     hearth_cond_init(&front->tick_wake);
 }
 
 static void free_front(struct hearth_front *front)
 {
-    (void)pthread_mutex_destroy(&front->in_flight_lock);
-    (void)pthread_mutex_destroy(&front->watch_lock);
-    (void)pthread_mutex_destroy(&front->drain_lock);
-    (void)pthread_mutex_destroy(&front->tick_lock);
+    hearth_mutex_destroy(&front->in_flight_lock);
+    hearth_mutex_destroy(&front->watch_lock);
+    hearth_mutex_destroy(&front->drain_lock);
+    hearth_mutex_destroy(&front->tick_lock);
     (void)pthread_cond_destroy(&front->tick_wake);
     hearth_mem_free(front);
 }

@@ -124,7 +124,7 @@ static enum hearth_status link_open(struct call *call, struct hearth_err *err)
 {
     struct hearth_grpc *grpc = call->grpc;
 
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     call->is_open = !atomic_load(&grpc->is_stopping);
     if (call->is_open) {
         call->next = grpc->open;
@@ -134,7 +134,7 @@ static enum hearth_status link_open(struct call *call, struct hearth_err *err)
         grpc->open = call;
     }
 
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
     if (!call->is_open) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
@@ -149,30 +149,30 @@ static void unlink_open(struct call *call)
     struct hearth_grpc *grpc = call->grpc;
     assert(call->is_open);
 
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     *(call->prev != NULL ? &call->prev->next : &grpc->open) = call->next;
     if (call->next != NULL) {
         call->next->prev = call->prev;
     }
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
     count_open_stream(call, -1);
 }
 
 void hearth_call_end_open(struct hearth_grpc *grpc)
 {
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     for (struct call *call = grpc->open; call != NULL; call = call->next) {
         if (call->is_waiting || is_chat(call)) {
             (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_UNAVAILABLE,
                                                "the server is stopping", NULL);
         }
     }
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
 }
 
 void hearth_call_end_overdue(struct hearth_grpc *grpc, int64_t now_mono_ns)
 {
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     for (struct call *call = grpc->open; call != NULL; call = call->next) {
         if (call->is_waiting && call->wait_until_mono_ns <= now_mono_ns) {
             (void)grpc_call_cancel_with_status(call->call, GRPC_STATUS_DEADLINE_EXCEEDED,
@@ -182,7 +182,7 @@ void hearth_call_end_overdue(struct hearth_grpc *grpc, int64_t now_mono_ns)
         }
     }
 
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
 }
 
 static void unref_grpc_call(struct call *call)
@@ -334,10 +334,10 @@ static grpc_op make_status_op(struct call *call)
 static void end_collecting(struct call *call)
 {
     struct hearth_grpc *grpc = call->grpc;
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     call->is_over = true;
     call->is_waiting = false;
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
     hearth_ahead_clear(&call->ahead, grpc->front->options.push_memory);
 }
 
@@ -537,13 +537,15 @@ struct call_step {
 };
 
 /*
- * Under the lock. gRPC reports "the client has sent its last message" and "the client has broken
+ * The caller holds grpc->lock. gRPC reports "the client has sent its last message" and "the client has broken
  * off" alike: a read returns no message. In the second case the client's close is reported right
  * after. So a read that returns no message is repeated once (n_ends): when the second one returns,
  * the close would be known.
  */
 static struct call_step take_step(struct call *call)
 {
+    hearth_mutex_assert_held(&call->grpc->lock);
+
     bool is_stopping = atomic_load(&call->grpc->is_stopping);
     bool is_open = !call->is_over && !is_stopping;
     struct call_step step = {
@@ -617,7 +619,7 @@ static void continue_collecting(struct call *call)
 
     call->state = CALL_READING;
     set_counted(call, false);
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     call->is_running = false;
     hearth_ahead_done(&call->ahead);
     struct call_step step = take_step(call);
@@ -627,7 +629,7 @@ static void continue_collecting(struct call *call)
             max_wait_ns > 0 ? hearth_clock_mono_ns() + max_wait_ns : INT64_MAX;
     }
 
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
     do_step(call, step);
 }
 
@@ -638,7 +640,7 @@ static void take_message(struct call *call)
     grpc_byte_buffer *body = call->incoming;
 
     call->incoming = NULL;
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     assert(call->is_reading);
     call->is_reading = false;
 
@@ -650,7 +652,7 @@ static void take_message(struct call *call)
     }
 
     struct call_step step = take_step(call);
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
     if (!is_wanted) {
         grpc_byte_buffer_destroy(body);
     }

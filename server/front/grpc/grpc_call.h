@@ -18,10 +18,10 @@
 #define HEARTH_FRONT_GRPC_CALL_H
 
 #include "hearth/base/compiler.h"
+#include "hearth/base/sync.h"
 
 #include <grpc/grpc.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct call;
@@ -46,10 +46,10 @@ struct hearth_grpc {
     _Atomic int64_t n_working; /* calls in work, or whose answer is not sent yet */
     _Atomic int n_wanted;      /* new calls that were not requested for want of memory */
     struct hearth_op shutdown_op;
-    pthread_mutex_t lock;    /* guards has_stopped, open, and members of calls (grpc_call.c) */
-    pthread_cond_t wake;     /* has_stopped was set */
-    bool has_stopped;        /* all calls have ended after the shutdown */
-    int64_t overdue_mono_ns; /* the ticker's: when it last ended overdue streams */
+    struct hearth_mutex lock; /* guards has_stopped, open, and members of calls (grpc_call.c) */
+    pthread_cond_t wake;      /* has_stopped was set */
+    bool has_stopped;         /* all calls have ended after the shutdown */
+    int64_t overdue_mono_ns;  /* the ticker's: when it last ended overdue streams */
     struct call *open; /* chats and collecting calls, which last as long as their clients want */
 };
 

@@ -142,10 +142,10 @@ static void note_shutdown(struct hearth_op *op, bool ok)
 {
     struct hearth_grpc *grpc = HEARTH_CONTAINER_OF(op, struct hearth_grpc, shutdown_op);
     (void)ok;
-    (void)pthread_mutex_lock(&grpc->lock);
+    hearth_mutex_lock(&grpc->lock);
     grpc->has_stopped = true;
     (void)pthread_cond_broadcast(&grpc->wake);
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
 }
 
 enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_grpc **ret_grpc,
@@ -159,7 +159,7 @@ enum hearth_status hearth_grpc_start(struct hearth_front *front, struct hearth_g
     assert(front->methods != NULL);
     grpc->front = front;
     grpc->shutdown_op.done = note_shutdown;
-    (void)pthread_mutex_init(&grpc->lock, NULL);
+    hearth_mutex_init(&grpc->lock, HEARTH_RANK_GRPC, "grpc.lock");
     hearth_cond_init(&grpc->wake);
 
     /* The core, its server and the completion queue. */
@@ -281,12 +281,12 @@ bool hearth_grpc_has_stopped(struct hearth_grpc *grpc, int64_t wait_ns)
 {
     int64_t until = hearth_clock_mono_ns() + wait_ns;
 
-    (void)pthread_mutex_lock(&grpc->lock);
-    while (!grpc->has_stopped && hearth_cond_wait_until(&grpc->wake, &grpc->lock, until)) {
+    hearth_mutex_lock(&grpc->lock);
+    while (!grpc->has_stopped && hearth_mutex_wait_until(&grpc->lock, &grpc->wake, until)) {
     }
 
     bool has_stopped = grpc->has_stopped;
-    (void)pthread_mutex_unlock(&grpc->lock);
+    hearth_mutex_unlock(&grpc->lock);
 
     return has_stopped;
 }
@@ -327,6 +327,6 @@ void hearth_grpc_free(struct hearth_grpc *grpc)
     grpc_completion_queue_destroy(grpc->queue);
     grpc_shutdown();
     (void)pthread_cond_destroy(&grpc->wake);
-    (void)pthread_mutex_destroy(&grpc->lock);
+    hearth_mutex_destroy(&grpc->lock);
     hearth_mem_free(grpc);
 }

@@ -41,12 +41,16 @@ HEARTH_UNARY(hearth_svc_health_check, Grpc__Health__V1__HealthCheckRequest,
     return HEARTH_OK;
 }
 
-/* ---- watches; static functions are called under watch_lock, except end_watch ---- */
+/* ---- watches ---- */
 
-/* Sends the state, if it was not the last one sent and no message is on its way. */
+/*
+ * Sends the state, if it was not the last one sent and no message is on its way. The caller holds
+ * watch_lock.
+ */
 static void send_state(struct hearth_rpc *rpc, int state)
 {
     const unsigned char message[2] = {STATUS_TAG, (unsigned char)state};
+    hearth_mutex_assert_held(&rpc->front->watch_lock);
 
     if (state != rpc->stream_state && !rpc->is_sending && !rpc->is_ending) {
         rpc->stream_state = state;
@@ -57,9 +61,12 @@ static void send_state(struct hearth_rpc *rpc, int state)
     }
 }
 
+/* The caller holds watch_lock. */
 static void unlink_watch(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
+    hearth_mutex_assert_held(&front->watch_lock);
+
     *(rpc->prev != NULL ? &rpc->prev->next : &front->watchers) = rpc->next;
     if (rpc->next != NULL) {
         rpc->next->prev = rpc->prev;
@@ -68,11 +75,13 @@ static void unlink_watch(struct hearth_rpc *rpc)
 }
 
 /*
- * Takes the watch off the list. Returns true if the caller must end it, after releasing the lock;
- * false if hearth_health_sent will, or if it is ended already.
+ * Takes the watch off the list. Returns true if the caller, which holds watch_lock, must end it after
+ * releasing the lock; false if hearth_health_sent will, or if it is ended already.
  */
 static bool take_off_list(struct hearth_rpc *rpc, enum hearth_status status)
 {
+    hearth_mutex_assert_held(&rpc->front->watch_lock);
+
     if (rpc->is_ending || !rpc->is_watching) {
         rpc->is_ending = true; /* if it is not on the list yet, it will not be put there */
         return false;
@@ -83,7 +92,7 @@ static bool take_off_list(struct hearth_rpc *rpc, enum hearth_status status)
     return !rpc->is_sending;
 }
 
-/* Without the lock. */
+/* The caller does not hold watch_lock. */
 static void end_watch(struct hearth_rpc *rpc)
 {
     enum hearth_status status = rpc->later;
@@ -100,7 +109,7 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
 
     rpc->is_service_known = hearth_service_is_known(front->methods, hearth_str_c(in->service));
     int state = rpc->is_service_known ? get_serving_state(front) : UNKNOWN_SERVICE;
-    (void)pthread_mutex_lock(&front->watch_lock);
+    hearth_mutex_lock(&front->watch_lock);
     bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);
     if (!is_refused) {
         rpc->is_watching = true;
@@ -114,7 +123,7 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
         send_state(rpc, state);
     }
 
-    (void)pthread_mutex_unlock(&front->watch_lock);
+    hearth_mutex_unlock(&front->watch_lock);
     if (is_refused) {
         rpc->later = HEARTH_UNAVAILABLE;
         end_watch(rpc);
@@ -125,24 +134,24 @@ void hearth_health_tick(struct hearth_front *front)
 {
     int state = get_serving_state(front);
 
-    (void)pthread_mutex_lock(&front->watch_lock);
+    hearth_mutex_lock(&front->watch_lock);
     for (struct hearth_rpc *rpc = front->watchers; rpc != NULL; rpc = rpc->next) {
         if (rpc->is_service_known) {
             send_state(rpc, state);
         }
     }
-    (void)pthread_mutex_unlock(&front->watch_lock);
+    hearth_mutex_unlock(&front->watch_lock);
 }
 
 void hearth_health_sent(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
 
-    (void)pthread_mutex_lock(&front->watch_lock);
+    hearth_mutex_lock(&front->watch_lock);
     assert(rpc->is_sending);
     rpc->is_sending = false;
     bool ends = rpc->is_ending;
-    (void)pthread_mutex_unlock(&front->watch_lock);
+    hearth_mutex_unlock(&front->watch_lock);
     if (ends) {
         end_watch(rpc);
     }
@@ -151,9 +160,9 @@ void hearth_health_sent(struct hearth_rpc *rpc)
 void hearth_health_gone(struct hearth_rpc *rpc)
 {
     struct hearth_front *front = rpc->front;
-    (void)pthread_mutex_lock(&front->watch_lock);
+    hearth_mutex_lock(&front->watch_lock);
     bool ends = take_off_list(rpc, HEARTH_CANCELLED);
-    (void)pthread_mutex_unlock(&front->watch_lock);
+    hearth_mutex_unlock(&front->watch_lock);
     if (ends) {
         end_watch(rpc);
     }
@@ -162,10 +171,10 @@ void hearth_health_gone(struct hearth_rpc *rpc)
 void hearth_health_end_watches(struct hearth_front *front)
 {
     for (;;) {
-        (void)pthread_mutex_lock(&front->watch_lock);
+        hearth_mutex_lock(&front->watch_lock);
         struct hearth_rpc *rpc = front->watchers;
         bool ends = rpc != NULL && take_off_list(rpc, HEARTH_UNAVAILABLE);
-        (void)pthread_mutex_unlock(&front->watch_lock);
+        hearth_mutex_unlock(&front->watch_lock);
         if (rpc == NULL) {
             return;
         }

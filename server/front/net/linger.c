@@ -4,10 +4,11 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include "rpc/front_internal.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,8 +25,8 @@ struct lingering {
 };
 
 struct hearth_lingers {
-    int epoll_fd;         /* data: the index into `all` */
-    pthread_mutex_t lock; /* guards `all` */
+    int epoll_fd;             /* data: the index into `all` */
+    struct hearth_mutex lock; /* guards `all` */
     struct lingering all[MAX_LINGERS];
 };
 
@@ -42,7 +43,7 @@ enum hearth_status hearth_lingers_new(struct hearth_lingers **ret_lingers, struc
     }
 
     lingers->epoll_fd = epoll_fd;
-    (void)pthread_mutex_init(&lingers->lock, NULL);
+    hearth_mutex_init(&lingers->lock, HEARTH_RANK_LINGERS, "lingers.lock");
 
     for (size_t i = 0; i < MAX_LINGERS; i++) {
         lingers->all[i].fd = -1;
@@ -70,7 +71,7 @@ void hearth_lingers_free(struct hearth_lingers *lingers)
         close_lingering(&lingers->all[i]);
     }
     (void)close(lingers->epoll_fd);
-    (void)pthread_mutex_destroy(&lingers->lock);
+    hearth_mutex_destroy(&lingers->lock);
     hearth_mem_free(lingers);
 }
 
@@ -81,7 +82,7 @@ int hearth_lingers_fd(const struct hearth_lingers *lingers)
 
 void hearth_lingers_add(struct hearth_lingers *lingers, int fd)
 {
-    (void)pthread_mutex_lock(&lingers->lock);
+    hearth_mutex_lock(&lingers->lock);
 
     for (size_t i = 0; i < MAX_LINGERS; i++) {
         struct lingering *one = &lingers->all[i];
@@ -98,7 +99,7 @@ void hearth_lingers_add(struct hearth_lingers *lingers, int fd)
         break;
     }
 
-    (void)pthread_mutex_unlock(&lingers->lock);
+    hearth_mutex_unlock(&lingers->lock);
 }
 
 /* False if the connection has ended or has used its bytes. */
@@ -117,7 +118,7 @@ void hearth_lingers_work(struct hearth_lingers *lingers, int64_t now_mono_ns)
 {
     struct epoll_event events[EVENTS_PER_ROUND];
 
-    (void)pthread_mutex_lock(&lingers->lock);
+    hearth_mutex_lock(&lingers->lock);
     int n = epoll_wait(lingers->epoll_fd, events, EVENTS_PER_ROUND, 0);
     for (int i = 0; i < n; i++) {
         assert(events[i].data.u64 < MAX_LINGERS);
@@ -133,5 +134,5 @@ void hearth_lingers_work(struct hearth_lingers *lingers, int64_t now_mono_ns)
         }
     }
 
-    (void)pthread_mutex_unlock(&lingers->lock);
+    hearth_mutex_unlock(&lingers->lock);
 }

@@ -1,18 +1,17 @@
 /*
  * front_internal.h -- the front and its parts, for all rooms of this layer.
  *
- * Locks: in_flight_lock, watch_lock and drain_lock are never held together, nor while the thread
- * blocks.
+ * Locks: the order is that of enum hearth_front_rank. No lock is held while the thread blocks.
  */
 #ifndef HEARTH_FRONT_FRONT_INTERNAL_H
 #define HEARTH_FRONT_FRONT_INTERNAL_H
 
+#include "hearth/base/sync.h"
 #include "hearth/front/front.h"
 
 #include "rpc/method.h"
 #include "rpc/rpc.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct hearth_acceptor;
@@ -20,6 +19,17 @@ struct hearth_admin;
 struct hearth_grpc;
 struct hearth_http;
 struct hearth_http_route_table;
+
+/*
+ * Ranks of the front's locks (hearth/base/sync.h), outermost first. The four of HEARTH_RANK_FRONT
+ * are never held together.
+ */
+enum hearth_front_rank {
+    HEARTH_RANK_FRONT = HEARTH_RANKS_FRONT, /* in_flight_lock, watch_lock, drain_lock, tick_lock */
+    HEARTH_RANK_TRACE_CALL,                 /* trace_call.lock; also under in_flight_lock */
+    HEARTH_RANK_GRPC,    /* grpc.lock: open calls, and what they have read ahead */
+    HEARTH_RANK_LINGERS, /* lingers.lock: connections that are being closed */
+};
 
 struct hearth_front {
     struct hearth_front_options options; /* `listen` and `version` are NULL: not kept */
@@ -40,12 +50,12 @@ struct hearth_front {
     struct hearth_workers *ingest_pool, *query_pool;
     struct hearth_workers *finishers; /* one thread, for hearth_rpc_end_later */
 
-    pthread_mutex_t in_flight_lock; /* guards in_flight, and `abandon` and `work` of requests */
+    struct hearth_mutex in_flight_lock; /* guards in_flight, and `abandon` and `work` of requests */
     struct hearth_rpc_list in_flight;
-    pthread_mutex_t watch_lock; /* guards watchers and the state of their watches */
+    struct hearth_mutex watch_lock; /* guards watchers and the state of their watches */
     struct hearth_rpc *watchers;
 
-    pthread_mutex_t drain_lock; /* guards drain_reason */
+    struct hearth_mutex drain_lock; /* guards drain_reason */
     char drain_reason[256];
     _Atomic bool is_draining; /* /ready answers 503 from now on */
     _Atomic bool is_stopping; /* new requests are refused; set after is_draining */
@@ -53,7 +63,7 @@ struct hearth_front {
 
     pthread_t ticker;
     bool has_ticker;
-    pthread_mutex_t tick_lock; /* guards ticker_ends */
+    struct hearth_mutex tick_lock; /* guards ticker_ends */
     pthread_cond_t tick_wake;
     bool ticker_ends;
 };

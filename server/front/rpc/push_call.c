@@ -102,12 +102,14 @@ static void give_up_push(struct hearth_job *job)
 }
 
 /*
- * Under the in-flight lock. Withdrawing the push may end the request, which takes the same lock: so
- * a job does it. The engine's reference keeps the call alive until here.
+ * The caller holds the in-flight lock. Withdrawing the push may end the request, which takes the
+ * same lock: so a job does it. The engine's reference keeps the call alive until here.
  */
 static void abandon_push(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 {
     struct hearth_push_call *call = work;
+    hearth_mutex_assert_held(&rpc->front->in_flight_lock);
+
     atomic_fetch_add(&call->refs, 1);
     call->why = why;
     call->give_up_job.run = give_up_push;

@@ -6,9 +6,9 @@
 bool hearth_front_is_ready(struct hearth_front *front, char reason[256])
 {
     if (atomic_load(&front->is_draining)) {
-        (void)pthread_mutex_lock(&front->drain_lock);
+        hearth_mutex_lock(&front->drain_lock);
         memcpy(reason, front->drain_reason, sizeof front->drain_reason);
-        (void)pthread_mutex_unlock(&front->drain_lock);
+        hearth_mutex_unlock(&front->drain_lock);
         return false;
     }
     return front->ready == NULL || front->ready(front->ready_context, reason);
@@ -16,8 +16,8 @@ bool hearth_front_is_ready(struct hearth_front *front, char reason[256])
 
 void hearth_front_drain(struct hearth_front *front, const char *reason)
 {
-    (void)pthread_mutex_lock(&front->drain_lock);
+    hearth_mutex_lock(&front->drain_lock);
     (void)snprintf(front->drain_reason, sizeof front->drain_reason, "%s", reason);
-    (void)pthread_mutex_unlock(&front->drain_lock);
+    hearth_mutex_unlock(&front->drain_lock);
     atomic_store(&front->is_draining, true);
 }

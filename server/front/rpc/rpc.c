@@ -225,7 +225,7 @@ static void link_in_flight(struct hearth_rpc *rpc)
     struct hearth_front *front = rpc->front;
     assert(!rpc->is_in_flight);
 
-    (void)pthread_mutex_lock(&front->in_flight_lock);
+    hearth_mutex_lock(&front->in_flight_lock);
     rpc->prev = NULL;
     rpc->next = front->in_flight.first;
     if (rpc->next != NULL) {
@@ -235,7 +235,7 @@ static void link_in_flight(struct hearth_rpc *rpc)
     front->in_flight.first = rpc;
     front->in_flight.n++;
     rpc->is_in_flight = true;
-    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    hearth_mutex_unlock(&front->in_flight_lock);
 }
 
 static void unlink_in_flight(struct hearth_rpc *rpc)
@@ -243,7 +243,7 @@ static void unlink_in_flight(struct hearth_rpc *rpc)
     struct hearth_front *front = rpc->front;
     assert(rpc->is_in_flight);
 
-    (void)pthread_mutex_lock(&front->in_flight_lock);
+    hearth_mutex_lock(&front->in_flight_lock);
     if (rpc->prev != NULL) {
         rpc->prev->next = rpc->next;
     } else {
@@ -257,30 +257,31 @@ static void unlink_in_flight(struct hearth_rpc *rpc)
     assert(front->in_flight.n > 0);
     front->in_flight.n--;
     rpc->is_in_flight = false;
-    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    hearth_mutex_unlock(&front->in_flight_lock);
 }
 
 size_t hearth_rpc_in_flight(struct hearth_front *front)
 {
-    (void)pthread_mutex_lock(&front->in_flight_lock);
+    hearth_mutex_lock(&front->in_flight_lock);
     size_t n = front->in_flight.n;
-    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    hearth_mutex_unlock(&front->in_flight_lock);
     return n;
 }
 
 void hearth_rpc_set_abandon(struct hearth_rpc *rpc, hearth_rpc_abandon_fn *abandon, void *work)
 {
-    (void)pthread_mutex_lock(&rpc->front->in_flight_lock);
+    hearth_mutex_lock(&rpc->front->in_flight_lock);
     assert(rpc->is_in_flight);
     rpc->abandon = abandon;
     rpc->work = work;
-    (void)pthread_mutex_unlock(&rpc->front->in_flight_lock);
+    hearth_mutex_unlock(&rpc->front->in_flight_lock);
 }
 
-/* Under the in-flight lock. */
+/* The caller holds the in-flight lock. */
 static void abandon_rpc(struct hearth_rpc *rpc, enum hearth_status why)
 {
     hearth_rpc_abandon_fn *fn = rpc->abandon;
+    hearth_mutex_assert_held(&rpc->front->in_flight_lock);
     assert(fn != NULL && rpc->is_in_flight);
 
     rpc->abandon = NULL;
@@ -289,14 +290,14 @@ static void abandon_rpc(struct hearth_rpc *rpc, enum hearth_status why)
 
 void hearth_rpc_cancel_all(struct hearth_front *front)
 {
-    (void)pthread_mutex_lock(&front->in_flight_lock);
+    hearth_mutex_lock(&front->in_flight_lock);
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         atomic_store(&rpc->cancel.cancelled, true);
         if (rpc->abandon != NULL) {
             abandon_rpc(rpc, HEARTH_UNAVAILABLE);
         }
     }
-    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    hearth_mutex_unlock(&front->in_flight_lock);
 }
 
 /* Marks the requests of descriptors whose client has left as cancelled. */
@@ -325,9 +326,11 @@ static enum hearth_status check_awaited(struct hearth_rpc *rpc)
     return hearth_clock_mono_ns() < deadline - early ? HEARTH_OK : HEARTH_DEADLINE_EXCEEDED;
 }
 
-/* Under the in-flight lock. The deadline of a request that can be abandoned is final. */
+/* The caller holds the in-flight lock. The deadline of a request that can be abandoned is final. */
 static void abandon_overdue(struct hearth_front *front)
 {
+    hearth_mutex_assert_held(&front->in_flight_lock);
+
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         enum hearth_status why = rpc->abandon != NULL ? check_awaited(rpc) : HEARTH_OK;
         if (why != HEARTH_OK) {
@@ -347,7 +350,7 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
     struct hearth_rpc *rpcs[POLL_BATCH];
     nfds_t n = 0;
 
-    (void)pthread_mutex_lock(&front->in_flight_lock);
+    hearth_mutex_lock(&front->in_flight_lock);
     for (struct hearth_rpc *rpc = front->in_flight.first; rpc != NULL; rpc = rpc->next) {
         if (rpc->fd >= 0) {
             fds[n] = (struct pollfd){.fd = rpc->fd, .events = POLLRDHUP};
@@ -361,7 +364,7 @@ void hearth_rpc_cancel_gone(struct hearth_front *front)
 
     poll_batch(fds, rpcs, n);
     abandon_overdue(front);
-    (void)pthread_mutex_unlock(&front->in_flight_lock);
+    hearth_mutex_unlock(&front->in_flight_lock);
 }
 
 /* ---- end ---- */

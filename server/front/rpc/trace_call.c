@@ -3,10 +3,12 @@
 
 #include "hearth/base/mem.h"
 
+#include "rpc/front_internal.h"
+
 #include <assert.h>
 
 struct hearth_trace_call {
-    pthread_mutex_t lock;      /* guards all members below */
+    struct hearth_mutex lock;  /* guards all members below */
     size_t n_refs;             /* the session, and each commit that is waited for */
     size_t n_waits;            /* commits that are waited for */
     struct hearth_rpc *ending; /* set when the client said all: ends after the last commit */
@@ -17,11 +19,11 @@ struct hearth_trace_call {
 
 static void unref_trace_call(struct hearth_trace_call *call)
 {
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     bool is_last = --call->n_refs == 0;
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     if (is_last) {
-        (void)pthread_mutex_destroy(&call->lock);
+        hearth_mutex_destroy(&call->lock);
         hearth_mem_free(call);
     }
 }
@@ -38,7 +40,7 @@ struct hearth_trace_call *hearth_trace_call_of(struct hearth_rpc *rpc)
         if (call == NULL) {
             return NULL;
         }
-        (void)pthread_mutex_init(&call->lock, NULL);
+        hearth_mutex_init(&call->lock, HEARTH_RANK_TRACE_CALL, "trace_call.lock");
         call->n_refs = 1;
         rpc->session = call;
         rpc->free_session = free_trace_session;
@@ -49,27 +51,31 @@ struct hearth_trace_call *hearth_trace_call_of(struct hearth_rpc *rpc)
 
 enum hearth_status hearth_trace_call_check(struct hearth_trace_call *call, struct hearth_err *err)
 {
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     enum hearth_status status = call->status;
     if (status != HEARTH_OK) {
         *err = call->err;
     }
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     return status;
 }
 
 void hearth_trace_call_expect(struct hearth_trace_call *call)
 {
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     call->n_refs++;
     call->n_waits++;
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
 }
 
-/* The request, if the caller must end it now: the last commit is done. Otherwise NULL. Under the
- * lock. */
+/*
+ * The request, if the caller must end it now: the last commit is done. Otherwise NULL. The caller
+ * holds the lock.
+ */
 static struct hearth_rpc *take_ending_rpc(struct hearth_trace_call *call)
 {
+    hearth_mutex_assert_held(&call->lock);
+
     struct hearth_rpc *rpc = call->n_waits == 0 && !call->is_rpc_ended ? call->ending : NULL;
     call->is_rpc_ended = call->is_rpc_ended || rpc != NULL;
     return rpc;
@@ -77,10 +83,10 @@ static struct hearth_rpc *take_ending_rpc(struct hearth_trace_call *call)
 
 void hearth_trace_call_forget(struct hearth_trace_call *call)
 {
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     assert(call->n_waits > 0);
     call->n_waits--;
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     unref_trace_call(call);
 }
 
@@ -88,7 +94,7 @@ void hearth_trace_call_done(void *context, enum hearth_status status, const stru
 {
     struct hearth_trace_call *call = context;
 
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     assert(call->n_waits > 0);
     call->n_waits--;
     if (status != HEARTH_OK && call->status == HEARTH_OK) {
@@ -98,7 +104,7 @@ void hearth_trace_call_done(void *context, enum hearth_status status, const stru
 
     enum hearth_status result = call->status;
     struct hearth_rpc *rpc = take_ending_rpc(call);
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     if (rpc != NULL) {
         hearth_rpc_set_abandon(rpc, NULL, NULL);
         rpc->err = call->err;
@@ -108,14 +114,16 @@ void hearth_trace_call_done(void *context, enum hearth_status status, const stru
     unref_trace_call(call);
 }
 
+/* The caller holds the in-flight lock. */
 static void abandon_stream(struct hearth_rpc *rpc, void *work, enum hearth_status why)
 {
     struct hearth_trace_call *call = work;
+    hearth_mutex_assert_held(&rpc->front->in_flight_lock);
 
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     bool is_ours = !call->is_rpc_ended;
     call->is_rpc_ended = true;
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     if (is_ours) {
         hearth_rpc_end_later(
             rpc,
@@ -132,9 +140,9 @@ void hearth_trace_call_end(struct hearth_rpc *rpc, struct hearth_trace_call *cal
      * set. */
     hearth_trace_call_expect(call);
     hearth_rpc_set_abandon(rpc, abandon_stream, call);
-    (void)pthread_mutex_lock(&call->lock);
+    hearth_mutex_lock(&call->lock);
     assert(call->ending == NULL);
     call->ending = rpc;
-    (void)pthread_mutex_unlock(&call->lock);
+    hearth_mutex_unlock(&call->lock);
     hearth_trace_call_done(call, HEARTH_OK, NULL);
 }
