@@ -92,15 +92,14 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
 
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
                                               int32_t series_id, struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_hits, size_t *ret_n,
+                                              struct hearth_series_hits *ret_hits,
                                               struct hearth_err *err)
 {
-    assert(arena != NULL && ret_hits != NULL && ret_n != NULL);
+    assert(arena != NULL && ret_hits != NULL);
 
     uint32_t ordinal = id_table_get(&index->series_ids, series_id);
 
-    *ret_hits = NULL;
-    *ret_n = 0;
+    *ret_hits = (struct hearth_series_hits){0};
     if (ordinal == ORD_NONE) {
         return HEARTH_OK;
     }
@@ -117,8 +116,7 @@ enum hearth_status hearth_label_index_columns(const struct hearth_label_index *i
                                              shape->id, c, shape->n_columns};
     }
 
-    *ret_hits = hits;
-    *ret_n = shape->n_columns;
+    *ret_hits = (struct hearth_series_hits){hits, shape->n_columns};
 
     return HEARTH_OK;
 }
@@ -171,16 +169,16 @@ static void see_names(void *context, uint32_t series)
 }
 
 enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
-                                            const struct hearth_selector *selector, int64_t from_ns,
-                                            int64_t to_ns, struct hearth_arena *arena,
-                                            struct hearth_str **ret_names, size_t *ret_n,
+                                            const struct hearth_index_filter *filter,
+                                            struct hearth_arena *arena,
+                                            struct hearth_index_texts *ret_names,
                                             struct hearth_err *err)
 {
-    assert(arena != NULL && ret_names != NULL && ret_n != NULL);
+    assert(arena != NULL && ret_names != NULL);
 
     struct index_query query;
 
-    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
     struct names_answer answer = {.query = &query};
     struct hearth_str *names = hearth_arena_array(arena, index->n_names + N_DERIVED, sizeof *names);
     answer.seen = hearth_arena_zalloc(arena, index->n_names);
@@ -188,7 +186,8 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(hearth_index_walk(&query, want_any, see_names, &answer, arena, err));
+    const struct index_visitor visitor = {want_any, see_names, &answer};
+    HEARTH_TRY(hearth_index_walk(&query, &visitor, arena, err));
 
     /* Collect the texts of the names that were seen. */
     size_t n = 0;
@@ -205,8 +204,7 @@ enum hearth_status hearth_label_index_names(const struct hearth_label_index *ind
     }
 
     HEARTH_TRY(sort_texts(names, n, arena, err));
-    *ret_names = names;
-    *ret_n = n;
+    *ret_names = (struct hearth_index_texts){names, n};
 
     return HEARTH_OK;
 }
@@ -314,17 +312,16 @@ static void search_values(struct index_query *query, struct values_answer *answe
 }
 
 enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
-                                             const struct hearth_selector *selector,
-                                             struct hearth_str name, int64_t from_ns, int64_t to_ns,
-                                             struct hearth_arena *arena,
-                                             struct hearth_str **ret_values, size_t *ret_n,
+                                             const struct hearth_index_filter *filter,
+                                             struct hearth_str name, struct hearth_arena *arena,
+                                             struct hearth_index_texts *ret_values,
                                              struct hearth_err *err)
 {
-    assert(arena != NULL && ret_values != NULL && ret_n != NULL);
+    assert(arena != NULL && ret_values != NULL);
 
     struct index_query query;
 
-    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
     struct values_answer answer = {.query = &query, .wanted = hearth_index_look_up(index, name)};
     size_t n = 0, n_values = answer.wanted.n_values;
     answer.seen = hearth_arena_zalloc(arena, n_values);
@@ -337,7 +334,8 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
     if (broad && answer.wanted.name != ORD_NONE) {
         search_values(&query, &answer);
     } else {
-        HEARTH_TRY(hearth_index_walk(&query, want_values, see_values, &answer, arena, err));
+        const struct index_visitor visitor = {want_values, see_values, &answer};
+        HEARTH_TRY(hearth_index_walk(&query, &visitor, arena, err));
     }
 
     /* Collect the texts of the values that were seen. */
@@ -358,8 +356,7 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
     }
 
     HEARTH_TRY(sort_texts(values, n, arena, err));
-    *ret_values = values;
-    *ret_n = n;
+    *ret_values = (struct hearth_index_texts){values, n};
 
     return HEARTH_OK;
 }

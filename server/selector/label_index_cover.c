@@ -34,25 +34,30 @@ struct claim {
     size_t n_selected, n_active;
 };
 
-/* Make one claim per (service, shape, column) of the hits, sorted. */
-static enum hearth_status make_claims(const struct hearth_series_hit *hits, size_t n_hits,
-                                      struct hearth_arena *arena, struct claim **ret_claims,
-                                      size_t *ret_n, struct hearth_err *err)
+struct claims {
+    struct claim *v; /* sorted by hit */
+    size_t n;
+    int64_t from_hour, to_hour; /* series count as active in this range */
+};
+
+/* Make one claim per (service, shape, column) of the hits. */
+static enum hearth_status make_claims(const struct hearth_series_hits *hits,
+                                      struct hearth_arena *arena, struct claims *ret,
+                                      struct hearth_err *err)
 {
-    struct claim *claims = hearth_arena_array(arena, n_hits, sizeof *claims);
+    struct claim *claims = hearth_arena_array(arena, hits->n, sizeof *claims);
 
     if (claims == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     size_t n = 0, of_service = 0; /* first claim of the current service */
-    for (size_t i = 0; i < n_hits; i++) {
-        struct hearth_series_hit hit = hits[i];
+    for (size_t i = 0; i < hits->n; i++) {
+        struct hearth_series_hit hit = hits->v[i];
         hit.series_id = -hit.shape_id;
-        of_service = i > 0 && hits[i - 1].service_id == hit.service_id ? of_service : n;
+        of_service = i > 0 && hits->v[i - 1].service_id == hit.service_id ? of_service : n;
 
         /* Find the claim, or add it. */
-
         size_t c = of_service; /* a service has few shapes */
         while (c < n && compare_hits(&claims[c].hit, &hit) != 0) {
             c++;
@@ -67,8 +72,8 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
         qsort(claims, n, sizeof *claims, compare_hits);
     }
 
-    *ret_claims = claims;
-    *ret_n = n;
+    ret->v = claims;
+    ret->n = n;
 
     return HEARTH_OK;
 }
@@ -77,16 +82,17 @@ static enum hearth_status make_claims(const struct hearth_series_hit *hits, size
  * Add a group's active series to the claims of its service and shape, unless these have too many.
  */
 static void count_group(const struct hearth_label_index *index, const struct index_group *group,
-                        int64_t from_hour, int64_t to_hour, struct claim *claims, size_t n)
+                        struct claims *claims)
 {
+    struct claim *v = claims->v;
     struct hearth_series_hit first = {.service_id = index->services[group->service].id,
                                       .series_id = -index->shapes[group->shape].id};
-    size_t low = 0, high = n;
+    size_t low = 0, high = claims->n;
 
     /* Find these claims: [low, end). */
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (compare_hits(&claims[mid].hit, &first) < 0) {
+        if (compare_hits(&v[mid].hit, &first) < 0) {
             low = mid + 1;
         } else {
             high = mid;
@@ -94,76 +100,76 @@ static void count_group(const struct hearth_label_index *index, const struct ind
     }
 
     size_t end = low, most = 0;
-    while (end < n && claims[end].hit.service_id == first.service_id &&
-           claims[end].hit.series_id == first.series_id) {
-        most = claims[end].n_selected > most ? claims[end].n_selected : most;
+    while (end < claims->n && v[end].hit.service_id == first.service_id &&
+           v[end].hit.series_id == first.series_id) {
+        most = v[end].n_selected > most ? v[end].n_selected : most;
         end++;
     }
 
-    if (end == low || claims[low].n_active > most ||
-        !activity_meets(&group->activity, from_hour, to_hour)) {
+    if (end == low || v[low].n_active > most ||
+        !activity_meets(&group->activity, claims->from_hour, claims->to_hour)) {
         return;
     }
 
     /* Count until there are more active series than selected ones. */
-    size_t n_active = claims[low].n_active;
+    size_t n_active = v[low].n_active;
     const uint32_t *series = ord_list_at(&group->series);
     for (uint32_t i = 0; i < group->series.n && n_active <= most; i++) {
-        n_active += activity_meets(&index->series[series[i]].activity, from_hour, to_hour);
+        n_active +=
+            activity_meets(&index->series[series[i]].activity, claims->from_hour, claims->to_hour);
     }
 
     for (size_t c = low; c < end; c++) {
-        claims[c].n_active = n_active;
+        v[c].n_active = n_active;
     }
 }
 
 enum hearth_status hearth_label_index_covered(const struct hearth_label_index *index,
-                                              const struct hearth_series_hit *hits, size_t n_hits,
-                                              int64_t from_ns, int64_t to_ns,
+                                              const struct hearth_index_filter *filter,
+                                              const struct hearth_series_hits *hits,
                                               struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_covered, size_t *ret_n,
+                                              struct hearth_series_hits *ret_covered,
                                               struct hearth_err *err)
 {
-    assert((hits != NULL || n_hits == 0) && arena != NULL);
-    assert(ret_covered != NULL && ret_n != NULL);
+    assert((hits->v != NULL || hits->n == 0) && arena != NULL);
+    assert(filter != NULL && ret_covered != NULL);
 
-    struct claim *claims;
-    size_t n_claims, n = 0;
+    struct claims claims = {.from_hour = floor_div(filter->from_ns, HEARTH_NS_PER_HOUR),
+                            .to_hour = floor_div(filter->to_ns, HEARTH_NS_PER_HOUR)};
 
     /* Compare the hits with the active series of all groups. */
-    HEARTH_TRY(make_claims(hits, n_hits, arena, &claims, &n_claims, err));
-    int64_t from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR);
-    int64_t to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR);
-    for (size_t g = 0; n_claims > 0 && g < index->n_groups; g++) {
-        count_group(index, &index->groups[g], from_hour, to_hour, claims, n_claims);
+    HEARTH_TRY(make_claims(hits, arena, &claims, err));
+    for (size_t g = 0; claims.n > 0 && g < index->n_groups; g++) {
+        count_group(index, &index->groups[g], &claims);
     }
 
     /* Complete claims are covered. */
-    struct hearth_series_hit *covered = hearth_arena_array(arena, n_claims, sizeof *covered);
-    if (covered == NULL) {
+    struct hearth_series_hits covered = {
+        .v = hearth_arena_array(arena, claims.n, sizeof *covered.v)};
+    if (covered.v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    for (size_t i = 0; i < n_claims; i++) {
-        if (claims[i].n_active == claims[i].n_selected) {
-            covered[n++] = claims[i].hit;
+    for (size_t i = 0; i < claims.n; i++) {
+        if (claims.v[i].n_active == claims.v[i].n_selected) {
+            covered.v[covered.n++] = claims.v[i].hit;
         }
     }
 
     *ret_covered = covered;
-    *ret_n = n;
 
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
-                                                  const struct hearth_series_hit *hits,
-                                                  size_t n_hits, struct hearth_arena *arena,
-                                                  uint32_t **ret_first, struct hearth_err *err)
+                                                  const struct hearth_series_hits *hits,
+                                                  struct hearth_arena *arena, uint32_t **ret_first,
+                                                  struct hearth_err *err)
 {
-    assert((hits != NULL || n_hits == 0) && arena != NULL && ret_first != NULL);
+    assert((hits->v != NULL || hits->n == 0) && arena != NULL && ret_first != NULL);
 
-    uint32_t *first = hearth_arena_array(arena, n_hits, sizeof first[0]);
+    const struct hearth_series_hit *v = hits->v;
+    uint32_t *first = hearth_arena_array(arena, hits->n, sizeof first[0]);
 
     if (first == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -173,18 +179,18 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
     hearth_idmap_init(&by_labels);
     enum hearth_status status = HEARTH_OK;
     uint64_t place = 0; /* position among the hits of one series */
-    for (size_t i = 0; i < n_hits && status == HEARTH_OK; i++) {
-        uint32_t ordinal = id_table_get(&index->series_ids, hits[i].series_id);
+    for (size_t i = 0; i < hits->n && status == HEARTH_OK; i++) {
+        uint32_t ordinal = id_table_get(&index->series_ids, v[i].series_id);
         HEARTH_ASSERT(ordinal != ORD_NONE);
         const struct index_series *series = &index->series[ordinal];
         size_t n_pairs = index->schemas[index->groups[series->group].schema].n_names;
-        place = i > 0 && hits[i].series_id == hits[i - 1].series_id ? place + 1 : 0;
+        place = i > 0 && v[i].series_id == v[i - 1].series_id ? place + 1 : 0;
 
         /*
          * Equal pairs are equal labels: a service and a position have them in one series of each
          * shape.
          */
-        uint64_t seed = hearth_hash_mix(index->seed, (uint64_t)hits[i].service_id << 32 | place);
+        uint64_t seed = hearth_hash_mix(index->seed, (uint64_t)v[i].service_id << 32 | place);
         struct hearth_hash128 key = hearth_hash128(hearth_index_series_pairs(index, series),
                                                    n_pairs * sizeof(uint32_t), seed);
 

@@ -240,9 +240,8 @@ struct index_query {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_index_query_init(struct index_query *query,
                                            const struct hearth_label_index *index,
-                                           const struct hearth_selector *selector, int64_t from_ns,
-                                           int64_t to_ns, struct hearth_arena *arena,
-                                           struct hearth_err *err);
+                                           const struct hearth_index_filter *filter,
+                                           struct hearth_arena *arena, struct hearth_err *err);
 
 /* True if the series matches and is active in the range. */
 bool hearth_index_passes(struct index_query *query, const struct index_series *series);
@@ -253,17 +252,21 @@ enum want {
     WANT_ANY, /* any one series: the result does not depend on which of them match */
     WANT_ALL,
 };
-typedef enum want index_want_fn(void *context, uint32_t group);
-typedef void index_visit_fn(void *context, uint32_t series);
+
+/* Who reads the matching series. */
+struct index_visitor {
+    enum want (*want)(void *context, uint32_t group);
+    void (*visit)(void *context, uint32_t series);
+    void *context;
+};
 
 /*
- * Call `visit` with the matching series, in no order. For a group with WANT_ANY it is called at
+ * Call visitor->visit with the matching series, in no order. For a group with WANT_ANY it is called at
  * most once, and not necessarily with a matching series if it is known that one of the group
  * matches.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *want,
-                                     index_visit_fn *visit, void *context,
+enum hearth_status hearth_index_walk(struct index_query *query, const struct index_visitor *visitor,
                                      struct hearth_arena *arena, struct hearth_err *err);
 
 /* One requested label name: derived, or of the series' own. */

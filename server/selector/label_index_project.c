@@ -220,8 +220,7 @@ static int compare_rows(const void *a, const void *b, void *n_wanted)
 
 /* Turn rows of ranks into label sets. */
 static enum hearth_status make_sets(struct projection *p, struct hearth_arena *arena,
-                                    struct hearth_labels **ret_sets, size_t *ret_n,
-                                    struct hearth_err *err)
+                                    struct hearth_label_sets *ret_sets, struct hearth_err *err)
 {
     struct hearth_str **texts = hearth_arena_array(arena, p->n_wanted, sizeof *texts);
     const uint32_t **order = hearth_arena_array(arena, p->n_rows, sizeof *order);
@@ -267,8 +266,7 @@ static enum hearth_status make_sets(struct projection *p, struct hearth_arena *a
         labels += sets[s].n;
     }
 
-    *ret_sets = sets;
-    *ret_n = n_sets;
+    *ret_sets = (struct hearth_label_sets){sets, n_sets};
 
     return HEARTH_OK;
 }
@@ -282,18 +280,17 @@ static int compare_wanted(const void *a, const void *b)
 }
 
 /* Copy and sort the names, and remove duplicates. */
-static enum hearth_status prepare_wanted(struct projection *p, const struct hearth_str *names,
-                                         size_t n_names, struct hearth_arena *arena,
-                                         struct hearth_err *err)
+static enum hearth_status prepare_wanted(struct projection *p, struct hearth_projected_names names,
+                                         struct hearth_arena *arena, struct hearth_err *err)
 {
-    struct index_wanted *wanted = hearth_arena_array(arena, n_names, sizeof *wanted);
+    struct index_wanted *wanted = hearth_arena_array(arena, names.n, sizeof *wanted);
 
     if (wanted == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    for (size_t i = 0; i < n_names; i++) {
-        struct hearth_str copy = hearth_arena_str(arena, names[i]);
+    for (size_t i = 0; i < names.n; i++) {
+        struct hearth_str copy = hearth_arena_str(arena, names.v[i]);
         if (copy.p == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
@@ -301,8 +298,8 @@ static enum hearth_status prepare_wanted(struct projection *p, const struct hear
         p->per_column = p->per_column || wanted[i].derived < N_COLUMN_DERIVED;
     }
 
-    qsort(wanted, n_names, sizeof *wanted, compare_wanted);
-    for (size_t i = 0; i < n_names; i++) {
+    qsort(wanted, names.n, sizeof *wanted, compare_wanted);
+    for (size_t i = 0; i < names.n; i++) {
         if (p->n_wanted == 0 || !hearth_str_eq(wanted[p->n_wanted - 1].text, wanted[i].text)) {
             wanted[p->n_wanted++] = wanted[i];
         }
@@ -314,26 +311,27 @@ static enum hearth_status prepare_wanted(struct projection *p, const struct hear
 }
 
 static enum hearth_status project_on_names(struct index_query *query,
-                                           const struct hearth_str *names, size_t n_names,
+                                           struct hearth_projected_names names,
                                            struct hearth_arena *arena,
-                                           struct hearth_labels **ret_sets, size_t *ret_n,
+                                           struct hearth_label_sets *ret_sets,
                                            struct hearth_err *err)
 {
     struct projection p = {.query = query};
 
-    HEARTH_TRY(prepare_wanted(&p, names, n_names, arena, err));
+    HEARTH_TRY(prepare_wanted(&p, names, arena, err));
     p.max_rows =
         arena->limit_bytes == 0
             ? SIZE_MAX
             : arena->limit_bytes / (p.n_wanted * sizeof *p.rows + sizeof(struct hearth_hash128));
     hearth_idmap_init(&p.seen);
-    enum hearth_status status = hearth_index_walk(query, want_rows, see_rows, &p, arena, err);
+    const struct index_visitor visitor = {want_rows, see_rows, &p};
+    enum hearth_status status = hearth_index_walk(query, &visitor, arena, err);
     if (status == HEARTH_OK && p.refused) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu label sets", p.n_rows);
     }
 
     if (status == HEARTH_OK) {
-        status = make_sets(&p, arena, ret_sets, ret_n, err);
+        status = make_sets(&p, arena, ret_sets, err);
     }
 
     hearth_idmap_release(&p.seen);
@@ -367,65 +365,60 @@ static enum hearth_status copy_labels(struct hearth_labels *labels, struct heart
 }
 
 static enum hearth_status project_on_all(const struct hearth_label_index *index,
-                                         const struct hearth_selector *selector, int64_t from_ns,
-                                         int64_t to_ns, struct hearth_arena *arena,
-                                         struct hearth_labels **ret_sets, size_t *ret_n,
-                                         struct hearth_err *err)
+                                         const struct hearth_index_filter *filter,
+                                         struct hearth_arena *arena,
+                                         struct hearth_label_sets *ret_sets, struct hearth_err *err)
 {
-    struct hearth_series_hit *hits;
-    size_t n_hits, n = 0;
+    struct hearth_series_hits hits;
+    size_t n = 0;
 
-    HEARTH_TRY(
-        hearth_label_index_select(index, selector, from_ns, to_ns, arena, &hits, &n_hits, err));
-    struct hearth_labels *sets = hearth_arena_array(arena, n_hits, sizeof *sets);
+    HEARTH_TRY(hearth_label_index_select(index, filter, arena, &hits, err));
+    struct hearth_labels *sets = hearth_arena_array(arena, hits.n, sizeof *sets);
     if (sets == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    for (size_t i = 0; i < n_hits; i++) {
-        HEARTH_TRY(hearth_label_index_labels(index, &hits[i], arena, &sets[i], err));
+    for (size_t i = 0; i < hits.n; i++) {
+        HEARTH_TRY(hearth_label_index_labels(index, &hits.v[i], arena, &sets[i], err));
     }
 
     /* Sort, and copy the distinct ones. */
-    qsort(sets, n_hits, sizeof *sets, compare_sets);
-    for (size_t i = 0; i < n_hits; i++) {
+    qsort(sets, hits.n, sizeof *sets, compare_sets);
+    for (size_t i = 0; i < hits.n; i++) {
         if (n == 0 || hearth_labels_cmp(&sets[n - 1], &sets[i]) != 0) {
             sets[n] = sets[i];
             HEARTH_TRY(copy_labels(&sets[n++], arena, err));
         }
     }
 
-    *ret_sets = sets;
-    *ret_n = n;
+    *ret_sets = (struct hearth_label_sets){sets, n};
 
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
-                                              const struct hearth_selector *selector,
-                                              const struct hearth_str *names, size_t n_names,
-                                              int64_t from_ns, int64_t to_ns,
+                                              const struct hearth_index_filter *filter,
+                                              struct hearth_projected_names names,
                                               struct hearth_arena *arena,
-                                              struct hearth_labels **ret_sets, size_t *ret_n,
+                                              struct hearth_label_sets *ret_sets,
                                               struct hearth_err *err)
 {
-    assert((names != NULL || n_names == 0) && arena != NULL);
-    assert(ret_sets != NULL && ret_n != NULL);
+    assert((names.v != NULL || names.n == 0) && arena != NULL && ret_sets != NULL);
 
     struct index_query query;
-    struct hearth_str *all = NULL;
+    struct hearth_index_texts all;
 
-    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
-    if (n_names > 0) {
-        return project_on_names(&query, names, n_names, arena, ret_sets, ret_n, err);
+    HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
+    if (names.n > 0) {
+        return project_on_names(&query, names, arena, ret_sets, err);
     }
 
     /* All labels: the names that the series have. */
-    HEARTH_TRY(
-        hearth_label_index_names(index, selector, from_ns, to_ns, arena, &all, &n_names, err));
-    if (n_names == 0 || query.n_bound > MAX_CELLS / n_names) {
-        return project_on_all(index, selector, from_ns, to_ns, arena, ret_sets, ret_n, err);
+    HEARTH_TRY(hearth_label_index_names(index, filter, arena, &all, err));
+    if (all.n == 0 || query.n_bound > MAX_CELLS / all.n) {
+        return project_on_all(index, filter, arena, ret_sets, err);
     }
 
-    return project_on_names(&query, all, n_names, arena, ret_sets, ret_n, err);
+    names = (struct hearth_projected_names){all.v, all.n};
+    return project_on_names(&query, names, arena, ret_sets, err);
 }

@@ -176,17 +176,18 @@ static enum hearth_status choose_candidates(struct index_query *query, struct he
 
 enum hearth_status hearth_index_query_init(struct index_query *query,
                                            const struct hearth_label_index *index,
-                                           const struct hearth_selector *selector, int64_t from_ns,
-                                           int64_t to_ns, struct hearth_arena *arena,
-                                           struct hearth_err *err)
+                                           const struct hearth_index_filter *filter,
+                                           struct hearth_arena *arena, struct hearth_err *err)
 {
-    assert(index != NULL && selector != NULL && arena != NULL);
+    assert(index != NULL && filter != NULL && filter->selector != NULL && arena != NULL);
+
+    const struct hearth_selector *selector = filter->selector;
 
     *query = (struct index_query){.index = index,
-                                  .from_hour = floor_div(from_ns, HEARTH_NS_PER_HOUR),
-                                  .to_hour = floor_div(to_ns, HEARTH_NS_PER_HOUR),
+                                  .from_hour = floor_div(filter->from_ns, HEARTH_NS_PER_HOUR),
+                                  .to_hour = floor_div(filter->to_ns, HEARTH_NS_PER_HOUR),
                                   .positions_of = ORD_NONE,
-                                  .nothing = from_ns > to_ns};
+                                  .nothing = filter->from_ns > filter->to_ns};
     query->tests = hearth_arena_array(arena, selector->n, sizeof *query->tests);
     query->service_ok = hearth_arena_alloc(arena, index->n_services);
     query->column_ok = hearth_arena_alloc(arena, index->n_columns);
@@ -300,26 +301,25 @@ bool hearth_index_passes(struct index_query *query, const struct index_series *s
     return true;
 }
 
-static void walk_groups(struct index_query *query, index_want_fn *want, index_visit_fn *visit,
-                        void *context)
+static void walk_groups(struct index_query *query, const struct index_visitor *visitor)
 {
     const struct hearth_label_index *index = query->index;
 
     for (uint32_t g = 0; g < index->n_groups; g++) {
         const struct index_group *group = &index->groups[g];
         enum group_state state = decide_group(query, g);
-        enum want wanted = state == GROUP_NO ? WANT_NONE : want(context, g);
+        enum want wanted = state == GROUP_NO ? WANT_NONE : visitor->want(visitor->context, g);
         const uint32_t *series = ord_list_at(&group->series);
 
         /* Any series may stand for the group. */
         if (wanted == WANT_ANY && state == GROUP_YES) {
             assert(group->series.n > 0);
-            visit(context, series[0]);
+            visitor->visit(visitor->context, series[0]);
             continue;
         }
         for (uint32_t i = 0; wanted != WANT_NONE && i < group->series.n; i++) {
             if (hearth_index_passes(query, &index->series[series[i]])) {
-                visit(context, series[i]);
+                visitor->visit(visitor->context, series[i]);
                 wanted = wanted == WANT_ANY ? WANT_NONE : wanted;
             }
         }
@@ -327,31 +327,30 @@ static void walk_groups(struct index_query *query, index_want_fn *want, index_vi
 }
 
 /* wants: per group the caller's enum want plus one; 0: unknown. */
-static void walk_candidates(struct index_query *query, index_want_fn *want, index_visit_fn *visit,
-                            void *context, uint8_t *wants)
+static void walk_candidates(struct index_query *query, const struct index_visitor *visitor,
+                            uint8_t *wants)
 {
     for (size_t i = 0; i < query->n_candidates; i++) {
         const struct index_series *series = &query->index->series[query->candidates[i]];
         uint8_t *wanted = &wants[series->group];
         if (*wanted == 0) {
-            *wanted = (uint8_t)(1 + want(context, series->group));
+            *wanted = (uint8_t)(1 + visitor->want(visitor->context, series->group));
         }
 
         if (*wanted != 1 + WANT_NONE && hearth_index_passes(query, series)) {
-            visit(context, query->candidates[i]);
+            visitor->visit(visitor->context, query->candidates[i]);
             *wanted = *wanted == 1 + WANT_ANY ? 1 + WANT_NONE : *wanted;
         }
     }
 }
 
-enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *want,
-                                     index_visit_fn *visit, void *context,
+enum hearth_status hearth_index_walk(struct index_query *query, const struct index_visitor *visitor,
                                      struct hearth_arena *arena, struct hearth_err *err)
 {
-    assert(query != NULL && want != NULL && visit != NULL);
+    assert(query != NULL && visitor->want != NULL && visitor->visit != NULL);
 
     if (query->candidates == NULL) {
-        walk_groups(query, want, visit, context);
+        walk_groups(query, visitor);
         return HEARTH_OK;
     }
 
@@ -360,7 +359,7 @@ enum hearth_status hearth_index_walk(struct index_query *query, index_want_fn *w
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    walk_candidates(query, want, visit, context, wants);
+    walk_candidates(query, visitor, wants);
 
     return HEARTH_OK;
 }
@@ -422,17 +421,16 @@ static void collect_key(void *context, uint32_t series)
 }
 
 enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
-                                             const struct hearth_selector *selector,
-                                             int64_t from_ns, int64_t to_ns,
+                                             const struct hearth_index_filter *filter,
                                              struct hearth_arena *arena,
-                                             struct hearth_series_hit **ret_hits, size_t *ret_n,
+                                             struct hearth_series_hits *ret_hits,
                                              struct hearth_err *err)
 {
-    assert(ret_hits != NULL && ret_n != NULL);
+    assert(ret_hits != NULL);
 
     struct index_query query;
 
-    HEARTH_TRY(hearth_index_query_init(&query, index, selector, from_ns, to_ns, arena, err));
+    HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
     struct selection selection = {.index = index, .query = &query};
     selection.keys = hearth_arena_array(arena, query.n_bound, sizeof *selection.keys);
     if (selection.keys == NULL) {
@@ -440,7 +438,8 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
     }
 
     /* Collect the keys of matching series. */
-    HEARTH_TRY(hearth_index_walk(&query, want_all, collect_key, &selection, arena, err));
+    const struct index_visitor visitor = {want_all, collect_key, &selection};
+    HEARTH_TRY(hearth_index_walk(&query, &visitor, arena, err));
 
     struct hearth_series_hit *hits = hearth_arena_array(arena, selection.n_hits, sizeof *hits);
     uint64_t *room = hearth_arena_array(arena, selection.n, sizeof *room);
@@ -468,8 +467,7 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
         }
     }
 
-    *ret_hits = hits;
-    *ret_n = n;
+    *ret_hits = (struct hearth_series_hits){hits, n};
 
     return HEARTH_OK;
 }

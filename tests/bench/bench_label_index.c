@@ -112,24 +112,28 @@ static size_t ask(const struct hearth_label_index *index, enum question question
 {
     int64_t to = (FIRST_DAY + N_DAYS) * HEARTH_NS_PER_DAY - 1, from = to - HEARTH_NS_PER_HOUR;
     struct hearth_err err;
-    struct hearth_series_hit *hits;
-    struct hearth_str *texts;
-    struct hearth_labels *sets;
+    const struct hearth_index_filter filter = {selector, from, to};
+    struct hearth_series_hits hits;
+    struct hearth_index_texts texts;
+    struct hearth_label_sets sets;
     size_t n = 0;
     switch (question) {
     case SELECT:
-        must(hearth_label_index_select(index, selector, from, to, arena, &hits, &n, &err));
+        must(hearth_label_index_select(index, &filter, arena, &hits, &err));
+        n = hits.n;
         break;
     case NAMES:
-        must(hearth_label_index_names(index, selector, from, to, arena, &texts, &n, &err));
+        must(hearth_label_index_names(index, &filter, arena, &texts, &err));
+        n = texts.n;
         break;
     case VALUES:
-        must(hearth_label_index_values(index, selector, names[0], from, to, arena, &texts, &n,
-                                       &err));
+        must(hearth_label_index_values(index, &filter, names[0], arena, &texts, &err));
+        n = texts.n;
         break;
     case PROJECT:
-        must(hearth_label_index_project(index, selector, names, n_names, from, to, arena, &sets, &n,
-                                        &err));
+        must(hearth_label_index_project(
+            index, &filter, (struct hearth_projected_names){names, n_names}, arena, &sets, &err));
+        n = sets.n;
         break;
     }
     return n;

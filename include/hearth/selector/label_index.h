@@ -100,38 +100,54 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64
 bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_t to_hour,
                                   int64_t *ret_hour);
 
-/* One API series that matches a selector. */
+/* Which series a query is about: they match the selector and are active in [from_ns, to_ns]. */
+struct hearth_index_filter {
+    const struct hearth_selector *selector; /* an empty one matches every series */
+    int64_t from_ns, to_ns;                 /* by whole hours */
+};
+
+/* One API series that matches a filter. */
 struct hearth_series_hit {
     int32_t series_id, service_id, shape_id;
     uint16_t column;  /* index of the value column, and of the type in the shape */
     uint16_t n_types; /* number of types of the shape */
 };
 
-/*
- * All hits in [from_ns, to_ns] (by whole hours), sorted by (service_id, series_id, column). In
- * arena. An empty selector matches every series. NO_MEMORY.
- */
+/* Results, in the arena of their call. */
+struct hearth_series_hits {
+    struct hearth_series_hit *v; /* sorted by (service_id, series_id, column) */
+    size_t n;
+};
+struct hearth_index_texts {
+    struct hearth_str *v; /* sorted, distinct */
+    size_t n;
+};
+struct hearth_label_sets {
+    struct hearth_labels *v; /* sorted, distinct */
+    size_t n;
+};
+
+/* All hits. In arena. NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_select(const struct hearth_label_index *index,
-                                             const struct hearth_selector *selector,
-                                             int64_t from_ns, int64_t to_ns,
+                                             const struct hearth_index_filter *filter,
                                              struct hearth_arena *arena,
-                                             struct hearth_series_hit **ret_hits, size_t *ret_n,
+                                             struct hearth_series_hits *ret_hits,
                                              struct hearth_err *err);
 
 /*
  * Which (service, shape, column) the hits cover completely: every series of that service and shape
- * that is active in [from_ns, to_ns] is among the hits. `hits` is the result of _select for the
- * same range, under the same lock. Results have series_id = -shape_id and are sorted by
- * (service_id, series_id, column). In arena. Visits each group of the index, and series of a
- * service until it has found more than the hits contain.
+ * that is active in the filter's range is among the hits. `hits` is the result of _select for the
+ * same range, under the same lock; filter->selector is not used. Results have series_id =
+ * -shape_id. In arena. Visits each group of the index, and series of a service until it has found
+ * more than the hits contain.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_covered(const struct hearth_label_index *index,
-                                              const struct hearth_series_hit *hits, size_t n_hits,
-                                              int64_t from_ns, int64_t to_ns,
+                                              const struct hearth_index_filter *filter,
+                                              const struct hearth_series_hits *hits,
                                               struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_covered, size_t *ret_n,
+                                              struct hearth_series_hits *ret_covered,
                                               struct hearth_err *err);
 
 /*
@@ -141,15 +157,15 @@ enum hearth_status hearth_label_index_covered(const struct hearth_label_index *i
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_same_labels(const struct hearth_label_index *index,
-                                                  const struct hearth_series_hit *hits,
-                                                  size_t n_hits, struct hearth_arena *arena,
-                                                  uint32_t **ret_first, struct hearth_err *err);
+                                                  const struct hearth_series_hits *hits,
+                                                  struct hearth_arena *arena, uint32_t **ret_first,
+                                                  struct hearth_err *err);
 
-/* All columns of a series; *ret_n is 0 if the index lacks the series. In arena. NO_MEMORY. */
+/* All columns of a series; none if the index lacks the series. In arena. NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
                                               int32_t series_id, struct hearth_arena *arena,
-                                              struct hearth_series_hit **ret_hits, size_t *ret_n,
+                                              struct hearth_series_hits *ret_hits,
                                               struct hearth_err *err);
 /* The profile type id of a column; empty if the index lacks the hit. Borrows from the index. */
 struct hearth_str hearth_label_index_type(const struct hearth_label_index *index,
@@ -163,35 +179,36 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
                                              struct hearth_labels *ret_labels,
                                              struct hearth_err *err);
 
-/*
- * Label names, or values of one label, of all matching series: sorted, distinct, copied to arena.
- */
+/* Label names, or values of one label, of all matching series, copied to arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_names(const struct hearth_label_index *index,
-                                            const struct hearth_selector *selector, int64_t from_ns,
-                                            int64_t to_ns, struct hearth_arena *arena,
-                                            struct hearth_str **ret_names, size_t *ret_n,
+                                            const struct hearth_index_filter *filter,
+                                            struct hearth_arena *arena,
+                                            struct hearth_index_texts *ret_names,
                                             struct hearth_err *err);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_values(const struct hearth_label_index *index,
-                                             const struct hearth_selector *selector,
-                                             struct hearth_str name, int64_t from_ns, int64_t to_ns,
-                                             struct hearth_arena *arena,
-                                             struct hearth_str **ret_values, size_t *ret_n,
+                                             const struct hearth_index_filter *filter,
+                                             struct hearth_str name, struct hearth_arena *arena,
+                                             struct hearth_index_texts *ret_values,
                                              struct hearth_err *err);
+/* The labels of a projection; n 0: all labels. */
+struct hearth_projected_names {
+    const struct hearth_str *v;
+    size_t n;
+};
+
 /*
- * Distinct projections of the hits on `names` (on all labels if n_names is 0), sorted. Labels that
- * a series lacks are omitted. If it lacks all of them its projection is empty; one empty projection
- * is returned, provided that some series of the tenant in the range has one of the names. Texts are
- * copied to arena.
+ * Distinct projections of the hits on `names`. Labels that a series lacks are omitted. If it lacks
+ * all of them its projection is empty; one empty projection is returned, provided that some series
+ * of the tenant in the range has one of the names. Texts are copied to arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_label_index_project(const struct hearth_label_index *index,
-                                              const struct hearth_selector *selector,
-                                              const struct hearth_str *names, size_t n_names,
-                                              int64_t from_ns, int64_t to_ns,
+                                              const struct hearth_index_filter *filter,
+                                              struct hearth_projected_names names,
                                               struct hearth_arena *arena,
-                                              struct hearth_labels **ret_sets, size_t *ret_n,
+                                              struct hearth_label_sets *ret_sets,
                                               struct hearth_err *err);
 
 #endif

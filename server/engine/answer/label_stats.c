@@ -109,8 +109,8 @@ static enum hearth_status group_by_value(struct stats_run *run,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(hearth_label_index_same_labels(index, run->selection.hits, run->selection.n_hits,
-                                              arena, &run->same_labels, err));
+    const struct hearth_series_hits hits = {run->selection.hits, run->selection.n_hits};
+    HEARTH_TRY(hearth_label_index_same_labels(index, &hits, arena, &run->same_labels, err));
     return find_alone_hits(run, err);
 }
 

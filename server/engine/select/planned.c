@@ -19,19 +19,26 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
     assert(query != NULL && index != NULL && ret != NULL);
 
     *ret = (struct hearth_selection){.from_ns = choice->from_ns, .to_ns = choice->to_ns};
-    HEARTH_TRY(hearth_query_hits(query, choice, index, &ret->hits, &ret->n_hits, err));
+    struct hearth_series_hits hits;
+    HEARTH_TRY(hearth_query_hits(query, choice, index, &hits, err));
+    ret->hits = hits.v;
+    ret->n_hits = hits.n;
 
     /* Means need the series of each process; sums may use blocks of whole services. */
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
     if (ret->gauge) {
-        HEARTH_TRY(hearth_label_index_same_labels(index, ret->hits, ret->n_hits, query->call.arena,
+        HEARTH_TRY(hearth_label_index_same_labels(index, &hits, query->call.arena,
                                                   &ret->same_labels, err));
     } else {
-        HEARTH_TRY(hearth_label_index_covered(index, ret->hits, ret->n_hits, choice->from_ns,
-                                              choice->to_ns, query->call.arena, &ret->covered,
-                                              &ret->n_covered, err));
+        const struct hearth_index_filter range = {.from_ns = choice->from_ns,
+                                                  .to_ns = choice->to_ns};
+        struct hearth_series_hits covered;
+        HEARTH_TRY(
+            hearth_label_index_covered(index, &range, &hits, query->call.arena, &covered, err));
+        ret->covered = covered.v;
+        ret->n_covered = covered.n;
     }
 
     /* Hits are sorted by service. */

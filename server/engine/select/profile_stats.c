@@ -44,24 +44,26 @@ static enum hearth_status select_all_series(const struct hearth_query *query, in
     const struct hearth_label_index *index;
     struct hearth_selector all;
     struct hearth_selection selection = {.from_ns = from_ns, .to_ns = to_ns, .totals = true};
-    size_t n;
+    struct hearth_series_hits hits;
 
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     hearth_selector_init(&all);
-    enum hearth_status status = hearth_label_index_select(
-        index, &all, from_ns, to_ns, query->call.arena, &selection.hits, &n, err);
+    const struct hearth_index_filter filter = {&all, from_ns, to_ns};
+    enum hearth_status status =
+        hearth_label_index_select(index, &filter, query->call.arena, &hits, err);
     hearth_store_index_unlock(query->call.engine->store, index);
     HEARTH_TRY(status);
 
+    selection.hits = hits.v;
     selection.service_ids =
-        hearth_arena_array(query->call.arena, n, sizeof selection.service_ids[0]);
+        hearth_arena_array(query->call.arena, hits.n, sizeof selection.service_ids[0]);
     if (selection.service_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
 
     /* Hits are sorted by service; they are compacted in place. */
-    for (size_t i = 0; i < n; i++) {
-        const struct hearth_series_hit hit = selection.hits[i];
+    for (size_t i = 0; i < hits.n; i++) {
+        const struct hearth_series_hit hit = hits.v[i];
         if (hit.column != 0) {
             continue;
         }

@@ -140,10 +140,9 @@ static enum hearth_status parse_query_selectors(const struct hearth_query *query
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_series_choice *choice,
                                      const struct hearth_label_index *index,
-                                     struct hearth_series_hit **ret_hits, size_t *ret_n,
-                                     struct hearth_err *err)
+                                     struct hearth_series_hits *ret_hits, struct hearth_err *err)
 {
-    assert(query != NULL && index != NULL && ret_hits != NULL && ret_n != NULL);
+    assert(query != NULL && index != NULL && ret_hits != NULL);
 
     struct hearth_profile_type type;
 
@@ -169,8 +168,8 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
     }
 
     if (status == HEARTH_OK) {
-        status = hearth_label_index_select(index, &selector, choice->from_ns, choice->to_ns,
-                                           query->call.arena, ret_hits, ret_n, err);
+        const struct hearth_index_filter filter = {&selector, choice->from_ns, choice->to_ns};
+        status = hearth_label_index_select(index, &filter, query->call.arena, ret_hits, err);
     }
 
     hearth_selector_release(&selector);
@@ -179,7 +178,7 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
 
 /* A query of the label index: validated range, parsed selectors, the locked index. */
 struct label_query {
-    struct hearth_range range;
+    struct hearth_index_filter filter; /* set while `index` is locked */
     struct hearth_selector selector;
     const struct hearth_label_index *index; /* NULL: the range is empty, or nothing is locked */
 };
@@ -189,14 +188,18 @@ static enum hearth_status begin_label_query(const struct hearth_query *query,
                                             const struct hearth_label_request *request,
                                             struct label_query *lookup, struct hearth_err *err)
 {
+    struct hearth_range range;
+
     hearth_selector_init(&lookup->selector);
     lookup->index = NULL;
-    HEARTH_TRY(hearth_query_range(query, &lookup->range, err));
+    HEARTH_TRY(hearth_query_range(query, &range, err));
     HEARTH_TRY(parse_query_selectors(query, request->selectors, request->n_selectors,
                                      &lookup->selector, err));
-    if (lookup->range.empty) {
+    if (range.empty) {
         return HEARTH_OK;
     }
+
+    lookup->filter = (struct hearth_index_filter){&lookup->selector, range.from_ns, range.to_ns};
 
     return hearth_call_lock_index(&query->call, &lookup->index, err);
 }
@@ -214,17 +217,15 @@ static void end_label_query(const struct hearth_query *query, struct label_query
 static enum hearth_status find_label_values(const struct hearth_query *query,
                                             struct hearth_str name,
                                             const struct hearth_label_request *request,
-                                            struct hearth_str **ret_values, size_t *ret_n,
-                                            struct hearth_err *err)
+                                            struct hearth_index_texts *ret, struct hearth_err *err)
 {
     struct label_query lookup;
     enum hearth_status status = begin_label_query(query, request, &lookup, err);
-    *ret_n = 0;
 
+    *ret = (struct hearth_index_texts){0};
     if (status == HEARTH_OK && lookup.index != NULL) {
-        status = hearth_label_index_values(lookup.index, &lookup.selector, name,
-                                           lookup.range.from_ns, lookup.range.to_ns,
-                                           query->call.arena, ret_values, ret_n, err);
+        status = hearth_label_index_values(lookup.index, &lookup.filter, name, query->call.arena,
+                                           ret, err);
     }
 
     end_label_query(query, &lookup);
@@ -246,8 +247,12 @@ enum hearth_status hearth_query_profile_types(const struct hearth_query *query,
         ranged.start_ms = ranged.end_ms - HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS;
     }
 
-    return find_label_values(&ranged, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE), &all, ret_ids, ret_n,
-                             err);
+    struct hearth_index_texts ids;
+    HEARTH_TRY(find_label_values(&ranged, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE), &all, &ids, err));
+    *ret_ids = ids.v;
+    *ret_n = ids.n;
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_query_label_names(const struct hearth_query *query,
@@ -259,12 +264,11 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
 
     struct label_query lookup;
     enum hearth_status status = begin_label_query(query, request, &lookup, err);
-    struct hearth_str *names = NULL;
-    size_t n = 0;
+    struct hearth_index_texts names = {0};
 
     if (status == HEARTH_OK && lookup.index != NULL) {
-        status = hearth_label_index_names(lookup.index, &lookup.selector, lookup.range.from_ns,
-                                          lookup.range.to_ns, query->call.arena, &names, &n, err);
+        status =
+            hearth_label_index_names(lookup.index, &lookup.filter, query->call.arena, &names, err);
     }
 
     end_label_query(query, &lookup);
@@ -274,16 +278,17 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
 
     if (request->legacy_only) {
         size_t kept = 0;
-        for (size_t i = 0; i < n; i++) {
-            if (hearth_label_name_is_legacy(names[i])) {
-                names[kept++] = names[i];
+        for (size_t i = 0; i < names.n; i++) {
+            if (hearth_label_name_is_legacy(names.v[i])) {
+                names.v[kept++] = names.v[i];
             }
         }
-        n = kept;
+        names.n = kept;
     }
 
-    *ret_names = names;
-    *ret_n = n;
+    *ret_names = names.v;
+    *ret_n = names.n;
+
     return HEARTH_OK;
 }
 
@@ -303,7 +308,12 @@ enum hearth_status hearth_query_label_values(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "name is required");
     }
 
-    return find_label_values(query, name, request, ret_values, ret_n, err);
+    struct hearth_index_texts values;
+    HEARTH_TRY(find_label_values(query, name, request, &values, err));
+    *ret_values = values.v;
+    *ret_n = values.n;
+
+    return HEARTH_OK;
 }
 
 /*
@@ -345,13 +355,12 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
 
     struct label_query lookup;
     enum hearth_status status = begin_label_query(query, request, &lookup, err);
-    struct hearth_labels *sets = NULL;
-    size_t n = 0;
+    struct hearth_label_sets sets = {0};
 
     if (status == HEARTH_OK && lookup.index != NULL) {
-        status = hearth_label_index_project(lookup.index, &lookup.selector, request->names,
-                                            request->n_names, lookup.range.from_ns,
-                                            lookup.range.to_ns, query->call.arena, &sets, &n, err);
+        const struct hearth_projected_names names = {request->names, request->n_names};
+        status = hearth_label_index_project(lookup.index, &lookup.filter, names, query->call.arena,
+                                            &sets, err);
     }
 
     end_label_query(query, &lookup);
@@ -359,14 +368,15 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
         return status;
     }
 
-    if (request->legacy_only && n > 0) {
+    if (request->legacy_only && sets.n > 0) {
         /* Without labels, sets may have another order and be equal: sort, then merge equals. */
-        n = keep_legacy_labels(sets, n);
-        qsort(sets, n, sizeof sets[0], compare_label_sets);
-        n = keep_legacy_labels(sets, n);
+        sets.n = keep_legacy_labels(sets.v, sets.n);
+        qsort(sets.v, sets.n, sizeof sets.v[0], compare_label_sets);
+        sets.n = keep_legacy_labels(sets.v, sets.n);
     }
 
-    *ret_sets = sets;
-    *ret_n = n;
+    *ret_sets = sets.v;
+    *ret_n = sets.n;
+
     return HEARTH_OK;
 }

@@ -81,8 +81,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_series_choice *choice,
                                      const struct hearth_label_index *index,
-                                     struct hearth_series_hit **ret_hits, size_t *ret_n,
-                                     struct hearth_err *err);
+                                     struct hearth_series_hits *ret_hits, struct hearth_err *err);
 
 /* Sums of one dictionary: acc[stack id], for ids below bound. */
 struct hearth_dict_sums {

@@ -197,25 +197,24 @@ static enum hearth_status collect_exact_series(struct exact_run *run,
     run->series = hearth_arena_array(arena, places->n, sizeof run->series[0]);
     for (size_t i = 0; i < places->n && run->series != NULL; i++) {
         const struct hearth_read_instant *at = &places->instants[i];
-        struct hearth_series_hit *hits;
-        size_t n;
+        struct hearth_series_hits hits;
         if (i > 0 && at->series_id == places->instants[i - 1].series_id) {
             continue;
         }
-        HEARTH_TRY(hearth_label_index_columns(index, at->series_id, arena, &hits, &n, err));
-        if (n == 0 || hits[0].service_id != at->service_id) {
+        HEARTH_TRY(hearth_label_index_columns(index, at->series_id, arena, &hits, err));
+        if (hits.n == 0 || hits.v[0].service_id != at->service_id) {
             continue;
         }
 
         /* Number its types. */
         struct exact_series series = {.series_id = at->series_id,
                                       .service_id = at->service_id,
-                                      .n_types = (uint32_t)n,
-                                      .hit = hits[0]};
-        series.types = hearth_arena_array(arena, n, sizeof series.types[0]);
+                                      .n_types = (uint32_t)hits.n,
+                                      .hit = hits.v[0]};
+        series.types = hearth_arena_array(arena, hits.n, sizeof series.types[0]);
         bool counts = false;
-        for (size_t c = 0; c < n && series.types != NULL; c++) {
-            series.types[c] = number_type(run, hearth_label_index_type(index, &hits[c]));
+        for (size_t c = 0; c < hits.n && series.types != NULL; c++) {
+            series.types[c] = number_type(run, hearth_label_index_type(index, &hits.v[c]));
             counts = counts || series.types[c] != HEARTH_NO_TYPE;
         }
 

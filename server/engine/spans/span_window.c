@@ -148,15 +148,15 @@ static enum hearth_status select_window_types(struct window_run *run,
     const struct hearth_span_window *window = run->window;
     struct hearth_selection *selection = &run->selection;
     struct hearth_arena *arena = run->query->call.arena;
-    struct hearth_series_hit *of_type[MAX_PROFILE_TYPES];
-    size_t n_of_type[MAX_PROFILE_TYPES], n = 0, n_distinct = 0;
+    struct hearth_series_hits of_type[MAX_PROFILE_TYPES];
+    size_t n = 0, n_distinct = 0;
 
     /* Select the hits of each type. */
     for (size_t i = 0; i < window->n_profile_types; i++) {
         const struct hearth_series_choice choice = {window->profile_types[i], window->selector,
                                                     selection->from_ns, selection->to_ns};
-        HEARTH_TRY(hearth_query_hits(run->query, &choice, index, &of_type[i], &n_of_type[i], err));
-        n += n_of_type[i];
+        HEARTH_TRY(hearth_query_hits(run->query, &choice, index, &of_type[i], err));
+        n += of_type[i].n;
     }
 
     /* Join them. */
@@ -167,9 +167,9 @@ static enum hearth_status select_window_types(struct window_run *run,
 
     n = 0;
     for (size_t i = 0; i < window->n_profile_types; i++) {
-        if (n_of_type[i] > 0) {
-            memcpy(hits + n, of_type[i], n_of_type[i] * sizeof hits[0]);
-            n += n_of_type[i];
+        if (of_type[i].n > 0) {
+            memcpy(hits + n, of_type[i].v, of_type[i].n * sizeof hits[0]);
+            n += of_type[i].n;
         }
     }
 
@@ -204,8 +204,11 @@ static enum hearth_status select_all_types(struct window_run *run,
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "selector");
     } else {
-        status = hearth_label_index_select(index, &selector, selection->from_ns, selection->to_ns,
-                                           arena, &selection->hits, &selection->n_hits, err);
+        const struct hearth_index_filter filter = {&selector, selection->from_ns, selection->to_ns};
+        struct hearth_series_hits hits = {0};
+        status = hearth_label_index_select(index, &filter, arena, &hits, err);
+        selection->hits = hits.v;
+        selection->n_hits = hits.n;
     }
 
     hearth_selector_release(&selector);

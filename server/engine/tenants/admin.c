@@ -86,8 +86,11 @@ static enum hearth_status select_admin_series(const struct hearth_scope *scope,
                              "not all series of the tenant fit into memory, so a selector would"
                              " miss some; raise label-index-bytes");
     } else {
-        status = hearth_label_index_select(index, selector, ret->from_ns, ret->to_ns, scope->arena,
-                                           &ret->hits, &ret->n, err);
+        const struct hearth_index_filter filter = {selector, ret->from_ns, ret->to_ns};
+        struct hearth_series_hits hits = {0};
+        status = hearth_label_index_select(index, &filter, scope->arena, &hits, err);
+        ret->hits = hits.v;
+        ret->n = hits.n;
     }
 
     hearth_store_index_unlock(scope->store, index);

@@ -91,6 +91,14 @@ static const struct hearth_selector *select_text(struct world *w, const char *te
     return &w->selector;
 }
 
+static const struct hearth_projected_names g_all_names = {NULL, 0};
+
+static struct hearth_index_filter make_filter(struct world *w, const char *text, int64_t from,
+                                              int64_t to)
+{
+    return (struct hearth_index_filter){select_text(w, text), at_hour(from), at_hour(to)};
+}
+
 static void assert_out(struct world *w, const char *want)
 {
     hearth_buf_byte(&w->out, 0);
@@ -102,24 +110,22 @@ static void assert_out(struct world *w, const char *want)
 static void assert_hits(struct world *w, const char *text, int64_t from, int64_t to,
                         const char *want)
 {
-    struct hearth_series_hit *hits;
-    size_t n;
-    assert_int_equal(hearth_label_index_select(w->index, select_text(w, text), at_hour(from),
-                                               at_hour(to), &w->arena, &hits, &n, &w->err),
+    const struct hearth_index_filter filter = make_filter(w, text, from, to);
+    struct hearth_series_hits hits;
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    for (size_t i = 0; i < n; i++) {
-        hearth_buf_printf(&w->out, "%s%d/%d.%u", i == 0 ? "" : " ", (int)hits[i].service_id,
-                          (int)hits[i].series_id, hits[i].column);
+    for (size_t i = 0; i < hits.n; i++) {
+        hearth_buf_printf(&w->out, "%s%d/%d.%u", i == 0 ? "" : " ", (int)hits.v[i].service_id,
+                          (int)hits.v[i].series_id, hits.v[i].column);
     }
     assert_out(w, want);
 }
 
-static void assert_texts(struct world *w, const struct hearth_str *texts, size_t n,
-                         const char *want)
+static void assert_texts(struct world *w, const struct hearth_index_texts *texts, const char *want)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < texts->n; i++) {
         hearth_buf_cstr(&w->out, i == 0 ? "" : " ");
-        hearth_buf_str(&w->out, texts[i]);
+        hearth_buf_str(&w->out, texts->v[i]);
     }
     assert_out(w, want);
 }
@@ -127,38 +133,36 @@ static void assert_texts(struct world *w, const struct hearth_str *texts, size_t
 static void assert_names(struct world *w, const char *text, int64_t from, int64_t to,
                          const char *want)
 {
-    struct hearth_str *names;
-    size_t n;
-    assert_int_equal(hearth_label_index_names(w->index, select_text(w, text), at_hour(from),
-                                              at_hour(to), &w->arena, &names, &n, &w->err),
+    const struct hearth_index_filter filter = make_filter(w, text, from, to);
+    struct hearth_index_texts names;
+    assert_int_equal(hearth_label_index_names(w->index, &filter, &w->arena, &names, &w->err),
                      HEARTH_OK);
-    assert_texts(w, names, n, want);
+    assert_texts(w, &names, want);
 }
 
 static void assert_values(struct world *w, const char *text, const char *name, int64_t from,
                           int64_t to, const char *want)
 {
-    struct hearth_str *values;
-    size_t n;
-    assert_int_equal(hearth_label_index_values(w->index, select_text(w, text), hearth_str_c(name),
-                                               at_hour(from), at_hour(to), &w->arena, &values, &n,
-                                               &w->err),
+    const struct hearth_index_filter filter = make_filter(w, text, from, to);
+    struct hearth_index_texts values;
+    assert_int_equal(hearth_label_index_values(w->index, &filter, hearth_str_c(name), &w->arena,
+                                               &values, &w->err),
                      HEARTH_OK);
-    assert_texts(w, values, n, want);
+    assert_texts(w, &values, want);
 }
 
 static void assert_sets(struct world *w, const char *text, const struct hearth_str *names,
                         size_t n_names, int64_t from, int64_t to, const char *want)
 {
-    struct hearth_labels *sets;
-    size_t n;
-    assert_int_equal(hearth_label_index_project(w->index, select_text(w, text), names, n_names,
-                                                at_hour(from), at_hour(to), &w->arena, &sets, &n,
-                                                &w->err),
+    const struct hearth_index_filter filter = make_filter(w, text, from, to);
+    struct hearth_label_sets sets;
+    assert_int_equal(hearth_label_index_project(w->index, &filter,
+                                                (struct hearth_projected_names){names, n_names},
+                                                &w->arena, &sets, &w->err),
                      HEARTH_OK);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < sets.n; i++) {
         hearth_buf_cstr(&w->out, i == 0 ? "" : " ");
-        hearth_labels_format(&sets[i], 0, &w->out);
+        hearth_labels_format(&sets.v[i], 0, &w->out);
     }
     assert_out(w, want);
 }
@@ -202,16 +206,17 @@ static void a_range_includes_whole_hours(void **state)
     assert_hits(w, "{}", 120, 1000000, "5/4.0");
     assert_hits(w, "{}", 121, 1000000, "");
     assert_hits(w, "{}", 200, 100, "");
-    struct hearth_series_hit *hits;
-    size_t n;
-    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{}"), at_hour(111) - 1,
-                                               at_hour(120) - 1, &w->arena, &hits, &n, &w->err),
+    struct hearth_series_hits hits;
+    struct hearth_index_filter filter = {select_text(w, "{}"), at_hour(111) - 1, at_hour(120) - 1};
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    assert_int_equal(n, 2);
-    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{}"), INT64_MIN, INT64_MAX,
-                                               &w->arena, &hits, &n, &w->err),
+    assert_int_equal(hits.n, 2);
+
+    filter.from_ns = INT64_MIN;
+    filter.to_ns = INT64_MAX;
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    assert_int_equal(n, 6);
+    assert_int_equal(hits.n, 6);
 }
 
 static void hours_before_the_epoch_are_found(void **state)
@@ -319,12 +324,12 @@ static void services_may_share_a_name(void **state)
     assert_values(w, "{}", "service_name", 0, 200, "api db");
     assert_sets(w, "{pod=\"a\"}", &name, 1, 0, 200, "{service_name=\"api\"}");
     assert_hits(w, "{service_name=\"api\", pod=\"a\"}", 0, 200, "7/1.0 7/1.1 9/30.0 9/30.1");
-    struct hearth_labels *sets;
-    size_t n;
-    assert_int_equal(hearth_label_index_project(w->index, select_text(w, "{pod=\"a\"}"), NULL, 0, 0,
-                                                at_hour(200), &w->arena, &sets, &n, &w->err),
-                     HEARTH_OK);
-    assert_int_equal(n, 2); /* one per profile type: the two series have the same labels */
+    const struct hearth_index_filter filter = make_filter(w, "{pod=\"a\"}", 0, 200);
+    struct hearth_label_sets sets;
+    assert_int_equal(
+        hearth_label_index_project(w->index, &filter, g_all_names, &w->arena, &sets, &w->err),
+        HEARTH_OK);
+    assert_int_equal(sets.n, 2); /* one per profile type: the two series have the same labels */
 }
 
 static void adding_an_id_again_changes_nothing(void **state)
@@ -439,26 +444,24 @@ static void series_that_differ_only_in_their_shapes_are_recognised(void **state)
     add(w, 42, 5, 40, (const int32_t[]){1, 4}, 2, 300);
     add(w, 43, 7, 40, (const int32_t[]){1}, 1, 300);
     add(w, 44, 7, 40, NULL, 0, 300);
-    struct hearth_series_hit *hits;
-    size_t n;
+    struct hearth_index_filter filter = make_filter(w, "{__profile_type__=\"" CPU "\"}", 0, 400);
+    struct hearth_series_hits hits;
     uint32_t *first;
-    assert_int_equal(hearth_label_index_select(w->index,
-                                               select_text(w, "{__profile_type__=\"" CPU "\"}"), 0,
-                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+    assert_int_equal(hearth_label_index_same_labels(w->index, &hits, &w->arena, &first, &w->err),
                      HEARTH_OK);
     /* 5/42, 7/1, 7/2, 7/40, 7/41, 7/43, 7/44 */
     static const uint32_t want[] = {0, 1, 2, 1, 2, 5, 6};
-    assert_int_equal(n, HEARTH_ARRAY_LEN(want));
+    assert_int_equal(hits.n, HEARTH_ARRAY_LEN(want));
     assert_memory_equal(first, want, sizeof want);
 
     /* Different types of a series are different. */
-    assert_int_equal(hearth_label_index_select(w->index, select_text(w, "{pod=\"a\"}"), 0,
-                                               at_hour(400), &w->arena, &hits, &n, &w->err),
+    filter = make_filter(w, "{pod=\"a\"}", 0, 400);
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    assert_int_equal(n, 5);
-    assert_int_equal(hearth_label_index_same_labels(w->index, hits, n, &w->arena, &first, &w->err),
+    assert_int_equal(hits.n, 5);
+    assert_int_equal(hearth_label_index_same_labels(w->index, &hits, &w->arena, &first, &w->err),
                      HEARTH_OK);
     assert_int_not_equal(first[1], first[2]);
 }
@@ -553,15 +556,13 @@ static void rows_beyond_the_limit_are_omitted_and_the_index_is_cut(void **state)
     assert_in_range(n, 300, 1000);
 
     /* Rows that fit are found; the omitted ones cause no error. */
-    struct hearth_series_hit *hits;
+    struct hearth_series_hits hits;
     struct hearth_selector selector;
-    size_t n_hits;
     hearth_selector_init(&selector);
-    assert_int_equal(hearth_label_index_select(index, &selector, 100 * HEARTH_NS_PER_HOUR,
-                                               100 * HEARTH_NS_PER_HOUR, &w->arena, &hits, &n_hits,
-                                               &w->err),
+    const struct hearth_index_filter filter = {&selector, at_hour(100), at_hour(100)};
+    assert_int_equal(hearth_label_index_select(index, &filter, &w->arena, &hits, &w->err),
                      HEARTH_OK);
-    assert_in_range(n_hits, n - 1, n);
+    assert_in_range(hits.n, n - 1, n);
     assert_int_equal(hearth_label_index_add_series(index, 9999, 1, 77, NULL, 0), HEARTH_OK);
     assert_int_equal(hearth_label_index_add_hour(index, 9999, 100), HEARTH_OK);
     assert_int_equal(hearth_label_index_add_series(index, 0, 1, 1, NULL, 0), HEARTH_CORRUPT);
@@ -617,14 +618,13 @@ static void refused_memory_leaves_an_intact_index_that_can_continue(void **state
         enum hearth_status status = index == NULL ? HEARTH_NO_MEMORY : fill_some(index);
         hearth_mem_fail_after(0);
         if (index != NULL) {
-            struct hearth_series_hit *hits;
-            size_t n;
+            const struct hearth_index_filter filter =
+                make_filter(w, "{v1=\"x\", a=~\"v.+\"}", 0, 100);
+            struct hearth_series_hits hits;
             assert_int_equal(fill_some(index), HEARTH_OK); /* existing rows are skipped */
-            assert_int_equal(hearth_label_index_select(index,
-                                                       select_text(w, "{v1=\"x\", a=~\"v.+\"}"), 0,
-                                                       at_hour(100), &w->arena, &hits, &n, &w->err),
+            assert_int_equal(hearth_label_index_select(index, &filter, &w->arena, &hits, &w->err),
                              HEARTH_OK);
-            assert_int_equal(n, 24);
+            assert_int_equal(hits.n, 24);
         }
         hearth_label_index_free(index);
         if (status == HEARTH_OK) {
@@ -643,21 +643,19 @@ static void a_result_that_does_not_fit_the_arena_is_refused(void **state)
     size_t n_refused = 0;
     for (size_t limit = 1;; limit += 16) {
         struct hearth_arena arena;
-        struct hearth_str *texts;
-        struct hearth_labels *sets;
-        struct hearth_series_hit *hits;
-        size_t n;
-        const struct hearth_selector *s = select_text(w, "{pod=~\"(?i)[A-C]\", zone!=\"q\"}");
+        struct hearth_index_texts texts;
+        struct hearth_label_sets sets;
+        struct hearth_series_hits hits;
+        const struct hearth_projected_names two = {names, 2};
+        const struct hearth_index_filter filter =
+            make_filter(w, "{pod=~\"(?i)[A-C]\", zone!=\"q\"}", 0, 200);
         hearth_arena_init(&arena, limit);
         enum hearth_status status[] = {
-            hearth_label_index_select(w->index, s, 0, at_hour(200), &arena, &hits, &n, &w->err),
-            hearth_label_index_names(w->index, s, 0, at_hour(200), &arena, &texts, &n, &w->err),
-            hearth_label_index_values(w->index, s, names[0], 0, at_hour(200), &arena, &texts, &n,
-                                      &w->err),
-            hearth_label_index_project(w->index, s, names, 2, 0, at_hour(200), &arena, &sets, &n,
-                                       &w->err),
-            hearth_label_index_project(w->index, s, NULL, 0, 0, at_hour(200), &arena, &sets, &n,
-                                       &w->err),
+            hearth_label_index_select(w->index, &filter, &arena, &hits, &w->err),
+            hearth_label_index_names(w->index, &filter, &arena, &texts, &w->err),
+            hearth_label_index_values(w->index, &filter, names[0], &arena, &texts, &w->err),
+            hearth_label_index_project(w->index, &filter, two, &arena, &sets, &w->err),
+            hearth_label_index_project(w->index, &filter, g_all_names, &arena, &sets, &w->err),
         };
         bool all = true;
         for (size_t i = 0; i < HEARTH_ARRAY_LEN(status); i++) {
@@ -690,22 +688,21 @@ static void many_rare_names_are_projected_without_a_table_of_all(void **state)
             HEARTH_OK);
         add(w, 1000 + i, 5, 2, pairs, 2, 300);
     }
-    struct hearth_labels *sets;
-    struct hearth_str *names;
-    size_t n, n_names;
-    const struct hearth_selector *all = select_text(w, "{}");
-    assert_int_equal(hearth_label_index_project(w->index, all, NULL, 0, at_hour(300), at_hour(300),
-                                                &w->arena, &sets, &n, &w->err),
-                     HEARTH_OK);
-    assert_int_equal(n, N);
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(sets[i].n, 4 + 2 + 2); /* derived from the type, from the service, own */
-        assert_true(i == 0 || hearth_labels_cmp(&sets[i - 1], &sets[i]) < 0);
+    struct hearth_label_sets sets;
+    struct hearth_index_texts names;
+    const struct hearth_index_filter filter = make_filter(w, "{}", 300, 300);
+    assert_int_equal(
+        hearth_label_index_project(w->index, &filter, g_all_names, &w->arena, &sets, &w->err),
+        HEARTH_OK);
+    assert_int_equal(sets.n, N);
+    for (size_t i = 0; i < sets.n; i++) {
+        /* Labels derived from the type, from the service, and own ones. */
+        assert_int_equal(sets.v[i].n, 4 + 2 + 2);
+        assert_true(i == 0 || hearth_labels_cmp(&sets.v[i - 1], &sets.v[i]) < 0);
     }
-    assert_int_equal(hearth_label_index_names(w->index, all, at_hour(300), at_hour(300), &w->arena,
-                                              &names, &n_names, &w->err),
+    assert_int_equal(hearth_label_index_names(w->index, &filter, &w->arena, &names, &w->err),
                      HEARTH_OK);
-    assert_int_equal(n_names, 4 + 2 + 1 + N);
+    assert_int_equal(names.n, 4 + 2 + 1 + N);
 }
 
 /* Hours 100, 110 and 120 have profiles. */

@@ -362,15 +362,21 @@ static int compare_hits(const void *a, const void *b)
     return left.column < right.column ? -1 : left.column > right.column;
 }
 
+static struct hearth_index_filter make_filter(const struct world *w)
+{
+    return (struct hearth_index_filter){&w->selector, w->from_ns, w->to_ns};
+}
+
 static void check_hits(struct world *w, struct answers *want)
 {
-    struct hearth_series_hit *hits;
+    const struct hearth_index_filter filter = make_filter(w);
+    struct hearth_series_hits found;
     struct hearth_err err;
-    size_t n;
     qsort(want->hits, want->n_hits, sizeof *want->hits, compare_hits);
-    assert_int_equal(hearth_label_index_select(w->index, &w->selector, w->from_ns, w->to_ns,
-                                               &w->arena, &hits, &n, &err),
+    assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &found, &err),
                      HEARTH_OK);
+    const struct hearth_series_hit *hits = found.v;
+    size_t n = found.n;
     assert_int_equal(n, want->n_hits);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(compare_hits(&hits[i], &want->hits[i]), 0);
@@ -394,11 +400,13 @@ static void check_hits(struct world *w, struct answers *want)
 static void check_sets(struct world *w, struct answers *want, const struct hearth_str *names,
                        size_t n_names)
 {
-    struct hearth_labels *sets;
+    const struct hearth_index_filter filter = make_filter(w);
+    struct hearth_label_sets sets;
     struct hearth_err err;
-    size_t n, n_want = 0;
-    assert_int_equal(hearth_label_index_project(w->index, &w->selector, names, n_names, w->from_ns,
-                                                w->to_ns, &w->arena, &sets, &n, &err),
+    size_t n_want = 0;
+    assert_int_equal(hearth_label_index_project(w->index, &filter,
+                                                (struct hearth_projected_names){names, n_names},
+                                                &w->arena, &sets, &err),
                      HEARTH_OK);
     qsort(want->sets, want->n_sets, sizeof *want->sets, compare_sets);
     for (size_t i = 0; i < want->n_sets; i++) {
@@ -408,21 +416,24 @@ static void check_sets(struct world *w, struct answers *want, const struct heart
             want->sets[n_want++] = want->sets[i];
         }
     }
-    assert_int_equal(n, n_want);
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(hearth_labels_cmp(&sets[i], &want->sets[i]), 0);
+    assert_int_equal(sets.n, n_want);
+    for (size_t i = 0; i < sets.n; i++) {
+        assert_int_equal(hearth_labels_cmp(&sets.v[i], &want->sets[i]), 0);
     }
 }
 
 /* A column is covered if every active series of its service and shape is among the hits. */
 static size_t check_covered(struct world *w, const struct answers *want)
 {
-    struct hearth_series_hit *covered;
+    const struct hearth_index_filter filter = make_filter(w);
+    const struct hearth_series_hits hits = {want->hits, want->n_hits};
+    struct hearth_series_hits found;
     struct hearth_err err;
-    size_t n, n_want = 0;
-    assert_int_equal(hearth_label_index_covered(w->index, want->hits, want->n_hits, w->from_ns,
-                                                w->to_ns, &w->arena, &covered, &n, &err),
+    size_t n_want = 0;
+    assert_int_equal(hearth_label_index_covered(w->index, &filter, &hits, &w->arena, &found, &err),
                      HEARTH_OK);
+    const struct hearth_series_hit *covered = found.v;
+    size_t n = found.n;
     for (int32_t service = 1; service <= 9; service++) {
         for (int32_t shape = N_SHAPES; shape >= 1; shape--) {
             for (uint16_t c = 0; c < g_shape_n[shape - 1]; c++) {
@@ -454,25 +465,26 @@ static size_t check_covered(struct world *w, const struct answers *want)
 
 static size_t check_random_question(struct world *w, size_t *n_covered)
 {
-    struct hearth_str names[4], *texts;
+    struct hearth_str names[4];
+    struct hearth_index_texts texts;
     struct hearth_err err;
-    size_t n_names = below(5), n;
+    size_t n_names = below(5);
     random_selector(w);
+    const struct hearth_index_filter filter = make_filter(w);
     for (size_t i = 0; i < n_names; i++) {
         names[i] = hearth_str_c(g_asked[below(HEARTH_ARRAY_LEN(g_asked))]);
     }
     struct answers want = ask_model(w, names, n_names);
     check_hits(w, &want);
     *n_covered += check_covered(w, &want);
-    assert_int_equal(hearth_label_index_names(w->index, &w->selector, w->from_ns, w->to_ns,
-                                              &w->arena, &texts, &n, &err),
+    assert_int_equal(hearth_label_index_names(w->index, &filter, &w->arena, &texts, &err),
                      HEARTH_OK);
-    assert_same_texts(want.names, want.n_names, texts, n);
+    assert_same_texts(want.names, want.n_names, texts.v, texts.n);
     if (n_names > 0) {
-        assert_int_equal(hearth_label_index_values(w->index, &w->selector, names[0], w->from_ns,
-                                                   w->to_ns, &w->arena, &texts, &n, &err),
-                         HEARTH_OK);
-        assert_same_texts(want.values, want.n_values, texts, n);
+        assert_int_equal(
+            hearth_label_index_values(w->index, &filter, names[0], &w->arena, &texts, &err),
+            HEARTH_OK);
+        assert_same_texts(want.values, want.n_values, texts.v, texts.n);
     }
     check_sets(w, &want, names, n_names);
     return want.n_hits;

@@ -58,15 +58,16 @@ static inline size_t select_hits(struct hearth_store *store, struct hearth_str t
 {
     const struct hearth_label_index *index = NULL;
     struct hearth_selector selector;
-    size_t n = 0;
+    const struct hearth_index_filter filter = {&selector, from_ns, to_ns};
+    struct hearth_series_hits hits;
     hearth_selector_init(&selector);
     assert_ok(hearth_selector_parse(&selector, hearth_str_c(text), arena, NULL, &err));
     assert_ok(hearth_store_index_lock(store, tenant, NULL, &index, &err));
-    assert_ok(
-        hearth_label_index_select(index, &selector, from_ns, to_ns, arena, ret_hits, &n, &err));
+    assert_ok(hearth_label_index_select(index, &filter, arena, &hits, &err));
     hearth_store_index_unlock(store, index);
     hearth_selector_release(&selector);
-    return n;
+    *ret_hits = hits.v;
+    return hits.n;
 }
 
 /* How many API series: two for each made series. */

@@ -235,8 +235,8 @@ static void *run_chaser(void *arg)
         const struct hearth_label_index *index = NULL;
         struct hearth_arena arena;
         struct hearth_selector selector;
-        struct hearth_series_hit *hits = NULL;
-        size_t n = 0;
+        struct hearth_series_hits hits = {0};
+        const struct hearth_index_filter filter = {&selector, T0, T0};
         hearth_arena_init(&arena, 0);
         hearth_selector_init(&selector);
         (void)snprintf(text, sizeof text, "{pod=\"pod-%d\"}", pod);
@@ -245,9 +245,8 @@ static void *run_chaser(void *arg)
                                         T0, &ref, NULL) == HEARTH_OK &&
             hearth_selector_parse(&selector, hearth_str_c(text), &arena, NULL, NULL) == HEARTH_OK &&
             hearth_store_index_lock(c->reader, TENANT, NULL, &index, NULL) == HEARTH_OK &&
-            hearth_label_index_select(index, &selector, T0, T0, &arena, &hits, &n, NULL) ==
-                HEARTH_OK &&
-            n == 2 && hits[0].series_id == ref.series_id;
+            hearth_label_index_select(index, &filter, &arena, &hits, NULL) == HEARTH_OK &&
+            hits.n == 2 && hits.v[0].series_id == ref.series_id;
         hearth_store_index_unlock(c->reader, index);
         hearth_selector_release(&selector);
         hearth_arena_release(&arena);

@@ -156,8 +156,8 @@ static bool sees(struct hearth_store *store, int tenant, int pod, struct hearth_
     const struct hearth_label_index *index = NULL;
     struct hearth_arena arena;
     struct hearth_selector selector;
-    struct hearth_series_hit *hits = NULL;
-    size_t n = 0;
+    struct hearth_series_hits hits = {0};
+    const struct hearth_index_filter filter = {&selector, T0, T0};
     char text[64];
     hearth_arena_init(&arena, 0);
     hearth_selector_init(&selector);
@@ -172,10 +172,9 @@ static bool sees(struct hearth_store *store, int tenant, int pod, struct hearth_
         status = hearth_store_index_lock(store, tenant_name(tenant), NULL, &index, NULL);
     }
 
-    bool found =
-        parsed && status == HEARTH_OK &&
-        hearth_label_index_select(index, &selector, T0, T0, &arena, &hits, &n, NULL) == HEARTH_OK &&
-        n == 2 && hits[0].series_id == ref.series_id;
+    bool found = parsed && status == HEARTH_OK &&
+                 hearth_label_index_select(index, &filter, &arena, &hits, NULL) == HEARTH_OK &&
+                 hits.n == 2 && hits.v[0].series_id == ref.series_id;
     hearth_store_index_unlock(store, index);
     hearth_selector_release(&selector);
     hearth_arena_release(&arena);
