@@ -49,70 +49,79 @@ static int parse_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-/* Decode \x41 \101 \u20ac \U0001f600; the digits begin at `digits`, the escape at `from`. */
-static bool unescape_number(struct hearth_selector_ctx *ctx, const char *from, const char *digits,
-                            const char *end, const char **ret_next, char *out, size_t *n)
+/* Decodes the escapes of a string. */
+struct unescaper {
+    struct hearth_selector_ctx *ctx;
+    char quote;
+    const char *p, *end; /* the rest of the string, without its closing quote */
+    char *out;           /* decoded text, of n bytes */
+    size_t n;
+};
+
+/* Decode \x41 \101 \u20ac \U0001f600 at u->p; its digits begin at `digits`. */
+static bool unescape_number(struct unescaper *u, const char *digits)
 {
+    const char *from = u->p;
     int base = from[1] == 'x' || from[1] == 'u' || from[1] == 'U' ? 16 : 8;
     size_t want = from[1] == 'x' ? 2 : from[1] == 'u' ? 4 : from[1] == 'U' ? 8 : 3;
     uint32_t value = 0;
 
     /* A fixed number of digits. */
     for (size_t i = 0; i < want; i++) {
-        if (digits + i == end || parse_digit(digits[i]) >= base) {
-            hearth_selector_fail(ctx, from, "an escape that begins with \\%c needs %zu %s digits",
-                                 from[1], want, base == 16 ? "hexadecimal" : "octal");
+        if (digits + i == u->end || parse_digit(digits[i]) >= base) {
+            hearth_selector_fail(u->ctx, from,
+                                 "an escape that begins with \\%c needs %zu %s digits", from[1],
+                                 want, base == 16 ? "hexadecimal" : "octal");
             return false;
         }
         value = value * (uint32_t)base + (uint32_t)parse_digit(digits[i]);
     }
 
     /* A byte, which may be part of a character, or a whole character. */
-    *ret_next = digits + want;
+    u->p = digits + want;
     if (from[1] != 'u' && from[1] != 'U') {
         if (value > 0xFF) {
-            hearth_selector_fail(ctx, from, "octal escape is above \\377");
+            hearth_selector_fail(u->ctx, from, "octal escape is above \\377");
             return false;
         }
-        out[(*n)++] = (char)(unsigned char)value;
+        u->out[u->n++] = (char)(unsigned char)value;
         return true;
     }
 
     if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
-        hearth_selector_fail(ctx, from, "escape is not a Unicode character");
+        hearth_selector_fail(u->ctx, from, "escape is not a Unicode character");
         return false;
     }
 
-    *n += encode_utf8(value, out + *n);
+    u->n += encode_utf8(value, u->out + u->n);
 
     return true;
 }
 
-/* Decode one escape at `from` (a backslash). */
-static bool unescape_char(struct hearth_selector_ctx *ctx, char quote, const char *from,
-                          const char *end, const char **ret_next, char *out, size_t *n)
+/* Decode the escape at u->p (a backslash). */
+static bool unescape_char(struct unescaper *u)
 {
     static const char names[] = "abfnrtv\\";
     static const char bytes[] = "\a\b\f\n\r\t\v\\";
-    char c = from[1]; /* the lexer guarantees a character between backslash and closing quote */
+    char c = u->p[1]; /* the lexer guarantees a character between backslash and closing quote */
     const char *name = strchr(names, c);
 
-    *ret_next = from + 2;
-    if (name != NULL || c == quote) {
-        out[(*n)++] = name != NULL ? bytes[name - names] : quote;
+    if (name != NULL || c == u->quote) {
+        u->out[u->n++] = name != NULL ? bytes[name - names] : c;
+        u->p += 2;
         return true;
     }
 
     if (c >= '0' && c <= '7') {
-        return unescape_number(ctx, from, from + 1, end, ret_next, out, n);
+        return unescape_number(u, u->p + 1);
     }
 
     if (c == 'x' || c == 'u' || c == 'U') {
-        return unescape_number(ctx, from, from + 2, end, ret_next, out, n);
+        return unescape_number(u, u->p + 2);
     }
 
-    size_t len = hearth_selector_utf8_len(from + 1, (size_t)(end - from - 1));
-    hearth_selector_fail(ctx, from, "unknown escape \\%.*s", (int)len, from + 1);
+    size_t len = hearth_selector_utf8_len(u->p + 1, (size_t)(u->end - u->p - 1));
+    hearth_selector_fail(u->ctx, u->p, "unknown escape \\%.*s", (int)len, u->p + 1);
 
     return false;
 }
@@ -137,22 +146,22 @@ bool hearth_selector_unquote(struct hearth_selector_ctx *ctx, struct hearth_sele
         return false;
     }
 
-    size_t n = 0;
-    while (p < end) {
-        if (*p != '\\') {
-            out[n++] = *p++;
-        } else if (!unescape_char(ctx, quote, p, end, &p, out, &n)) {
+    struct unescaper u = {.ctx = ctx, .quote = quote, .p = p, .end = end, .out = out};
+    while (u.p < end) {
+        if (*u.p != '\\') {
+            out[u.n++] = *u.p++;
+        } else if (!unescape_char(&u)) {
             return false;
         }
     }
 
-    if (!hearth_str_utf8_valid(hearth_str_n(out, n))) {
+    if (!hearth_str_utf8_valid(hearth_str_n(out, u.n))) {
         hearth_selector_fail(ctx, token.p,
                              "the string holds a NUL or is not UTF-8 after its escapes");
         return false;
     }
 
-    *ret_text = hearth_str_n(out, n);
+    *ret_text = hearth_str_n(out, u.n);
 
     return true;
 }
