@@ -31,10 +31,17 @@ struct message_reader {
     bool is_hex; /* the current field is an id in hexadecimal: pb_is_hex */
 };
 
+/* A value, and where it is. */
+struct json_value {
+    json_t *json;
+    const struct json_path *path; /* NULL: the whole text */
+    unsigned depth;               /* of messages; 1 for the whole text */
+};
+
 static enum hearth_status read_json_message(struct message_reader *reader,
                                             const ProtobufCMessageDescriptor *descriptor,
-                                            json_t *json, const struct json_path *path,
-                                            unsigned depth, ProtobufCMessage **ret_message);
+                                            const struct json_value *value,
+                                            ProtobufCMessage **ret_message);
 
 static void put_path(struct hearth_buf *out, const struct json_path *path)
 {
@@ -132,20 +139,20 @@ static enum hearth_status read_bytes(struct message_reader *reader, const json_t
 
 /* *ret_known becomes false for an unknown name: such a value is treated as absent. */
 static enum hearth_status read_enum(struct message_reader *reader,
-                                    const ProtobufCEnumDescriptor *descriptor, const json_t *json,
-                                    const struct json_path *path, void *to, bool *ret_known)
+                                    const ProtobufCEnumDescriptor *descriptor,
+                                    const struct json_value *value, void *to, bool *ret_known)
 {
-    if (!json_is_string(json)) {
-        const char *wrong = pb_scalar_from_json(PROTOBUF_C_TYPE_INT32, json, to);
+    if (!json_is_string(value->json)) {
+        const char *wrong = pb_scalar_from_json(PROTOBUF_C_TYPE_INT32, value->json, to);
         return wrong == NULL ? HEARTH_OK
-                             : fail_value(reader, path, "the name or number of an enum");
+                             : fail_value(reader, value->path, "the name or number of an enum");
     }
 
-    const ProtobufCEnumValue *value =
-        protobuf_c_enum_descriptor_get_value_by_name(descriptor, json_string_value(json));
-    *ret_known = value != NULL;
-    if (value != NULL) {
-        memcpy(to, &value->value, sizeof value->value);
+    const ProtobufCEnumValue *found =
+        protobuf_c_enum_descriptor_get_value_by_name(descriptor, json_string_value(value->json));
+    *ret_known = found != NULL;
+    if (found != NULL) {
+        memcpy(to, &found->value, sizeof found->value);
     }
 
     return HEARTH_OK;
@@ -153,35 +160,37 @@ static enum hearth_status read_enum(struct message_reader *reader,
 
 /* Read one value into the bytes at `to`. *ret_known is set as in read_enum, otherwise unchanged. */
 static enum hearth_status read_value(struct message_reader *reader,
-                                     const ProtobufCFieldDescriptor *field, json_t *json,
-                                     const struct json_path *path, unsigned depth, void *to,
-                                     bool *ret_known)
+                                     const ProtobufCFieldDescriptor *field,
+                                     const struct json_value *value, void *to, bool *ret_known)
 {
+    json_t *json = value->json;
+
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         if (!json_is_string(json)) {
-            return fail_value(reader, path, "a string");
+            return fail_value(reader, value->path, "a string");
         }
         return read_string(reader, hearth_str_n(json_string_value(json), json_string_length(json)),
                            to);
     }
 
     if (field->type == PROTOBUF_C_TYPE_BYTES) {
-        return read_bytes(reader, json, path, to);
+        return read_bytes(reader, json, value->path, to);
     }
     if (field->type == PROTOBUF_C_TYPE_ENUM) {
-        return read_enum(reader, field->descriptor, json, path, to, ret_known);
+        return read_enum(reader, field->descriptor, value, to, ret_known);
     }
 
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         ProtobufCMessage *message = NULL;
-        HEARTH_TRY(read_json_message(reader, field->descriptor, json, path, depth + 1, &message));
+        const struct json_value nested = {json, value->path, value->depth + 1};
+        HEARTH_TRY(read_json_message(reader, field->descriptor, &nested, &message));
         memcpy(to, &message, sizeof message);
         return HEARTH_OK;
     }
 
     const char *wrong = pb_scalar_from_json(field->type, json, to);
 
-    return wrong == NULL ? HEARTH_OK : fail_value(reader, path, wrong);
+    return wrong == NULL ? HEARTH_OK : fail_value(reader, value->path, wrong);
 }
 
 static void store_array(char *message, const ProtobufCFieldDescriptor *field, const void *values,
@@ -192,14 +201,14 @@ static void store_array(char *message, const ProtobufCFieldDescriptor *field, co
 }
 
 static enum hearth_status read_repeated(struct message_reader *reader,
-                                        const ProtobufCFieldDescriptor *field, json_t *json,
-                                        const struct json_path *path, unsigned depth, char *message)
+                                        const ProtobufCFieldDescriptor *field,
+                                        const struct json_value *array, char *message)
 {
-    if (!json_is_array(json)) {
-        return fail_value(reader, path, "an array");
+    if (!json_is_array(array->json)) {
+        return fail_value(reader, array->path, "an array");
     }
 
-    size_t n = json_array_size(json), n_known = 0, size = pb_value_bytes(field->type);
+    size_t n = json_array_size(array->json), n_known = 0, size = pb_value_bytes(field->type);
     if (n == 0) {
         return HEARTH_OK;
     }
@@ -210,10 +219,10 @@ static enum hearth_status read_repeated(struct message_reader *reader,
     }
 
     for (size_t i = 0; i < n; i++) {
-        struct json_path element = {path, NULL, i};
+        const struct json_path path = {array->path, NULL, i};
+        const struct json_value element = {json_array_get(array->json, i), &path, array->depth};
         bool known = true;
-        HEARTH_TRY(read_value(reader, field, json_array_get(json, i), &element, depth,
-                              values + n_known * size, &known));
+        HEARTH_TRY(read_value(reader, field, &element, values + n_known * size, &known));
         n_known += known; /* an unknown enum name is overwritten by the next value */
     }
 
@@ -232,55 +241,57 @@ static ProtobufCMessage *new_message(struct message_reader *reader,
     return message;
 }
 
+/* The key of the entry is the last name of the value's path. */
 static enum hearth_status read_map_entry(struct message_reader *reader,
                                          const ProtobufCMessageDescriptor *descriptor,
-                                         const char *key, json_t *json,
-                                         const struct json_path *path, unsigned depth,
-                                         ProtobufCMessage *entry, bool *ret_known)
+                                         const struct json_value *value, ProtobufCMessage *entry,
+                                         bool *ret_known)
 {
     const ProtobufCFieldDescriptor *key_field = &descriptor->fields[0];
     const ProtobufCFieldDescriptor *value_field = &descriptor->fields[1];
     char *base = (char *)entry;
-    struct hearth_str text = hearth_str_c(key);
+    struct hearth_str text = hearth_str_c(value->path->name);
+
     if (key_field->type == PROTOBUF_C_TYPE_STRING) {
         HEARTH_TRY(read_string(reader, text, base + key_field->offset));
     } else {
         const char *wrong = pb_scalar_from_key(key_field->type, text, base + key_field->offset);
         if (wrong != NULL) {
-            return fail_value(reader, path, wrong);
+            return fail_value(reader, value->path, wrong);
         }
     }
 
-    return read_value(reader, value_field, json, path, depth + 1, base + value_field->offset,
-                      ret_known);
+    /* The entry itself is a message. */
+    const struct json_value nested = {value->json, value->path, value->depth + 1};
+    return read_value(reader, value_field, &nested, base + value_field->offset, ret_known);
 }
 
 static enum hearth_status read_map(struct message_reader *reader,
-                                   const ProtobufCFieldDescriptor *field, json_t *json,
-                                   const struct json_path *path, unsigned depth, char *message)
+                                   const ProtobufCFieldDescriptor *field,
+                                   const struct json_value *object, char *message)
 {
-    if (!json_is_object(json)) {
-        return fail_value(reader, path, "an object");
+    if (!json_is_object(object->json)) {
+        return fail_value(reader, object->path, "an object");
     }
 
-    size_t n = json_object_size(json), n_known = 0;
+    size_t n = json_object_size(object->json), n_known = 0;
     ProtobufCMessage **entries = hearth_arena_array(reader->arena, n, sizeof entries[0]);
     if (entries == NULL) {
         return HEARTH_FAIL_ARENA(reader->err, reader->arena);
     }
 
     const char *key;
-    json_t *value;
-    json_object_foreach(json, key, value)
+    json_t *json;
+    json_object_foreach(object->json, key, json)
     {
-        struct json_path member = {path, key, 0};
+        const struct json_path path = {object->path, key, 0};
+        const struct json_value value = {json, &path, object->depth};
         bool known = true;
         ProtobufCMessage *entry = new_message(reader, field->descriptor);
         if (entry == NULL) {
             return HEARTH_FAIL_ARENA(reader->err, reader->arena);
         }
-        HEARTH_TRY(
-            read_map_entry(reader, field->descriptor, key, value, &member, depth, entry, &known));
+        HEARTH_TRY(read_map_entry(reader, field->descriptor, &value, entry, &known));
         entries[n_known] = entry;
         n_known += known;
     }
@@ -293,19 +304,19 @@ static enum hearth_status read_map(struct message_reader *reader,
 }
 
 static enum hearth_status read_singular(struct message_reader *reader,
-                                        const ProtobufCFieldDescriptor *field, json_t *json,
-                                        const struct json_path *path, unsigned depth, char *message)
+                                        const ProtobufCFieldDescriptor *field,
+                                        const struct json_value *value, char *message)
 {
     uint32_t chosen;
     if (pb_is_oneof(field)) {
         memcpy(&chosen, message + field->quantifier_offset, sizeof chosen);
         if (chosen != 0) {
-            return fail_value(reader, path, "one member of the oneof only");
+            return fail_value(reader, value->path, "one member of the oneof only");
         }
     }
 
     bool known = true;
-    HEARTH_TRY(read_value(reader, field, json, path, depth, message + field->offset, &known));
+    HEARTH_TRY(read_value(reader, field, value, message + field->offset, &known));
     if (pb_is_oneof(field) && known) {
         chosen = field->id;
         memcpy(message + field->quantifier_offset, &chosen, sizeof chosen);
@@ -315,14 +326,14 @@ static enum hearth_status read_singular(struct message_reader *reader,
 }
 
 static enum hearth_status read_well_known(struct message_reader *reader, ProtobufCMessage *message,
-                                          const json_t *json, const struct json_path *path,
-                                          bool duration)
+                                          const struct json_value *value, bool duration)
 {
+    const json_t *json = value->json;
     struct hearth_str text = hearth_str_n(json_string_value(json), json_string_length(json));
     struct pb_time time;
     if (!json_is_string(json) ||
         !(duration ? pb_duration_parse(text, &time) : pb_timestamp_parse(text, &time))) {
-        return fail_value(reader, path,
+        return fail_value(reader, value->path,
                           duration ? "a duration such as \"1.5s\"" : "an RFC 3339 time");
     }
 
@@ -347,40 +358,41 @@ static unsigned find_field(const ProtobufCMessageDescriptor *descriptor, const c
 }
 
 static enum hearth_status read_members(struct message_reader *reader, ProtobufCMessage *message,
-                                       json_t *json, const struct json_path *path, unsigned depth)
+                                       const struct json_value *object)
 {
     const ProtobufCMessageDescriptor *descriptor = message->descriptor;
     bool seen[MAX_FIELDS] = {false};
 
     HEARTH_ASSERT(descriptor->n_fields <= MAX_FIELDS);
     const char *key;
-    json_t *value;
-    json_object_foreach(json, key, value)
+    json_t *json;
+    json_object_foreach(object->json, key, json)
     {
         unsigned i = find_field(descriptor, key);
         if (i == descriptor->n_fields) {
             continue;
         }
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        struct json_path member = {path, key, 0};
+        const struct json_path path = {object->path, key, 0};
+        const struct json_value member = {json, &path, object->depth};
         if (seen[i]) {
-            return fail_value(reader, &member, "one spelling of the field only");
+            return fail_value(reader, &path, "one spelling of the field only");
         }
         seen[i] = true;
 
         /* null means absent, for fields of all types. */
-        if (json_is_null(value)) {
+        if (json_is_null(json)) {
             continue;
         }
 
         char *base = (char *)message;
         reader->is_hex = pb_is_hex(descriptor, field);
         if (pb_is_map(field)) {
-            HEARTH_TRY(read_map(reader, field, value, &member, depth, base));
+            HEARTH_TRY(read_map(reader, field, &member, base));
         } else if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-            HEARTH_TRY(read_repeated(reader, field, value, &member, depth, base));
+            HEARTH_TRY(read_repeated(reader, field, &member, base));
         } else {
-            HEARTH_TRY(read_singular(reader, field, value, &member, depth, base));
+            HEARTH_TRY(read_singular(reader, field, &member, base));
         }
     }
 
@@ -389,12 +401,12 @@ static enum hearth_status read_members(struct message_reader *reader, ProtobufCM
 
 static enum hearth_status read_json_message(struct message_reader *reader,
                                             const ProtobufCMessageDescriptor *descriptor,
-                                            json_t *json, const struct json_path *path,
-                                            unsigned depth, ProtobufCMessage **ret_message)
+                                            const struct json_value *value,
+                                            ProtobufCMessage **ret_message)
 {
-    assert(json != NULL && ret_message != NULL);
+    assert(value->json != NULL && ret_message != NULL);
 
-    if (depth > HEARTH_PB_MAX_DEPTH) {
+    if (value->depth > HEARTH_PB_MAX_DEPTH) {
         return HEARTH_FAIL(reader->err, HEARTH_INVALID_ARGUMENT,
                            "invalid JSON: messages are nested deeper than %d", HEARTH_PB_MAX_DEPTH);
     }
@@ -406,11 +418,11 @@ static enum hearth_status read_json_message(struct message_reader *reader,
 
     enum pb_well_known known = pb_well_known(descriptor);
     if (known != PB_ORDINARY) {
-        HEARTH_TRY(read_well_known(reader, message, json, path, known == PB_DURATION));
-    } else if (!json_is_object(json)) {
-        return fail_value(reader, path, "an object");
+        HEARTH_TRY(read_well_known(reader, message, value, known == PB_DURATION));
+    } else if (!json_is_object(value->json)) {
+        return fail_value(reader, value->path, "an object");
     } else {
-        HEARTH_TRY(read_members(reader, message, json, path, depth));
+        HEARTH_TRY(read_members(reader, message, value));
     }
 
     *ret_message = message;
@@ -516,7 +528,8 @@ enum hearth_status hearth_pb_from_json(const struct ProtobufCMessageDescriptor *
     arena->refused = arena->refused || status == HEARTH_NO_MEMORY;
     HEARTH_TRY(status);
     struct message_reader reader = {.arena = arena, .err = err};
-    status = read_json_message(&reader, descriptor, tree, NULL, 1, ret_message);
+    const struct json_value whole = {tree, NULL, 1};
+    status = read_json_message(&reader, descriptor, &whole, ret_message);
     json_tree_free(tree);
 
     return status;

@@ -409,10 +409,14 @@ static bool find_last_entries(struct hearth_idmap *last, const ProtobufCFieldDes
     return true;
 }
 
+/* Write the entry of a map that precedes frame->next_value, unless a later one has its key. */
 static void write_entry(struct hearth_pb_json *json, struct frame *frame,
                         const ProtobufCFieldDescriptor *field, ProtobufCMessage *const *entries,
-                        size_t i, struct hearth_buf *out)
+                        struct hearth_buf *out)
 {
+    assert(frame->next_value > 0);
+
+    size_t i = frame->next_value - 1;
     const ProtobufCFieldDescriptor *key = &pb_message_of(field)->fields[0];
     const ProtobufCFieldDescriptor *value = &pb_message_of(field)->fields[1];
     const char *entry = (const char *)entries[i];
@@ -491,7 +495,7 @@ static void write_values(struct hearth_pb_json *json, struct frame *frame, struc
 
     frame->next_value++;
     if (pb_is_map(field)) {
-        write_entry(json, frame, field, (ProtobufCMessage *const *)(const void *)values, i, out);
+        write_entry(json, frame, field, (ProtobufCMessage *const *)(const void *)values, out);
         return;
     }
 
