@@ -77,7 +77,8 @@ static void snapshots(struct hearth_str bytes, struct hearth_arena *arena)
     hearth_buf_release(&again);
     const struct hearth_snapshot_query query = {1, -1000, 1000};
     struct hearth_snapshot_trees trees;
-    if (hearth_snapshot_trees_make(all, n, &query, 1, 100, arena, &trees, &err) == HEARTH_OK) {
+    const struct hearth_snapshot_choice choice = {all, n, &query, 1, 100};
+    if (hearth_snapshot_trees_make(&choice, arena, &trees, &err) == HEARTH_OK) {
         check_trees(&trees);
     }
 }

@@ -116,14 +116,19 @@ struct hearth_policy_trigger {
     double current, threshold;
 };
 
-/*
- * The triggers with start_ms <= at_ms <= end_ms, the earliest first. Lines must be sorted by
- * instance and process. Values before start_ms fill the windows of the first checks.
- */
+/* What is replayed: a policy, over the values of a service. */
+struct hearth_policy_replay {
+    const struct hearth_policy_target *targets;
+    size_t n_targets;
+    const struct hearth_monitor_line *lines; /* sorted by instance and process */
+    size_t n_lines;
+    int64_t start_ms,
+        end_ms; /* of the triggers; earlier values fill the windows of the first checks */
+};
+
+/* The triggers with start_ms <= at_ms <= end_ms, the earliest first. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targets,
-                                        size_t n_targets, const struct hearth_monitor_line *lines,
-                                        size_t n_lines, int64_t start_ms, int64_t end_ms,
+enum hearth_status hearth_policy_replay(const struct hearth_policy_replay *input,
                                         struct hearth_arena *arena,
                                         struct hearth_policy_trigger **ret, size_t *ret_n,
                                         struct hearth_err *err);

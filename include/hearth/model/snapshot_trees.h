@@ -73,16 +73,23 @@ struct hearth_snapshot_trees {
     int64_t n_cut;   /* analysed snapshots that are cut */
 };
 
+/* The snapshots that are analysed. */
+struct hearth_snapshot_choice {
+    const struct hearth_snapshot *snapshots;
+    size_t n;
+    const struct hearth_snapshot_query *queries;
+    size_t n_queries;
+    int64_t limit; /* numbers of snapshots per query; 0: no limit */
+};
+
 /*
  * Make trees of the snapshots that the queries select. A query selects the snapshots of its segment
  * from the lowest to the highest number that occur between its ends, but at most the first `limit`
- * of these numbers (0: all). A snapshot selected by several queries, or stored twice, counts once.
+ * of these numbers. A snapshot selected by several queries, or stored twice, counts once.
  * Snapshots without frames are ignored. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots, size_t n,
-                                              const struct hearth_snapshot_query *queries,
-                                              size_t n_queries, int64_t limit,
+enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot_choice *choice,
                                               struct hearth_arena *arena,
                                               struct hearth_snapshot_trees *ret,
                                               struct hearth_err *err);

@@ -261,7 +261,7 @@ enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
     HEARTH_TRY(find_report_interval(&run, err));
     note_limits(&run);
 
-    return hearth_policy_replay(policy->targets, policy->n_targets, run.lines, run.n_lines,
-                                run.start_ms, run.end_ms, call->arena, &ret->triggers,
-                                &ret->n_triggers, err);
+    const struct hearth_policy_replay input = {policy->targets, policy->n_targets, run.lines,
+                                               run.n_lines,     run.start_ms,      run.end_ms};
+    return hearth_policy_replay(&input, call->arena, &ret->triggers, &ret->n_triggers, err);
 }

@@ -21,9 +21,11 @@ static struct hearth_hash128 hash_text_key(struct hearth_str text)
     return hearth_hash128(text.p, text.n, 0);
 }
 
-/* State of an analysis: the requested segments, each once. */
+/* State of an analysis: the requested ranges, and their segments, each once. */
 struct segment_analysis {
     const struct hearth_call *call;
+    const struct hearth_segment_range *ranges;
+    size_t n_ranges;
     struct hearth_inflater *inflater;
     struct hearth_limits limits;
     struct hearth_str *ids;
@@ -34,10 +36,11 @@ struct segment_analysis {
 };
 
 static enum hearth_status read_segment_ranges(struct segment_analysis *state,
-                                              const struct hearth_segment_range *ranges, size_t n,
                                               struct hearth_err *err)
 {
     struct hearth_arena *arena = state->call->arena;
+    const struct hearth_segment_range *ranges = state->ranges;
+    size_t n = state->n_ranges;
 
     state->ids = hearth_arena_array(arena, n, sizeof *state->ids);
     state->queries = hearth_arena_array(arena, n, sizeof *state->queries);
@@ -131,8 +134,9 @@ static enum hearth_status analyze_snapshots(struct segment_analysis *state,
     }
 
     /* Make the trees. */
-    return hearth_snapshot_trees_make(all, n, state->queries, state->n_queries,
-                                      state->limits.max_analyzed_snapshots, call->arena, ret, err);
+    const struct hearth_snapshot_choice choice = {all, n, state->queries, state->n_queries,
+                                                  state->limits.max_analyzed_snapshots};
+    return hearth_snapshot_trees_make(&choice, call->arena, ret, err);
 }
 
 /* ---- Go programs ---- */
@@ -236,7 +240,6 @@ static enum hearth_status analyze_profiles(struct segment_analysis *state,
 }
 
 static enum hearth_status analyze_segments(struct segment_analysis *state,
-                                           const struct hearth_segment_range *ranges, size_t n,
                                            struct hearth_snapshot_trees *ret,
                                            struct hearth_str *ret_tip, struct hearth_err *err)
 {
@@ -244,7 +247,7 @@ static enum hearth_status analyze_segments(struct segment_analysis *state,
     int64_t limit = state->limits.max_analyzed_snapshots;
 
     /* Analyse snapshots. */
-    HEARTH_TRY(read_segment_ranges(state, ranges, n, err));
+    HEARTH_TRY(read_segment_ranges(state, err));
     HEARTH_TRY(analyze_snapshots(state, ret, err));
 
     /* Say what is missing. */
@@ -287,7 +290,7 @@ enum hearth_status hearth_traces_analyze(const struct hearth_call *call,
 
     *ret = (struct hearth_snapshot_trees){0};
     *ret_tip = HEARTH_STR("");
-    struct segment_analysis state = {.call = call};
+    struct segment_analysis state = {.call = call, .ranges = ranges, .n_ranges = n};
     hearth_call_limits(call, &state.limits);
 
     assert(ranges != NULL || n == 0);
@@ -307,7 +310,7 @@ enum hearth_status hearth_traces_analyze(const struct hearth_call *call,
     }
 
     hearth_idmap_init(&state.index);
-    enum hearth_status status = analyze_segments(&state, ranges, n, ret, ret_tip, err);
+    enum hearth_status status = analyze_segments(&state, ret, ret_tip, err);
     hearth_idmap_release(&state.index);
     hearth_inflater_free(state.inflater);
 

@@ -457,20 +457,20 @@ static int compare_triggers(const void *a, const void *b)
     return order != 0 ? order : (int)x->kind - (int)y->kind;
 }
 
-enum hearth_status hearth_policy_replay(const struct hearth_policy_target *targets,
-                                        size_t n_targets, const struct hearth_monitor_line *lines,
-                                        size_t n_lines, int64_t start_ms, int64_t end_ms,
+enum hearth_status hearth_policy_replay(const struct hearth_policy_replay *input,
                                         struct hearth_arena *arena,
                                         struct hearth_policy_trigger **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
-    assert((targets != NULL || n_targets == 0) && (lines != NULL || n_lines == 0));
-    assert(arena != NULL && ret != NULL && ret_n != NULL);
+    assert((input->targets != NULL || input->n_targets == 0) && arena != NULL);
+    assert((input->lines != NULL || input->n_lines == 0) && ret != NULL && ret_n != NULL);
 
-    struct replay replay = {.targets = targets,
-                            .n_targets = n_targets,
-                            .start_ms = start_ms,
-                            .end_ms = end_ms,
+    const struct hearth_monitor_line *lines = input->lines;
+    size_t n_lines = input->n_lines;
+    struct replay replay = {.targets = input->targets,
+                            .n_targets = input->n_targets,
+                            .start_ms = input->start_ms,
+                            .end_ms = input->end_ms,
                             .arena = arena};
 
     replay.lines = hearth_arena_array(arena, n_lines, sizeof replay.lines[0]);

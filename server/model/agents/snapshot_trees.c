@@ -155,15 +155,27 @@ struct number_range {
     int64_t from, to;
 };
 
-/* Find the numbers that a query selects; false if there are none. *n_found counts all of them. */
-static bool select_range(const struct hearth_snapshot *snapshots, size_t n,
-                         const struct hearth_snapshot_query *query, int64_t limit,
-                         struct number_range *ret, int64_t *n_found)
+/* What all queries select together. */
+struct snapshot_selection {
+    const struct hearth_snapshot *all;
+    size_t n_all;
+    struct number_range *ranges; /* room for one per query */
+    size_t n_ranges;
+    const struct hearth_snapshot **chosen; /* each once, sorted */
+    size_t n_chosen;
+};
+
+/*
+ * Add the numbers that a query selects, if any, at most `limit` (0: all). Returns how many there
+ * are without the limit.
+ */
+static int64_t select_range(struct snapshot_selection *selection,
+                            const struct hearth_snapshot_query *query, int64_t limit)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct hearth_snapshot *it = &snapshots[i];
+    for (size_t i = 0; i < selection->n_all; i++) {
+        const struct hearth_snapshot *it = &selection->all[i];
         if (it->segment == query->segment && it->at_ms >= query->start_ms &&
             it->at_ms <= query->end_ms) {
             min = it->sequence < min ? it->sequence : min;
@@ -172,22 +184,22 @@ static bool select_range(const struct hearth_snapshot *snapshots, size_t n,
     }
 
     if (min > max) {
-        return false;
+        return 0;
     }
 
-    *n_found += max + 1 - min;
     int64_t end = limit > 0 && max + 1 - min > limit ? min + limit : max + 1;
-    *ret = (struct number_range){query->segment, min, end};
+    selection->ranges[selection->n_ranges++] = (struct number_range){query->segment, min, end};
 
-    return true;
+    return max + 1 - min;
 }
 
-static bool is_selected(const struct number_range *ranges, size_t n,
+static bool is_selected(const struct snapshot_selection *selection,
                         const struct hearth_snapshot *snapshot)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (ranges[i].segment == snapshot->segment && snapshot->sequence >= ranges[i].from &&
-            snapshot->sequence < ranges[i].to) {
+    for (size_t i = 0; i < selection->n_ranges; i++) {
+        const struct number_range *range = &selection->ranges[i];
+        if (range->segment == snapshot->segment && snapshot->sequence >= range->from &&
+            snapshot->sequence < range->to) {
             return true;
         }
     }
@@ -195,22 +207,20 @@ static bool is_selected(const struct number_range *ranges, size_t n,
 }
 
 /* Collect the selected snapshots, each once, sorted. */
-static enum hearth_status collect_selected(const struct hearth_snapshot *snapshots, size_t n,
-                                           const struct number_range *ranges, size_t n_ranges,
-                                           struct hearth_arena *arena,
-                                           const struct hearth_snapshot ***ret, size_t *ret_n,
-                                           struct hearth_err *err)
+static enum hearth_status collect_selected(struct snapshot_selection *selection,
+                                           struct hearth_arena *arena, struct hearth_err *err)
 {
-    const struct hearth_snapshot **chosen = hearth_arena_array(arena, n, sizeof *chosen);
+    const struct hearth_snapshot **chosen =
+        hearth_arena_array(arena, selection->n_all, sizeof *chosen);
 
     if (chosen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     size_t n_chosen = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (is_selected(ranges, n_ranges, &snapshots[i])) {
-            chosen[n_chosen++] = &snapshots[i];
+    for (size_t i = 0; i < selection->n_all; i++) {
+        if (is_selected(selection, &selection->all[i])) {
+            chosen[n_chosen++] = &selection->all[i];
         }
     }
 
@@ -224,8 +234,8 @@ static enum hearth_status collect_selected(const struct hearth_snapshot *snapsho
         }
     }
 
-    *ret = chosen;
-    *ret_n = n_kept;
+    selection->chosen = chosen;
+    selection->n_chosen = n_kept;
 
     return HEARTH_OK;
 }
@@ -380,40 +390,38 @@ static enum hearth_status add_snapshots(struct snapshot_forest *forest,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot *snapshots, size_t n,
-                                              const struct hearth_snapshot_query *queries,
-                                              size_t n_queries, int64_t limit,
+enum hearth_status hearth_snapshot_trees_make(const struct hearth_snapshot_choice *choice,
                                               struct hearth_arena *arena,
                                               struct hearth_snapshot_trees *ret,
                                               struct hearth_err *err)
 {
-    assert((snapshots != NULL || n == 0) && (queries != NULL || n_queries == 0));
+    assert(choice->snapshots != NULL || choice->n == 0);
+    assert(choice->queries != NULL || choice->n_queries == 0);
     assert(arena != NULL && ret != NULL);
 
     /* Select the snapshots. */
     *ret = (struct hearth_snapshot_trees){0};
-    struct number_range *ranges = hearth_arena_array(arena, n_queries, sizeof *ranges);
-    if (ranges == NULL) {
+    struct snapshot_selection selection = {
+        .all = choice->snapshots,
+        .n_all = choice->n,
+        .ranges = hearth_arena_array(arena, choice->n_queries, sizeof *selection.ranges)};
+    if (selection.ranges == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    size_t n_ranges = 0;
-    for (size_t i = 0; i < n_queries; i++) {
-        n_ranges +=
-            select_range(snapshots, n, &queries[i], limit, &ranges[n_ranges], &ret->n_found);
+    for (size_t i = 0; i < choice->n_queries; i++) {
+        ret->n_found += select_range(&selection, &choice->queries[i], choice->limit);
     }
 
-    const struct hearth_snapshot **chosen;
-    size_t n_chosen;
-    HEARTH_TRY(collect_selected(snapshots, n, ranges, n_ranges, arena, &chosen, &n_chosen, err));
-    for (size_t i = 0; i < n_chosen; i++) {
-        ret->n_cut += chosen[i]->is_cut;
+    HEARTH_TRY(collect_selected(&selection, arena, err));
+    for (size_t i = 0; i < selection.n_chosen; i++) {
+        ret->n_cut += selection.chosen[i]->is_cut;
     }
 
     /* Build the trees of them. */
     struct snapshot_forest forest;
     forest_init(&forest, arena);
-    enum hearth_status status = add_snapshots(&forest, chosen, n_chosen, err);
+    enum hearth_status status = add_snapshots(&forest, selection.chosen, selection.n_chosen, err);
     if (status == HEARTH_OK) {
         status = write_trees(&forest, ret, err);
     }
@@ -482,11 +490,18 @@ static int64_t add_saturating(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* A profile whose samples become paths of a forest. */
+struct sampled_profile {
+    const struct hearth_profile *profile;
+    struct hearth_str *names; /* by location */
+    int64_t period_ms;
+};
+
 static enum hearth_status add_profile_sample(struct snapshot_forest *forest,
-                                             const struct hearth_profile *profile,
-                                             const struct hearth_str *names, uint32_t sample,
-                                             int64_t period_ms, struct hearth_err *err)
+                                             const struct sampled_profile *source, uint32_t sample,
+                                             struct hearth_err *err)
 {
+    const struct hearth_profile *profile = source->profile;
     int64_t count = profile->n_types == 0 ? 1 : profile->values[(size_t)sample * profile->n_types];
     int64_t ms;
 
@@ -494,7 +509,7 @@ static enum hearth_status add_profile_sample(struct snapshot_forest *forest,
         return HEARTH_OK;
     }
 
-    if (__builtin_mul_overflow(count, period_ms, &ms)) {
+    if (__builtin_mul_overflow(count, source->period_ms, &ms)) {
         ms = INT64_MAX;
     }
 
@@ -503,7 +518,7 @@ static enum hearth_status add_profile_sample(struct snapshot_forest *forest,
     for (uint32_t k = profile->stack_first[sample + 1]; k > profile->stack_first[sample]; k--) {
         uint32_t location = profile->stack_locs[k - 1];
         struct hearth_str code =
-            location == HEARTH_NO_INDEX ? HEARTH_FRAME_UNKNOWN : names[location];
+            location == HEARTH_NO_INDEX ? HEARTH_FRAME_UNKNOWN : source->names[location];
         HEARTH_TRY(intern_child(forest, at, code, &at, err));
         forest->nodes[at].count = add_saturating(forest->nodes[at].count, count);
         forest->nodes[at].duration_ms = add_saturating(forest->nodes[at].duration_ms, ms);
@@ -544,26 +559,25 @@ static enum hearth_status add_profile(struct snapshot_forest *forest,
                                       bool (*is_wanted)(void *context, uint32_t sample),
                                       void *context, struct hearth_err *err)
 {
-    struct hearth_str *names =
-        hearth_arena_array(forest->arena, profile->n_locations, sizeof *names);
+    struct sampled_profile source = {.profile = profile, .period_ms = get_period_ms(profile)};
 
-    if (names == NULL) {
+    source.names = hearth_arena_array(forest->arena, profile->n_locations, sizeof source.names[0]);
+    if (source.names == NULL) {
         return HEARTH_FAIL_ARENA(err, forest->arena);
     }
 
     /* Name each location once. */
     for (uint32_t i = 0; i < profile->n_locations; i++) {
-        names[i] = name_location(profile, i, forest->arena);
-        if (names[i].p == NULL) {
+        source.names[i] = name_location(profile, i, forest->arena);
+        if (source.names[i].p == NULL) {
             return HEARTH_FAIL_ARENA(err, forest->arena);
         }
     }
 
     /* Add the samples. */
-    int64_t period_ms = get_period_ms(profile);
     for (uint32_t s = 0; s < profile->n_samples; s++) {
         if (is_wanted == NULL || is_wanted(context, s)) {
-            HEARTH_TRY(add_profile_sample(forest, profile, names, s, period_ms, err));
+            HEARTH_TRY(add_profile_sample(forest, &source, s, err));
         }
     }
 

@@ -51,15 +51,23 @@ static void add_line(struct fixture *fixture, const char *process, enum hearth_m
     }
 }
 
+/* Replays targets over the fixture's lines; the triggers are in the fixture afterwards. */
+static void replay_targets(struct fixture *fixture, const struct hearth_policy_target *targets,
+                           size_t n_targets, int64_t start_ms, int64_t end_ms)
+{
+    const struct hearth_policy_replay input = {targets,          n_targets, fixture->lines,
+                                               fixture->n_lines, start_ms,  end_ms};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(
+        hearth_policy_replay(&input, &fixture->arena, &fixture->triggers, &fixture->n, &err),
+        HEARTH_OK);
+}
+
 static void replay(struct fixture *fixture, enum hearth_policy_kind kind,
                    struct hearth_check_item *items, size_t n_items)
 {
     struct hearth_policy_target target = {kind, items, n_items};
-    struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_policy_replay(&target, 1, fixture->lines, fixture->n_lines, START_MS,
-                                          START_MS + 86400000, &fixture->arena, &fixture->triggers,
-                                          &fixture->n, &err),
-                     HEARTH_OK);
+    replay_targets(fixture, &target, 1, START_MS, START_MS + 86400000);
 }
 
 static struct hearth_check_item cpu(int64_t threshold, int32_t period, int32_t count)
@@ -106,14 +114,9 @@ static void test_the_window_is_as_long_as_the_longest_period_of_the_monitor(void
     struct hearth_check_item item = cpu(50, 10, 6), longer = cpu(100, 30, 30);
     struct hearth_policy_target targets[] = {{HEARTH_POLICY_ON_CPU, &item, 1},
                                              {HEARTH_POLICY_OFF_CPU, &longer, 1}};
-    struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_policy_replay(targets, 1, fixture->lines, 1, START_MS, START_MS + 60000,
-                                          &fixture->arena, &fixture->triggers, &fixture->n, &err),
-                     HEARTH_OK);
+    replay_targets(fixture, targets, 1, START_MS, START_MS + 60000);
     assert_int_equal(fixture->n, 0);
-    assert_int_equal(hearth_policy_replay(targets, 2, fixture->lines, 1, START_MS, START_MS + 60000,
-                                          &fixture->arena, &fixture->triggers, &fixture->n, &err),
-                     HEARTH_OK);
+    replay_targets(fixture, targets, 2, START_MS, START_MS + 60000);
     assert_int_equal(fixture->n, 1);
     assert_int_equal(fixture->triggers[0].kind, HEARTH_POLICY_ON_CPU);
     free_fixture(fixture);
@@ -127,15 +130,9 @@ static void test_values_before_the_range_fill_the_first_window(void **state)
     add_line(fixture, "app", HEARTH_MONITOR_PROCESS_CPU, "", values, 3);
     struct hearth_check_item item = cpu(50, 10, 10);
     struct hearth_policy_target target = {HEARTH_POLICY_ON_CPU, &item, 1};
-    struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_policy_replay(&target, 1, fixture->lines, 1, START_MS + 10000,
-                                          START_MS + 10000, &fixture->arena, &fixture->triggers,
-                                          &fixture->n, &err),
-                     HEARTH_OK);
+    replay_targets(fixture, &target, 1, START_MS + 10000, START_MS + 10000);
     assert_int_equal(fixture->n, 1);
-    assert_int_equal(hearth_policy_replay(&target, 1, fixture->lines, 1, START_MS, START_MS + 9999,
-                                          &fixture->arena, &fixture->triggers, &fixture->n, &err),
-                     HEARTH_OK);
+    replay_targets(fixture, &target, 1, START_MS, START_MS + 9999);
     assert_int_equal(fixture->n, 0);
     free_fixture(fixture);
 }

@@ -111,9 +111,8 @@ static struct hearth_snapshot_trees make(const struct hearth_snapshot *snapshots
                                          size_t n_queries, int64_t limit)
 {
     struct hearth_snapshot_trees trees;
-    assert_int_equal(hearth_snapshot_trees_make(snapshots, n, queries, n_queries, limit, &g_arena,
-                                                &trees, &g_err),
-                     HEARTH_OK);
+    const struct hearth_snapshot_choice choice = {snapshots, n, queries, n_queries, limit};
+    assert_int_equal(hearth_snapshot_trees_make(&choice, &g_arena, &trees, &g_err), HEARTH_OK);
     return trees;
 }
 
@@ -387,9 +386,8 @@ static void test_cut_snapshots_are_restored_and_counted(void **state)
         /* A query that selects the middle two. */
         const struct hearth_snapshot_query query = {7, 20, 30};
         struct hearth_snapshot_trees trees;
-        assert_int_equal(
-            hearth_snapshot_trees_make(again, n, &query, 1, 0, &g_arena, &trees, &g_err),
-            HEARTH_OK);
+        const struct hearth_snapshot_choice choice = {again, n, &query, 1, 0};
+        assert_int_equal(hearth_snapshot_trees_make(&choice, &g_arena, &trees, &g_err), HEARTH_OK);
         assert_int_equal(trees.n_cut, (mask >> 1 & 1) + (mask >> 2 & 1));
         hearth_buf_release(&packed);
     }
