@@ -283,9 +283,10 @@ static int compare_label_stats(const void *a, const void *b)
     return hearth_str_cmp(x->value, y->value);
 }
 
-static enum hearth_status write_label_stats(const struct stats_run *run, int64_t limit,
+/* Makes the statistics of all values, sorted. */
+static enum hearth_status write_label_stats(const struct stats_run *run,
                                             struct hearth_label_stat **ret, size_t *ret_n,
-                                            int64_t *ret_n_all, struct hearth_err *err)
+                                            struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
     struct hearth_label_stat *stats = hearth_arena_array(arena, run->grouping.n, sizeof stats[0]);
@@ -312,8 +313,8 @@ static enum hearth_status write_label_stats(const struct stats_run *run, int64_t
 
     assert(n <= run->grouping.n);
     *ret = stats;
-    *ret_n_all = (int64_t)n;
-    *ret_n = limit > 0 && n > (uint64_t)limit ? (size_t)limit : n;
+    *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -342,7 +343,12 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
     }
 
     if (status == HEARTH_OK) {
-        status = write_label_stats(&run, spec->limit, ret, ret_n, ret_n_all, err);
+        size_t n;
+        status = write_label_stats(&run, ret, &n, err);
+        if (status == HEARTH_OK) {
+            *ret_n_all = (int64_t)n;
+            *ret_n = spec->limit > 0 && n > (uint64_t)spec->limit ? (size_t)spec->limit : n;
+        }
     }
 
     hearth_singles_release(&run.singles);

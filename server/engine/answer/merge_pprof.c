@@ -41,6 +41,7 @@ struct export_translation {
     const struct export_marks *marks;
     uint32_t *location, *function, *mapping;
     uint32_t *callee; /* with aggregate_callees: locations that are leaves */
+    struct hearth_arena *scratch;
 };
 
 static bool is_truncated(const struct hearth_merge_spec *spec)
@@ -154,9 +155,9 @@ static uint32_t find_other_location(struct pprof_merge *m)
  * each the caller of the previous one.
  */
 static enum hearth_status export_leaf_side(struct pprof_merge *m, struct export_translation *t,
-                                           uint32_t stack, int64_t value,
-                                           struct hearth_arena *arena, struct hearth_err *err)
+                                           uint32_t stack, int64_t value, struct hearth_err *err)
 {
+    struct hearth_arena *arena = t->scratch;
     const struct hearth_dict *dict = t->dict;
     const uint32_t *from = dict->stack_locs + dict->stack_first[stack];
     uint32_t n = dict->stack_first[stack + 1] - dict->stack_first[stack];
@@ -219,9 +220,9 @@ static uint32_t count_kept_locations(const struct export_translation *t, uint32_
 
 /* Exports a stack; "other" replaces its truncated frames. */
 static enum hearth_status export_stack(struct pprof_merge *m, struct export_translation *t,
-                                       uint32_t stack, int64_t value, struct hearth_arena *arena,
-                                       struct hearth_err *err)
+                                       uint32_t stack, int64_t value, struct hearth_err *err)
 {
+    struct hearth_arena *arena = t->scratch;
     const struct hearth_dict *dict = t->dict;
     const uint32_t *from = dict->stack_locs + dict->stack_first[stack];
     uint32_t depth = dict->stack_first[stack + 1] - dict->stack_first[stack];
@@ -337,6 +338,7 @@ static enum hearth_status export_dict(struct pprof_merge *m, const struct hearth
         .location = make_no_index_array(scratch, dict->n_locations),
         .function = make_no_index_array(scratch, dict->n_functions),
         .mapping = make_no_index_array(scratch, dict->n_mappings),
+        .scratch = scratch,
     };
     if (t.location == NULL || t.function == NULL || t.mapping == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
@@ -356,8 +358,8 @@ static enum hearth_status export_dict(struct pprof_merge *m, const struct hearth
     /* Each stack with a value that passes becomes a sample. */
     for (uint32_t s = 0; status == HEARTH_OK && s < part->bound; s++) {
         if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
-            status = m->spec->go_pgo ? export_leaf_side(m, &t, s, part->acc[s], scratch, err)
-                                     : export_stack(m, &t, s, part->acc[s], scratch, err);
+            status = m->spec->go_pgo ? export_leaf_side(m, &t, s, part->acc[s], err)
+                                     : export_stack(m, &t, s, part->acc[s], err);
         }
     }
 

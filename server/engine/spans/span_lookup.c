@@ -139,15 +139,22 @@ static int compare_subject_keys(const void *left, const void *right)
     return (a->subject > b->subject) - (a->subject < b->subject);
 }
 
-static size_t find_first_key(const struct subject_key *names, size_t n, int64_t key)
-{
-    size_t low = 0, high = n;
+/* The texts that name traces (of_traces) or segments. */
+struct subject_keys {
+    struct subject_key *v; /* sorted, when groups are given to their subjects */
+    size_t n;
+    bool of_traces;
+};
 
-    assert(names != NULL || n == 0);
+static size_t find_first_key(const struct subject_keys *keys, int64_t key)
+{
+    size_t low = 0, high = keys->n;
+
+    assert(keys->v != NULL || keys->n == 0);
 
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (names[mid].key < key) {
+        if (keys->v[mid].key < key) {
             low = mid + 1;
         } else {
             high = mid;
@@ -160,16 +167,18 @@ static size_t find_first_key(const struct subject_key *names, size_t n, int64_t 
 /* Give each group to the subjects with its key. */
 static enum hearth_status give_groups_to_subjects(const struct lookup *lookup,
                                                   const struct hearth_stored_groups *groups,
-                                                  const struct subject_key *names, size_t n,
-                                                  bool by_trace, struct hearth_err *err)
+                                                  const struct subject_keys *keys,
+                                                  struct hearth_err *err)
 {
+    const struct subject_key *names = keys->v;
+
     for (size_t g = 0; g < groups->n; g++) {
         const struct hearth_span_group *group = &groups->v[g].group;
-        struct hearth_str id = by_trace ? group->trace_id : group->segment_id;
+        struct hearth_str id = keys->of_traces ? group->trace_id : group->segment_id;
         int64_t key = hearth_trace_key(id, group->is_raw);
         size_t last = SIZE_MAX;
 
-        for (size_t k = find_first_key(names, n, key); k < n && names[k].key == key; k++) {
+        for (size_t k = find_first_key(keys, key); k < keys->n && names[k].key == key; k++) {
             if (names[k].subject != last) {
                 last = names[k].subject;
                 HEARTH_TRY(add_subject_group(lookup, &lookup->subjects[last], &groups->v[g], err));
@@ -231,7 +240,8 @@ static enum hearth_status read_stored_groups(struct lookup *lookup, bool traces,
     qsort(names, n, sizeof names[0], compare_subject_keys);
     *ret_is_cut = *ret_is_cut || groups.is_cut;
 
-    return give_groups_to_subjects(lookup, &groups, names, n, traces, err);
+    const struct subject_keys keys = {names, n, traces};
+    return give_groups_to_subjects(lookup, &groups, &keys, err);
 }
 
 /* ---- the index ---- */
@@ -396,14 +406,15 @@ static enum hearth_status find_expired_subjects(struct lookup *lookup, struct he
     }
 
     /* Mark the subjects of older associations. */
+    const struct subject_keys keys = {.v = names, .n = lookup->n_ids};
     for (size_t i = 0; i < lookup->n_found; i++) {
         const struct hearth_association *found = &lookup->found[i];
         if (found->ts_ns >= lookup->kept_from_ns || (found->of & ~HEARTH_OF_STORED_SPAN) == 0) {
             continue;
         }
 
-        for (size_t k = find_first_key(names, lookup->n_ids, (int64_t)found->key);
-             k < lookup->n_ids && names[k].key == (int64_t)found->key; k++) {
+        for (size_t k = find_first_key(&keys, (int64_t)found->key);
+             k < keys.n && names[k].key == (int64_t)found->key; k++) {
             lookup->subjects[names[k].subject].is_expired = true;
         }
     }

@@ -209,8 +209,7 @@ static enum hearth_status make_command_serial(struct hearth_arena *arena, struct
 
 static enum hearth_status make_commands(const struct hearth_call *call,
                                         const struct hearth_told_task *told, size_t n,
-                                        struct hearth_command **ret, size_t *ret_n,
-                                        struct hearth_err *err)
+                                        struct hearth_command **ret, struct hearth_err *err)
 {
     struct hearth_command *commands = hearth_arena_array(call->arena, n, sizeof *commands);
 
@@ -226,7 +225,6 @@ static enum hearth_status make_commands(const struct hearth_call *call,
     }
 
     *ret = commands;
-    *ret_n = n;
 
     return HEARTH_OK;
 }
@@ -253,7 +251,10 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
     size_t n;
     HEARTH_TRY(hearth_store_tell_agent(HEARTH_CALL_SCOPE(call), &poll, &told, &n, err));
 
-    return make_commands(call, told, n, ret, ret_n, err);
+    HEARTH_TRY(make_commands(call, told, n, ret, err));
+    *ret_n = n;
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
@@ -283,7 +284,10 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
     size_t n;
     HEARTH_TRY(hearth_store_tell_instance(HEARTH_CALL_SCOPE(call), &poll, &told, &n, err));
 
-    return make_commands(call, told, n, ret, ret_n, err);
+    HEARTH_TRY(make_commands(call, told, n, ret, err));
+    *ret_n = n;
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_tasks_finished(const struct hearth_call *call, struct hearth_str task_id,

@@ -412,12 +412,13 @@ enum hearth_status hearth_task_upload(const struct hearth_call *call, struct hea
     return status;
 }
 
-static enum hearth_status add_upload_log(const struct hearth_call *call, struct hearth_str task_id,
-                                         struct hearth_str instance, enum hearth_upload_event event,
-                                         struct hearth_str message, struct hearth_err *err)
+static struct hearth_task_log make_upload_log(struct hearth_str instance,
+                                              enum hearth_upload_event event,
+                                              struct hearth_str message)
 {
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
-    const struct hearth_task_log entry = {
+
+    return (struct hearth_task_log){
         .instance = instance,
         .process_id = HEARTH_STR(""),
         .event = (enum hearth_task_event)event,
@@ -425,8 +426,6 @@ static enum hearth_status add_upload_log(const struct hearth_call *call, struct 
         .last_at_ms = now_ms,
         .message = message,
     };
-
-    return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }
 
 enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct hearth_str task_id,
@@ -437,7 +436,9 @@ enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct
     if (event != HEARTH_UPLOAD_FINISHED) {
         count_upload_outcome("failed");
     }
-    return add_upload_log(call, task_id, instance, event, message, err);
+
+    const struct hearth_task_log entry = make_upload_log(instance, event, message);
+    return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }
 
 static enum hearth_status check_delivered(const struct hearth_call *call, struct hearth_str task_id,
@@ -497,7 +498,9 @@ void hearth_task_upload_refused(const struct hearth_call *call, struct hearth_st
     enum hearth_status status =
         instance.n > 0 ? HEARTH_OK : find_only_instance(call, task_id, &instance, &err);
     if (status == HEARTH_OK && message.p != NULL) {
-        status = add_upload_log(call, task_id, instance, HEARTH_UPLOAD_FAILED, message, &err);
+        const struct hearth_task_log entry =
+            make_upload_log(instance, HEARTH_UPLOAD_FAILED, message);
+        status = hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, &err);
     }
 
     if (status != HEARTH_OK) {

@@ -225,25 +225,30 @@ enum hearth_status hearth_tasks_list(const struct hearth_call *call,
     return judge_tasks(call, views, n, err);
 }
 
+/* The facts of a task, with a judgement of each of its targets. */
+struct judged_fact {
+    struct hearth_task_fact *fact;
+    struct hearth_judgement *judgements; /* [fact->n_targets] */
+};
+
 /* Read a task with its facts, and judge it and its targets. */
 static enum hearth_status read_task_facts(const struct hearth_call *call, struct hearth_str task_id,
                                           struct hearth_task_view *ret,
-                                          struct hearth_task_fact **ret_fact,
-                                          struct hearth_judgement **ret_judgements,
-                                          struct hearth_err *err)
+                                          struct judged_fact *ret_judged, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &ret->task, err));
-    HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), &ret->task, 1, ret_fact, err));
-    struct hearth_judgement *judgements =
+    struct judged_fact judged;
 
-        hearth_arena_array(call->arena, (*ret_fact)->n_targets, sizeof *judgements);
-    if (judgements == NULL) {
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &ret->task, err));
+    HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), &ret->task, 1, &judged.fact, err));
+    judged.judgements =
+        hearth_arena_array(call->arena, judged.fact->n_targets, sizeof judged.judgements[0]);
+    if (judged.judgements == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
 
-    hearth_task_judge(&ret->task, *ret_fact, read_clock_ms(), call->arena, &ret->judgement,
-                      judgements);
-    *ret_judgements = judgements;
+    hearth_task_judge(&ret->task, judged.fact, read_clock_ms(), call->arena, &ret->judgement,
+                      judged.judgements);
+    *ret_judged = judged;
 
     return call->arena->refused ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
@@ -254,13 +259,13 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
                                     struct hearth_task_log **ret_log, size_t *ret_n_log,
                                     struct hearth_err *err)
 {
-    struct hearth_task_fact *fact;
-    struct hearth_judgement *judgements;
+    struct judged_fact judged;
 
     assert(call != NULL && ret != NULL && ret_targets != NULL);
 
     /* Read the task, and judge its targets. */
-    HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
+    HEARTH_TRY(read_task_facts(call, task_id, ret, &judged, err));
+    const struct hearth_task_fact *fact = judged.fact;
     struct hearth_target_view *targets =
         hearth_arena_array(call->arena, fact->n_targets, sizeof *targets);
     if (targets == NULL) {
@@ -275,7 +280,7 @@ enum hearth_status hearth_tasks_get(const struct hearth_call *call, struct heart
             .instance = target->instance,
             .process_id = is_of_instances ? HEARTH_STR("") : target->target,
             .process = target->process,
-            .judgement = judgements[i],
+            .judgement = judged.judgements[i],
         };
     }
 
@@ -320,24 +325,23 @@ enum hearth_status hearth_tasks_cancel(const struct hearth_call *call, struct he
                                        struct hearth_task_view *ret, struct hearth_str *ret_note,
                                        struct hearth_err *err)
 {
-    struct hearth_task_fact *fact;
-    struct hearth_judgement *judgements;
+    struct judged_fact judged;
     int64_t now_ms = read_clock_ms();
 
     assert(call != NULL && ret != NULL && ret_note != NULL);
 
     /* Cancel a task that may still be delivered or run. */
-    HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
+    HEARTH_TRY(read_task_facts(call, task_id, ret, &judged, err));
     int64_t end_ms = hearth_task_handed_out_until(&ret->task);
-    int64_t last_ms = hearth_task_last_end(&ret->task, fact);
+    int64_t last_ms = hearth_task_last_end(&ret->task, judged.fact);
     if (ret->task.cancelled_ms > 0 || end_ms >= now_ms || last_ms >= now_ms) {
         HEARTH_TRY(hearth_store_task_cancel(HEARTH_CALL_SCOPE(call), task_id, now_ms, err));
 
         /* It may have been delivered in between. */
-        HEARTH_TRY(read_task_facts(call, task_id, ret, &fact, &judgements, err));
+        HEARTH_TRY(read_task_facts(call, task_id, ret, &judged, err));
     }
 
-    *ret_note = describe_cancel(call, ret, fact, now_ms);
+    *ret_note = describe_cancel(call, ret, judged.fact, now_ms);
 
     return ret_note->p == NULL ? HEARTH_FAIL_ARENA(err, call->arena) : HEARTH_OK;
 }
@@ -346,10 +350,9 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
                                            struct hearth_str task_id, struct hearth_task_view *ret,
                                            struct hearth_err *err)
 {
-    struct hearth_task_fact *fact;
-    struct hearth_judgement *judgements;
+    struct judged_fact judged;
     bool extended;
-    enum hearth_status status = read_task_facts(call, task_id, ret, &fact, &judgements, err);
+    enum hearth_status status = read_task_facts(call, task_id, ret, &judged, err);
 
     assert(call != NULL && ret != NULL);
 
@@ -372,5 +375,5 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
     HEARTH_TRY(hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, now_ms, KEEP_BELOW,
                                         KEEP_MS, &extended, err));
 
-    return extended ? read_task_facts(call, task_id, ret, &fact, &judgements, err) : HEARTH_OK;
+    return extended ? read_task_facts(call, task_id, ret, &judged, err) : HEARTH_OK;
 }

@@ -158,19 +158,30 @@ static bool map_symbols(struct hearth_stack_forest *f, const struct hearth_task_
     return true;
 }
 
-/* Add the frames of a stack below *at, root end first; *at becomes the last node. */
-static enum hearth_status add_frames(struct hearth_stack_forest *f,
-                                     const struct hearth_task_chunk *chunk, uint32_t stack,
-                                     enum hearth_stack_space space, int64_t weight, uint32_t *at,
-                                     struct hearth_err *err)
+/* The frames of a record in one space, leaf first. */
+struct frame_run {
+    const uint32_t *frames; /* strings of the chunk */
+    uint32_t n;
+    enum hearth_stack_space space;
+};
+
+static struct frame_run find_frames(const struct hearth_task_chunk *chunk, uint32_t stack,
+                                    enum hearth_stack_space space)
 {
     if (stack == HEARTH_NO_STACK) {
-        return HEARTH_OK;
+        return (struct frame_run){.space = space};
     }
 
     const struct hearth_task_stack *s = &chunk->stacks[stack];
-    for (uint32_t i = s->n; i > 0; i--) {
-        *at = intern_node(f, *at, f->of_chunk[chunk->frames[s->first + i - 1]], space);
+    return (struct frame_run){&chunk->frames[s->first], s->n, space};
+}
+
+/* Add the frames below *at, root end first; *at becomes the last node. */
+static enum hearth_status add_frames(struct hearth_stack_forest *f, struct frame_run run,
+                                     int64_t weight, uint32_t *at, struct hearth_err *err)
+{
+    for (uint32_t i = run.n; i > 0; i--) {
+        *at = intern_node(f, *at, f->of_chunk[run.frames[i - 1]], run.space);
         if (*at == NO_NODE) {
             return HEARTH_FAIL_ARENA(err, f->arena);
         }
@@ -202,8 +213,10 @@ enum hearth_status hearth_stack_forest_add(struct hearth_stack_forest *f,
         int64_t value = by_duration ? record->duration_ns : record->count;
         uint32_t at = NO_NODE; /* the program's frames are above the kernel's */
         if (value > 0) {
-            HEARTH_TRY(add_frames(f, chunk, record->user, HEARTH_STACK_USER, value, &at, err));
-            HEARTH_TRY(add_frames(f, chunk, record->kernel, HEARTH_STACK_KERNEL, value, &at, err));
+            struct frame_run user = find_frames(chunk, record->user, HEARTH_STACK_USER);
+            struct frame_run kernel = find_frames(chunk, record->kernel, HEARTH_STACK_KERNEL);
+            HEARTH_TRY(add_frames(f, user, value, &at, err));
+            HEARTH_TRY(add_frames(f, kernel, value, &at, err));
         }
     }
 
