@@ -380,14 +380,21 @@ static bool take_switch(struct hearth_config *config, const char *arg)
     return true;
 }
 
+/* The arguments of the command, and the one that is read. */
+struct argument_list {
+    char *const *v;
+    int n, i;
+};
+
 /*
- * Split --flag=value, or --flag and the next argument; *i moves to the last argument that was used.
+ * Split --flag=value, or --flag and the next argument; args->i moves to the last argument that was
+ * used.
  */
-static enum hearth_status take_flag(struct hearth_config *config, char *const *argv, int argc,
-                                    int *i, struct hearth_str *ret_flag,
-                                    struct hearth_str *ret_value, struct hearth_err *err)
+static enum hearth_status take_flag(struct hearth_config *config, struct argument_list *args,
+                                    struct hearth_str *ret_flag, struct hearth_str *ret_value,
+                                    struct hearth_err *err)
 {
-    struct hearth_str arg = hearth_str_c(argv[*i]);
+    struct hearth_str arg = hearth_str_c(args->v[args->i]);
     if (!hearth_str_starts(arg, HEARTH_STR("--"))) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unexpected argument \"%s\"; try --help",
                            quote_text(config, arg));
@@ -406,10 +413,11 @@ static enum hearth_status take_flag(struct hearth_config *config, char *const *a
         *ret_value = hearth_str_n(arg.p + eq + 1, arg.n - eq - 1);
     } else if (option != NULL && option->kind == BOOL) {
         *ret_value = HEARTH_STR("true");
-    } else if (*i + 1 < argc) {
-        *ret_value = hearth_str_c(argv[++*i]);
+    } else if (args->i + 1 < args->n) {
+        *ret_value = hearth_str_c(args->v[++args->i]);
     } else {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "option \"%s\" needs a value", argv[*i]);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "option \"%s\" needs a value",
+                           args->v[args->i]);
     }
 
     return HEARTH_OK;
@@ -421,14 +429,14 @@ static enum hearth_status load_flags(struct hearth_config *config, int argc, cha
 {
     static const char from[] = "flag";
 
-    for (int i = 1; i < argc; i++) {
+    for (struct argument_list args = {argv, argc, 1}; args.i < argc; args.i++) {
         struct hearth_str flag, value;
 
-        if (take_switch(config, argv[i])) {
+        if (take_switch(config, argv[args.i])) {
             continue;
         }
 
-        HEARTH_TRY(take_flag(config, argv, argc, &i, &flag, &value, err));
+        HEARTH_TRY(take_flag(config, &args, &flag, &value, err));
         if (hearth_str_eq_c(flag, "config")) {
             if (ret_file != NULL) {
                 *ret_file = hearth_arena_strndup(&config->arena, value.p, value.n);

@@ -35,10 +35,9 @@ static enum hearth_status sort_texts(struct hearth_str *texts, size_t n, struct 
 
 /* ---- labels ---- */
 
-static enum hearth_status make_labels(const struct hearth_label_index *index,
-                                      const struct index_series *series, size_t column,
-                                      struct hearth_arena *arena, struct hearth_labels *ret_labels,
-                                      struct hearth_err *err)
+/* False if memory was refused. */
+static bool make_labels(const struct hearth_label_index *index, const struct index_series *series,
+                        size_t column, struct hearth_arena *arena, struct hearth_labels *ret_labels)
 {
     const struct index_group *group = &index->groups[series->group];
     const struct index_schema *schema = &index->schemas[group->schema];
@@ -47,7 +46,7 @@ static enum hearth_status make_labels(const struct hearth_label_index *index,
         .v = hearth_arena_array(arena, schema->n_names + (size_t)N_DERIVED, sizeof *labels.v)};
 
     if (labels.v == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return false;
     }
 
     /* Own labels, then derived ones. */
@@ -67,7 +66,7 @@ static enum hearth_status make_labels(const struct hearth_label_index *index,
     hearth_labels_sort(&labels);
     *ret_labels = labels;
 
-    return HEARTH_OK;
+    return true;
 }
 
 enum hearth_status hearth_label_index_labels(const struct hearth_label_index *index,
@@ -87,7 +86,9 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
                            (int)hit->series_id, hit->column);
     }
 
-    return make_labels(index, series, hit->column, arena, ret_labels, err);
+    return make_labels(index, series, hit->column, arena, ret_labels)
+               ? HEARTH_OK
+               : HEARTH_FAIL_ARENA(err, arena);
 }
 
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,

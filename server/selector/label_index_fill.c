@@ -508,11 +508,15 @@ static enum hearth_status intern_group(struct hearth_label_index *index, uint32_
     return HEARTH_OK;
 }
 
-/* Look up the pairs, and sort them by name into `pairs`, their names into `names`. */
+/*
+ * Look up the pairs, and sort them by name into `pairs`; their names are stored after the room for
+ * n_pairs.
+ */
 static enum hearth_status resolve_pairs(const struct hearth_label_index *index,
                                         const int32_t *pair_ids, size_t n_pairs, uint32_t *pairs,
-                                        uint32_t *names, size_t *ret_n)
+                                        size_t *ret_n)
 {
+    uint32_t *names = pairs + n_pairs;
     size_t n = 0;
 
     for (size_t i = 0; i < n_pairs; i++) {
@@ -578,7 +582,7 @@ enum hearth_status hearth_label_index_add_series(struct hearth_label_index *inde
     uint32_t *pairs = index->pair_pool + index->n_pair_pool, *names = pairs + n_pairs;
     uint32_t schema, group;
     size_t n;
-    enum hearth_status status = resolve_pairs(index, pair_ids, n_pairs, pairs, names, &n);
+    enum hearth_status status = resolve_pairs(index, pair_ids, n_pairs, pairs, &n);
     if (status != HEARTH_OK) {
         return status == HEARTH_NOT_FOUND ? check_missing(index) : status;
     }
