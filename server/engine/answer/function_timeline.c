@@ -247,14 +247,12 @@ static enum hearth_status find_cell(struct timeline_run *run, const struct heart
     return HEARTH_OK;
 }
 
-/* Adds the value of one stack to the functions that it contains. */
-static enum hearth_status add_stack_to_cell(const struct timeline_run *run,
-                                            const struct hearth_function_mask *mask,
-                                            struct timeline_cell *cell, uint64_t stack,
-                                            int64_t value, struct hearth_err *err)
+/* Adds the value of one stack to the functions that it contains. False if a sum overflows. */
+static bool add_stack_to_cell(const struct timeline_run *run,
+                              const struct hearth_function_mask *mask, struct timeline_cell *cell,
+                              uint64_t stack, int64_t value)
 {
     uint8_t self = mask->self[stack];
-
     bool overflow = false;
 
     /* `left` has a bit for each function of the stack that is still to be added. */
@@ -268,8 +266,12 @@ static enum hearth_status add_stack_to_cell(const struct timeline_run *run,
         overflow |= __builtin_add_overflow(*to, value, to);
     }
 
-    return overflow ? HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the timeline exceeds 64 bits")
-                    : HEARTH_OK;
+    return !overflow;
+}
+
+static enum hearth_status fail_timeline_sum(struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of the timeline exceeds 64 bits");
 }
 
 /* Makes room in acc for stacks below bound, all 0. */
@@ -316,8 +318,9 @@ static enum hearth_status add_timeline_row(struct timeline_run *run,
     struct hearth_ids_walk walk = hearth_ids_walk(row->ids);
     enum hearth_status status = HEARTH_OK;
     while (hearth_ids_next(&walk)) {
-        if (cell != NULL && status == HEARTH_OK) {
-            status = add_stack_to_cell(run, mask, cell, walk.stack, run->acc[walk.stack], err);
+        if (cell != NULL && status == HEARTH_OK &&
+            !add_stack_to_cell(run, mask, cell, walk.stack, run->acc[walk.stack])) {
+            status = fail_timeline_sum(err);
         }
         run->acc[walk.stack] = 0;
     }
@@ -367,8 +370,9 @@ static enum hearth_status add_timeline_samples(struct timeline_run *run,
         }
         cell->n_profiles += first;
         status = hearth_function_masks_of(&run->masks, row, stack + 1, &mask, err);
-        if (status == HEARTH_OK) {
-            status = add_stack_to_cell(run, mask, cell, stack, samples[i].values[row->column], err);
+        if (status == HEARTH_OK &&
+            !add_stack_to_cell(run, mask, cell, stack, samples[i].values[row->column])) {
+            status = fail_timeline_sum(err);
         }
     }
 

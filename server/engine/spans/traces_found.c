@@ -216,11 +216,14 @@ static bool has_request_endpoint(const struct hearth_profiled_request *request,
     return false;
 }
 
-/* Make a request. all: the segments given to the model, in the order of `kept`. */
-static enum hearth_status
-make_profiled_request(const struct hearth_request *from, const struct hearth_request_segment *all,
-                      const struct hearth_kept_segment *kept, struct hearth_arena *arena,
-                      struct hearth_profiled_request *ret, struct hearth_err *err)
+/*
+ * Make a request. all: the segments given to the model, in the order of `kept`. False if memory was
+ * refused.
+ */
+static bool make_profiled_request(const struct hearth_request *from,
+                                  const struct hearth_request_segment *all,
+                                  const struct hearth_kept_segment *kept,
+                                  struct hearth_arena *arena, struct hearth_profiled_request *ret)
 {
     assert(from->n_segments > 0);
 
@@ -228,7 +231,7 @@ make_profiled_request(const struct hearth_request *from, const struct hearth_req
     ret->segments = hearth_arena_array(arena, from->n_segments, sizeof *ret->segments);
     ret->endpoints = hearth_arena_array(arena, from->n_segments, sizeof *ret->endpoints);
     if (ret->segments == NULL || ret->endpoints == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return false;
     }
 
     /* Find the request's times and endpoints. */
@@ -247,7 +250,7 @@ make_profiled_request(const struct hearth_request *from, const struct hearth_req
     ret->start_ms = start_ns / HEARTH_NS_PER_MS;
     ret->duration_ms = (end_ns - start_ns) / HEARTH_NS_PER_MS;
 
-    return HEARTH_OK;
+    return true;
 }
 
 static int compare_profiled_requests(const void *left, const void *right)
@@ -292,8 +295,9 @@ static enum hearth_status make_profiled_requests(struct found_segments *found,
     }
 
     for (size_t i = 0; i < ret->n; i++) {
-        HEARTH_TRY(make_profiled_request(&requests[i], all, found->segments, arena,
-                                         &ret->requests[i], err));
+        if (!make_profiled_request(&requests[i], all, found->segments, arena, &ret->requests[i])) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
     }
 
     /* Sort them, newest first. */

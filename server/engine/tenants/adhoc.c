@@ -83,11 +83,17 @@ static enum hearth_status make_adhoc_id(struct hearth_adhoc *profile, struct hea
 
 /* ---- decoding ---- */
 
-static enum hearth_status inflate_adhoc(const struct hearth_call *call,
-                                        enum hearth_compression format, struct hearth_str bytes,
+/* Decompresses the bytes; *ret is `bytes` if they are not compressed. */
+static enum hearth_status inflate_adhoc(const struct hearth_call *call, struct hearth_str bytes,
                                         int64_t max_bytes, struct hearth_str *ret,
                                         struct hearth_err *err)
 {
+    enum hearth_compression format = hearth_compression_detect(bytes);
+    if (format == HEARTH_COMPRESSION_NONE) {
+        *ret = bytes;
+        return HEARTH_OK;
+    }
+
     struct hearth_buf plain;
 
     hearth_buf_init(&plain, 0);
@@ -144,11 +150,7 @@ static enum hearth_status decode_adhoc(const struct hearth_call *call, struct he
 
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
 
-    enum hearth_compression format = hearth_compression_detect(bytes);
-    if (format != HEARTH_COMPRESSION_NONE) {
-        HEARTH_TRY(inflate_adhoc(call, format, bytes, limits.max_profile_bytes, &bytes, err));
-    }
-
+    HEARTH_TRY(inflate_adhoc(call, bytes, limits.max_profile_bytes, &bytes, err));
     if (bytes.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the profile is empty");
     }

@@ -80,10 +80,18 @@ static void place_segments(struct segment_link *links, size_t root, size_t *orde
     *ret_n = n;
 }
 
-/* Append a request, unless none of its segments is profiled. False if memory was refused. */
-static bool keep_request(const struct hearth_request_segment *segments, const size_t *order,
-                         size_t n, struct hearth_arena *arena, struct hearth_request *requests,
-                         size_t *n_requests)
+struct request_list {
+    struct hearth_arena *arena;
+    struct hearth_request *v;
+    size_t n;
+};
+
+/*
+ * Append the request of n segments, unless none of them is profiled; `order` has their numbers.
+ * False if memory was refused.
+ */
+static bool keep_request(struct request_list *list, const struct hearth_request_segment *segments,
+                         const size_t *order, size_t n)
 {
     bool is_profiled = false;
 
@@ -95,8 +103,8 @@ static bool keep_request(const struct hearth_request_segment *segments, const si
         return true;
     }
 
-    struct hearth_request *request = &requests[(*n_requests)++];
-    request->segments = hearth_arena_array(arena, n, sizeof *request->segments);
+    struct hearth_request *request = &list->v[list->n++];
+    request->segments = hearth_arena_array(list->arena, n, sizeof *request->segments);
     request->n_segments = n;
     for (size_t i = 0; i < n && request->segments != NULL; i++) {
         request->segments[i] = &segments[order[i]];
@@ -138,10 +146,10 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
     assert(arena != NULL && ret != NULL && ret_n != NULL);
 
     struct segment_link *links = hearth_arena_array(arena, n, sizeof *links);
-    size_t *order = hearth_arena_array(arena, n, sizeof *order), n_requests = 0;
-    struct hearth_request *requests = hearth_arena_array(arena, n, sizeof *requests);
+    size_t *order = hearth_arena_array(arena, n, sizeof *order);
+    struct request_list list = {arena, hearth_arena_array(arena, n, sizeof *list.v), 0};
 
-    if (links == NULL || order == NULL || requests == NULL) {
+    if (links == NULL || order == NULL || list.v == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
@@ -162,14 +170,14 @@ enum hearth_status hearth_requests_make(const struct hearth_request_segment *seg
             }
 
             place_segments(links, i, order, &n_placed);
-            if (!keep_request(segments, order, n_placed, arena, requests, &n_requests)) {
+            if (!keep_request(&list, segments, order, n_placed)) {
                 return HEARTH_FAIL_ARENA(err, arena);
             }
         }
     }
 
-    *ret = requests;
-    *ret_n = n_requests;
+    *ret = list.v;
+    *ret_n = list.n;
 
     return HEARTH_OK;
 }

@@ -286,46 +286,52 @@ static bool find_children(struct hearth_stack_forest *f, struct children *ret)
     return true;
 }
 
-/* Append the children of a node, sorted; `place` is that of the node. Returns the new end. */
-static uint32_t append_children(const struct hearth_stack_forest *f,
-                                const struct children *children, uint32_t node, uint32_t place,
-                                struct placed *queue, uint32_t end)
+/* Nodes in the order of the output: breadth first. */
+struct node_queue {
+    const struct hearth_stack_forest *forest;
+    const struct children *children;
+    struct placed *v; /* room for all nodes */
+    uint32_t n;
+};
+
+/* Append the children of a node, sorted; `place` is that of the node. */
+static void append_children(struct node_queue *queue, uint32_t node, uint32_t place)
 {
-    uint32_t from = end;
+    const struct children *children = queue->children;
+    uint32_t from = queue->n;
 
     for (uint32_t k = children->first[node]; k < children->first[node + 1]; k++) {
-        queue[end++] = (struct placed){f, place, children->list[k]};
+        queue->v[queue->n++] = (struct placed){queue->forest, place, children->list[k]};
     }
 
-    if (end - from > 1) {
-        qsort(&queue[from], end - from, sizeof *queue, compare_nodes);
+    if (queue->n - from > 1) {
+        qsort(&queue->v[from], queue->n - from, sizeof queue->v[0], compare_nodes);
     }
-
-    return end;
 }
 
-/* Write one tree, breadth first. */
-static void make_stack_tree(const struct hearth_stack_forest *f, const struct children *children,
-                            uint32_t root, struct placed *queue,
-                            struct hearth_stack_element *elements, size_t *ret_n)
+/* Write one tree; returns the number of its elements. */
+static size_t make_stack_tree(struct node_queue *queue, uint32_t root,
+                              struct hearth_stack_element *elements)
 {
-    uint32_t end = 1;
+    const struct hearth_stack_forest *f = queue->forest;
 
-    queue[0] = (struct placed){f, NO_NODE, root};
-    for (uint32_t at = 0; at < end; at++) {
-        const struct forest_node *node = &f->nodes[queue[at].node];
+    queue->v[0] = (struct placed){f, NO_NODE, root};
+    queue->n = 1;
+    for (uint32_t at = 0; at < queue->n; at++) {
+        const struct placed placed = queue->v[at];
+        const struct forest_node *node = &f->nodes[placed.node];
         elements[at] = (struct hearth_stack_element){
             .id = at + 1,
-            .parent_id = at == 0 ? 0 : queue[at].parent_place + 1,
+            .parent_id = at == 0 ? 0 : placed.parent_place + 1,
             .symbol = f->symbols[node->symbol],
             .space = node->space,
             .total = node->total,
         };
 
-        end = append_children(f, children, queue[at].node, at, queue, end);
+        append_children(queue, placed.node, at);
     }
 
-    *ret_n = end;
+    return queue->n;
 }
 
 enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
@@ -337,30 +343,30 @@ enum hearth_status hearth_stack_forest_trees(struct hearth_stack_forest *f,
     struct children children;
     struct hearth_arena *arena = f->arena;
     size_t n = f->n_nodes;
-    struct placed *roots = hearth_arena_array(arena, n + 1, sizeof *roots);
-    struct placed *queue = hearth_arena_array(arena, n + 1, sizeof *queue);
+    struct node_queue roots = {f, &children, hearth_arena_array(arena, n + 1, sizeof *roots.v), 0};
+    struct node_queue queue = {f, &children, hearth_arena_array(arena, n + 1, sizeof *queue.v), 0};
     struct hearth_stack_element *elements = hearth_arena_array(arena, n + 1, sizeof *elements);
 
-    if (roots == NULL || queue == NULL || elements == NULL || !find_children(f, &children)) {
+    if (roots.v == NULL || queue.v == NULL || elements == NULL || !find_children(f, &children)) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     /* Roots in order. */
-    size_t n_roots = append_children(f, &children, (uint32_t)n, NO_NODE, roots, 0);
-    struct hearth_stack_tree *trees = hearth_arena_array(arena, n_roots + 1, sizeof *trees);
+    append_children(&roots, (uint32_t)n, NO_NODE);
+    struct hearth_stack_tree *trees = hearth_arena_array(arena, (size_t)roots.n + 1, sizeof *trees);
     if (trees == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     /* All trees share one array of elements. */
-    for (size_t i = 0; i < n_roots; i++) {
+    for (size_t i = 0; i < roots.n; i++) {
         trees[i].elements = elements;
-        make_stack_tree(f, &children, roots[i].node, queue, elements, &trees[i].n);
+        trees[i].n = make_stack_tree(&queue, roots.v[i].node, elements);
         elements += trees[i].n;
     }
 
     *ret = trees;
-    *ret_n = n_roots;
+    *ret_n = roots.n;
 
     return HEARTH_OK;
 }

@@ -268,10 +268,12 @@ enum hearth_status hearth_block_sums_add(struct hearth_block_sums *sums, struct 
     return HEARTH_OK;
 }
 
-/* acc[i] += from[i] * factor for the ids of `other`; the values of `from` are >= 0. */
-static enum hearth_status add_column(int64_t *acc, const struct hearth_block_sums *other,
-                                     const int64_t *from, int64_t factor, uint32_t k,
-                                     struct hearth_err *err)
+/*
+ * acc[i] += from[i] * factor for the ids of `other`; the values of `from` are >= 0. False if a sum
+ * overflows.
+ */
+static bool add_column(int64_t *acc, const struct hearth_block_sums *other, const int64_t *from,
+                       int64_t factor)
 {
     assert(factor >= 0);
 
@@ -285,7 +287,7 @@ static enum hearth_status add_column(int64_t *acc, const struct hearth_block_sum
         overflow |= __builtin_add_overflow(acc[i], product, &acc[i]);
     }
 
-    return overflow ? fail_overflow(k, err) : HEARTH_OK;
+    return !overflow;
 }
 
 enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
@@ -320,7 +322,9 @@ enum hearth_status hearth_block_sums_add_sums(struct hearth_block_sums *sums,
         }
 
         const int64_t *from = factor >= 0 ? other->acc[0] : other->acc[k];
-        HEARTH_TRY(add_column(sums->acc[k], other, from, factor >= 0 ? factor : 1, k, err));
+        if (!add_column(sums->acc[k], other, from, factor >= 0 ? factor : 1)) {
+            return fail_overflow(k, err);
+        }
     }
 
     return HEARTH_OK;

@@ -13,15 +13,12 @@
 
 #define MAX_VARINT 10u
 
-static enum hearth_status fail_times(struct hearth_err *err)
-{
-    return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
-                       "times of profiles are not ascending, or span more than 64 bits");
-}
-
-/* Subtract t0; checks that times ascend and that distances fit. *ret_scale is their divisor. */
-static enum hearth_status make_relative(const int64_t *ts_ns, size_t n, int64_t t0_ns, int64_t *ret,
-                                        uint64_t *ret_scale, struct hearth_err *err)
+/*
+ * Subtract t0. *ret_scale is a common divisor of the distances. False if times do not ascend, or
+ * distances do not fit.
+ */
+static bool make_relative(const int64_t *ts_ns, size_t n, int64_t t0_ns, int64_t *ret,
+                          uint64_t *ret_scale)
 {
     uint64_t scale = 0;
 
@@ -29,7 +26,7 @@ static enum hearth_status make_relative(const int64_t *ts_ns, size_t n, int64_t 
         int64_t distance;
         if (__builtin_sub_overflow(ts_ns[i], t0_ns, &ret[i]) ||
             (i > 0 && (__builtin_sub_overflow(ret[i], ret[i - 1], &distance) || distance < 0))) {
-            return fail_times(err);
+            return false;
         }
         if (scale != 1) {
             uint64_t size = ret[i] < 0 ? 0 - (uint64_t)ret[i] : (uint64_t)ret[i];
@@ -39,12 +36,12 @@ static enum hearth_status make_relative(const int64_t *ts_ns, size_t n, int64_t 
 
     scale = scale == 0 ? 1 : scale;
     if (scale > INT64_MAX) { /* a single time, 2^63 before t0 */
-        return fail_times(err);
+        return false;
     }
 
     *ret_scale = scale;
 
-    return HEARTH_OK;
+    return true;
 }
 
 static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t0_ns,
@@ -59,7 +56,10 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
     }
 
     uint64_t scale;
-    HEARTH_TRY(make_relative(ts_ns, n, t0_ns, times, &scale, err));
+    if (!make_relative(ts_ns, n, t0_ns, times, &scale)) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
+                           "times of profiles are not ascending, or span more than 64 bits");
+    }
 
     /* Write the first time, then the changes of the distance. */
     uint8_t *at = out;
@@ -82,17 +82,26 @@ static enum hearth_status encode_times(const int64_t *ts_ns, size_t n, int64_t t
     return HEARTH_OK;
 }
 
-static enum hearth_status encode_totals(const int64_t *values, size_t n, uint32_t n_types,
-                                        uint32_t k, struct hearth_arena *arena,
-                                        struct hearth_str *ret, struct hearth_err *err)
+/* Column k of values [n][n_types]. */
+struct totals_column {
+    const int64_t *values;
+    size_t n;
+    uint32_t n_types, k;
+};
+
+static enum hearth_status encode_totals(const struct totals_column *column,
+                                        struct hearth_arena *arena, struct hearth_str *ret,
+                                        struct hearth_err *err)
 {
+    const int64_t *values = column->values + column->k;
+    size_t n = column->n, step = column->n_types;
     uint64_t scale = 0, bits = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int64_t value = values[i * n_types + k];
+        int64_t value = values[i * step];
         if (value < 0) {
             return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a total of value column %u is negative",
-                               (unsigned)k);
+                               (unsigned)column->k);
         }
         bits |= (uint64_t)value;
         scale = scale == 1 ? 1 : hearth_gcd((uint64_t)value, scale);
@@ -108,7 +117,7 @@ static enum hearth_status encode_totals(const int64_t *values, size_t n, uint32_
     uint8_t *at = out;
     at += hearth_varint_write(at, scale);
     for (size_t i = 0; scale > 0 && i < n; i++) {
-        at += hearth_varint_write(at, (uint64_t)values[i * n_types + k] / scale);
+        at += hearth_varint_write(at, (uint64_t)values[i * step] / scale);
     }
 
     *ret = hearth_str_n((const char *)out, (size_t)(at - out));
@@ -132,7 +141,8 @@ enum hearth_status hearth_totals_encode(const int64_t *ts_ns, const int64_t *val
 
     HEARTH_TRY(encode_times(ts_ns, n, t0_ns, arena, &made.ts, err));
     for (uint32_t k = 0; k < n_types; k++) {
-        HEARTH_TRY(encode_totals(values, n, n_types, k, arena, &made.vals[k], err));
+        const struct totals_column column = {values, n, n_types, k};
+        HEARTH_TRY(encode_totals(&column, arena, &made.vals[k], err));
     }
 
     *ret = made;
