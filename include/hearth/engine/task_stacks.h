@@ -75,15 +75,13 @@ enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
                                             struct hearth_cancel *cancel, struct hearth_err *err);
 
 /*
- * Push, in parts, the stored flushes in [from, to] that are not profiles yet. Returns the status of
- * the last push that failed; the other pushes were made.
+ * Push, in parts, the stored flushes in [from, to] that are not profiles yet, with the budget of the
+ * call's arena. Returns the status of the last push that failed; the other pushes were made.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_task_stacks_push_left(struct hearth_ingest *ingest, struct hearth_query_engine *engine,
-                             struct hearth_str tenant, struct hearth_budget *budget, /* or NULL */
-                             int64_t from_ms, int64_t to_ms, struct hearth_cancel *cancel,
-                             struct hearth_err *err);
+enum hearth_status hearth_task_stacks_push_left(const struct hearth_call *call,
+                                                struct hearth_ingest *ingest, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_err *err);
 
 /* ---- analysis ---- */
 

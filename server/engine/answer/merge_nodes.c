@@ -411,13 +411,14 @@ static enum hearth_status fail_negative_frame(const struct hearth_tree_part *par
 }
 
 enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
-                                          const struct hearth_merge_spec *spec, bool alone,
-                                          int64_t max_nodes, struct hearth_stacktree *tree,
-                                          struct hearth_arena *arena, struct hearth_err *err)
+                                          const struct hearth_part_form *form,
+                                          struct hearth_stacktree *tree, struct hearth_arena *arena,
+                                          struct hearth_err *err)
 {
+    const struct hearth_merge_spec *spec = form->spec;
     bool *inside;
 
-    assert(!alone || tree->n_nodes == 0);
+    assert(!form->alone || tree->n_nodes == 0);
     uint32_t size = hearth_name_tree_size(part->tree);
     part->n_nodes = part->n_nodes < size ? part->n_nodes : size;
 
@@ -433,7 +434,7 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     }
 
     uint32_t negative = apply_filter(part, inside);
-    if (alone && negative != HEARTH_NO_NODE) { /* otherwise another part may compensate it */
+    if (form->alone && negative != HEARTH_NO_NODE) { /* otherwise another part may compensate it */
         return fail_negative_frame(part, negative, err);
     }
 
@@ -441,7 +442,7 @@ enum hearth_status hearth_tree_part_place(struct hearth_tree_part *part,
     HEARTH_TRY(sum_node_totals(part, p.total, err));
     part->node_of = p.node_of;
 
-    return alone                ? place_only_part(&p, max_nodes, err)
+    return form->alone          ? place_only_part(&p, form->max_nodes, err)
            : tree->n_nodes == 1 ? place_whole_part(&p, err)
                                 : unify_nodes(&p, NULL, err);
 }

@@ -115,10 +115,12 @@ enum hearth_status hearth_tree_merge_finish(struct hearth_tree_merge *merge,
         each.stacks = (struct hearth_stack_filter){0};
     }
 
-    bool alone = merge->n_parts == 1 && tree->n_nodes == 0 && !repair;
+    const struct hearth_part_form form = {.spec = &each,
+                                          .alone =
+                                              merge->n_parts == 1 && tree->n_nodes == 0 && !repair,
+                                          .max_nodes = max_nodes};
     for (size_t i = 0; i < merge->n_parts; i++) {
-        HEARTH_TRY(hearth_tree_part_place(&merge->parts[i], &each, alone, max_nodes, tree,
-                                          merge->arena, err));
+        HEARTH_TRY(hearth_tree_part_place(&merge->parts[i], &form, tree, merge->arena, err));
     }
 
     return repair ? hearth_go_repair(merge, &spec->stacks, tree, err) : HEARTH_OK;

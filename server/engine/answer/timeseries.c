@@ -236,8 +236,9 @@ static enum hearth_status add_filtered_row(struct series_run *run,
     }
 
     const struct hearth_stack_pass *pass;
-    HEARTH_TRY(hearth_stack_passes_load(passes, row->service_id, hearth_day_of(row->ts_ns),
-                                        row->writer_id, bound, &pass, err));
+    const struct hearth_dict_name name = {row->service_id, hearth_day_of(row->ts_ns),
+                                          row->writer_id};
+    HEARTH_TRY(hearth_stack_passes_load(passes, name, bound, &pass, err));
     int64_t *acc = hearth_arena_calloc(scratch, bound, sizeof acc[0]);
     if (acc == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);

@@ -67,15 +67,16 @@ static enum hearth_status fill_stack_pass(struct hearth_stack_passes *table,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, int32_t service_id,
-                                            int32_t day, int32_t writer_id, uint32_t bound,
+enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table,
+                                            struct hearth_dict_name name, uint32_t bound,
                                             const struct hearth_stack_pass **ret,
                                             struct hearth_err *err)
 {
     struct hearth_arena *arena = table->query->call.arena;
     struct hearth_store *store = table->query->call.engine->store;
     bool inserted;
-    uint32_t i = hearth_idmap_intern(&table->by_key, make_dict_key(service_id, day, writer_id),
+    uint32_t i = hearth_idmap_intern(&table->by_key,
+                                     make_dict_key(name.service_id, name.day, name.writer_id),
                                      (uint32_t)table->n, &inserted);
     if (i == HEARTH_IDMAP_NONE ||
         !hearth_idmap_account(&table->by_key, arena, &table->budgeted_bytes) ||
@@ -84,13 +85,14 @@ enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, i
     }
 
     if (inserted) {
-        table->v[table->n++] = (struct hearth_stack_pass){service_id, day, writer_id, 0, NULL};
+        table->v[table->n++] =
+            (struct hearth_stack_pass){name.service_id, name.day, name.writer_id, 0, NULL};
     }
 
     struct hearth_stack_pass *pass = &table->v[i];
     if (pass->n_stacks < bound) {
         const struct hearth_dict *dict;
-        HEARTH_TRY(hearth_store_read_dict(store, service_id, day, writer_id, bound,
+        HEARTH_TRY(hearth_store_read_dict(store, name.service_id, name.day, name.writer_id, bound,
                                           table->query->call.cancel, &dict, err));
         enum hearth_status status = fill_stack_pass(table, dict, pass, err);
         hearth_store_read_dict_release(store, dict);

@@ -13,6 +13,11 @@
 #include "select/query_internal.h"
 #include "select/stack_filter.h"
 
+/* Names a dictionary. */
+struct hearth_dict_name {
+    int32_t service_id, day, writer_id;
+};
+
 struct hearth_stack_pass {
     int32_t service_id, day, writer_id;
     uint32_t n_stacks;
@@ -40,8 +45,8 @@ const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_pas
  * Loads a dictionary for the stacks below bound, unless that is done. Invalidates results of _find.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table, int32_t service_id,
-                                            int32_t day, int32_t writer_id, uint32_t bound,
+enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table,
+                                            struct hearth_dict_name name, uint32_t bound,
                                             const struct hearth_stack_pass **ret,
                                             struct hearth_err *err);
 

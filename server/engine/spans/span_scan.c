@@ -255,9 +255,9 @@ static enum hearth_status load_scan_passes(struct hearth_span_scan *scan, struct
     /* Evaluate the filter for each of them. */
     for (size_t i = 0; i < sums.n_dicts && status == HEARTH_OK; i++) {
         const struct hearth_dict_sums *dict = &sums.dicts[i];
+        const struct hearth_dict_name name = {dict->service_id, dict->day, dict->writer_id};
         const struct hearth_stack_pass *unused;
-        status = hearth_stack_passes_load(&scan->passes, dict->service_id, dict->day,
-                                          dict->writer_id, dict->bound, &unused, err);
+        status = hearth_stack_passes_load(&scan->passes, name, dict->bound, &unused, err);
     }
 
     hearth_sums_release(&sums);
@@ -273,9 +273,10 @@ static enum hearth_status visit_kept_rows(struct hearth_span_scan *scan, struct 
         struct hearth_attr_columns columns;
         HEARTH_TRY(hearth_cancel_check(scan->query->call.cancel, err));
         HEARTH_TRY(decode_row_attrs(scan, row, &columns, err));
-        HEARTH_TRY(hearth_stack_passes_load(&scan->passes, row->service_id,
-                                            hearth_day_of(row->ts_ns), row->writer_id,
-                                            find_stack_bound(&columns), &pass, err));
+        const struct hearth_dict_name name = {row->service_id, hearth_day_of(row->ts_ns),
+                                              row->writer_id};
+        HEARTH_TRY(
+            hearth_stack_passes_load(&scan->passes, name, find_stack_bound(&columns), &pass, err));
         HEARTH_TRY(visit_row_samples(scan, row, pass, &columns, err));
     }
 
@@ -290,8 +291,8 @@ static enum hearth_status sum_scan_total(struct hearth_span_scan *scan, struct h
 
         /* The filter decides which stacks count. */
         if (has_stack_filter(scan)) {
-            HEARTH_TRY(hearth_stack_passes_load(&scan->passes, dict->service_id, dict->day,
-                                                dict->writer_id, dict->bound, &pass, err));
+            const struct hearth_dict_name name = {dict->service_id, dict->day, dict->writer_id};
+            HEARTH_TRY(hearth_stack_passes_load(&scan->passes, name, dict->bound, &pass, err));
         }
 
         /* Add them. */

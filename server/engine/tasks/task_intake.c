@@ -634,22 +634,20 @@ static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intak
     return status;
 }
 
-enum hearth_status hearth_task_stacks_push_left(struct hearth_ingest *ingest,
-                                                struct hearth_query_engine *engine,
-                                                struct hearth_str tenant,
-                                                struct hearth_budget *budget, int64_t from_ms,
-                                                int64_t to_ms, struct hearth_cancel *cancel,
-                                                struct hearth_err *err)
+enum hearth_status hearth_task_stacks_push_left(const struct hearth_call *call,
+                                                struct hearth_ingest *ingest, int64_t from_ms,
+                                                int64_t to_ms, struct hearth_err *err)
 {
     struct hearth_task_intake *intake;
 
-    HEARTH_TRY(hearth_task_intake_new(ingest, engine, tenant, budget, &intake, err));
+    HEARTH_TRY(hearth_task_intake_new(ingest, call->engine, call->tenant, call->arena->budget,
+                                      &intake, err));
 
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);
     const struct hearth_scope scope = {.store = intake->engine->store,
                                        .tenant = intake->tenant,
-                                       .cancel = cancel,
+                                       .cancel = call->cancel,
                                        .arena = &arena};
     enum hearth_status status = push_leftover_flushes(intake, &scope, from_ms, to_ms, err);
     hearth_arena_release(&arena);

@@ -39,18 +39,15 @@ static enum hearth_status push_leftover(struct hearth_task_leftovers *l,
 {
     assert(left != NULL && from_ms <= to_ms);
 
-    if (left->upload_id.n == 0) {
-        return hearth_task_stacks_push_left(l->ingest, l->engine, left->tenant, l->budget, from_ms,
-                                            to_ms, &l->cancel, err);
-    }
-
-    /* An upload is pushed with an arena of its own. */
+    /* Each push has an arena of its own. */
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     arena.budget = l->budget;
     const struct hearth_call call = {
         .engine = l->engine, .tenant = left->tenant, .arena = &arena, .cancel = &l->cancel};
-    enum hearth_status status = hearth_upload_push_left(&call, l->ingest, left->upload_id, err);
+    enum hearth_status status =
+        left->upload_id.n > 0 ? hearth_upload_push_left(&call, l->ingest, left->upload_id, err)
+                              : hearth_task_stacks_push_left(&call, l->ingest, from_ms, to_ms, err);
     hearth_arena_release(&arena);
 
     return status;
