@@ -83,17 +83,23 @@ struct hearth_monitor_point {
     double value;
 };
 
+/* Values of one instance at one time. */
+struct hearth_monitor_report {
+    struct hearth_str service, instance;
+    int64_t at_ms;
+    const struct hearth_monitor_point *points; /* [n] */
+    size_t n;
+};
+
 /*
- * Store n values of one instance at one time. Concurrent calls share a transaction; if its outcome
- * is lost it is repeated, and the values may be stored twice. The service is created if it is new.
+ * Store the values. Concurrent calls share a transaction; if its outcome is lost it is repeated,
+ * and the values may be stored twice. The service is created if it is new.
  * RESOURCE_EXHAUSTED: the service would have more than max_lines lines (0: no limit).
  * INVALID_ARGUMENT: at_ms is negative or too large. arena: not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
-                                             struct hearth_str service, struct hearth_str instance,
-                                             int64_t at_ms,
-                                             const struct hearth_monitor_point *points, size_t n,
+                                             const struct hearth_monitor_report *report,
                                              int64_t max_lines, struct hearth_err *err);
 
 /*

@@ -125,8 +125,9 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_store_monitors_add(HEARTH_CALL_SCOPE(call), set->service, set->instance,
-                                         set->at_ms, points, n, limits.max_monitor_lines, err));
+    struct hearth_monitor_report report = {set->service, set->instance, set->at_ms, points, n};
+    HEARTH_TRY(
+        hearth_store_monitors_add(HEARTH_CALL_SCOPE(call), &report, limits.max_monitor_lines, err));
     *ret_n_taken = n;
 
     return HEARTH_OK;

@@ -1,15 +1,15 @@
 /*
- * store_monitors.c -- hearth_data.monitor_line and monitor_minute: writing (contract:
+ * store_monitors.c -- writes hearth_data.monitor_line and monitor_minute (contract:
  * hearth/store/store_policies.h).
  *
- * Two steps. First, the ids of a report's lines are found: nearly always in memory. Second, the
- * values are appended to the rows of their lines and minutes by one statement for all waiting
- * reports: the first waiting thread leads, the others queue for the next statement. An agent
- * reports all its values every 5 s, so a server with many agents writes some hundred rows at once.
+ * Two steps. First, the ids of a report's lines are found, nearly always in memory. Second, one
+ * statement appends the values of all waiting reports to the rows of their lines and minutes: the
+ * first waiting thread leads, the others queue for the next statement. An agent reports all its
+ * values every 5 s, so a server with many agents writes some hundred rows at once.
  *
- * Memory holds an id for the day on which it was confirmed: on another day the line is looked up
+ * An id in memory is valid for the day on which it was confirmed: on another day the line is read
  * again, which marks it as used. Lines are deleted when they were not used for `retain-monitors`,
- * so no remembered id belongs to a deleted line.
+ * so no id in memory belongs to a deleted line.
  */
 #include "policies/store_monitors.h"
 
@@ -54,7 +54,7 @@ struct waiter {
 };
 
 struct hearth_monitors {
-    pthread_mutex_t lock; /* guards the rest; never held while a statement runs */
+    struct hearth_mutex lock; /* guards the rest; never held while a statement runs */
     pthread_cond_t changed;
     struct waiter *first, **end; /* the queue */
     bool is_writing;             /* a thread leads */
@@ -70,28 +70,31 @@ enum hearth_status hearth_monitors_new(struct hearth_monitors **ret, struct hear
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the writer of metrics");
     }
 
-    (void)pthread_mutex_init(&monitors->lock, NULL);
-    (void)pthread_cond_init(&monitors->changed, NULL);
+    hearth_mutex_init(&monitors->lock, HEARTH_RANK_MONITORS, "monitors.lock");
+    hearth_cond_init(&monitors->changed);
     hearth_idmap_init(&monitors->map);
     monitors->end = &monitors->first;
     *ret = monitors;
+
     return HEARTH_OK;
 }
 
 void hearth_monitors_free(struct hearth_monitors *monitors)
 {
     if (monitors != NULL) {
+        assert(monitors->first == NULL && !monitors->is_writing);
+
         hearth_idmap_release(&monitors->map);
         hearth_mem_free(monitors->known);
         (void)pthread_cond_destroy(&monitors->changed);
-        (void)pthread_mutex_destroy(&monitors->lock);
+        hearth_mutex_destroy(&monitors->lock);
         hearth_mem_free(monitors);
     }
 }
 
 /* ---- lines ---- */
 
-/* What identifies a line in its service, and in the database. */
+/* The columns that identify a line of a service in the database. */
 struct line_key {
     struct hearth_hash128 fingerprint; /* of instance, process and URI */
     struct hearth_str process;
@@ -126,6 +129,7 @@ static struct hearth_hash128 mix_text(struct hearth_hash128 hash, struct hearth_
 {
     struct hearth_hash128 own = hearth_hash128(text.p, text.n, text.n);
     uint64_t words[4] = {hash.hi, hash.lo, own.hi, own.lo};
+
     return hearth_hash128(words, sizeof words, 0);
 }
 
@@ -133,12 +137,11 @@ static struct hearth_hash128 fingerprint_line(struct hearth_str instance,
                                               const struct hearth_monitor_point *point)
 {
     struct hearth_hash128 hash = {0, 0};
+
     return mix_text(mix_text(mix_text(hash, instance), point->process), point->uri);
 }
 
-/*
- * The key of a line in memory: other than the fingerprint it contains tenant, service and monitor.
- */
+/* The key of a line in memory: its fingerprint with tenant, service and monitor. */
 static struct hearth_hash128 make_memory_key(const struct metric_report *report, size_t i)
 {
     struct hearth_hash128 hash =
@@ -146,47 +149,59 @@ static struct hearth_hash128 make_memory_key(const struct metric_report *report,
     hash.lo = hearth_hash_mix(hash.lo, (uint64_t)report->points[i].monitor);
     /* A database that was restored to an earlier state has other lines. */
     hash.lo = hearth_hash_mix(hash.lo, report->scope->store->catalog->n_starts);
+
     return hash;
 }
 
-/* Fill report->lines from memory; returns how many are not there. */
+/* Fills report->lines from memory. Returns the number of lines that are not there: their id is 0. */
 static size_t recall_lines(struct hearth_monitors *monitors, struct metric_report *report)
 {
     size_t n_missing = 0;
-    (void)pthread_mutex_lock(&monitors->lock);
+
+    hearth_mutex_lock(&monitors->lock);
     for (size_t i = 0; i < report->n; i++) {
         uint32_t at = hearth_idmap_find(&monitors->map, make_memory_key(report, i));
         bool found = at != HEARTH_IDMAP_NONE && monitors->known[at].day >= report->day;
         report->lines[i] = found ? monitors->known[at] : (struct known_line){0};
         n_missing += !found;
     }
-    (void)pthread_mutex_unlock(&monitors->lock);
+
+    hearth_mutex_unlock(&monitors->lock);
+
     return n_missing;
 }
 
-/* Without memory the lines are looked up again next time. */
+/* Keeps the lines in memory. If memory is refused, they are read again for the next report. */
 static void remember_lines(struct hearth_monitors *monitors, const struct metric_report *report)
 {
-    (void)pthread_mutex_lock(&monitors->lock);
+    hearth_mutex_lock(&monitors->lock);
+
+    /* Empty a full memory. */
     if (monitors->n_known + report->n > MAX_KNOWN) {
         hearth_idmap_reset(&monitors->map);
         monitors->n_known = 0;
     }
+
+    /* Add the lines, or replace their days. */
     for (size_t i = 0; i < report->n; i++) {
         bool is_new = false;
         if (!hearth_mem_grow(&monitors->known, &monitors->cap, monitors->n_known + 1,
                              sizeof monitors->known[0])) {
             break;
         }
+
         uint32_t at = hearth_idmap_intern(&monitors->map, make_memory_key(report, i),
                                           (uint32_t)monitors->n_known, &is_new);
         if (at == HEARTH_IDMAP_NONE) {
             break;
         }
+
+        assert(at <= monitors->n_known);
         monitors->known[at] = report->lines[i];
         monitors->n_known += is_new;
     }
-    (void)pthread_mutex_unlock(&monitors->lock);
+
+    hearth_mutex_unlock(&monitors->lock);
 }
 
 /* Lines of the service, and how many more the report needs. */
@@ -213,7 +228,7 @@ static const char SQL_COUNT_LINES[] =
     " (SELECT FROM hearth_data.monitor_line l WHERE l.service_id = $1"
     "  AND l.monitor = x.monitor AND l.fingerprint = x.fingerprint)";
 
-/* Lines that exist are looked up again each day: only new ones count against the limit. */
+/* Refuses a report whose new lines exceed the limit. Lines that exist are always accepted. */
 static enum hearth_status check_line_limit(const struct metric_report *report,
                                            const struct hearth_scope *scope, struct hearth_err *err)
 {
@@ -234,10 +249,15 @@ static enum hearth_status check_line_limit(const struct metric_report *report,
                            HEARTH_STR_ARG(report->service), (long long)count.n,
                            (long long)count.n_new, (long long)report->max_lines);
     }
+
     return HEARTH_OK;
 }
 
-/* $1 service, $2 instance, $3 day, $4 fingerprints, $5 processes, $6 monitors, $7 URIs. */
+/*
+ * Creates the lines that do not exist, raises last_day of the others, and returns the ids of all.
+ * By the key (service_id, monitor, fingerprint). $1 service, $2 instance, $3 day, $4 fingerprints, $5 processes,
+ * $6 monitors, $7 URIs.
+ */
 static const char SQL_MAKE_LINES[] =
     "INSERT INTO hearth_data.monitor_line AS l (service_id, fingerprint, instance, process,"
     " monitor, uri, last_day) SELECT DISTINCT ON (monitor, fingerprint) $1, fingerprint, $2,"
@@ -260,6 +280,7 @@ static const struct hearth_column line_columns[] = {
 };
 static const struct hearth_row_type line_rows = HEARTH_ROW_TYPE(line_columns, struct line_row);
 
+/* Fills report->lines with the ids of the rows. A line without a row keeps the id 0. */
 static void take_line_ids(struct metric_report *report, const struct line_row *rows, size_t n_rows)
 {
     for (size_t i = 0; i < report->n; i++) {
@@ -276,12 +297,14 @@ static void take_line_ids(struct metric_report *report, const struct line_row *r
     }
 }
 
+/* Fills report->lines from the database, where missing lines are created. */
 static enum hearth_status make_lines(struct metric_report *report, const struct hearth_scope *scope,
                                      struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_service_id(scope, report->service, true, &report->service_id, err));
     HEARTH_TRY(check_line_limit(report, scope, err));
 
+    /* Create the missing lines. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_i32(&params, report->service_id);
@@ -293,38 +316,53 @@ static enum hearth_status make_lines(struct metric_report *report, const struct 
     size_t n;
     HEARTH_TRY(hearth_store_select(scope, SQL_MAKE_LINES, &params, &line_rows, &rows, &n, err));
     take_line_ids(report, rows, n);
+
+    for (size_t i = 0; i < report->n; i++) {
+        if (report->lines[i].line_id <= 0) {
+            return HEARTH_FAIL(err, HEARTH_INTERNAL,
+                               "the database returned no line for a metric of service "
+                               "\"" HEARTH_STR_FMT "\"",
+                               HEARTH_STR_ARG(report->service));
+        }
+    }
+
     return HEARTH_OK;
 }
 
-/* Fill report->lines, from memory or the database. `scope` has an arena. */
+/* Fills report->lines, from memory or the database. `scope` has an arena. */
 static enum hearth_status resolve_lines(struct metric_report *report,
                                         const struct hearth_scope *scope, struct hearth_err *err)
 {
+    assert(scope->arena != NULL && report->n > 0);
+
+    /* Make the keys of the lines. */
     report->keys = hearth_arena_array(scope->arena, report->n, sizeof report->keys[0]);
     report->lines = hearth_arena_array(scope->arena, report->n, sizeof report->lines[0]);
     if (report->keys == NULL || report->lines == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < report->n; i++) {
         const struct hearth_monitor_point *point = &report->points[i];
         report->keys[i] = (struct line_key){fingerprint_line(report->instance, point),
                                             point->process, (int32_t)point->monitor, point->uri};
     }
 
-    if (recall_lines(scope->store->monitors, report) == 0) {
-        return HEARTH_OK;
+    /* Find their ids. */
+    if (recall_lines(scope->store->monitors, report) > 0) {
+        HEARTH_TRY(make_lines(report, scope, err));
+        remember_lines(scope->store->monitors, report);
     }
-    HEARTH_TRY(make_lines(report, scope, err));
-    remember_lines(scope->store->monitors, report);
+
     return HEARTH_OK;
 }
 
 /* ---- values ---- */
 
 /*
- * Append values, in their order, to the row of their line and minute, or make the row: $1 services,
- * $2 lines, $3 minutes, $4 offsets, $5 values, $6 the most values of a row that gets more. By the
- * primary key.
+ * Appends values, in their order, to the row of their line and minute, or creates the row. A row
+ * with $6 values or more stays as it is. $1 services, $2 lines, $3 minutes, $4 offsets, $5 values.
+ * By the primary key; rows are sorted by it, so that all servers lock them in one order.
  */
 static const char SQL_ADD_VALUES[] =
     "INSERT INTO hearth_data.monitor_minute AS m (service_id, line_id, minute, offsets, vals)"
@@ -341,10 +379,13 @@ struct value_batch {
     size_t n;
 };
 
+/* Makes the parameters of SQL_ADD_VALUES from the rows of all waiters, in their order. */
 static enum hearth_status add_value_params(const struct value_batch *batch,
                                            struct hearth_pg_params *params, struct hearth_err *err)
 {
     struct hearth_arena *arena = params->arena;
+
+    /* Allocate the columns. */
     int32_t *services = hearth_arena_array(arena, batch->n, sizeof services[0]);
     int32_t *minutes = hearth_arena_array(arena, batch->n, sizeof minutes[0]);
     int32_t *offsets = hearth_arena_array(arena, batch->n, sizeof offsets[0]);
@@ -353,6 +394,8 @@ static enum hearth_status add_value_params(const struct value_batch *batch,
     if (services == NULL || minutes == NULL || offsets == NULL || lines == NULL || values == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* Fill them. */
     size_t n = 0;
     for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
         for (size_t i = 0; i < waiter->n; i++, n++) {
@@ -363,20 +406,26 @@ static enum hearth_status add_value_params(const struct value_batch *batch,
             values[n] = waiter->rows[i].value;
         }
     }
+
+    assert(n == batch->n);
+
+    /* Add them as $1 to $5, and the limit as $6. */
     hearth_pg_param_i32_array(params, services, n);
     hearth_pg_param_i64_array(params, lines, n);
     hearth_pg_param_i32_array(params, minutes, n);
     hearth_pg_param_i32_array(params, offsets, n);
     hearth_pg_param_f64_array(params, values, n);
     hearth_pg_param_i32(params, HEARTH_MONITOR_MAX_PER_MINUTE);
+
     return HEARTH_OK;
 }
 
-/* Create missing partitions for the days of all rows: mostly one day, which is known to exist. */
+/* Creates missing leaves for the days of all rows: usually one day, whose leaf is known. */
 static enum hearth_status ensure_value_days(const struct value_batch *batch, struct hearth_pg *pg,
                                             struct hearth_err *err)
 {
     int32_t last = INT32_MIN;
+
     for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
         for (size_t i = 0; i < waiter->n; i++) {
             int32_t day = waiter->rows[i].minute / MINUTES_PER_DAY;
@@ -387,39 +436,57 @@ static enum hearth_status ensure_value_days(const struct value_batch *batch, str
             }
         }
     }
+
     return HEARTH_OK;
 }
 
+/*
+ * Deletes the leaves of the rows' days from the cache of leaves, after retention has dropped one of
+ * them: the next attempt creates it.
+ */
+static void forget_value_days(const struct value_batch *batch)
+{
+    for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
+        hearth_partitions_forget(batch->store, waiter->rows[0].minute / MINUTES_PER_DAY);
+    }
+}
+
+/* Writes the values of a batch. Called again after a passing fault. */
 static enum hearth_status append_values(void *context, struct hearth_pg *pg,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct value_batch *batch = context;
     HEARTH_TRY(ensure_value_days(batch, pg, err));
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
+
     enum hearth_status status = add_value_params(batch, &params, err);
     if (status == HEARTH_OK) {
         status = hearth_pg_exec(pg, SQL_ADD_VALUES, &params, NULL, NULL, ret_fault, err);
     }
     hearth_arena_release(&arena);
-    if (status != HEARTH_OK && ret_fault != NULL && *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
-        /*
-         * Retention has just dropped a partition that was known: forget it, so that it is created
-         * again.
-         */
-        for (const struct waiter *waiter = batch->waiters; waiter != NULL; waiter = waiter->next) {
-            hearth_partitions_forget(batch->store, waiter->rows[0].minute / MINUTES_PER_DAY);
-        }
+
+    if (status != HEARTH_OK && *ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
+        forget_value_days(batch);
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     }
+
     return status;
 }
 
-/* Move waiters with up to MAX_ROWS rows into the batch, at least one. The caller holds the lock. */
+/*
+ * Moves the first waiters, at least one, into the batch: as many as have up to MAX_ROWS rows. The
+ * caller holds the lock; a waiter is queued.
+ */
 static void take_waiters(struct hearth_monitors *monitors, struct value_batch *batch)
 {
+    hearth_mutex_assert_held(&monitors->lock);
+    assert(monitors->first != NULL);
+
+    /* Find the end of the batch. */
     struct waiter **end = &monitors->first;
     batch->n = 0;
     while (*end != NULL && (batch->n == 0 || batch->n + (*end)->n <= MAX_ROWS)) {
@@ -427,6 +494,7 @@ static void take_waiters(struct hearth_monitors *monitors, struct value_batch *b
         end = &(*end)->next;
     }
 
+    /* Cut the queue there. */
     batch->waiters = monitors->first;
     monitors->first = *end;
     *end = NULL;
@@ -436,24 +504,26 @@ static void take_waiters(struct hearth_monitors *monitors, struct value_batch *b
 }
 
 /*
- * Write batches of waiting rows until the own rows are written. The caller holds the lock, which is
- * released while a statement runs.
+ * Writes batches of waiting rows until the rows of `own` are written. The caller holds the lock,
+ * which is released while a statement runs.
  */
 static void lead_writing(struct hearth_store *store, struct waiter *own)
 {
     struct hearth_monitors *monitors = store->monitors;
-    assert(!monitors->is_writing);
+    hearth_mutex_assert_held(&monitors->lock);
+    assert(!monitors->is_writing && !own->is_done);
     monitors->is_writing = true;
 
     while (!own->is_done) {
         struct value_batch batch = {.store = store};
         take_waiters(monitors, &batch);
-        (void)pthread_mutex_unlock(&monitors->lock);
+        hearth_mutex_unlock(&monitors->lock);
 
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = hearth_store_with_pg(store, NULL, append_values, &batch, &err);
 
-        (void)pthread_mutex_lock(&monitors->lock);
+        /* Tell the waiters how their rows ended. */
+        hearth_mutex_lock(&monitors->lock);
         for (struct waiter *waiter = batch.waiters, *next; waiter != NULL; waiter = next) {
             next = waiter->next; /* the waiter may be gone once it is done */
             waiter->status = status;
@@ -466,31 +536,39 @@ static void lead_writing(struct hearth_store *store, struct waiter *own)
     (void)pthread_cond_broadcast(&monitors->changed);
 }
 
+/* Writes the rows, together with the rows of other threads. Waits until they are written. */
 static enum hearth_status write_metric_rows(struct hearth_store *store,
                                             const struct hearth_monitor_row *rows, size_t n,
                                             struct hearth_err *err)
 {
+    assert(rows != NULL && n > 0);
+
+    /* Queue the rows. */
     struct hearth_monitors *monitors = store->monitors;
     struct waiter own = {.rows = rows, .n = n, .err = HEARTH_ERR_INIT};
-    (void)pthread_mutex_lock(&monitors->lock);
+    hearth_mutex_lock(&monitors->lock);
     *monitors->end = &own;
     monitors->end = &own.next;
 
+    /* Wait for the leader, or lead. */
     while (!own.is_done) {
         if (monitors->is_writing) {
-            (void)pthread_cond_wait(&monitors->changed, &monitors->lock);
+            hearth_mutex_wait(&monitors->lock, &monitors->changed);
         } else {
             lead_writing(store, &own);
         }
     }
-    (void)pthread_mutex_unlock(&monitors->lock);
+
+    hearth_mutex_unlock(&monitors->lock);
 
     if (own.status != HEARTH_OK && err != NULL) {
         *err = own.err;
     }
+
     return own.status;
 }
 
+/* Finds the lines of the report, and writes its values. */
 static enum hearth_status add_metrics(struct metric_report *report,
                                       const struct hearth_scope *scope, int64_t at_ms,
                                       struct hearth_err *err)
@@ -501,8 +579,9 @@ static enum hearth_status add_metrics(struct metric_report *report,
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < report->n; i++) {
-        HEARTH_ASSERT(report->lines[i].line_id > 0);
+        assert(report->lines[i].line_id > 0);
         rows[i] = (struct hearth_monitor_row){
             .service_id = report->lines[i].service_id,
             .line_id = report->lines[i].line_id,
@@ -516,31 +595,35 @@ static enum hearth_status add_metrics(struct metric_report *report,
 }
 
 enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
-                                             struct hearth_str service, struct hearth_str instance,
-                                             int64_t at_ms,
-                                             const struct hearth_monitor_point *points, size_t n,
+                                             const struct hearth_monitor_report *values,
                                              int64_t max_lines, struct hearth_err *err)
 {
+    assert(values->points != NULL || values->n == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    if (n == 0) {
+    if (values->n == 0) {
         return HEARTH_OK;
     }
+
+    int64_t at_ms = values->at_ms;
     if (at_ms < 0 || at_ms / MS_PER_MINUTE > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "%lld is not a time in milliseconds since the epoch", (long long)at_ms);
     }
 
+    /* scope->arena may be NULL. */
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct hearth_scope own = *scope; /* with memory of its own: scope->arena may be NULL */
+    struct hearth_scope own = *scope;
     own.arena = &arena;
+
     struct metric_report report = {.scope = &own,
-                                   .service = service,
-                                   .instance = instance,
+                                   .service = values->service,
+                                   .instance = values->instance,
                                    .day = (int32_t)(at_ms / MS_PER_MINUTE / MINUTES_PER_DAY),
-                                   .points = points,
-                                   .n = n,
+                                   .points = values->points,
+                                   .n = values->n,
                                    .max_lines = max_lines};
+
     return add_metrics(&report, &own, at_ms, err);
 }
 
@@ -565,5 +648,6 @@ enum hearth_status hearth_monitors_trim(struct hearth_store *store, struct heart
                    " hearth_data.monitor_line WHERE last_day < %" PRId64
                    " ORDER BY line_id LIMIT 10000 FOR UPDATE SKIP LOCKED)",
                    day);
+
     return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
 }
