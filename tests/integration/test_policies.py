@@ -147,6 +147,25 @@ class Policies(unittest.TestCase):
         self.assertEqual([n for n in found if n.startswith(self.service)], sorted(names))
         self.assertEqual(found, sorted(found))
 
+    def test_a_damaged_policy_is_an_error_and_the_server_stays(self):
+        item = '{"monitor": 1}'
+        kinds = ['{"kind": %d, "items": []}' % (1 + i % 3) for i in range(8)]
+        items = ['{"kind": 1, "items": [%s]}' % ", ".join([item] * 8)]
+        for targets in (kinds, items):
+            self.set()
+            server.sql(
+                self.cluster.url(),
+                "UPDATE hearth_data.policy SET targets = '[%s]' WHERE service_id ="
+                " (SELECT service_id FROM hearth_data.service WHERE name = '%s')" % (", ".join(targets), self.service),
+            )
+            with self.assertRaises(server.RpcError) as caught:
+                self.ask("GetPolicy", {"service": self.service})
+            self.assertIn("is damaged", caught.exception.message)
+            # It can be replaced.
+            self.ask("DeletePolicy", {"service": self.service})
+            stored = self.set()["policy"]
+            self.assertEqual(self.ask("GetPolicy", {"service": self.service})["policy"]["uuid"], stored["uuid"])
+
     def test_of_two_who_change_the_same_version_one_does(self):
         self.set()
         outcomes = []

@@ -61,15 +61,18 @@ struct hearth_trigger_count {
     int64_t last_ms;
 };
 
-/*
- * Counts of tasks that policies started at or after since_ms, by service and kind, and also by
- * instance and process if by_process. service empty: of all services. Not sorted.
- */
+struct hearth_trigger_filter {
+    struct hearth_str service; /* empty: all services */
+    int64_t since_ms;          /* tasks that started at or after this time */
+    bool by_process;           /* counts by instance and process, too */
+};
+
+/* Counts of tasks that policies started, by service and kind. Not sorted. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
-                                               struct hearth_str service, int64_t since_ms,
-                                               bool by_process, struct hearth_trigger_count **ret,
-                                               size_t *ret_n, struct hearth_err *err);
+                                               const struct hearth_trigger_filter *filter,
+                                               struct hearth_trigger_count **ret, size_t *ret_n,
+                                               struct hearth_err *err);
 
 /* ---- metrics ---- */
 

@@ -12,9 +12,13 @@ enum hearth_status hearth_policy_triggers(const struct hearth_call *call, struct
                                           bool by_process, struct hearth_trigger_count **ret,
                                           size_t *ret_n, struct hearth_err *err)
 {
-    int64_t since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS;
-    return hearth_store_trigger_counts(HEARTH_CALL_SCOPE(call), service, since_ms, by_process, ret,
-                                       ret_n, err);
+    struct hearth_trigger_filter filter = {
+        .service = service,
+        .since_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS - HEARTH_POLICY_WINDOW_MS,
+        .by_process = by_process,
+    };
+
+    return hearth_store_trigger_counts(HEARTH_CALL_SCOPE(call), &filter, ret, ret_n, err);
 }
 
 static enum hearth_status count_policy_triggers(const struct hearth_call *call,

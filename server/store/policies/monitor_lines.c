@@ -1,5 +1,5 @@
 /*
- * monitor_lines.c -- reading hearth_data.monitor_line and monitor_minute (contract:
+ * monitor_lines.c -- reads hearth_data.monitor_line and monitor_minute (contract:
  * hearth/store/store_policies.h).
  */
 #include "hearth/store/store_policies.h"
@@ -25,9 +25,13 @@ struct line_read {
     size_t n_values;  /* of all lines */
 };
 
+/* Appends a line without values, with the names of the row. */
 static enum hearth_status begin_line(struct line_read *read, const PGresult *row,
                                      struct hearth_err *err)
 {
+    assert(read->n <= read->cap);
+
+    /* Make room in the array. */
     if (read->n == read->cap) {
         size_t cap = read->cap == 0 ? 64 : read->cap * 2;
         struct hearth_monitor_line *more =
@@ -35,13 +39,16 @@ static enum hearth_status begin_line(struct line_read *read, const PGresult *row
         if (more == NULL) {
             return HEARTH_FAIL_ARENA(err, read->scope->arena);
         }
+
         if (read->n > 0) {
             memcpy(more, read->lines, read->n * sizeof more[0]);
         }
+
         read->lines = more;
         read->cap = cap;
     }
 
+    /* Take the names. */
     int32_t monitor = hearth_pg_i32(row, 0, 3);
     read->line_id = hearth_pg_i64(row, 0, 0);
     read->value_cap = 0;
@@ -51,12 +58,15 @@ static enum hearth_status begin_line(struct line_read *read, const PGresult *row
         .monitor = (enum hearth_monitor)monitor,
         .uri = hearth_arena_str(read->scope->arena, hearth_pg_str(row, 0, 4)),
     };
+
     return read->scope->arena->refused ? HEARTH_FAIL_ARENA(err, read->scope->arena) : HEARTH_OK;
 }
 
+/* Appends a value to the last line. */
 static enum hearth_status add_line_value(struct line_read *read, struct hearth_monitor_value value,
                                          struct hearth_err *err)
 {
+    assert(read->n > 0);
     struct hearth_monitor_line *line = &read->lines[read->n - 1];
     assert(line->n_values <= read->value_cap);
 
@@ -67,6 +77,7 @@ static enum hearth_status add_line_value(struct line_read *read, struct hearth_m
                            read->filter->max_values);
     }
 
+    /* Make room in the line. */
     if (line->n_values == read->value_cap) {
         size_t cap = read->value_cap == 0 ? 16 : read->value_cap * 2;
         struct hearth_monitor_value *more =
@@ -74,40 +85,50 @@ static enum hearth_status add_line_value(struct line_read *read, struct hearth_m
         if (more == NULL) {
             return HEARTH_FAIL_ARENA(err, read->scope->arena);
         }
+
         if (line->n_values > 0) {
             memcpy(more, line->values, line->n_values * sizeof more[0]);
         }
+
         line->values = more;
         read->value_cap = cap;
     }
 
     line->values[line->n_values++] = value;
     read->n_values++;
+
     return HEARTH_OK;
 }
 
 /*
- * Values are nearly sorted: not quite if two servers took them, or a clock was set. Equal times
- * keep their order.
+ * Moves the last value to its place by time. Values are nearly sorted: not if two servers took
+ * them, or if a clock was set. Values of equal times keep their order.
  */
 static void sort_last_value(struct hearth_monitor_line *line)
 {
+    assert(line->n_values > 0);
+
     struct hearth_monitor_value *values = line->values, last = values[line->n_values - 1];
     size_t i = line->n_values - 1;
     for (; i > 0 && values[i - 1].at_ms > last.at_ms; i--) {
         values[i] = values[i - 1];
     }
+
     values[i] = last;
 }
 
+/* Takes the values of one line and minute that lie within the filter's time. */
 static enum hearth_status take_minute(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct line_read *read = context;
+
+    /* The first minute of a line begins the line. */
     hearth_arena_reset(&read->scratch);
     if (read->n == 0 || hearth_pg_i64(row, 0, 0) != read->line_id) {
         HEARTH_TRY(begin_line(read, row, err));
     }
 
+    /* Read the times and values. */
     int64_t minute_ms = (int64_t)hearth_pg_i32(row, 0, 5) * MS_PER_MINUTE;
     int32_t *offsets;
     double *values;
@@ -115,6 +136,7 @@ static enum hearth_status take_minute(void *context, const PGresult *row, struct
     HEARTH_TRY(hearth_pg_i32_array(row, 0, 6, &read->scratch, &offsets, &n, err));
     HEARTH_TRY(hearth_pg_f64_array(row, 0, 7, &read->scratch, &values, &n_values, err));
 
+    /* Append them. */
     for (size_t i = 0; i < n && i < n_values; i++) {
         int64_t at_ms = minute_ms + offsets[i];
         if (at_ms >= read->filter->start_ms && at_ms <= read->filter->end_ms) {
@@ -122,6 +144,7 @@ static enum hearth_status take_minute(void *context, const PGresult *row, struct
             sort_last_value(&read->lines[read->n - 1]);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -132,9 +155,9 @@ static int32_t minute_of(int64_t ms)
 }
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 instance and $4 process or '', $5 bits of monitors
- * or 0, $6 and $7 the first and last minute. By the primary keys (service_id, line_id) and
- * (service_id, line_id, minute).
+ * The minutes of all lines that pass the filter, by line and minute. $1 tenant, $2 fingerprint of
+ * the service, $3 instance and $4 process or '', $5 bits of monitors or 0, $6 and $7 the first and
+ * last minute. Served by the primary keys (service_id, line_id) and (service_id, line_id, minute).
  */
 static const char SQL_LINES[] =
     "SELECT l.line_id, l.instance, l.process, l.monitor::int4, l.uri, m.minute, m.offsets, m.vals"
@@ -171,7 +194,7 @@ static enum hearth_status stream_lines(void *context, struct hearth_pg *pg,
                             ret_fault, err);
 }
 
-/* Remove lines whose rows have no value in the range; the number of lines left. */
+/* Removes lines without values. Returns the number of lines that are left. */
 static size_t drop_empty_lines(struct hearth_monitor_line *lines, size_t n)
 {
     size_t n_left = 0;
@@ -181,6 +204,7 @@ static size_t drop_empty_lines(struct hearth_monitor_line *lines, size_t n)
             lines[n_left++] = lines[i];
         }
     }
+
     return n_left;
 }
 
@@ -189,6 +213,7 @@ enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
                                               struct hearth_monitor_line **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    assert(scope->arena != NULL && filter->service.n > 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
     struct line_read read = {.scope = scope, .filter = filter};
@@ -201,5 +226,6 @@ enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
 
     *ret = read.lines;
     *ret_n = drop_empty_lines(read.lines, read.n);
+
     return HEARTH_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * store_policies.c -- hearth_data.policy and policy_version (contract:
+ * store_policies.c -- reads and writes hearth_data.policy and policy_version (contract:
  * hearth/store/store_policies.h).
  *
- * Targets are stored as JSON and read as rows of items, which PostgreSQL takes apart. A change of a
- * policy first locks the row of its service.
+ * Targets are stored as JSON; statements return them as rows of items. A change of a policy first
+ * locks the row of its service.
  */
 #include "hearth/store/store_policies.h"
 
@@ -19,8 +19,9 @@
 /* ---- reading ---- */
 
 /*
- * A row for each item of policy version `v`, after the name of its service. Columns of the item are
- * NULL if the target has no items; those of the target, too, if the policy has no targets.
+ * The columns of a row, after the name of the service. Policy version `v` has a row for each item.
+ * A target without items has one row, whose item is NULL; a policy without targets has one row,
+ * whose target and item are NULL.
  */
 #define ITEM_COLUMNS                                                                      \
     " v.version, v.uuid, v.modified_at, v.modified_by, v.observe::int4, v.deleted::int4," \
@@ -57,20 +58,34 @@ static const struct hearth_column item_columns[] = {
 };
 static const struct hearth_row_type item_rows = HEARTH_ROW_TYPE(item_columns, struct item_row);
 
+/* Whether rows[i] is the first row of its policy version. */
 static bool begins_policy(const struct item_row *rows, size_t i)
 {
     return i == 0 || rows[i].policy.version != rows[i - 1].policy.version ||
            !hearth_str_eq(rows[i].policy.service, rows[i - 1].policy.service);
 }
 
-/* Rows of a target follow each other. */
+static enum hearth_status fail_damaged_policy(const struct hearth_policy *policy,
+                                              struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                       "version %lld of the policy of service \"" HEARTH_STR_FMT
+                       "\" is damaged: delete the policy and store it again",
+                       (long long)policy->version, HEARTH_STR_ARG(policy->service));
+}
+
+/* Adds the row's item, if any, to its target. Rows of a target follow each other. */
 static enum hearth_status add_item(const struct item_row *row, struct hearth_policy *policy,
                                    struct hearth_arena *arena, struct hearth_err *err)
 {
     enum hearth_policy_kind kind = (enum hearth_policy_kind)row->kind;
 
+    /* Begin a target of another kind. */
     if (policy->n_targets == 0 || policy->targets[policy->n_targets - 1].kind != kind) {
-        HEARTH_ASSERT(policy->n_targets < HEARTH_POLICY_KIND_END);
+        if (policy->n_targets == HEARTH_POLICY_KIND_END) {
+            return fail_damaged_policy(policy, err);
+        }
+
         struct hearth_policy_target *target = &policy->targets[policy->n_targets++];
         *target = (struct hearth_policy_target){.kind = kind};
         target->items = hearth_arena_array(arena, HEARTH_MONITOR_END, sizeof target->items[0]);
@@ -79,14 +94,20 @@ static enum hearth_status add_item(const struct item_row *row, struct hearth_pol
         }
     }
 
+    /* Add the item. */
     struct hearth_policy_target *target = &policy->targets[policy->n_targets - 1];
     if (row->item.monitor != 0) {
-        HEARTH_ASSERT(target->n_items < HEARTH_MONITOR_END);
+        if (target->n_items == HEARTH_MONITOR_END) {
+            return fail_damaged_policy(policy, err);
+        }
+
         target->items[target->n_items++] = row->item;
     }
+
     return HEARTH_OK;
 }
 
+/* Reads policies by a statement whose columns are those of item_rows, sorted by policy version. */
 static enum hearth_status select_policies(const struct hearth_scope *scope, const char *sql,
                                           const struct hearth_pg_params *params,
                                           struct hearth_policy **ret, size_t *ret_n,
@@ -96,14 +117,17 @@ static enum hearth_status select_policies(const struct hearth_scope *scope, cons
     size_t n_rows, n = 0;
     HEARTH_TRY(hearth_store_select(scope, sql, params, &item_rows, &rows, &n_rows, err));
 
+    /* Count the policies. */
     for (size_t i = 0; i < n_rows; i++) {
         n += begins_policy(rows, i);
     }
+
     struct hearth_policy *policies = hearth_arena_array(scope->arena, n, sizeof policies[0]);
     if (policies == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
 
+    /* Gather their targets. */
     size_t next = 0;
     for (size_t i = 0; i < n_rows; i++) {
         if (begins_policy(rows, i)) {
@@ -115,6 +139,7 @@ static enum hearth_status select_policies(const struct hearth_scope *scope, cons
                 return HEARTH_FAIL_ARENA(err, scope->arena);
             }
         }
+
         if (rows[i].kind != 0) {
             HEARTH_TRY(add_item(&rows[i], &policies[next - 1], scope->arena, err));
         }
@@ -124,6 +149,7 @@ static enum hearth_status select_policies(const struct hearth_scope *scope, cons
 
     *ret = policies;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -134,10 +160,12 @@ enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
 {
     assert(services != NULL || n_services == 0);
 
+    /* Services are found by their fingerprints. */
     struct hearth_hash128 *prints = hearth_arena_array(scope->arena, n_services, sizeof prints[0]);
     if (prints == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n_services; i++) {
         prints[i] = hearth_service_fingerprint(services[i]);
     }
@@ -148,6 +176,7 @@ enum hearth_status hearth_store_policies(const struct hearth_scope *scope,
     hearth_pg_param_i32(&params, n_services > 0);
     hearth_pg_param_uuid_array(&params, prints, n_services);
 
+    /* The policies of the tenant, of all services if $2 is 0. By the keys of tenant and service. */
     return select_policies(scope,
                            "SELECT s.name," ITEM_COLUMNS
                            " FROM (SELECT p.*, false AS deleted FROM hearth_data.policy p) v"
@@ -186,7 +215,7 @@ struct policy_change {
     int32_t service_id;
     int64_t expected_version; /* below 0: any */
     int64_t max_versions;     /* 0: no limit */
-    bool is_deleted;          /* out, of deletions: there was a policy */
+    bool is_deleted;          /* result of a deletion: there was a policy */
 };
 
 /* The stored state, under the lock of the service. */
@@ -205,9 +234,10 @@ static const struct hearth_column stored_columns[] = {
 static const struct hearth_row_type stored_rows =
     HEARTH_ROW_TYPE(stored_columns, struct stored_policy);
 
-static enum hearth_status lock_and_read(const struct policy_change *change,
-                                        struct hearth_transaction *transaction,
-                                        struct stored_policy *ret, struct hearth_err *err)
+/* Locks the service's row, then reads the state of its policy. */
+static enum hearth_status lock_and_read_policy(const struct policy_change *change,
+                                               struct hearth_transaction *transaction,
+                                               struct stored_policy *ret, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
@@ -216,8 +246,10 @@ static enum hearth_status lock_and_read(const struct policy_change *change,
         transaction, "SELECT 1 FROM hearth_data.service WHERE service_id = $1 FOR NO KEY UPDATE",
         &params, NULL, err));
 
+    /* The other parameter is the uuid of the new policy. */
     bool found;
     hearth_pg_param_text(&params, change->policy == NULL ? HEARTH_STR("") : change->policy->uuid);
+
     return hearth_transaction_select_one(
         transaction, transaction->arena,
         "SELECT coalesce((SELECT version FROM hearth_data.policy WHERE service_id = $1), 0),"
@@ -226,6 +258,7 @@ static enum hearth_status lock_and_read(const struct policy_change *change,
         &params, &stored_rows, ret, &found, err);
 }
 
+/* Deletes the versions before the newest max_versions. */
 static enum hearth_status delete_old_versions(const struct policy_change *change,
                                               struct hearth_transaction *transaction,
                                               int64_t newest, struct hearth_err *err)
@@ -238,18 +271,21 @@ static enum hearth_status delete_old_versions(const struct policy_change *change
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_i32(&params, change->service_id);
     hearth_pg_param_i64(&params, newest - change->max_versions);
+
     return hearth_transaction_run(
         transaction,
         "DELETE FROM hearth_data.policy_version WHERE service_id = $1 AND version <= $2", &params,
         NULL, err);
 }
 
-/* The policy and, with the same columns, its version. */
+/* Inserts or replaces the policy, and inserts its version with the same columns. */
 static enum hearth_status insert_policy(const struct policy_change *change,
                                         struct hearth_transaction *transaction,
                                         struct hearth_err *err)
 {
     const struct hearth_policy *policy = change->policy;
+    assert(policy != NULL && policy->version > 0);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_i32(&params, change->service_id);
@@ -273,12 +309,13 @@ static enum hearth_status insert_policy(const struct policy_change *change,
         &params, NULL, err);
 }
 
+/* Stores the policy of a change, unless the stored policy is another version or the same. */
 static enum hearth_status put_policy(void *context, struct hearth_transaction *transaction,
                                      struct hearth_err *err)
 {
     const struct policy_change *change = context;
     struct stored_policy stored = {0};
-    HEARTH_TRY(lock_and_read(change, transaction, &stored, err));
+    HEARTH_TRY(lock_and_read_policy(change, transaction, &stored, err));
 
     /* An attempt whose COMMIT was not answered may have stored the policy. */
     bool is_same = stored.n_same > 0;
@@ -290,14 +327,17 @@ static enum hearth_status put_policy(void *context, struct hearth_transaction *t
                            HEARTH_STR_ARG(change->service), (long long)stored.version,
                            (long long)change->expected_version);
     }
+
     if (is_same) {
         change->policy->version = stored.version;
         return HEARTH_OK;
     }
 
+    /* Store it as a new version. */
     change->policy->version = stored.newest + 1;
     change->policy->modified_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     HEARTH_TRY(insert_policy(change, transaction, err));
+
     return delete_old_versions(change, transaction, change->policy->version, err);
 }
 
@@ -312,15 +352,17 @@ enum hearth_status hearth_store_policy_put(const struct hearth_scope *scope,
                                    .expected_version = expected_version,
                                    .max_versions = max_versions};
     HEARTH_TRY(hearth_store_service_id(scope, policy->service, true, &change.service_id, err));
+
     return hearth_store_in_transaction(scope, put_policy, &change, err);
 }
 
+/* Deletes the policy, if any, and stores a version that says so. */
 static enum hearth_status delete_policy(void *context, struct hearth_transaction *transaction,
                                         struct hearth_err *err)
 {
     struct policy_change *change = context;
     struct stored_policy stored = {0};
-    HEARTH_TRY(lock_and_read(change, transaction, &stored, err));
+    HEARTH_TRY(lock_and_read_policy(change, transaction, &stored, err));
 
     /* An attempt whose COMMIT was not answered may have deleted the policy. */
     change->is_deleted = stored.version > 0 || (change->is_deleted && transaction->attempt > 1);
@@ -328,6 +370,7 @@ static enum hearth_status delete_policy(void *context, struct hearth_transaction
         return HEARTH_OK;
     }
 
+    /* Delete it. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_i32(&params, change->service_id);
@@ -341,6 +384,7 @@ static enum hearth_status delete_policy(void *context, struct hearth_transaction
         " modified_by, observe, deleted) SELECT service_id, '[]', '', $2, $3, $4, false, true"
         " FROM p",
         &params, NULL, err));
+
     return delete_old_versions(change, transaction, stored.newest + 1, err);
 }
 
@@ -349,6 +393,7 @@ enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
                                               struct hearth_str modified_by, int64_t max_versions,
                                               struct hearth_err *err)
 {
+    /* Without the service there is no policy. */
     struct policy_change change = {
         .service = service, .modified_by = modified_by, .max_versions = max_versions};
     struct hearth_err reason = HEARTH_ERR_INIT;
@@ -358,13 +403,16 @@ enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
         status = hearth_store_in_transaction(scope, delete_policy, &change, &reason);
     }
 
+    /* Fail, if there was none. */
     if (status == HEARTH_NOT_FOUND || (status == HEARTH_OK && !change.is_deleted)) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
                            HEARTH_STR_ARG(service));
     }
+
     if (status != HEARTH_OK && err != NULL) {
         *err = reason;
     }
+
     return status;
 }
 
@@ -379,19 +427,19 @@ static const struct hearth_row_type count_rows =
     HEARTH_ROW_TYPE(count_columns, struct hearth_trigger_count);
 
 enum hearth_status hearth_store_trigger_counts(const struct hearth_scope *scope,
-                                               struct hearth_str service, int64_t since_ms,
-                                               bool by_process, struct hearth_trigger_count **ret,
-                                               size_t *ret_n, struct hearth_err *err)
+                                               const struct hearth_trigger_filter *filter,
+                                               struct hearth_trigger_count **ret, size_t *ret_n,
+                                               struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
-    hearth_pg_param_text(&params, service);
-    hearth_pg_param_i64(&params, since_ms);
-    hearth_pg_param_i32(&params, by_process);
+    hearth_pg_param_text(&params, filter->service);
+    hearth_pg_param_i64(&params, filter->since_ms);
+    hearth_pg_param_i32(&params, filter->by_process);
     hearth_pg_param_i32(&params, HEARTH_TASK_BY_POLICY);
 
-    /* By the index on start_at. */
+    /* Tasks of origin $5 (policies), grouped as the filter says. By the index on start_at. */
     return hearth_store_select(
         scope,
         "SELECT s.name, k.kind::int4, CASE WHEN $4 <> 0 THEN coalesce(k.instance, '') ELSE '' END,"
