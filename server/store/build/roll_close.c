@@ -21,33 +21,44 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
+/* Pauses between two reads of the holders: the first, and the longest. */
 #define POLL_FIRST_NS (2 * HEARTH_NS_PER_MS)
 #define POLL_LAST_NS  (50 * HEARTH_NS_PER_MS)
 #define STEP_NS       HEARTH_NS_PER_SEC
-#define LONG_WAIT_NS  (30 * HEARTH_NS_PER_SEC)
-#define MAX_HOLDERS   1000
+/* A longer wait for the barrier is logged. */
+#define LONG_WAIT_NS (30 * HEARTH_NS_PER_SEC)
+#define MAX_HOLDERS  1000
 /* Services with more series are built 10 minutes at a time. */
 #define SMALL_SERVICE 1000
 
+/* A transaction that holds the ingest lock. */
 struct holder {
-    char vxid[32]; /* backend and its transaction */
+    char vxid[32]; /* its virtual id: backend and transaction */
     int32_t pid;
 };
 
+/*
+ * The barrier. States: safe_ns is INT64_MIN (a barrier must begin), waiting (it has begun), or
+ * neither (safe_ns is valid).
+ */
 struct hearth_close {
     int64_t token; /* the lease for which the other fields are valid */
-    int64_t
-        safe_ns; /* no profile below can still appear in `profile`, of services with a watermark up to here; INT64_MIN: unknown */
+    /*
+     * No profile below safe_ns can still appear in `profile`, for services whose watermark is not
+     * above it; INT64_MIN: unknown.
+     */
+    int64_t safe_ns;
     bool waiting;      /* for the holders: the barrier has begun and is not passed */
     int64_t wanted_ns; /* value of safe_ns when the barrier is passed */
     struct holder holders[MAX_HOLDERS];
     size_t n_holders;
     int64_t since_mono_ns; /* begin of the barrier */
-    bool complained;       /* a long wait has been logged */
+    bool has_warned;       /* a long wait has been logged */
 };
 
 /* A service with buckets to build. */
@@ -70,20 +81,21 @@ void hearth_close_free(struct hearth_close *close)
 
 /* ---- watermarks ---- */
 
-static enum hearth_status exec(struct hearth_builder *builder, const char *sql,
-                               struct hearth_err *err)
+static enum hearth_status run_roll_statement(struct hearth_builder *builder, const char *sql,
+                                             struct hearth_err *err)
 {
     return hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err);
 }
 
 /* Runs a statement that returns one int8. */
-static enum hearth_status ask_i64(struct hearth_builder *builder, const char *sql,
-                                  int64_t *ret_value, struct hearth_err *err)
+static enum hearth_status read_roll_number(struct hearth_builder *builder, const char *sql,
+                                           int64_t *ret_value, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     *ret_value = hearth_pg_i64(result, 0, 0);
     PQclear(result);
+
     return HEARTH_OK;
 }
 
@@ -99,34 +111,37 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder, i
                    " hearth_data.roll_state r WHERE r.service_id = s.service_id)"
                    " ON CONFLICT (service_id) DO NOTHING",
                    target_ns, HEARTH_NEVER_NS, HEARTH_NEVER_NS);
-    HEARTH_TRY(exec(builder, sql, err));
+    HEARTH_TRY(run_roll_statement(builder, sql, err));
 
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET watermark = %" PRId64
                    ", generation = generation + 1 WHERE watermark < %" PRId64,
                    target_ns, target_ns);
-    HEARTH_TRY(exec(builder, sql, err));
+    HEARTH_TRY(run_roll_statement(builder, sql, err));
 
     return hearth_builder_commit(builder, err);
 }
 
 /*
- * Raises the watermarks if one of them is behind. Then nothing is safe until the barrier is passed.
+ * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until the
+ * barrier is passed.
  */
 static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
 {
     int64_t target_ns = hearth_floor_ns(
         hearth_clock_wall_ns() - builder->store->options.rollup_grace_ns, HEARTH_BUCKET_NS);
 
-    /* Find out whether a service is behind. */
+    assert(!builder->close->waiting);
+
+    /* Count the services with an older watermark, or none. */
     char sql[256];
-    int64_t n_behind;
+    int64_t n_older;
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*) FROM hearth_data.service LEFT JOIN hearth_data.roll_state"
                    " USING (service_id) WHERE watermark IS NULL OR watermark < %" PRId64,
                    target_ns);
-    HEARTH_TRY(ask_i64(builder, sql, &n_behind, err));
-    if (n_behind == 0) {
+    HEARTH_TRY(read_roll_number(builder, sql, &n_older, err));
+    if (n_older == 0) {
         return HEARTH_OK;
     }
 
@@ -154,7 +169,8 @@ static enum hearth_status read_holders(struct hearth_builder *builder, PGresult 
         NULL, NULL, ret_result, NULL, err);
 }
 
-static bool is_holder(const struct holder *holder, const PGresult *result, int row)
+/* Whether the row of read_holders is this holder. */
+static bool is_same_holder(const struct holder *holder, const PGresult *result, int row)
 {
     return holder->pid == hearth_pg_i32(result, row, 1) &&
            hearth_str_eq_c(hearth_pg_str(result, row, 0), holder->vxid);
@@ -164,8 +180,11 @@ static bool is_holder(const struct holder *holder, const PGresult *result, int r
 static enum hearth_status begin_barrier(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
-    HEARTH_TRY(ask_i64(builder, "SELECT coalesce(max(watermark), 0) FROM hearth_data.roll_state",
-                       &close->wanted_ns, err));
+    assert(!close->waiting);
+
+    HEARTH_TRY(read_roll_number(builder,
+                                "SELECT coalesce(max(watermark), 0) FROM hearth_data.roll_state",
+                                &close->wanted_ns, err));
 
     /* Holders that are read after the watermark include all that may have read an older one. */
     PGresult *result = NULL;
@@ -174,7 +193,9 @@ static enum hearth_status begin_barrier(struct hearth_builder *builder, struct h
     enum hearth_status status = HEARTH_OK;
     if (n > MAX_HOLDERS) {
         status = HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                             "%d transactions store profiles at once", n);
+                             "%d transactions store profiles at once, more than the %d that"
+                             " roll-ups can wait for: use fewer servers or committers",
+                             n, MAX_HOLDERS);
     }
 
     for (int i = 0; status == HEARTH_OK && i < n; i++) {
@@ -189,27 +210,29 @@ static enum hearth_status begin_barrier(struct hearth_builder *builder, struct h
     HEARTH_TRY(status);
     close->n_holders = (size_t)n;
     close->waiting = true;
-    close->complained = false;
+    close->has_warned = false;
     close->since_mono_ns = hearth_clock_mono_ns();
 
     return HEARTH_OK;
 }
 
 /* Removes the holders that have released the lock. */
-static enum hearth_status look_again(struct hearth_builder *builder, struct hearth_err *err)
+static enum hearth_status drop_ended_holders(struct hearth_builder *builder, struct hearth_err *err)
 {
     struct hearth_close *close = builder->close;
+    assert(close->waiting && close->n_holders <= MAX_HOLDERS);
+
     PGresult *result = NULL;
     HEARTH_TRY(read_holders(builder, &result, err));
 
     size_t n_left = 0;
     for (size_t i = 0; i < close->n_holders; i++) {
-        bool there = false;
-        for (int row = 0; row < PQntuples(result) && !there; row++) {
-            there = is_holder(&close->holders[i], result, row);
+        bool holds = false;
+        for (int row = 0; row < PQntuples(result) && !holds; row++) {
+            holds = is_same_holder(&close->holders[i], result, row);
         }
 
-        if (there) {
+        if (holds) {
             close->holders[n_left++] = close->holders[i];
         }
     }
@@ -221,10 +244,12 @@ static enum hearth_status look_again(struct hearth_builder *builder, struct hear
 }
 
 /* Warns once if the barrier takes long. */
-static void complain_of_holder(struct hearth_close *close)
+static void warn_of_long_wait(struct hearth_close *close)
 {
-    if (!close->complained && hearth_clock_mono_ns() - close->since_mono_ns > LONG_WAIT_NS) {
-        close->complained = true;
+    assert(close->n_holders > 0);
+
+    if (!close->has_warned && hearth_clock_mono_ns() - close->since_mono_ns > LONG_WAIT_NS) {
+        close->has_warned = true;
         HEARTH_LOG(HEARTH_LOG_WARN, "builder",
                    "roll-ups wait for a transaction that stores profiles", "pid",
                    hearth_log_i64(close->holders[0].pid), NULL);
@@ -237,21 +262,22 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
     struct hearth_close *close = builder->close;
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     int64_t poll_ns = POLL_FIRST_NS;
+    assert(close->waiting);
 
     /* Poll, with growing pauses. */
     while (close->n_holders > 0 && hearth_clock_mono_ns() < until_ns) {
         struct timespec pause = {.tv_nsec = (long)poll_ns};
         (void)nanosleep(&pause, NULL);
         poll_ns = poll_ns * 2 > POLL_LAST_NS ? POLL_LAST_NS : poll_ns * 2;
-        HEARTH_TRY(look_again(builder, err));
+        HEARTH_TRY(drop_ended_holders(builder, err));
     }
 
-    /* Passed, or to be continued in the next step. */
+    /* End the barrier, or continue in the next step. */
     if (close->n_holders == 0) {
         close->waiting = false;
         close->safe_ns = close->wanted_ns;
     } else {
-        complain_of_holder(close);
+        warn_of_long_wait(close);
     }
 
     return HEARTH_OK;
@@ -266,11 +292,13 @@ static enum hearth_status pass_barrier(struct hearth_builder *builder, struct he
 
 /*
  * Raises built_to of services without profiles in the closed buckets: most services, most of the
- * time. A service that has profiles in a day that ends is not idle: its day has to be summed first.
+ * time. If a day ends and the service has profiles in it, the service is not idle: its day has to
+ * be summed first.
  */
 static enum hearth_status skip_idle(struct hearth_builder *builder, struct hearth_err *err)
 {
     char sql[1024];
+
     /*
      * A service is idle if it has no hour from built_to on, or, if the day of built_to ends before
      * the watermark, from the begin of that day on.
@@ -286,7 +314,7 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
                    builder->close->safe_ns);
 
     HEARTH_TRY(hearth_builder_begin(builder, err));
-    enum hearth_status status = exec(builder, sql, err);
+    enum hearth_status status = run_roll_statement(builder, sql, err);
     if (status == HEARTH_OK) {
         status = hearth_builder_commit(builder, err);
     }
@@ -300,8 +328,8 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
  * Lists the services with closed buckets to build, the oldest first, each with its first hour that
  * has profiles and is not built. *ret_dues: the caller owns it (hearth_mem_free).
  */
-static enum hearth_status list_due(struct hearth_builder *builder, struct due **ret_dues,
-                                   size_t *ret_n, struct hearth_err *err)
+static enum hearth_status list_due_services(struct hearth_builder *builder, struct due **ret_dues,
+                                            size_t *ret_n, struct hearth_err *err)
 {
     PGresult *result = NULL;
     static const char sql[] =
@@ -337,11 +365,8 @@ static enum hearth_status list_due(struct hearth_builder *builder, struct due **
     return HEARTH_OK;
 }
 
-/*
- * Publishes how far the oldest service with profiles is behind; services without profiles do not
- * count.
- */
-static void publish_lag(const struct hearth_builder *builder, const struct due *dues, size_t n)
+/* Publishes for how long the oldest closed bucket with profiles has not been built. */
+static void publish_roll_lag(const struct hearth_builder *builder, const struct due *dues, size_t n)
 {
     int64_t lag_ns = 0, now_ns = hearth_clock_wall_ns();
     for (size_t i = 0; i < n; i++) {
@@ -358,18 +383,20 @@ static void publish_lag(const struct hearth_builder *builder, const struct due *
 
 /* ---- building ---- */
 
-struct pass {
+/* A pass over the rows of a range: it sums series until the roll is full. */
+struct sum_pass {
     struct hearth_roll *roll;
-    bool has_series, full;
-    int32_t series_id; /* the last series taken */
-    int32_t skip_to;   /* series up to this one were taken by earlier passes; 0: the first pass */
+    bool has_series;   /* false: series_id is the last series of the pass before */
+    bool full;         /* true: the other rows are left to the next pass */
+    int32_t series_id; /* the last summed series */
+    int32_t skip_to;   /* series up to this one were summed by earlier passes; 0: the first pass */
 };
 
-/* Takes a row; rows are sorted by series. A full roll ignores all further series. */
-static enum hearth_status take_row(void *context, const struct hearth_stored_row *row,
-                                   struct hearth_err *err)
+/* Adds a row to the roll; rows are sorted by series. A full roll ignores all further series. */
+static enum hearth_status sum_stored_row(void *context, const struct hearth_stored_row *row,
+                                         struct hearth_err *err)
 {
-    struct pass *pass = context;
+    struct sum_pass *pass = context;
 
     /* Skip the series of earlier and later passes. */
     if (pass->full || row->series_id <= pass->skip_to) {
@@ -394,14 +421,16 @@ static enum hearth_status take_row(void *context, const struct hearth_stored_row
 static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *due, int64_t from_ns,
                                    int64_t to_ns, struct hearth_err *err)
 {
-    struct pass pass = {.roll = roll};
+    assert(from_ns < to_ns);
+
+    struct sum_pass pass = {.roll = roll};
     do {
         pass.skip_to = pass.series_id;
         pass.full = false;
         pass.has_series = false;
         HEARTH_TRY(hearth_stored_rows_read(&roll->builder->pg, roll->builder->inflater,
                                            due->service_id, due->compacted_to_ns, from_ns, to_ns,
-                                           take_row, &pass, err));
+                                           sum_stored_row, &pass, err));
         HEARTH_TRY(hearth_roll_end_series(roll, err));
         HEARTH_TRY(hearth_roll_send(roll, err));
     } while (pass.full);
@@ -410,12 +439,14 @@ static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *d
 }
 
 /*
- * built_to is raised from at_ns to next_ns, between which there are no profiles: builds the hour
- * and the day that had begun and end in between.
+ * Builds the hour and the day that had begun before at_ns and end at next_ns or before, when
+ * built_to is raised from at_ns to next_ns. There are no profiles between the two times.
  */
-static enum hearth_status end_begun(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns,
-                                    struct hearth_err *err)
+static enum hearth_status end_begun_blocks(struct hearth_roll *roll, int64_t at_ns, int64_t next_ns,
+                                           struct hearth_err *err)
 {
+    assert(at_ns <= next_ns);
+
     for (enum hearth_tier tier = HEARTH_TIER_1H; tier <= HEARTH_TIER_1D; tier++) {
         int64_t length_ns = hearth_tier_length_ns(tier);
         int64_t t0_ns = hearth_floor_ns(at_ns, length_ns);
@@ -434,6 +465,7 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
                                       int64_t from_ns, int64_t to_ns, struct hearth_err *err)
 {
     int64_t hour_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_HOUR);
+    assert(from_ns < to_ns);
 
     HEARTH_TRY(sum_rows(roll, due, from_ns, to_ns, err));
 
@@ -444,6 +476,7 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
         HEARTH_TRY(hearth_roll_merge_totals(roll, NULL, 0, hour_ns, hour_ns, 1, err));
     }
 
+    /* A day is summed from its hours. */
     int64_t day_ns = hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY);
 
     return to_ns == day_ns + HEARTH_NS_PER_DAY ? hearth_roll_up(roll, HEARTH_TIER_1D, day_ns, err)
@@ -454,8 +487,8 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
  * Locks the service's state and raises its generation, which is the part. *ret_part 0: built_to or
  * compacted_to has changed, for example by a request for a rebuild.
  */
-static enum hearth_status lock_state(struct hearth_builder *builder, const struct due *due,
-                                     int64_t *ret_part, struct hearth_err *err)
+static enum hearth_status lock_due_state(struct hearth_builder *builder, const struct due *due,
+                                         int64_t *ret_part, struct hearth_err *err)
 {
     char sql[256];
     (void)snprintf(sql, sizeof sql,
@@ -492,11 +525,13 @@ static struct piece choose_piece(const struct due *due, size_t n_series)
 }
 
 /* Marks the buckets of the piece, which are complete now, for the recording rules. */
-static enum hearth_status mark_buckets(struct hearth_roll *roll, const struct piece *piece,
-                                       struct hearth_err *err)
+static enum hearth_status mark_built_buckets(struct hearth_roll *roll, const struct piece *piece,
+                                             struct hearth_err *err)
 {
     int64_t t0s_ns[HEARTH_NS_PER_HOUR / HEARTH_BUCKET_NS];
     size_t n = 0;
+    assert(piece->to_ns - piece->from_ns <= HEARTH_NS_PER_HOUR);
+
     for (int64_t t0_ns = piece->from_ns; t0_ns < piece->to_ns && n < HEARTH_ARRAY_LEN(t0s_ns);
          t0_ns += HEARTH_BUCKET_NS) {
         t0s_ns[n++] = t0_ns;
@@ -515,25 +550,26 @@ static enum hearth_status build_in_transaction(struct hearth_roll *roll, const s
     roll->to_ns = piece.to_ns;
 
     /* Build the hour and day that ended before the piece, then the piece. */
-    HEARTH_TRY(end_begun(roll, due->built_to_ns, piece.from_ns, err));
+    HEARTH_TRY(end_begun_blocks(roll, due->built_to_ns, piece.from_ns, err));
     if (piece.from_ns < piece.to_ns) {
         HEARTH_TRY(build_range(roll, due, piece.from_ns, piece.to_ns, err));
-        HEARTH_TRY(mark_buckets(roll, &piece, err));
+        HEARTH_TRY(mark_built_buckets(roll, &piece, err));
     }
 
+    /* Store how far the service is built, and the last part used. */
     char sql[256];
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET built_to = %" PRId64 ", generation = %" PRId64
                    " WHERE service_id = %" PRId32,
                    piece.to_ns, roll->part, due->service_id);
-    HEARTH_TRY(exec(builder, sql, err));
+    HEARTH_TRY(run_roll_statement(builder, sql, err));
 
     return hearth_builder_commit(builder, err);
 }
 
 /* Builds one piece of a service in a transaction. */
-static enum hearth_status build(struct hearth_builder *builder, const struct due *due,
-                                struct hearth_err *err)
+static enum hearth_status build_due_service(struct hearth_builder *builder, const struct due *due,
+                                            struct hearth_err *err)
 {
     /* The leaves are made outside of the transaction. */
     int32_t day = hearth_day_of(due->hour_ns);
@@ -546,7 +582,7 @@ static enum hearth_status build(struct hearth_builder *builder, const struct due
     HEARTH_TRY(hearth_builder_begin(builder, err));
     struct hearth_roll roll = {0};
     int64_t part = 0;
-    enum hearth_status status = lock_state(builder, due, &part, err);
+    enum hearth_status status = lock_due_state(builder, due, &part, err);
     if (status == HEARTH_OK && part > 0) {
         status = hearth_roll_init(&roll, builder, due->service_id, part, 0, 0, err);
         if (status == HEARTH_OK) {
@@ -588,7 +624,7 @@ static enum hearth_status build_all(struct hearth_builder *builder, const struct
 
         /* Build; the first failure is kept. */
         struct hearth_err failure = HEARTH_ERR_INIT;
-        enum hearth_status status = build(builder, &dues[i], &failure);
+        enum hearth_status status = build_due_service(builder, &dues[i], &failure);
         if (status == HEARTH_OK) {
             *ret_more = true;
         } else if (failed == HEARTH_OK) {
@@ -606,7 +642,7 @@ static enum hearth_status build_all(struct hearth_builder *builder, const struct
 }
 
 /* Whether a service has no profiles to build. */
-static bool any_idle(const struct due *dues, size_t n)
+static bool has_idle_service(const struct due *dues, size_t n)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
@@ -622,19 +658,18 @@ static enum hearth_status build_due(struct hearth_builder *builder, bool *ret_mo
 {
     struct due *dues = NULL;
     size_t n = 0;
-    HEARTH_TRY(list_due(builder, &dues, &n, err));
-
     enum hearth_status status = HEARTH_OK;
+    HEARTH_TRY(list_due_services(builder, &dues, &n, err));
 
     /* Idle services are skipped in one statement. */
-    if (!builder->close->waiting && any_idle(dues, n)) {
+    if (!builder->close->waiting && has_idle_service(dues, n)) {
         hearth_mem_free(dues);
         HEARTH_TRY(skip_idle(builder, err));
-        HEARTH_TRY(list_due(builder, &dues, &n, err));
+        HEARTH_TRY(list_due_services(builder, &dues, &n, err));
     }
 
-    /* Build the others. */
-    publish_lag(builder, dues, n);
+    /* Publish the lag, and build the others. */
+    publish_roll_lag(builder, dues, n);
     if (!builder->close->waiting) {
         status = build_all(builder, dues, n, ret_more, err);
     }
@@ -670,7 +705,7 @@ enum hearth_status hearth_step_close(struct hearth_builder *builder, bool *ret_m
 
     /* Build. While the barrier is waiting, this only publishes the lag. */
     HEARTH_TRY(build_due(builder, ret_more, err));
-    *ret_more = *ret_more || (had_to_wait && !close->complained);
+    *ret_more = *ret_more || (had_to_wait && !close->has_warned);
 
     return HEARTH_OK;
 }

@@ -4,8 +4,8 @@
  *
  * One transaction takes a bounded number of a service's late profiles whose bucket is built: it
  * deletes them from profile_late, writes them to `profile` or, if their hour is compacted, to a new
- * part of a segment, and adds delta blocks to every tier that is built, and totals. A key that has
- * gathered many parts gets one part again. Queries read late profiles too, so there is no hurry:
+ * part of a segment, and adds delta blocks to every tier that is built, and totals. The parts of a
+ * key that has many become one part. Queries read late profiles, too, so a delay does no harm:
  * services are visited every few rounds, so that late profiles of one bucket share their blocks.
  */
 #include "hearth/base/metrics.h"
@@ -16,16 +16,17 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define STEP_NS         HEARTH_NS_PER_SEC
-#define MAX_ROWS        5000
-#define MAX_BYTES       "67108864"
-#define WORTH_ANOTHER   500
-#define MAX_PARTS       8
-#define ROUNDS_OF_PAUSE 6
+#define MAX_ROWS        5000       /* profiles of a transaction */
+#define MAX_BYTES       "67108864" /* of these profiles */
+#define WORTH_ANOTHER   500        /* after so many profiles the next transaction begins at once */
+#define MAX_PARTS       8          /* of a key; with more, they are merged */
+#define ROUNDS_OF_PAUSE 6          /* between two visits of all services */
 
 /* The state of one transaction. */
 struct fold {
@@ -41,7 +42,7 @@ struct fold {
 
 /* ---- deleting late profiles ---- */
 
-static int compare_rows(const void *left, const void *right)
+static int compare_late_rows(const void *left, const void *right)
 {
     const struct hearth_stored_row *a = left, *b = right;
     if (a->series_id != b->series_id) {
@@ -55,7 +56,7 @@ static int compare_rows(const void *left, const void *right)
  * Deletes late profiles whose bucket is built, and keeps them in fold->rows. The statement takes
  * them by series and time, up to MAX_ROWS rows and MAX_BYTES bytes; the first row in any case.
  */
-static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
+static enum hearth_status take_late_rows(struct fold *fold, struct hearth_err *err)
 {
     char sql[1024];
     (void)snprintf(
@@ -84,7 +85,7 @@ static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
     }
 
     fold->n_rows = n;
-    qsort(fold->rows, n, sizeof *fold->rows, compare_rows);
+    qsort(fold->rows, n, sizeof *fold->rows, compare_late_rows);
 
     return HEARTH_OK;
 }
@@ -95,6 +96,8 @@ static enum hearth_status take_rows(struct fold *fold, struct hearth_err *err)
 static enum hearth_status put_profiles(const struct fold *fold, struct hearth_err *err)
 {
     struct hearth_buf out;
+
+    /* Make their rows. */
     hearth_buf_init(&out, 0);
     for (size_t i = 0; i < fold->n_rows; i++) {
         if (fold->rows[i].ts_ns >= fold->compacted_to_ns) {
@@ -102,6 +105,7 @@ static enum hearth_status put_profiles(const struct fold *fold, struct hearth_er
         }
     }
 
+    /* Send them. */
     enum hearth_status status = HEARTH_OK;
     if (hearth_buf_failed(&out)) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to fold %zu profiles", fold->n_rows);
@@ -125,7 +129,7 @@ static int64_t hour_of(const struct hearth_stored_row *row)
 static int compare_by_hour(const void *left, const void *right)
 {
     int64_t a = hour_of(left), b = hour_of(right);
-    return a != b ? (a > b) - (a < b) : compare_rows(left, right);
+    return a != b ? (a > b) - (a < b) : compare_late_rows(left, right);
 }
 
 /* Writes the profiles of compacted hours as segments, an hour at a time. */
@@ -144,6 +148,7 @@ static enum hearth_status put_segments(struct fold *fold, struct hearth_err *err
         }
     }
 
+    assert(n <= fold->n_rows);
     qsort(rows, n, sizeof *rows, compare_by_hour);
 
     /* Write each hour. */
@@ -158,7 +163,7 @@ static enum hearth_status put_segments(struct fold *fold, struct hearth_err *err
     return HEARTH_OK;
 }
 
-static int compare_i32(const void *left, const void *right)
+static int compare_series_ids(const void *left, const void *right)
 {
     int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
     return (a > b) - (a < b);
@@ -170,6 +175,8 @@ static int compare_i32(const void *left, const void *right)
 static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
 {
     struct hearth_roll *roll = &fold->roll;
+    assert(fold->n_rows > 0 && roll->service_id == fold->service_id);
+
     int32_t *ids = hearth_arena_array(&fold->arena, fold->n_rows + roll->n_shapes, sizeof *ids);
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
@@ -201,11 +208,13 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
         }
     }
 
+    assert(n <= fold->n_rows + roll->n_shapes);
+
     /* Merge the totals of the series, then the blocks of series and shapes. */
     HEARTH_TRY(
         hearth_roll_merge_totals(roll, ids, n_series, hearth_floor_ns(first_ns, HEARTH_NS_PER_HOUR),
                                  hearth_floor_ns(last_ns, HEARTH_NS_PER_HOUR), MAX_PARTS, err));
-    qsort(ids, n, sizeof *ids, compare_i32);
+    qsort(ids, n, sizeof *ids, compare_series_ids);
     for (int i = 0; i < HEARTH_N_TIERS; i++) {
         enum hearth_tier tier = (enum hearth_tier)i;
         int64_t length_ns = hearth_tier_length_ns(tier);
@@ -222,6 +231,8 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
 /* Writes the profiles as blocks and totals of a new part, and merges parts. */
 static enum hearth_status add_deltas(struct fold *fold, struct hearth_err *err)
 {
+    assert(fold->n_rows > 0 && fold->roll.part == fold->part);
+
     for (size_t i = 0; i < fold->n_rows; i++) {
         HEARTH_TRY(hearth_roll_add(&fold->roll, &fold->rows[i], err));
     }
@@ -233,7 +244,7 @@ static enum hearth_status add_deltas(struct fold *fold, struct hearth_err *err)
 }
 
 /* Marks the buckets of the profiles for the recording rules. */
-static enum hearth_status mark_buckets(struct fold *fold, struct hearth_err *err)
+static enum hearth_status mark_folded_buckets(struct fold *fold, struct hearth_err *err)
 {
     int64_t *t0s_ns = hearth_arena_array(&fold->arena, fold->n_rows, sizeof *t0s_ns);
     if (t0s_ns == NULL) {
@@ -250,7 +261,7 @@ static enum hearth_status mark_buckets(struct fold *fold, struct hearth_err *err
 /* ---- one transaction ---- */
 
 /* Locks the service's roll_state, raises its generation, and reads its state. */
-static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
+static enum hearth_status lock_fold_state(struct fold *fold, struct hearth_err *err)
 {
     char sql[224];
     (void)snprintf(sql, sizeof sql,
@@ -275,12 +286,12 @@ static enum hearth_status lock_state(struct fold *fold, struct hearth_err *err)
 }
 
 /* Folds late profiles and commits. */
-static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_err *err)
+static enum hearth_status fold_late_in_transaction(struct fold *fold, struct hearth_err *err)
 {
-    HEARTH_TRY(lock_state(fold, err));
+    HEARTH_TRY(lock_fold_state(fold, err));
 
     /* Move the profiles. */
-    HEARTH_TRY(take_rows(fold, err));
+    HEARTH_TRY(take_late_rows(fold, err));
     HEARTH_TRY(put_profiles(fold, err));
     HEARTH_TRY(put_segments(fold, err));
 
@@ -289,7 +300,7 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
                                 HEARTH_NEVER_NS, fold->built_to_ns, err));
     if (fold->n_rows > 0) {
         HEARTH_TRY(add_deltas(fold, err));
-        HEARTH_TRY(mark_buckets(fold, err));
+        HEARTH_TRY(mark_folded_buckets(fold, err));
     }
 
     /* Store the last part used. */
@@ -305,11 +316,11 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
 
 /*
  * Ensures the leaves for the late profiles of the service: leaves of roll-ups, and of `profile` or,
- * for compacted hours, of segments. forget: the leaves may have been dropped, so they are deleted
- * from the cache.
+ * for compacted hours, of segments. If `forget`, deletes them from the cache of leaves instead:
+ * they may have been dropped.
  */
-static enum hearth_status for_days(struct hearth_builder *builder, int32_t service_id, bool forget,
-                                   struct hearth_err *err)
+static enum hearth_status ensure_late_days(struct hearth_builder *builder, int32_t service_id,
+                                           bool forget, struct hearth_err *err)
 {
     char sql[384];
     (void)snprintf(sql, sizeof sql,
@@ -342,16 +353,16 @@ static enum hearth_status for_days(struct hearth_builder *builder, int32_t servi
 }
 
 /* Folds once. *ret_more: another transaction at once is worthwhile. */
-static enum hearth_status fold_some(struct hearth_builder *builder, int32_t service_id,
-                                    bool *ret_more, struct hearth_err *err)
+static enum hearth_status fold_late_profiles(struct hearth_builder *builder, int32_t service_id,
+                                             bool *ret_more, struct hearth_err *err)
 {
-    HEARTH_TRY(for_days(builder, service_id, false, err));
+    HEARTH_TRY(ensure_late_days(builder, service_id, false, err));
     HEARTH_TRY(hearth_builder_begin(builder, err));
 
     /* Fold in one transaction. */
     struct fold fold = {.builder = builder, .service_id = service_id};
     hearth_arena_init(&fold.arena, 0);
-    enum hearth_status status = fold_in_transaction(&fold, err);
+    enum hearth_status status = fold_late_in_transaction(&fold, err);
     if (status == HEARTH_OK) {
         hearth_roll_count(&fold.roll);
         hearth_metric_add(HEARTH_M_ROLL_FOLDED, (int64_t)fold.n_rows);
@@ -364,18 +375,18 @@ static enum hearth_status fold_some(struct hearth_builder *builder, int32_t serv
     PQclear(fold.result);
     hearth_builder_rollback(builder);
 
-    /* A failure may have been caused by a missing leaf. */
+    /* A missing leaf may have caused a failure. */
     if (status != HEARTH_OK) {
-        (void)for_days(builder, service_id, true, NULL);
+        (void)ensure_late_days(builder, service_id, true, NULL);
         hearth_err_prefix(err, "service %" PRId32, service_id);
     }
 
     return status;
 }
 
-/* The next service with late profiles that can be folded; 0: no such service is left. */
-static enum hearth_status next_service(struct hearth_builder *builder, int32_t *ret_service_id,
-                                       struct hearth_err *err)
+/* Finds the next service with late profiles that can be folded; 0: no such service is left. */
+static enum hearth_status find_late_service(struct hearth_builder *builder, int32_t *ret_service_id,
+                                            struct hearth_err *err)
 {
     char sql[320];
     (void)snprintf(sql, sizeof sql,
@@ -395,16 +406,17 @@ static enum hearth_status next_service(struct hearth_builder *builder, int32_t *
 enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_more,
                                     struct hearth_err *err)
 {
-    /* A pause after each visit of all services. */
+    /* Pause after each visit of all services. */
     int64_t now_ns = hearth_clock_mono_ns();
     if (now_ns < builder->next_fold_mono_ns) {
         return HEARTH_OK;
     }
 
+    /* Visit services until the time is over. */
     int64_t until_ns = now_ns + STEP_NS;
     while (hearth_clock_mono_ns() < until_ns) {
         int32_t service_id;
-        HEARTH_TRY(next_service(builder, &service_id, err));
+        HEARTH_TRY(find_late_service(builder, &service_id, err));
 
         /* All services were visited: pause. */
         if (service_id == 0) {
@@ -419,7 +431,7 @@ enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_mo
         bool more = true;
         while (more && hearth_clock_mono_ns() < until_ns) {
             more = false;
-            enum hearth_status status = fold_some(builder, service_id, &more, err);
+            enum hearth_status status = fold_late_profiles(builder, service_id, &more, err);
             if (status != HEARTH_OK) {
                 builder->fold_after =
                     service_id; /* the next step continues with the other services */
