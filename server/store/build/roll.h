@@ -1,18 +1,23 @@
 /*
- * roll.h -- profiles of one service on their way into roll-ups, in one transaction (private to the
- * store; roll_write.c has what both building and folding do).
+ * roll.h -- sums profiles of one service into roll-ups, in one transaction (private to the store).
  *
- * Rows come in by series and time. Their sums are kept per (series, block, writer); a full block is
- * written, and added to the block of its whole service and to the next longer one of its series.
+ * roll_close.c builds closed buckets, roll_fold.c adds late profiles; both use roll_write.c and
+ * roll_merge.c. Rows are added by series and time. They are summed per (series, block, writer). A
+ * complete block is written, and added to the block of its whole service and to the next longer
+ * block of its series.
  *
  *   10 min, series --> 1 h, series --> 1 d, series          each written, then added
  *        |                 |               |
  *        v                 v               v
  *   10 min, shape     1 h, shape      1 d, shape             of the whole service
  *
- * Parts. A key is (series, t0, writer, part). Sums that must be written before they are complete (64
- * bits are full, or memory is) go out as a part of their own, and the roll's part is raised: the
- * rest of the key's sum comes under another one. At the end roll_state.generation is the last part used.
+ * Parts. A key is (series, t0, writer, part). A sum that would exceed 64 bits, or its memory limit,
+ * is written as a part before it is complete. Then the roll's part is raised, and the rest of the
+ * key's sum becomes another part. At the end roll_state.generation is the last part used.
+ *
+ * Threads: a struct hearth_roll belongs to the builder's thread.
+ * Errors:  of the database; NO_MEMORY, RESOURCE_EXHAUSTED (a sum beyond 256 MiB); CORRUPT and
+ *          OUT_OF_RANGE for damaged rows. After a failure a roll can only be released.
  */
 #ifndef HEARTH_STORE_ROLL_H
 #define HEARTH_STORE_ROLL_H
@@ -24,10 +29,10 @@
 #include "read/stored_rows.h"
 
 #define HEARTH_BUCKET_NS (600 * HEARTH_NS_PER_SEC)
-/* built_to and compacted_to of a service of which nothing is: a whole day, far before any profile. */
+/* built_to, compacted_to of a service without built or compacted data: a day before all profiles. */
 #define HEARTH_NEVER_NS (INT64_C(-106751) * HEARTH_NS_PER_DAY)
 
-/* Times to hours and days in SQL, rounding down; of every int8, HEARTH_NEVER_NS too. */
+/* Times to hours and days in SQL, rounded down; for every int8, HEARTH_NEVER_NS included. */
 #define HEARTH_SQL_FLOOR(x, length) \
     "(" x ") / " length " - CASE WHEN mod(" x ", " length ") < 0 THEN 1 ELSE 0 END"
 #define HEARTH_SQL_HOUR(x) "(" HEARTH_SQL_FLOOR(x, "3600000000000") ")::int4"
@@ -43,26 +48,29 @@ enum hearth_tier {
 int64_t hearth_tier_length_ns(enum hearth_tier tier);
 const char *hearth_tier_table(enum hearth_tier tier); /* "roll_10m", .. */
 
-/* Begin of the piece of length_ns that ts lies in. */
+/* Begin of the piece of length_ns in which ts_ns lies. */
 static inline int64_t hearth_floor_ns(int64_t ts_ns, int64_t length_ns)
 {
     int64_t rest = ts_ns % length_ns;
+
     return ts_ns - (rest < 0 ? rest + length_ns : rest);
 }
 
 /* The sum of one key. */
 struct hearth_roll_sum {
-    int32_t series_id, writer_id; /* series_id < 0: -shape_id */
+    int32_t series_id, writer_id; /* series_id < 0: a whole-service sum of the shape -series_id */
     int64_t t0_ns;
     struct hearth_block_sums sums;
-    int32_t *members; /* of whole-service sums, in the order they came */
+    int32_t *members; /* series of a whole-service sum, in the order of their addition */
     size_t n_members, cap_members;
 };
 
-/* [0, n) in use; behind them, up to n_made, what keeps its memory for the next. */
+/* Sums of one tier. */
 struct hearth_roll_set {
     struct hearth_roll_sum *sums;
-    size_t n, n_made, cap;
+    size_t n;      /* sums in use: [0, n) */
+    size_t n_made; /* sums with memory: [n, n_made) are empty and will be used again */
+    size_t cap;
 };
 
 struct hearth_roll_shape {
@@ -72,58 +80,66 @@ struct hearth_roll_shape {
 struct hearth_roll {
     struct hearth_builder *builder;
     int32_t service_id;
-    int64_t part;
-    int64_t from_ns, to_ns;           /* blocks that lie within are made */
-    struct hearth_roll_shape *shapes; /* of the service's series, ascending */
+    int64_t part;                     /* part of the next written rows */
+    int64_t from_ns, to_ns;           /* blocks of 1 h and 1 d that lie within are made */
+    struct hearth_roll_shape *shapes; /* of the service's series, ascending by series */
     size_t n_shapes;
-    struct hearth_roll_set series[HEARTH_N_TIERS], service[HEARTH_N_TIERS];
-    size_t n_sum_bytes; /* of the whole-service sums */
-    /* The row before: what its sums belong to. */
+    struct hearth_roll_set series[HEARTH_N_TIERS];  /* sums of the current series */
+    struct hearth_roll_set service[HEARTH_N_TIERS]; /* sums of the whole service */
+    size_t n_sum_bytes;                             /* memory of the whole-service sums */
+
+    /* State between rows: the series and blocks of the row before, if has_row. */
     bool has_row;
     int32_t series_id;
-    uint32_t n_types;
-    int64_t t0_ns[HEARTH_N_TIERS];
-    /* Totals of its hour so far. */
+    uint32_t n_types;              /* of the totals; valid if n_totals > 0 */
+    int64_t t0_ns[HEARTH_N_TIERS]; /* begins of the current blocks */
+
+    /* Totals of the current hour. */
     int64_t *ts_ns, *values; /* [n_totals], [n_totals * n_types] */
     size_t n_totals, cap_ts, cap_values;
-    /* COPY rows not sent yet. */
-    struct hearth_buf blocks[HEARTH_N_TIERS], totals;
-    struct hearth_buf packed;  /* scratch of one block */
-    struct hearth_arena arena; /* likewise */
-    struct hearth_arena keep;  /* shapes */
+
+    struct hearth_buf blocks[HEARTH_N_TIERS], totals; /* COPY rows that are not sent */
+    struct hearth_buf packed;                         /* scratch of one block */
+    struct hearth_arena arena;                        /* scratch of one block or totals */
+    struct hearth_arena keep;                         /* shapes */
+
+    /* Counts for /metrics: written blocks and bytes, and added rows. */
     int64_t n_blocks[HEARTH_N_TIERS], n_block_bytes[HEARTH_N_TIERS], n_totals_bytes, n_rows;
 };
 
 /*
- * In a transaction. Blocks within [from_ns, to_ns) are made of the rows that come. Release it
- * whatever happens.
+ * In a transaction: begin with the series and shapes of the service. Release the roll even if this
+ * fails.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_roll_init(struct hearth_roll *roll, struct hearth_builder *builder, int32_t service_id,
                  int64_t part, int64_t from_ns, int64_t to_ns, struct hearth_err *err);
 void hearth_roll_release(struct hearth_roll *roll);
 
-/* By series and time. No statement is run. */
+/*
+ * Add a row; rows are added by series and time. Complete blocks become rows of COPY; no statement
+ * is run.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_add(struct hearth_roll *roll,
                                                      const struct hearth_stored_row *row,
                                                      struct hearth_err *err);
-/* The series of the last row is complete. */
+/* Write the blocks and totals of the last row's series, which is complete. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_end_series(struct hearth_roll *roll,
                                                             struct hearth_err *err);
-/* So many bytes wait to be sent that the caller should (hearth_roll_send). */
+/* Whether so many bytes are not sent that the caller should call hearth_roll_send. */
 bool hearth_roll_is_full(const struct hearth_roll *roll);
-/* COPY what is complete. */
+/* Send the rows of complete blocks and totals by COPY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_send(struct hearth_roll *roll,
                                                       struct hearth_err *err);
-/* The whole service is complete: write its blocks too, and send. */
+/* All rows were added: write the blocks of the last series and of the whole service, and send. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_end(struct hearth_roll *roll,
                                                      struct hearth_err *err);
-/* After the commit: what /metrics says. */
+/* After the commit: add the counts of the roll to /metrics. */
 void hearth_roll_count(const struct hearth_roll *roll);
 
-/* ---- roll_merge.c: sums of what is stored already ---- */
+/* ---- roll_merge.c: sums of stored blocks ---- */
 
-/* Write the blocks of `tier` at t0 as sums of the next shorter tier's. */
+/* Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier,
                                                     int64_t t0_ns, struct hearth_err *err);
 /*
@@ -139,18 +155,27 @@ HEARTH_MUST_CHECK enum hearth_status
 hearth_roll_merge_totals(struct hearth_roll *roll, const int32_t *series_ids, size_t n_series,
                          int64_t from_ns, int64_t to_ns, int max_parts, struct hearth_err *err);
 
-/* For roll_merge.c: the sum of a key, made when it is new; NULL when memory was refused. */
+/* ---- roll_write.c: single sums, also for roll_merge.c and erase_blocks.c ---- */
+
+/*
+ * Return the sum of a key; a new one is empty. NULL after an error: NO_MEMORY; CORRUPT if the sum
+ * has another number of types.
+ */
 struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth_roll_set *set,
                                          int32_t series_id, int64_t t0_ns, int32_t writer_id,
                                          uint32_t n_types, struct hearth_err *err);
+/* Empty a sum. It keeps its key and memory. */
 void hearth_roll_sum_clear(struct hearth_roll_sum *sum);
-void hearth_roll_set_clear(struct hearth_roll_set *set); /* its sums keep their memory */
+/* Remove all sums from the set, which keeps their memory for later sums. */
+void hearth_roll_set_clear(struct hearth_roll_set *set);
+/* Remove all sums and free their memory; a zeroed set is allowed. */
 void hearth_roll_set_release(struct hearth_roll_set *set);
+/* Append n members; the first is left out if it is the last present member. False: no memory. */
 HEARTH_MUST_CHECK bool hearth_roll_add_members(struct hearth_roll_sum *sum,
                                                const int32_t *series_ids, size_t n);
-/* Would the sum stay within 64 bits? */
+/* Whether the sum would stay within 64 bits if values with these totals[n_types] were added. */
 bool hearth_roll_fits(const struct hearth_roll_sum *sum, const int64_t *totals);
-/* Append the block to roll->blocks[tier]. The sum stays as it is. */
+/* Append the block to roll->blocks[tier]. The sum stays as it is, but its members are sorted. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_put(struct hearth_roll *roll,
                                                      enum hearth_tier tier,
                                                      const struct hearth_roll_sum *sum,
@@ -161,7 +186,9 @@ hearth_roll_put_totals(struct hearth_roll *roll, int32_t series_id, int64_t t0_n
                        struct hearth_err *err);
 
 /* ---- roll_close.c ---- */
-struct hearth_close *hearth_close_new(void); /* NULL when memory was refused */
-void hearth_close_free(struct hearth_close *close);
+
+/* The state of the barrier. NULL: memory was refused. */
+struct hearth_close *hearth_close_new(void);
+void hearth_close_free(struct hearth_close *close); /* NULL-safe */
 
 #endif

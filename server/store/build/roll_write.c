@@ -8,6 +8,7 @@
 #include "build/roll.h"
 #include "pg/pg.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,10 @@
 #define SUM_LIMIT_BYTES ((size_t)256 << 20)
 /* Limit of all whole-service sums together; beyond it they are written as parts. */
 #define SERVICE_SUMS_BYTES ((size_t)256 << 20)
-#define SEND_BYTES         ((size_t)32 << 20)
-#define MAX_TOTALS_ROWS    65536
+/* Rows of COPY that are gathered before they are sent. */
+#define SEND_BYTES ((size_t)32 << 20)
+/* Profiles of one row of totals; beyond it another part begins. */
+#define MAX_TOTALS_ROWS 65536
 
 static const struct {
     const char *table, *label;
@@ -36,11 +39,15 @@ static const struct {
 
 int64_t hearth_tier_length_ns(enum hearth_tier tier)
 {
+    assert((size_t)tier < HEARTH_N_TIERS);
+
     return TIERS[tier].length_ns;
 }
 
 const char *hearth_tier_table(enum hearth_tier tier)
 {
+    assert((size_t)tier < HEARTH_N_TIERS);
+
     return TIERS[tier].table;
 }
 
@@ -50,7 +57,9 @@ struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth
                                          int32_t series_id, int64_t t0_ns, int32_t writer_id,
                                          uint32_t n_types, struct hearth_err *err)
 {
-    /* Find the sum of the key. */
+    assert(set->n <= set->n_made && set->n_made <= set->cap);
+
+    /* Find the sum of the key, which is usually the last. */
     for (size_t i = set->n; i-- > 0;) {
         struct hearth_roll_sum *sum = &set->sums[i];
         if (sum->series_id == series_id && sum->t0_ns == t0_ns && sum->writer_id == writer_id) {
@@ -86,7 +95,8 @@ struct hearth_roll_sum *hearth_roll_find(struct hearth_roll *roll, struct hearth
         }
     }
 
-    /* It is empty, with the new key. */
+    /* Give it the key. */
+    assert(sum->sums.n_profiles == 0);
     sum->series_id = series_id;
     sum->t0_ns = t0_ns;
     sum->writer_id = writer_id;
@@ -113,6 +123,8 @@ void hearth_roll_set_clear(struct hearth_roll_set *set)
 
 void hearth_roll_set_release(struct hearth_roll_set *set)
 {
+    assert(set->n <= set->n_made);
+
     for (size_t i = 0; i < set->n_made; i++) {
         hearth_block_sums_release(&set->sums[i].sums);
         hearth_mem_free(set->sums[i].members);
@@ -124,6 +136,8 @@ void hearth_roll_set_release(struct hearth_roll_set *set)
 
 bool hearth_roll_add_members(struct hearth_roll_sum *sum, const int32_t *series_ids, size_t n)
 {
+    assert(series_ids != NULL || n == 0);
+
     if (n > 0 && sum->n_members > 0 && sum->members[sum->n_members - 1] == series_ids[0]) {
         series_ids++; /* the series is listed: its sum is added in several parts */
         n--;
@@ -155,17 +169,19 @@ bool hearth_roll_fits(const struct hearth_roll_sum *sum, const int64_t *totals)
 
 /* ---- rows of COPY ---- */
 
-static int compare_i32(const void *left, const void *right)
+static int compare_members(const void *left, const void *right)
 {
     int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
     return (a > b) - (a < b);
 }
 
-/* Appends the members to `out`, sorted and distinct, as hearth_members_encode requires. */
+/* Sorts the members and removes repeated ones, then appends them to `out`. */
 static void put_members(const struct hearth_roll_sum *sum, struct hearth_buf *scratch,
                         struct hearth_buf *out)
 {
-    qsort(sum->members, sum->n_members, sizeof *sum->members, compare_i32);
+    if (sum->n_members > 1) {
+        qsort(sum->members, sum->n_members, sizeof *sum->members, compare_members);
+    }
 
     /* Remove repeated members. */
     size_t n = 0;
@@ -193,6 +209,9 @@ static enum hearth_status pack_columns(struct hearth_roll *roll,
                                        struct hearth_err *err)
 {
     struct hearth_buf *out = &roll->packed;
+    assert(out->n == 0);
+
+    /* Pack each column. */
     for (uint32_t k = 0; k <= columns->n_types; k++) {
         size_t from = out->n;
         struct hearth_str in = k == 0 ? columns->ids : columns->vals[k - 1];
@@ -200,7 +219,8 @@ static enum hearth_status pack_columns(struct hearth_roll *roll,
         packed[k].n = out->n - from;
     }
 
-    const char *at = out->p; /* the buffer may have moved: the texts are located last */
+    /* Locate the texts last: the buffer may have moved. */
+    const char *at = out->p;
     for (uint32_t k = 0; k <= columns->n_types; k++) {
         packed[k].p = at;
         at += packed[k].n;
@@ -212,6 +232,9 @@ static enum hearth_status pack_columns(struct hearth_roll *roll,
 enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier tier,
                                    const struct hearth_roll_sum *sum, struct hearth_err *err)
 {
+    assert((size_t)tier < HEARTH_N_TIERS);
+    assert(sum->n_members == 0 || sum->series_id < 0);
+
     struct hearth_buf *out = &roll->blocks[tier];
     size_t before = out->n;
     struct hearth_columns columns;
@@ -229,7 +252,7 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
 
     HEARTH_TRY(pack_columns(roll, &columns, packed, err));
 
-    /* Append the row; only whole-service blocks have members. */
+    /* Append the row. Only whole-service blocks have members. */
     int64_t n_profiles = sum->sums.n_profiles;
     hearth_copy_row(out, N_BLOCK_COLUMNS);
     hearth_copy_i32(out, roll->service_id);
@@ -337,7 +360,7 @@ static enum hearth_status put_service_sums(struct hearth_roll *roll, struct hear
     return HEARTH_OK;
 }
 
-/* Memory is short: writes the whole-service sums so far as a part, and frees their memory. */
+/* Writes the whole-service sums as a part before they are complete, and frees their memory. */
 static enum hearth_status shed_service_sums(struct hearth_roll *roll, struct hearth_err *err)
 {
     HEARTH_TRY(put_service_sums(roll, err));
@@ -355,6 +378,8 @@ static enum hearth_status shed_service_sums(struct hearth_roll *roll, struct hea
 static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_tier tier,
                                          const struct hearth_roll_sum *from, struct hearth_err *err)
 {
+    assert(from->series_id == roll->series_id);
+
     int32_t shape_id = shape_of(roll, from->series_id);
     if (shape_id == 0) {
         return HEARTH_OK;
@@ -395,7 +420,9 @@ static enum hearth_status add_to_service(struct hearth_roll *roll, enum hearth_t
 static enum hearth_status pass_on(struct hearth_roll *roll, enum hearth_tier tier,
                                   struct hearth_roll_sum *sum, struct hearth_err *err)
 {
-    /* Write the block. */
+    assert(roll->has_row && sum->series_id == roll->series_id);
+
+    /* Write the block, and add it to the whole service. */
     hearth_block_sums_list(&sum->sums);
     HEARTH_TRY(hearth_roll_put(roll, tier, sum, err));
     HEARTH_TRY(add_to_service(roll, tier, sum, err));
@@ -455,8 +482,8 @@ static enum hearth_status end_totals(struct hearth_roll *roll, struct hearth_err
 /* ---- rows ---- */
 
 /*
- * Ends the blocks that the row does not belong to: shorter tiers first, up to the first tier whose
- * block goes on.
+ * Ends the blocks to which the row does not belong: shorter tiers first, up to the first tier whose
+ * block continues.
  */
 static enum hearth_status turn_to(struct hearth_roll *roll, const struct hearth_stored_row *row,
                                   struct hearth_err *err)
@@ -466,7 +493,7 @@ static enum hearth_status turn_to(struct hearth_roll *roll, const struct hearth_
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
         int64_t t0_ns = hearth_floor_ns(row->ts_ns, TIERS[tier].length_ns);
         if (!new_series && t0_ns == roll->t0_ns[tier]) {
-            break; /* longer blocks go on too */
+            break; /* longer blocks continue, too */
         }
 
         if (tier == HEARTH_TIER_1H) {
@@ -487,6 +514,9 @@ static enum hearth_status turn_to(struct hearth_roll *roll, const struct hearth_
 static enum hearth_status add_totals(struct hearth_roll *roll, const struct hearth_stored_row *row,
                                      struct hearth_err *err)
 {
+    assert(roll->n_totals <= MAX_TOTALS_ROWS);
+    assert(hearth_floor_ns(row->ts_ns, HEARTH_NS_PER_HOUR) == roll->t0_ns[HEARTH_TIER_1H]);
+
     if (roll->n_totals == MAX_TOTALS_ROWS) {
         HEARTH_TRY(end_totals(roll, err));
         roll->part++;
@@ -519,6 +549,7 @@ enum hearth_status hearth_roll_add(struct hearth_roll *roll, const struct hearth
 {
     HEARTH_TRY(turn_to(roll, row, err));
     HEARTH_TRY(add_totals(roll, row, err));
+    assert(roll->has_row && roll->series_id == row->series_id);
 
     /* Find the sum of the 10 minutes. */
     struct hearth_roll_sum *sum =
@@ -546,6 +577,7 @@ enum hearth_status hearth_roll_end_series(struct hearth_roll *roll, struct heart
         HEARTH_TRY(end_blocks(roll, (enum hearth_tier)tier, err));
     }
 
+    assert(roll->n_totals == 0 && roll->series[HEARTH_TIER_10M].n == 0);
     roll->has_row = false;
 
     return HEARTH_OK;
@@ -566,8 +598,9 @@ bool hearth_roll_is_full(const struct hearth_roll *roll)
 }
 
 /* Sends the rows of one table, if any. */
-static enum hearth_status send(struct hearth_roll *roll, const char *table, const char *columns,
-                               struct hearth_buf *rows, struct hearth_err *err)
+static enum hearth_status send_table(struct hearth_roll *roll, const char *table,
+                                     const char *columns, struct hearth_buf *rows,
+                                     struct hearth_err *err)
 {
     if (rows->n == 0) {
         return HEARTH_OK;
@@ -585,16 +618,17 @@ static enum hearth_status send(struct hearth_roll *roll, const char *table, cons
 enum hearth_status hearth_roll_send(struct hearth_roll *roll, struct hearth_err *err)
 {
     for (int tier = 0; tier < HEARTH_N_TIERS; tier++) {
-        HEARTH_TRY(send(roll, TIERS[tier].table, BLOCK_COLUMNS, &roll->blocks[tier], err));
+        HEARTH_TRY(send_table(roll, TIERS[tier].table, BLOCK_COLUMNS, &roll->blocks[tier], err));
     }
 
-    return send(roll, "hour_totals", TOTALS_COLUMNS, &roll->totals, err);
+    return send_table(roll, "hour_totals", TOTALS_COLUMNS, &roll->totals, err);
 }
 
 enum hearth_status hearth_roll_end(struct hearth_roll *roll, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_roll_end_series(roll, err));
     HEARTH_TRY(put_service_sums(roll, err));
+
     return hearth_roll_send(roll, err);
 }
 
@@ -641,6 +675,8 @@ enum hearth_status hearth_roll_init(struct hearth_roll *roll, struct hearth_buil
                                     int32_t service_id, int64_t part, int64_t from_ns,
                                     int64_t to_ns, struct hearth_err *err)
 {
+    assert(builder->packer != NULL && builder->inflater != NULL);
+
     *roll = (struct hearth_roll){
         .builder = builder,
         .service_id = service_id,
