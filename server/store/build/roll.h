@@ -142,18 +142,23 @@ void hearth_roll_count(const struct hearth_roll *roll);
 /* Write the blocks of `tier` (not the shortest) at t0_ns as sums of the next shorter tier's. */
 HEARTH_MUST_CHECK enum hearth_status hearth_roll_up(struct hearth_roll *roll, enum hearth_tier tier,
                                                     int64_t t0_ns, struct hearth_err *err);
-/*
- * Make one part of keys of these series, with t0 from from_ns to to_ns (included), that have more
- * than max_parts; whole-service keys have series_id < 0. series_ids NULL: all.
- */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_roll_merge_parts(struct hearth_roll *roll, enum hearth_tier tier, const int32_t *series_ids,
-                        size_t n_series, int64_t from_ns, int64_t to_ns, int max_parts,
-                        struct hearth_err *err);
+/* Keys of blocks or totals. */
+struct hearth_roll_keys {
+    const int32_t *series_ids; /* NULL: all; below 0: shapes of whole-service blocks, negated */
+    size_t n_series;
+    int64_t from_ns, to_ns; /* range of t0, to_ns included */
+};
+
+/* Replace the parts of each key that has more than max_parts by one part. */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_parts(struct hearth_roll *roll,
+                                                             enum hearth_tier tier,
+                                                             const struct hearth_roll_keys *keys,
+                                                             int max_parts, struct hearth_err *err);
 /* The same for hour_totals. */
-HEARTH_MUST_CHECK enum hearth_status
-hearth_roll_merge_totals(struct hearth_roll *roll, const int32_t *series_ids, size_t n_series,
-                         int64_t from_ns, int64_t to_ns, int max_parts, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_merge_totals(struct hearth_roll *roll,
+                                                              const struct hearth_roll_keys *keys,
+                                                              int max_parts,
+                                                              struct hearth_err *err);
 
 /* ---- roll_write.c: single sums, also for roll_merge.c and erase_blocks.c ---- */
 
@@ -180,10 +185,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_roll_put(struct hearth_roll *roll,
                                                      enum hearth_tier tier,
                                                      const struct hearth_roll_sum *sum,
                                                      struct hearth_err *err);
-HEARTH_MUST_CHECK enum hearth_status
-hearth_roll_put_totals(struct hearth_roll *roll, int32_t series_id, int64_t t0_ns,
-                       const int64_t *ts_ns, const int64_t *values, size_t n, uint32_t n_types,
-                       struct hearth_err *err);
+
+/* Totals of a series in an hour. */
+struct hearth_roll_totals {
+    int32_t series_id;
+    int64_t t0_ns;         /* begin of the hour */
+    const int64_t *ts_ns;  /* [n], ascending */
+    const int64_t *values; /* [n * n_types] */
+    size_t n;
+    uint32_t n_types;
+};
+
+/* Append the totals to roll->totals. */
+HEARTH_MUST_CHECK enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
+                                                            const struct hearth_roll_totals *totals,
+                                                            struct hearth_err *err);
 
 /* ---- roll_close.c ---- */
 

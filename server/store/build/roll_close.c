@@ -473,7 +473,8 @@ static enum hearth_status build_range(struct hearth_roll *roll, const struct due
     if (to_ns == hour_ns + HEARTH_NS_PER_HOUR && from_ns != hour_ns) {
         HEARTH_TRY(hearth_roll_up(roll, HEARTH_TIER_1H, hour_ns, err));
         roll->part++; /* the totals of this hour have a row of this part already */
-        HEARTH_TRY(hearth_roll_merge_totals(roll, NULL, 0, hour_ns, hour_ns, 1, err));
+        struct hearth_roll_keys keys = {.from_ns = hour_ns, .to_ns = hour_ns};
+        HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, 1, err));
     }
 
     /* A day is summed from its hours. */

@@ -210,18 +210,25 @@ static enum hearth_status merge_parts(struct fold *fold, struct hearth_err *err)
 
     assert(n <= fold->n_rows + roll->n_shapes);
 
-    /* Merge the totals of the series, then the blocks of series and shapes. */
-    HEARTH_TRY(
-        hearth_roll_merge_totals(roll, ids, n_series, hearth_floor_ns(first_ns, HEARTH_NS_PER_HOUR),
-                                 hearth_floor_ns(last_ns, HEARTH_NS_PER_HOUR), MAX_PARTS, err));
+    /* Merge the totals of the series. */
+    struct hearth_roll_keys keys = {
+        .series_ids = ids,
+        .n_series = n_series,
+        .from_ns = hearth_floor_ns(first_ns, HEARTH_NS_PER_HOUR),
+        .to_ns = hearth_floor_ns(last_ns, HEARTH_NS_PER_HOUR),
+    };
+    HEARTH_TRY(hearth_roll_merge_totals(roll, &keys, MAX_PARTS, err));
+
+    /* Merge the blocks of series and shapes in the tiers that have new blocks. */
     qsort(ids, n, sizeof *ids, compare_series_ids);
+    keys.n_series = n;
     for (int i = 0; i < HEARTH_N_TIERS; i++) {
         enum hearth_tier tier = (enum hearth_tier)i;
         int64_t length_ns = hearth_tier_length_ns(tier);
+        keys.from_ns = hearth_floor_ns(first_ns, length_ns);
+        keys.to_ns = hearth_floor_ns(last_ns, length_ns);
         if (roll->n_blocks[tier] > 0) {
-            HEARTH_TRY(
-                hearth_roll_merge_parts(roll, tier, ids, n, hearth_floor_ns(first_ns, length_ns),
-                                        hearth_floor_ns(last_ns, length_ns), MAX_PARTS, err));
+            HEARTH_TRY(hearth_roll_merge_parts(roll, tier, &keys, MAX_PARTS, err));
         }
     }
 

@@ -284,28 +284,30 @@ enum hearth_status hearth_roll_put(struct hearth_roll *roll, enum hearth_tier ti
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll, int32_t series_id,
-                                          int64_t t0_ns, const int64_t *ts_ns,
-                                          const int64_t *values, size_t n, uint32_t n_types,
+enum hearth_status hearth_roll_put_totals(struct hearth_roll *roll,
+                                          const struct hearth_roll_totals *totals,
                                           struct hearth_err *err)
 {
+    assert(totals->n > 0 && totals->ts_ns != NULL);
+
     struct hearth_buf *out = &roll->totals;
     size_t before = out->n;
-    struct hearth_totals totals;
 
-    /* Encode the totals. */
+    /* Pack the totals. */
+    struct hearth_totals packed;
     hearth_arena_reset(&roll->arena);
-    HEARTH_TRY(hearth_totals_encode(ts_ns, values, n, n_types, t0_ns, &roll->arena, &totals, err));
+    HEARTH_TRY(hearth_totals_encode(totals->ts_ns, totals->values, totals->n, totals->n_types,
+                                    totals->t0_ns, &roll->arena, &packed, err));
 
     /* Append the row. */
     hearth_copy_row(out, N_TOTALS_COLUMNS);
     hearth_copy_i32(out, roll->service_id);
-    hearth_copy_i32(out, series_id);
-    hearth_copy_i64(out, t0_ns);
+    hearth_copy_i32(out, totals->series_id);
+    hearth_copy_i64(out, totals->t0_ns);
     hearth_copy_i64(out, roll->part);
-    hearth_copy_i32(out, n > INT32_MAX ? INT32_MAX : (int32_t)n);
-    hearth_copy_bytes(out, totals.ts);
-    hearth_copy_bytes_array(out, totals.vals, n_types);
+    hearth_copy_i32(out, totals->n > INT32_MAX ? INT32_MAX : (int32_t)totals->n);
+    hearth_copy_bytes(out, packed.ts);
+    hearth_copy_bytes_array(out, packed.vals, totals->n_types);
 
     if (hearth_buf_failed(out)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the totals of a roll-up");
@@ -468,12 +470,19 @@ static enum hearth_status end_blocks(struct hearth_roll *roll, enum hearth_tier 
 /* Writes the totals of the current hour, if any. */
 static enum hearth_status end_totals(struct hearth_roll *roll, struct hearth_err *err)
 {
-    if (roll->n_totals > 0) {
-        HEARTH_TRY(hearth_roll_put_totals(roll, roll->series_id, roll->t0_ns[HEARTH_TIER_1H],
-                                          roll->ts_ns, roll->values, roll->n_totals, roll->n_types,
-                                          err));
+    if (roll->n_totals == 0) {
+        return HEARTH_OK;
     }
 
+    struct hearth_roll_totals totals = {
+        .series_id = roll->series_id,
+        .t0_ns = roll->t0_ns[HEARTH_TIER_1H],
+        .ts_ns = roll->ts_ns,
+        .values = roll->values,
+        .n = roll->n_totals,
+        .n_types = roll->n_types,
+    };
+    HEARTH_TRY(hearth_roll_put_totals(roll, &totals, err));
     roll->n_totals = 0;
 
     return HEARTH_OK;
