@@ -2,10 +2,10 @@
  * span_fold.c -- moves fresh associations into the span index, and merges its parts
  * (docs/decisions/0016-span-index.md).
  *
- * Fold.  Associations that commits have brought are read, sorted by key for each tenant and day,
- * divided into rows by the leading bits of their keys, and written in the transaction that deletes
- * the fresh rows. Lookups read fresh rows too, so there is no hurry: the builder waits until there
- * are enough for a part, at most some minutes.
+ * Fold.  Associations that commits have stored in span_fresh are read, sorted by key for each
+ * tenant and day, divided into rows by the leading bits of their keys, and written in the
+ * transaction that deletes the fresh rows. Lookups read fresh rows, too, so a delay does no harm:
+ * the builder waits until there are enough for a part, at most some minutes.
  *
  * Merge. When enough parts of one size have gathered, their rows are merged bucket by bucket into
  * rows of the same or a finer division, some buckets in a transaction. Keys are spread evenly, so
@@ -24,6 +24,7 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +32,12 @@
 #define STEP_NS          HEARTH_NS_PER_SEC
 #define MAX_FOLD         262144 /* associations in a transaction, plus the rest of the last row */
 #define MAX_FOLD_ROWS    16384
-#define WORTH_A_PART     131072
-#define ROUNDS_OF_PAUSE  90
-#define ROW_ASSOCIATIONS 640u   /* at most, but for ids in very many profiles */
+#define WORTH_A_PART     131072 /* fresh associations that are folded at once */
+#define ROUNDS_OF_PAUSE  90     /* after which fewer are folded, too */
+#define ROW_ASSOCIATIONS 640u   /* of a row, at most; only ids in very many profiles have more */
 #define LARGE_ROW        32768u /* longest row; rows of this length are not merged again */
-#define FAN_IN           16
-#define MAX_MERGE        200000
+#define FAN_IN           16     /* parts of one size that are merged */
+#define MAX_MERGE        200000 /* associations that a transaction should merge */
 #define MOST_MERGED      (2 * MAX_MERGE) /* associations in a transaction of a merge */
 #define MOST_PARTS       64              /* parts merged of a bucket with more than MOST_MERGED */
 #define WORTH_VACUUM     100000          /* associations moved by merges of a day */
@@ -45,13 +46,15 @@
 
 /* ---- rows ---- */
 
+/* Writes one part of the index. */
 struct writer {
     struct hearth_builder *builder;
-    struct hearth_buf copy, packed;
-    int64_t part;
+    struct hearth_buf copy;   /* rows of COPY */
+    struct hearth_buf packed; /* scratch of one row */
+    int64_t part;             /* number of the part, in its high bits */
 };
 
-/* Starts a part, with a new number. The writer is to be released in any case. */
+/* Starts a part, with a new number. The caller releases the writer, even after a failure. */
 static enum hearth_status begin_part(struct writer *writer, struct hearth_builder *builder,
                                      struct hearth_err *err)
 {
@@ -68,32 +71,47 @@ static enum hearth_status begin_part(struct writer *writer, struct hearth_builde
     return HEARTH_OK;
 }
 
-/* Appends one row of COPY. A failure is kept in writer->copy. */
-static void put_row(struct writer *writer, const struct hearth_span_merge *at, unsigned bits,
-                    const struct hearth_association *all, size_t n, size_t piece)
-{
-    struct hearth_buf *out = &writer->copy;
-    hearth_buf_reset(&writer->packed);
-    hearth_associations_pack(all, n, at->day, bits, &writer->packed);
+/* Sorted associations of a tenant and day, for rows of one size. */
+struct sorted_associations {
+    const struct hearth_association *all; /* [n] */
+    size_t n;
+    const struct hearth_span_merge *at; /* tenant and day */
+    unsigned bits;                      /* size of the rows */
+};
 
+/* Appends one row of COPY, of n associations from `from` on. A failure is kept in writer->copy. */
+static void put_index_row(struct writer *writer, const struct sorted_associations *sorted,
+                          size_t from, size_t n, size_t piece)
+{
+    assert(n > 0 && n <= LARGE_ROW && from + n <= sorted->n);
+    assert(sorted->bits <= HEARTH_SPAN_BUCKET_BITS);
+
+    /* Pack the associations. */
+    const struct hearth_association *first = &sorted->all[from];
+    struct hearth_buf *out = &writer->copy;
+    unsigned bits = sorted->bits;
+    hearth_buf_reset(&writer->packed);
+    hearth_associations_pack(first, n, sorted->at->day, bits, &writer->packed);
+
+    /* Append the row. */
     hearth_copy_row(out, N_INDEX_COLUMNS);
-    hearth_copy_i32(out, at->tenant_id);
-    hearth_copy_i32(out, at->day);
+    hearth_copy_i32(out, sorted->at->tenant_id);
+    hearth_copy_i32(out, sorted->at->day);
     hearth_buf_append(out, (const char[]){0, 0, 0, 2, 0, (char)bits}, 6); /* an int2 */
-    hearth_copy_i32(out, (int32_t)hearth_span_bucket(all->key, bits));
+    hearth_copy_i32(out, (int32_t)hearth_span_bucket(first->key, bits));
     hearth_copy_i64(out, writer->part + (int64_t)piece);
     hearth_copy_i32(out, (int32_t)n);
     hearth_copy_bytes(out, hearth_buf_view(&writer->packed));
     out->failed = out->failed || writer->packed.failed;
 }
 
-/*
- * Appends rows of sorted associations of a tenant and day, one or more for each bucket of `bits`.
- */
-static void put_rows(struct writer *writer, const struct hearth_span_merge *at, unsigned bits,
-                     const struct hearth_association *all, size_t n)
+/* Appends the rows of the associations, one or more for each bucket. */
+static void put_index_rows(struct writer *writer, const struct sorted_associations *sorted)
 {
-    size_t piece = 0;
+    const struct hearth_association *all = sorted->all;
+    unsigned bits = sorted->bits;
+    size_t piece = 0, n = sorted->n;
+
     for (size_t from = 0, to; from < n; from = to) {
         /* The row ends with its bucket, or after LARGE_ROW associations. */
         uint32_t bucket = hearth_span_bucket(all[from].key, bits);
@@ -102,16 +120,16 @@ static void put_rows(struct writer *writer, const struct hearth_span_merge *at, 
             to++;
         }
 
-        put_row(writer, at, bits, all + from, to - from, piece);
+        put_index_row(writer, sorted, from, to - from, piece);
 
         /* A further row of the same bucket is told apart by its piece. */
-        bool goes_on = to < n && hearth_span_bucket(all[to].key, bits) == bucket;
-        piece = goes_on ? piece + 1 : 0;
+        bool continues = to < n && hearth_span_bucket(all[to].key, bits) == bucket;
+        piece = continues ? piece + 1 : 0;
     }
 }
 
 /* Sends the appended rows. */
-static enum hearth_status send_rows(struct writer *writer, struct hearth_err *err)
+static enum hearth_status send_index_rows(struct writer *writer, struct hearth_err *err)
 {
     if (hearth_buf_failed(&writer->copy)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a part of the span index");
@@ -123,14 +141,14 @@ static enum hearth_status send_rows(struct writer *writer, struct hearth_err *er
                           hearth_buf_view(&writer->copy), NULL, err);
 }
 
-static void release_writer(struct writer *writer)
+static void release_part_writer(struct writer *writer)
 {
     hearth_buf_release(&writer->copy);
     hearth_buf_release(&writer->packed);
 }
 
 /* The least number of bits, not below `bits`, with at most ROW_ASSOCIATIONS in a row. */
-static unsigned cut_of(size_t n, unsigned bits)
+static unsigned choose_bits(size_t n, unsigned bits)
 {
     for (; n > ROW_ASSOCIATIONS && bits < HEARTH_SPAN_BUCKET_BITS; bits += HEARTH_SPAN_SIZE_BITS) {
         n >>= HEARTH_SPAN_SIZE_BITS;
@@ -140,8 +158,8 @@ static unsigned cut_of(size_t n, unsigned bits)
 }
 
 /* Frees the space of moved rows at once, so that it is used again before autovacuum runs. */
-static enum hearth_status vacuum(struct hearth_builder *builder, const char *table,
-                                 struct hearth_err *err)
+static enum hearth_status vacuum_table(struct hearth_builder *builder, const char *table,
+                                       struct hearth_err *err)
 {
     char sql[128];
     (void)snprintf(sql, sizeof sql, "VACUUM (TRUNCATE false, SKIP_LOCKED) %s", table);
@@ -157,6 +175,7 @@ struct group {
     size_t n, from; /* n associations, in fold->all from here */
 };
 
+/* The state of one fold. */
 struct fold {
     struct hearth_builder *builder;
     struct hearth_arena arena;
@@ -174,8 +193,11 @@ struct fold {
  */
 static size_t find_group(struct fold *fold, int32_t tenant_id, int32_t day, size_t hint)
 {
+    assert(fold->n_groups <= fold->cap_groups);
+
+    /* Find it. */
     size_t i = hint < fold->n_groups ? hint : 0;
-    for (size_t looked = 0; looked < fold->n_groups; looked++, i = (i + 1) % fold->n_groups) {
+    for (size_t tried = 0; tried < fold->n_groups; tried++, i = (i + 1) % fold->n_groups) {
         if (fold->groups[i].at.tenant_id == tenant_id && fold->groups[i].at.day == day) {
             return i;
         }
@@ -203,8 +225,8 @@ static size_t find_group(struct fold *fold, int32_t tenant_id, int32_t day, size
 }
 
 /* Adds the associations of a fresh row to their groups. */
-static enum hearth_status take_row(struct fold *fold, int row, struct hearth_arena *scratch,
-                                   struct hearth_err *err)
+static enum hearth_status take_fresh_row(struct fold *fold, int row, struct hearth_arena *scratch,
+                                         struct hearth_err *err)
 {
     if (hearth_pg_is_null(fold->rows, row, 2)) {
         return HEARTH_OK; /* the service was deleted: its profiles are gone */
@@ -220,10 +242,12 @@ static enum hearth_status take_row(struct fold *fold, int row, struct hearth_are
                                               hearth_pg_i32(fold->rows, row, 1), scratch, &all, &n,
                                               err));
     if (n != (size_t)hearth_pg_i32(fold->rows, row, 3)) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of span_fresh has not what it says");
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "a row of span_fresh has another number of associations than it says");
     }
 
     /* Assign each to its group. */
+    assert(fold->n + n <= fold->cap);
     for (size_t i = 0; i < n; i++) {
         group = find_group(fold, tenant_id, hearth_day_of(all[i].ts_ns), group);
         if (group == SIZE_MAX) {
@@ -239,7 +263,7 @@ static enum hearth_status take_row(struct fold *fold, int row, struct hearth_are
 }
 
 /* Allocates room for the associations of all rows. */
-static bool make_room(struct fold *fold)
+static bool allocate_fold(struct fold *fold)
 {
     for (int i = 0; i < PQntuples(fold->rows); i++) {
         fold->cap += (size_t)hearth_pg_i32(fold->rows, i, 3);
@@ -257,7 +281,7 @@ static bool make_room(struct fold *fold)
  * transaction. The statement returns the oldest rows, up to the one with which their associations
  * reach MAX_FOLD: the first row in any case.
  */
-static enum hearth_status read_fresh(struct fold *fold, struct hearth_err *err)
+static enum hearth_status read_fresh_rows(struct fold *fold, struct hearth_err *err)
 {
     char sql[640];
     (void)snprintf(
@@ -273,7 +297,7 @@ static enum hearth_status read_fresh(struct fold *fold, struct hearth_err *err)
         MAX_FOLD_ROWS, MAX_FOLD);
 
     HEARTH_TRY(hearth_pg_exec(&fold->builder->pg, sql, NULL, NULL, &fold->rows, NULL, err));
-    if (!make_room(fold)) {
+    if (!allocate_fold(fold)) {
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
 
@@ -281,7 +305,7 @@ static enum hearth_status read_fresh(struct fold *fold, struct hearth_err *err)
     hearth_arena_init(&scratch, 0);
     enum hearth_status status = HEARTH_OK;
     for (int i = 0; i < PQntuples(fold->rows) && status == HEARTH_OK; i++) {
-        status = take_row(fold, i, &scratch, err);
+        status = take_fresh_row(fold, i, &scratch, err);
     }
 
     hearth_arena_release(&scratch);
@@ -300,12 +324,16 @@ static enum hearth_status sort_groups(struct fold *fold, struct hearth_err *err)
         return HEARTH_FAIL_ARENA(err, &fold->arena);
     }
 
+    assert(fold->n <= fold->cap);
+
     /* Find the place of each group. */
     size_t at = 0;
     for (size_t g = 0; g < fold->n_groups; g++) {
         fold->groups[g].from = next[g] = at;
         at += fold->groups[g].n;
     }
+
+    assert(at == fold->n);
 
     /* Move the associations there; a single group is in place. */
     if (fold->n_groups > 1) {
@@ -328,7 +356,7 @@ static enum hearth_status sort_groups(struct fold *fold, struct hearth_err *err)
 }
 
 /* Deletes the fresh rows that were read; all must still be there. */
-static enum hearth_status delete_fresh(struct fold *fold, struct hearth_err *err)
+static enum hearth_status delete_fresh_rows(struct fold *fold, struct hearth_err *err)
 {
     int n = PQntuples(fold->rows);
     int64_t *numbers = hearth_arena_array(&fold->arena, (size_t)n, sizeof *numbers);
@@ -353,7 +381,8 @@ static enum hearth_status delete_fresh(struct fold *fold, struct hearth_err *err
     PQclear(result);
     if (n_deleted != n) {
         return HEARTH_FAIL(err, HEARTH_ABORTED,
-                           "of %d rows of span_fresh somebody else took %d away", n, n - n_deleted);
+                           "%d of %d rows of span_fresh were deleted by another program",
+                           n - n_deleted, n);
     }
 
     return HEARTH_OK;
@@ -362,7 +391,8 @@ static enum hearth_status delete_fresh(struct fold *fold, struct hearth_err *err
 /*
  * Ensures the leaves of all days of the fold or, if `forget`, drops them from the cache of leaves.
  */
-static enum hearth_status for_days(const struct fold *fold, bool forget, struct hearth_err *err)
+static enum hearth_status ensure_group_days(const struct fold *fold, bool forget,
+                                            struct hearth_err *err)
 {
     struct hearth_builder *builder = fold->builder;
     for (size_t g = 0; g < fold->n_groups; g++) {
@@ -378,22 +408,28 @@ static enum hearth_status for_days(const struct fold *fold, bool forget, struct 
 }
 
 /* Moves the associations from span_fresh into the index, and commits. */
-static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_err *err)
+static enum hearth_status fold_fresh_in_transaction(struct fold *fold, struct hearth_err *err)
 {
-    HEARTH_TRY(delete_fresh(fold, err));
+    HEARTH_TRY(delete_fresh_rows(fold, err));
 
     struct writer writer;
     enum hearth_status status = begin_part(&writer, fold->builder, err);
     if (status == HEARTH_OK) {
         for (size_t g = 0; g < fold->n_groups; g++) {
             const struct group *group = &fold->groups[g];
-            put_rows(&writer, &group->at, cut_of(group->n, 0), fold->all + group->from, group->n);
+            struct sorted_associations sorted = {
+                .all = fold->all + group->from,
+                .n = group->n,
+                .at = &group->at,
+                .bits = choose_bits(group->n, 0),
+            };
+            put_index_rows(&writer, &sorted);
         }
 
-        status = send_rows(&writer, err);
+        status = send_index_rows(&writer, err);
     }
 
-    release_writer(&writer);
+    release_part_writer(&writer);
     HEARTH_TRY(status);
 
     return hearth_builder_commit(fold->builder, err);
@@ -403,8 +439,10 @@ static enum hearth_status fold_in_transaction(struct fold *fold, struct hearth_e
  * Notes that parts of this tenant and day may have gathered. If the list is full, the day is not
  * noted until its next fold.
  */
-static void remember(struct hearth_builder *builder, const struct hearth_span_merge *at)
+static void note_merge(struct hearth_builder *builder, const struct hearth_span_merge *at)
 {
+    assert(builder->n_merges <= HEARTH_ARRAY_LEN(builder->merges));
+
     for (size_t i = 0; i < builder->n_merges; i++) {
         if (builder->merges[i].tenant_id == at->tenant_id && builder->merges[i].day == at->day) {
             return;
@@ -417,41 +455,41 @@ static void remember(struct hearth_builder *builder, const struct hearth_span_me
 }
 
 /* Folds the next fresh rows, if any. On failure, the caller rolls back. */
-static enum hearth_status fold_all(struct fold *fold, struct hearth_err *err)
+static enum hearth_status fold_fresh(struct fold *fold, struct hearth_err *err)
 {
-    HEARTH_TRY(read_fresh(fold, err));
+    HEARTH_TRY(read_fresh_rows(fold, err));
     if (PQntuples(fold->rows) == 0) {
         return HEARTH_OK;
     }
 
     /* Prepare outside the transaction, then move the rows in it. */
     HEARTH_TRY(sort_groups(fold, err));
-    HEARTH_TRY(for_days(fold, false, err));
+    HEARTH_TRY(ensure_group_days(fold, false, err));
     HEARTH_TRY(hearth_builder_begin(fold->builder, err));
-    HEARTH_TRY(fold_in_transaction(fold, err));
+    HEARTH_TRY(fold_fresh_in_transaction(fold, err));
 
     /* Parts of these days may have gathered now. */
     for (size_t g = 0; g < fold->n_groups; g++) {
-        remember(fold->builder, &fold->groups[g].at);
+        note_merge(fold->builder, &fold->groups[g].at);
     }
 
     return HEARTH_OK;
 }
 
 /* Folds once. *ret_more: there may be more fresh rows than one transaction takes. */
-static enum hearth_status fold_some(struct hearth_builder *builder, bool *ret_more,
-                                    struct hearth_err *err)
+static enum hearth_status fold_fresh_rows(struct hearth_builder *builder, bool *ret_more,
+                                          struct hearth_err *err)
 {
     struct fold fold = {.builder = builder};
     hearth_arena_init(&fold.arena, 0);
 
-    enum hearth_status status = fold_all(&fold, err);
+    enum hearth_status status = fold_fresh(&fold, err);
     if (status == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_SPAN_FOLDED, (int64_t)fold.n);
         *ret_more = fold.cap >= MAX_FOLD || PQntuples(fold.rows) >= MAX_FOLD_ROWS;
     } else {
         hearth_builder_rollback(builder);
-        (void)for_days(&fold, true, NULL);
+        (void)ensure_group_days(&fold, true, NULL);
     }
 
     PQclear(fold.rows);
@@ -462,6 +500,7 @@ static enum hearth_status fold_some(struct hearth_builder *builder, bool *ret_mo
 
 /* ---- merge ---- */
 
+/* The state of one transaction of a merge. */
 struct merge {
     struct hearth_builder *builder;
     struct hearth_span_merge *at;
@@ -501,11 +540,14 @@ static enum hearth_status find_size(struct hearth_builder *builder, struct heart
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, &result, NULL, err));
     at->is_running = PQntuples(result) > 0;
 
-    /* Merge from the last bucket down, about MAX_MERGE associations at once. */
+    /*
+     * Merge from the last bucket down, about MAX_MERGE associations at once. A constraint of the
+     * table makes n greater than 0.
+     */
     if (at->is_running) {
         int64_t n = hearth_pg_i64(result, 0, 1);
         at->bits = (unsigned)hearth_pg_i32(result, 0, 0);
-        at->to_bits = cut_of((size_t)n, at->bits);
+        at->to_bits = choose_bits((size_t)n, at->bits);
         at->end_bucket = 1u << at->bits;
         at->n_buckets = n >= MAX_MERGE ? 1 : (uint32_t)(MAX_MERGE / n);
     }
@@ -528,6 +570,8 @@ static enum hearth_status find_window(struct hearth_builder *builder,
                                       const struct hearth_span_merge *at, uint32_t *ret_from,
                                       int64_t *ret_most_part, struct hearth_err *err)
 {
+    assert(at->is_running && at->end_bucket > 0 && at->n_buckets > 0);
+
     char sql[768];
     uint32_t to = at->end_bucket, from = to > at->n_buckets ? to - at->n_buckets : 0;
     (void)snprintf(
@@ -565,7 +609,7 @@ static int compare_row_places(const void *left, const void *right)
 }
 
 /* Sorts the places of the rows by bucket, and allocates room for the largest bucket. */
-static enum hearth_status look_at_rows(struct merge *merge, struct hearth_err *err)
+static enum hearth_status sort_merge_rows(struct merge *merge, struct hearth_err *err)
 {
     size_t n_rows = (size_t)PQntuples(merge->rows), most = 0, here = 0;
     merge->places = hearth_arena_array(&merge->arena, n_rows, sizeof *merge->places);
@@ -602,6 +646,8 @@ static enum hearth_status look_at_rows(struct merge *merge, struct hearth_err *e
 static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t to,
                                        struct hearth_err *err)
 {
+    assert(from < to && merge->at->bits <= merge->at->to_bits);
+
     /* Gather the associations of all rows. */
     size_t n_all = 0;
     for (size_t i = from; i < to; i++) {
@@ -615,7 +661,9 @@ static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t 
                                               merge->at->day, merge->at->bits, place->bucket,
                                               &merge->row_arena, &some, &n, &key_bits, err));
         if (n != (size_t)hearth_pg_i32(merge->rows, place->row, 1)) {
-            return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of span_index has not what it says");
+            return HEARTH_FAIL(
+                err, HEARTH_CORRUPT,
+                "a row of span_index has another number of associations than it says");
         }
 
         memcpy(merge->all + n_all, some, n * sizeof *some);
@@ -625,7 +673,9 @@ static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t 
     /* Write them sorted; repeated ones become one. */
     merge->n += n_all;
     n_all = hearth_associations_sort(merge->all, merge->scratch, n_all);
-    put_rows(&merge->writer, merge->at, merge->at->to_bits, merge->all, n_all);
+    struct sorted_associations sorted = {
+        .all = merge->all, .n = n_all, .at = merge->at, .bits = merge->at->to_bits};
+    put_index_rows(&merge->writer, &sorted);
 
     return HEARTH_OK;
 }
@@ -634,7 +684,7 @@ static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t 
 static enum hearth_status merge_rows(struct merge *merge, struct hearth_err *err)
 {
     size_t n_rows = (size_t)PQntuples(merge->rows);
-    HEARTH_TRY(look_at_rows(merge, err));
+    HEARTH_TRY(sort_merge_rows(merge, err));
 
     for (size_t from = 0, to; from < n_rows; from = to) {
         for (to = from + 1;
@@ -645,7 +695,7 @@ static enum hearth_status merge_rows(struct merge *merge, struct hearth_err *err
         HEARTH_TRY(merge_bucket(merge, from, to, err));
     }
 
-    return send_rows(&merge->writer, err);
+    return send_index_rows(&merge->writer, err);
 }
 
 /* Deletes the rows of the buckets, from `from` to at->end_bucket, and writes them merged. */
@@ -653,24 +703,27 @@ static enum hearth_status merge_in_transaction(struct merge *merge, uint32_t fro
                                                int64_t most_part, struct hearth_err *err)
 {
     const struct hearth_span_merge *at = merge->at;
+    assert(at->is_running && from < at->end_bucket);
+
+    /* Delete the rows. */
     char sql[384];
     (void)snprintf(sql, sizeof sql,
                    "DELETE FROM hearth_data.span_index WHERE tenant_id = %" PRId32
                    " AND day = %" PRId32 " AND bits = %u AND bucket >= %" PRIu32
-
                    " AND bucket < %" PRIu32 " AND n_associations < %u AND part <= %" PRId64
                    " RETURNING bucket, n_associations, associations",
                    at->tenant_id, at->day, at->bits, from, at->end_bucket, LARGE_ROW, most_part);
     HEARTH_TRY(hearth_builder_begin(merge->builder, err));
     HEARTH_TRY(hearth_pg_exec(&merge->builder->pg, sql, NULL, NULL, &merge->rows, NULL, err));
 
+    /* Write the new part. */
     if (PQntuples(merge->rows) > 0) {
         enum hearth_status status = begin_part(&merge->writer, merge->builder, err);
         if (status == HEARTH_OK) {
             status = merge_rows(merge, err);
         }
 
-        release_writer(&merge->writer);
+        release_part_writer(&merge->writer);
         HEARTH_TRY(status);
     }
 
@@ -709,13 +762,13 @@ static enum hearth_status merge_some(struct hearth_builder *builder, struct hear
         char leaf[64];
         hearth_partition_name("span_index", at->day, leaf);
         at->n_moved = 0;
-        status = vacuum(builder, leaf, err);
+        status = vacuum_table(builder, leaf, err);
     }
 
     return status;
 }
 
-/* Merges until the time is over or no day is left that may have gathered parts. */
+/* Merges until the time is over, or no noted day is left. */
 static enum hearth_status merge_until(struct hearth_builder *builder, int64_t until_ns,
                                       struct hearth_err *err)
 {
@@ -734,7 +787,7 @@ static enum hearth_status merge_until(struct hearth_builder *builder, int64_t un
         }
 
         if (status != HEARTH_OK || is_done) {
-            builder->n_merges--; /* a failed day waits for its next fold, so that others proceed */
+            builder->n_merges--; /* a failed day waits for its next fold */
         }
 
         HEARTH_TRY(status);
@@ -745,8 +798,8 @@ static enum hearth_status merge_until(struct hearth_builder *builder, int64_t un
 
 /* ---- the step ---- */
 
-/* Whether the fresh rows are enough for a part, or have waited long enough. */
-static enum hearth_status is_worth_it(struct hearth_builder *builder, bool *ret_worth,
+/* Checks whether the fresh rows are enough for a part, or have waited long enough. */
+static enum hearth_status check_fresh(struct hearth_builder *builder, bool *ret_worth,
                                       struct hearth_err *err)
 {
     PGresult *result = NULL;
@@ -759,7 +812,7 @@ static enum hearth_status is_worth_it(struct hearth_builder *builder, bool *ret_
     PQclear(result);
     hearth_metric_set(HEARTH_M_SPAN_FRESH, n);
 
-    /* Fold at once if there are enough; otherwise when the pause is over. */
+    /* Fold now if there are enough or the pause is over. */
     int64_t now_ns = hearth_clock_mono_ns();
     *ret_worth = n >= WORTH_A_PART || (n > 0 && now_ns >= builder->next_spans_mono_ns);
     if (*ret_worth || n == 0) {
@@ -775,16 +828,16 @@ enum hearth_status hearth_step_spans(struct hearth_builder *builder, bool *ret_m
 {
     int64_t until_ns = hearth_clock_mono_ns() + STEP_NS;
     bool worth = false;
-    HEARTH_TRY(is_worth_it(builder, &worth, err));
+    HEARTH_TRY(check_fresh(builder, &worth, err));
 
     /* Fold the fresh rows, and free their space. */
     bool more = worth;
     while (more && hearth_clock_mono_ns() < until_ns) {
-        HEARTH_TRY(fold_some(builder, &more, err));
+        HEARTH_TRY(fold_fresh_rows(builder, &more, err));
     }
 
     if (worth) {
-        HEARTH_TRY(vacuum(builder, "hearth_data.span_fresh", err));
+        HEARTH_TRY(vacuum_table(builder, "hearth_data.span_fresh", err));
     }
 
     /* Use the rest of the time to merge parts. */
