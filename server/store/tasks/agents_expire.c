@@ -75,6 +75,7 @@ static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
                                 NULL, err));
     HEARTH_TRY(hearth_pg_exec(pg, HEARTH_SQL_LOCK_SERVICES, services, NULL, NULL, NULL, err));
     HEARTH_TRY(hearth_pg_exec(pg, "DELETE" UNUSED_SERVICES, services, NULL, NULL, NULL, err));
+
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
@@ -93,6 +94,7 @@ static enum hearth_status delete_unused_services(struct hearth_pg *pg, struct he
     if (!any) {
         return HEARTH_OK; /* the usual case: no new epoch, no lock */
     }
+
     enum hearth_status status = delete_services_in_transaction(pg, &services, err);
     hearth_pg_rollback(pg);
     HEARTH_TRY(status);
@@ -121,6 +123,7 @@ static enum hearth_status expire_agents_slice(struct hearth_pg *pg, struct heart
         HEARTH_LOG(HEARTH_LOG_INFO, "store", "deleted instances that were not reported any more",
                    "instances", hearth_log_i64((int64_t)n), NULL);
     }
+
     *ret_more = n_processes == SLICE_ROWS || n == SLICE_ROWS;
 
     /* Notes of old polls. */
@@ -149,5 +152,6 @@ enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
         status = expire_agents_slice(pg, &arena, before_ms, &more, err);
         hearth_arena_release(&arena);
     }
+
     return status;
 }

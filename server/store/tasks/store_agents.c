@@ -71,9 +71,11 @@ static int compare_instances(const void *left, const void *right)
     if (order != 0) {
         return order;
     }
+
     if ((a->reported == NULL) != (b->reported == NULL)) {
         return a->reported == NULL ? 1 : -1; /* its own report before those of its processes */
     }
+
     return (a->order < b->order) - (a->order > b->order); /* the last one first */
 }
 
@@ -81,6 +83,7 @@ static int compare_processes(const void *left, const void *right)
 {
     const struct reported_process *a = left, *b = right;
     int order = memcmp(a->id.text, b->id.text, sizeof a->id.text);
+
     return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
 }
 
@@ -98,11 +101,14 @@ static void deduplicate_report(struct agent_report *report)
             hearth_str_eq(at->name, report->instances[n - 1].name)) {
             continue;
         }
+
         if (n == 0 || !hearth_str_eq(at->service, report->instances[n - 1].service)) {
             report->services[report->n_services++] = at->service;
         }
+
         report->instances[n++] = *at;
     }
+
     report->n_instances = n;
 
     /* Processes. */
@@ -113,6 +119,7 @@ static void deduplicate_report(struct agent_report *report)
             report->processes[n++] = report->processes[i];
         }
     }
+
     report->n_processes = n;
     assert(report->n_services <= report->n_instances);
 }
@@ -124,6 +131,7 @@ static enum hearth_status check_agent_name(struct hearth_str name, const char *w
         hearth_str_utf8_valid(name)) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "the name of %s is 1 to %d bytes of UTF-8 and not blank: \"" HEARTH_STR_FMT
                        "\" is not",
@@ -141,6 +149,7 @@ static enum hearth_status check_properties(const struct hearth_property *propert
                                HEARTH_STR_ARG(properties[i].name));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -155,6 +164,7 @@ static enum hearth_status add_process(struct agent_report *report,
     for (size_t i = 0; i < process->n_labels; i++) {
         HEARTH_TRY(check_agent_name(process->labels[i], "a label", err));
     }
+
     if (!hearth_str_utf8_valid(process->layer) || !hearth_str_utf8_valid(process->agent_id)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer or agent id is not UTF-8");
     }
@@ -173,6 +183,7 @@ static enum hearth_status add_process(struct agent_report *report,
     if (!hearth_process_public_id(process->service, process->instance, process->name, &to->id)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the id of a process");
     }
+
     return HEARTH_OK;
 }
 
@@ -196,6 +207,7 @@ static enum hearth_status gather_report(struct agent_report *report,
         if (!hearth_str_utf8_valid(instances[i].layer)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer is not UTF-8");
         }
+
         report->instances[report->n_instances] = (struct reported_instance){
             instances[i].service, instances[i].name, instances[i].layer, &instances[i], i};
         report->n_instances++;
@@ -208,7 +220,9 @@ static enum hearth_status gather_report(struct agent_report *report,
         report->now_ms =
             report->now_ms > processes[i].last_seen_ms ? report->now_ms : processes[i].last_seen_ms;
     }
+
     deduplicate_report(report);
+
     return HEARTH_OK;
 }
 
@@ -237,6 +251,7 @@ static void put_properties(struct hearth_json *json, const struct hearth_propert
         hearth_json_key(json, properties[i].name);
         hearth_json_string(json, properties[i].value);
     }
+
     hearth_json_object_end(json);
 }
 
@@ -254,6 +269,7 @@ static enum hearth_status put_labels(struct agent_report *report, struct hearth_
     if (labels == NULL) {
         return HEARTH_NO_MEMORY;
     }
+
     if (process->n_labels > 0) {
         memcpy(labels, process->labels, process->n_labels * sizeof *labels);
         qsort(labels, process->n_labels, sizeof *labels, compare_label_texts);
@@ -266,7 +282,9 @@ static enum hearth_status put_labels(struct agent_report *report, struct hearth_
             hearth_json_string(json, labels[i]);
         }
     }
+
     hearth_json_array_end(json);
+
     return HEARTH_OK;
 }
 
@@ -287,6 +305,7 @@ static enum hearth_status write_report_json(struct agent_report *report, struct 
                        at->reported != NULL ? at->reported->n_properties : 0);
         hearth_json_object_end(&json);
     }
+
     hearth_json_array_end(&json);
 
     hearth_json_init(&json, &report->processes_json);
@@ -307,14 +326,17 @@ static enum hearth_status write_report_json(struct agent_report *report, struct 
         if (put_labels(report, &json, reported) != HEARTH_OK) {
             return HEARTH_FAIL_ARENA(err, &report->arena);
         }
+
         hearth_json_object_end(&json);
     }
+
     hearth_json_array_end(&json);
 
     if (hearth_buf_failed(&report->instances_json) || hearth_buf_failed(&report->processes_json)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a report of %zu processes",
                            report->n_processes);
     }
+
     return HEARTH_OK;
 }
 
@@ -440,6 +462,7 @@ static enum hearth_status touch_unchanged(struct agent_report *report, struct he
     *ret_all = (size_t)hearth_pg_i64(rows, 0, 1) == report->n_instances &&
                (size_t)hearth_pg_i64(rows, 0, 2) == report->n_processes;
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -452,9 +475,11 @@ static enum hearth_status lock_reported_services(struct agent_report *report, st
     if (prints == NULL) {
         return HEARTH_FAIL_ARENA(err, &report->arena);
     }
+
     for (size_t i = 0; i < report->n_services; i++) {
         prints[i] = hearth_service_fingerprint(report->services[i]);
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &report->arena);
     hearth_pg_param_text(&params, report->tenant);
@@ -468,6 +493,7 @@ static enum hearth_status lock_reported_services(struct agent_report *report, st
         *ret_fault = HEARTH_PG_FAULT_RETRY;
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service is just being removed; retry");
     }
+
     return HEARTH_OK;
 }
 
@@ -482,6 +508,7 @@ static enum hearth_status merge_entities(struct agent_report *report, struct hea
     HEARTH_TRY(hearth_pg_exec(pg, sql, &params, report->cancel, &rows, ret_fault, err));
     *ret_refused = hearth_pg_i32(rows, 0, 1) != 0 ? 0 : hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -498,6 +525,7 @@ static enum hearth_status merge_report(struct agent_report *report, struct heart
         HEARTH_TRY(merge_entities(report, pg, SQL_MERGE_PROCESSES, report->max_processes,
                                   &processes, ret_fault, err));
     }
+
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", ret_fault, err));
 
     if (instances > 0) {
@@ -506,12 +534,14 @@ static enum hearth_status merge_report(struct agent_report *report, struct heart
                            " that a tenant may have (max-agent-instances)",
                            instances, report->max_instances);
     }
+
     if (processes > 0) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "%" PRId64 " new processes would exceed the %" PRId64
                            " that a tenant may have (max-agent-processes)",
                            processes, report->max_processes);
     }
+
     return HEARTH_OK;
 }
 
@@ -530,12 +560,14 @@ static enum hearth_status store_report(void *context, struct hearth_pg *pg,
         HEARTH_TRY(hearth_services_make(pg, report->tenant, report->services, report->n_services,
                                         report->cancel, ret_fault, err));
     }
+
     enum hearth_status status = merge_report(report, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
         *ret_fault =
             HEARTH_PG_FAULT_RETRY; /* another transaction wrote without the lock: found next time */
     }
+
     return status;
 }
 
@@ -565,6 +597,7 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
     if (status == HEARTH_OK) {
         status = write_report_json(&report, err);
     }
+
     if (status == HEARTH_OK) {
         status = hearth_store_with_pg(scope->store, scope->cancel, store_report, &report, err);
     }
@@ -572,5 +605,6 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
     hearth_buf_release(&report.processes_json);
     hearth_buf_release(&report.instances_json);
     hearth_arena_release(&report.arena);
+
     return status;
 }

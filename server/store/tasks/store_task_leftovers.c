@@ -70,6 +70,7 @@ static enum hearth_status unpack_left_flush(const struct left_flush *left,
     ret->parts = part;
     ret->n_parts = 1;
     ret->chunk = &part->chunk;
+
     return HEARTH_OK;
 }
 
@@ -98,15 +99,18 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
     if (inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read stack traces");
     }
+
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         status = unpack_left_flush(&left[i], inflater, scope->arena, &flushes[i], err);
     }
+
     hearth_inflater_free(inflater);
     HEARTH_TRY(status);
 
     *ret = flushes;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 

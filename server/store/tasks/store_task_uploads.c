@@ -35,6 +35,7 @@ static struct hearth_str make_upload_id(const struct hearth_task_upload *upload,
     };
 
     struct hearth_hash128 hash = hearth_hash128(parts, sizeof parts, 0);
+
     return hearth_str_c(hearth_arena_printf(arena, "%016llx%016llx", (unsigned long long)hash.hi,
                                             (unsigned long long)hash.lo));
 }
@@ -65,6 +66,7 @@ static enum hearth_status insert_upload(const struct hearth_task_upload *upload,
 
     bool found;
     *ret_upload_no = 0;
+
     return hearth_transaction_select_one(
         transaction, transaction->arena,
         "INSERT INTO hearth_data.task_upload (tenant_id, service_id, upload_id, task_id, instance,"
@@ -99,6 +101,7 @@ static enum hearth_status insert_pieces(const struct hearth_task_upload *upload,
             " payload) VALUES ($1, $2, $3, $4)",
             &params, NULL, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -123,6 +126,7 @@ static enum hearth_status insert_segments(const struct upload_put *put, int64_t 
     hearth_pg_param_i32(&params, put->upload->service_id);
     hearth_pg_param_i64(&params, upload_no);
     hearth_pg_param_rows(&params, &put_segment_rows, put->segments, put->n_segments);
+
     return hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.task_go_segment (service_id, upload_no, segment_id, n_samples)"
@@ -146,6 +150,7 @@ static enum hearth_status read_is_pushed(struct hearth_task_upload *upload,
         "SELECT u.is_pushed::int4 FROM hearth_data.task_upload u JOIN hearth_data.tenant t"
         " USING (tenant_id) WHERE t.name = $1 AND u.upload_id = $2",
         &params, &bool_rows, &upload->is_pushed, &found, err));
+
     return found
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_INTERNAL, "the tenant of an uploaded file does not exist");
@@ -163,6 +168,7 @@ static enum hearth_status put_upload(void *context, struct hearth_transaction *t
     }
 
     HEARTH_TRY(insert_pieces(put->upload, upload_no, transaction, err));
+
     return insert_segments(put, upload_no, transaction, err);
 }
 
@@ -182,6 +188,7 @@ enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope
     }
 
     struct upload_put put = {upload, segments, n_segments};
+
     return hearth_store_in_transaction(scope, put_upload, &put, err);
 }
 
@@ -252,6 +259,7 @@ static enum hearth_status append_piece(void *context, const PGresult *row, struc
     memcpy(read->bytes + read->n, piece.p, piece.n);
     read->n += piece.n;
     assert(read->n <= read->n_expected);
+
     return HEARTH_OK;
 }
 
@@ -285,7 +293,9 @@ static enum hearth_status read_content(const struct hearth_scope *scope,
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "upload " HEARTH_STR_FMT " has lost bytes",
                            HEARTH_STR_ARG(upload->upload_id));
     }
+
     upload->content = hearth_str_n(read.bytes, read.n);
+
     return HEARTH_OK;
 }
 
@@ -305,6 +315,7 @@ enum hearth_status hearth_store_task_upload_get(const struct hearth_scope *scope
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no upload \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(upload));
     }
+
     return read_content(scope, ret, err);
 }
 

@@ -18,6 +18,7 @@ int64_t hearth_task_handed_out_until(const struct hearth_task *task)
 {
     bool is_upload = task->kind == HEARTH_TASK_ASYNC_PROFILER || task->kind == HEARTH_TASK_PPROF;
     bool is_short = is_upload && task->duration_ms < HEARTH_TASK_HANDED_OUT_MS;
+
     return task->start_ms + (is_short ? HEARTH_TASK_HANDED_OUT_MS : task->duration_ms);
 }
 
@@ -91,13 +92,16 @@ static enum hearth_status refuse_task(const struct task_put *put, const struct t
                            "allows",
                            (long long)check->n_tasks);
     }
+
     if (check->exists) {
         return HEARTH_FAIL(err, HEARTH_ALREADY_EXISTS, "task \"" HEARTH_STR_FMT "\" exists",
                            HEARTH_STR_ARG(put->task->task_id));
     }
+
     if (check->overlaps && put->overlap_message != NULL) {
         return HEARTH_FAIL(err, HEARTH_ALREADY_EXISTS, "%s", put->overlap_message);
     }
+
     return HEARTH_OK;
 }
 
@@ -117,6 +121,7 @@ static enum hearth_status check_task(const struct task_put *put,
     hearth_pg_param_i64(&params, hearth_clock_wall_ns() / HEARTH_NS_PER_MS);
 
     bool found;
+
     return hearth_transaction_select_one(transaction, transaction->arena, SQL_CHECK, &params,
                                          &check_rows, ret, &found, err);
 }
@@ -179,9 +184,11 @@ static enum hearth_status put_task(void *context, struct hearth_transaction *tra
     if (task->origin == HEARTH_TASK_CREATED && task->created_ms <= check.created_ms) {
         task->created_ms = check.created_ms + 1;
     }
+
     task->updated_ms = task->updated_ms > task->created_ms ? task->updated_ms : task->created_ms;
 
     HEARTH_TRY(refuse_task(put, &check, err));
+
     return insert_task(task, transaction, err);
 }
 
@@ -192,6 +199,7 @@ enum hearth_status hearth_store_task_put(const struct hearth_scope *scope, struc
     assert(task != NULL);
 
     struct task_put put = {task, max_tasks, overlap_message};
+
     return hearth_store_in_transaction(scope, put_task, &put, err);
 }
 
@@ -221,6 +229,7 @@ enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
         " AND s.service_id = t.service_id AND n.tenant_id = s.tenant_id AND n.name = $1"
         " RETURNING 1",
         &params, &n, err));
+
     return n > 0 ? HEARTH_OK : fail_task_not_found(task_id, err);
 }
 
@@ -252,6 +261,7 @@ enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
         " AND t.start_at + t.duration BETWEEN $3 AND $3 + $4 RETURNING 1",
         &params, &n, err);
     *ret_extended = n > 0;
+
     return status;
 }
 
@@ -268,6 +278,7 @@ enum hearth_status hearth_store_task_get(const struct hearth_scope *scope,
     HEARTH_TRY(hearth_store_select_one(
         scope, "SELECT " HEARTH_TASK_COLUMNS " FROM " HEARTH_TASK_TABLES " WHERE t.task_id = $2",
         &params, &task_rows, ret, &found, err));
+
     return found ? HEARTH_OK : fail_task_not_found(task_id, err);
 }
 

@@ -249,7 +249,9 @@ static struct hearth_told_task *find_command(struct poll *poll, const struct tol
     if (told->process_ids == NULL) {
         return NULL;
     }
+
     poll->n++;
+
     return told;
 }
 
@@ -277,6 +279,7 @@ static enum hearth_status take_commands(struct poll *poll, const struct told_row
     }
 
     assert(poll->n <= n_rows);
+
     return HEARTH_OK;
 }
 
@@ -287,6 +290,7 @@ static enum hearth_status read_commands(struct poll *poll, struct hearth_pg *pg,
     size_t n;
     HEARTH_TRY(hearth_pg_select(pg, poll->read, &poll->params, poll->cancel, poll->arena,
                                 &told_rows, &rows, &n, ret_fault, err));
+
     return take_commands(poll, rows, n, err);
 }
 
@@ -300,6 +304,7 @@ static enum hearth_status add_commands(struct poll *poll, struct hearth_pg *pg,
 
     HEARTH_TRY(hearth_pg_exec(pg, poll->add, &poll->params, poll->cancel, NULL, ret_fault, err));
     HEARTH_TRY(read_commands(poll, pg, ret_fault, err));
+
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
@@ -335,6 +340,7 @@ static bool is_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms
 {
     uint64_t word = atomic_load_explicit(&memo->words[memo_slot(key)], memory_order_relaxed);
     uint64_t age_s = ((uint64_t)(now_ms / 1000) - word) & MEMO_SECONDS;
+
     return ((word ^ key) & ~(uint64_t)MEMO_SECONDS) == 0 && age_s < NOTE_EACH_S;
 }
 
@@ -352,6 +358,7 @@ static uint64_t make_poll_key(const struct hearth_task_poll *poll)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         key = hearth_hash64(texts[i].p == NULL ? "" : texts[i].p, texts[i].n, key ^ seed);
     }
+
     return key;
 }
 
@@ -368,6 +375,7 @@ static enum hearth_status run_poll_statement(struct poll *poll, struct hearth_pg
 
     *ret_any = PQntuples(rows) > 0;
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -391,6 +399,7 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
     if (!any) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(read_commands(poll, pg, ret_fault, err));
     if (!poll->has_new) {
         return HEARTH_OK;
@@ -398,6 +407,7 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
 
     enum hearth_status status = add_commands(poll, pg, ret_fault, err);
     hearth_pg_rollback(pg);
+
     return status;
 }
 
@@ -414,6 +424,7 @@ static size_t drop_received(struct poll *poll)
             poll->told[n++] = poll->told[i];
         }
     }
+
     return n;
 }
 
@@ -424,11 +435,13 @@ static enum hearth_status check_poll(const struct hearth_task_poll *poll, struct
                            "the time of the last command, %lld, is out of range",
                            (long long)poll->cursor_ms);
     }
+
     if (poll->agent_id.n > HEARTH_AGENT_NAME_BYTES || poll->instance.n > HEARTH_AGENT_NAME_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the name of an agent or instance has more than %d bytes",
                            HEARTH_AGENT_NAME_BYTES);
     }
+
     return HEARTH_OK;
 }
 
@@ -454,6 +467,7 @@ static enum hearth_status answer_poll(const struct hearth_scope *scope,
 
     *ret = poll->told;
     *ret_n = drop_received(poll);
+
     return HEARTH_OK;
 }
 
@@ -465,6 +479,7 @@ enum hearth_status hearth_store_tell_agent(const struct hearth_scope *scope,
     struct poll state = {
         .note = agent_note, .gate = agent_gate, .read = agent_read, .add = agent_add};
     make_agent_params(poll, scope->arena, &state.params);
+
     return answer_poll(scope, poll, &state, poll->agent_id, ret, ret_n, err);
 }
 
@@ -476,5 +491,6 @@ enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
     struct poll state = {
         .note = instance_note, .gate = instance_gate, .read = instance_read, .add = instance_add};
     make_instance_params(poll, scope->arena, &state.params);
+
     return answer_poll(scope, poll, &state, poll->instance, ret, ret_n, err);
 }

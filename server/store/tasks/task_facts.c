@@ -78,6 +78,7 @@ enum hearth_status hearth_store_task_scope(const struct hearth_scope *scope,
         hearth_store_select_one(scope, SQL_SCOPE, &params, &scope_rows, &found_scope, &found, err));
     found_scope.is_known = found;
     *ret = found_scope;
+
     return HEARTH_OK;
 }
 
@@ -100,6 +101,7 @@ static size_t find_task(const struct fact_read *read, struct hearth_str task_id)
     while (i < read->n && !hearth_str_eq(read->tasks[i].task_id, task_id)) {
         i++;
     }
+
     return i;
 }
 
@@ -120,6 +122,7 @@ static struct hearth_str join_names(const struct hearth_str *names, size_t n,
 
     struct hearth_str joined = hearth_arena_str(arena, hearth_buf_view(&out));
     hearth_buf_release(&out);
+
     return joined;
 }
 
@@ -240,6 +243,7 @@ static void merge_target_row(struct hearth_task_target *target, const struct tar
         if (row->last_ms >= target->too_large_ms) {
             target->message = row->text;
         }
+
         target->failed_ms = row->last_ms;
         break;
 
@@ -267,10 +271,12 @@ static void add_triggered_target(struct fact_read *read, size_t at,
     while (i < fact->n_targets && !hearth_str_eq(fact->targets[i].target, name)) {
         i++;
     }
+
     if (i == fact->n_targets) {
         if (i == 0) {
             fact->targets = free_room;
         }
+
         fact->targets[fact->n_targets++] = (struct hearth_task_target){
             .target = name, .instance = task->instance, .process = task->process};
     }
@@ -288,6 +294,7 @@ static struct hearth_task_target *add_target(struct fact_read *read, size_t at,
     if (fact->n_targets == 0) {
         fact->targets = free_room;
     }
+
     assert(&fact->targets[fact->n_targets] == free_room);
 
     struct hearth_task_target *target = &fact->targets[fact->n_targets++];
@@ -296,6 +303,7 @@ static struct hearth_task_target *add_target(struct fact_read *read, size_t at,
     if (read->tasks[at].kind > HEARTH_TASK_NETWORK) {
         target->instance = target->target;
     }
+
     return target;
 }
 
@@ -321,15 +329,19 @@ static enum hearth_status take_targets(struct fact_read *read, const struct targ
             at = find_task(read, rows[i].task_id);
             target = NULL;
         }
+
         if (at == read->n) {
             return fail_unknown_task(err);
         }
+
         if (target == NULL || !hearth_str_eq(target->target, rows[i].target)) {
             target = add_target(read, at, &room[n_room], &rows[i]);
             n_room++;
         }
+
         merge_target_row(target, &rows[i]);
     }
+
     n_room += at < read->n;
 
     /* Targets of tasks that policies started. */
@@ -340,7 +352,9 @@ static enum hearth_status take_targets(struct fact_read *read, const struct targ
             n_room += is_first;
         }
     }
+
     assert(n_room <= n_rows + read->n);
+
     return HEARTH_OK;
 }
 
@@ -351,6 +365,7 @@ static enum hearth_status read_targets(struct fact_read *read, struct hearth_pg 
     size_t n;
     HEARTH_TRY(hearth_pg_select(pg, SQL_TARGETS, &read->params, read->cancel, read->arena,
                                 &target_rows, &rows, &n, ret_fault, err));
+
     return take_targets(read, rows, n, err);
 }
 
@@ -440,6 +455,7 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
         if (at == read->n) {
             return fail_unknown_task(err);
         }
+
         struct hearth_task_fact *fact = &read->facts[at];
         fact->n_asked = rows[i].n_asked;
         fact->last_asked_ms = rows[i].last_asked_ms;
@@ -450,6 +466,7 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
         fact->n_profilable = rows[i].n_profilable;
         fact->reported_after_ms = rows[i].reported_after_ms;
     }
+
     return read->arena->refused ? HEARTH_FAIL_ARENA(err, read->arena) : HEARTH_OK;
 }
 
@@ -519,9 +536,11 @@ static enum hearth_status read_turns(struct fact_read *read, struct hearth_pg *p
         if (at == read->n) {
             return fail_unknown_task(err);
         }
+
         read->facts[at].n_told_instead = rows[i].n_told_instead;
         read->facts[at].n_before = rows[i].n_before;
     }
+
     return HEARTH_OK;
 }
 
@@ -573,6 +592,7 @@ static struct hearth_task_target *find_target(struct hearth_task_fact *fact,
             return &fact->targets[i];
         }
     }
+
     return NULL;
 }
 
@@ -607,6 +627,7 @@ static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg
         if (target == NULL) {
             continue;
         }
+
         if (rows[i].is_of_task) {
             target->n_requests = rows[i].n;
             target->slowest_ms = rows[i].slowest_ms;
@@ -614,6 +635,7 @@ static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg
             add_other_endpoint(target, rows[i].endpoint, read->arena);
         }
     }
+
     return read->arena->refused ? HEARTH_FAIL_ARENA(err, read->arena) : HEARTH_OK;
 }
 
@@ -635,6 +657,7 @@ static enum hearth_status read_all_facts(struct fact_read *read, struct hearth_p
     if (has_turns) {
         HEARTH_TRY(read_turns(read, pg, ret_fault, err));
     }
+
     return has_traces ? read_requests(read, pg, ret_fault, err) : HEARTH_OK;
 }
 
@@ -652,6 +675,7 @@ static enum hearth_status read_facts(void *context, struct hearth_pg *pg,
 
     enum hearth_status status = read_all_facts(read, pg, ret_fault, err);
     hearth_pg_rollback(pg);
+
     return status;
 }
 
@@ -671,15 +695,18 @@ enum hearth_status hearth_store_task_facts(const struct hearth_scope *scope,
     if (task_ids == NULL || read.facts == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         task_ids[i] = tasks[i].task_id;
     }
+
     hearth_pg_params_init(&read.params, scope->arena);
     hearth_pg_param_text(&read.params, scope->tenant);
     hearth_pg_param_text_array(&read.params, task_ids, n);
     hearth_pg_param_i64(&read.params, hearth_clock_wall_ns() / HEARTH_NS_PER_MS);
 
     *ret = read.facts;
+
     return n == 0 ? HEARTH_OK
                   : hearth_store_with_pg(scope->store, scope->cancel, read_facts, &read, err);
 }

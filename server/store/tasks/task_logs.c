@@ -34,6 +34,7 @@ static struct hearth_str shorten_message(struct hearth_str message)
     while (n > 0 && ((unsigned char)message.p[n] & 0xC0) == 0x80) {
         n--;
     }
+
     return hearth_str_n(message.p, n);
 }
 
@@ -70,6 +71,7 @@ enum hearth_status hearth_store_task_log_add(const struct hearth_scope *scope,
     if (ret_known != NULL) {
         *ret_known = n > 0;
     }
+
     return status;
 }
 
@@ -157,6 +159,7 @@ enum hearth_status hearth_store_task_log_refusal(const struct hearth_scope *scop
         hearth_task_param_service(&params, refusal->service);
         hearth_pg_param_text(&params, refusal->instance);
     }
+
     hearth_pg_param_i64(&params, refusal->at_ms);
     hearth_pg_param_text(&params, refusal->message);
 

@@ -50,6 +50,7 @@ static enum hearth_status delete_result_slice(struct hearth_pg *pg, const char *
     HEARTH_TRY(hearth_pg_exec(pg, sql, &params, NULL, &rows, NULL, err));
     *ret_n = hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -67,5 +68,6 @@ enum hearth_status hearth_task_results_expire(struct hearth_pg *pg, int64_t reta
             HEARTH_TRY(delete_result_slice(pg, result_slices[i], before_ms, &n, err));
         }
     }
+
     return HEARTH_OK;
 }

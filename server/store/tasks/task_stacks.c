@@ -100,6 +100,7 @@ static enum hearth_status upsert_run(const struct flush_put *put, struct hearth_
     flush->process = run.process;
     flush->task_service = run.task_service;
     flush->previous_ms = run.previous_ms;
+
     return HEARTH_OK;
 }
 
@@ -120,11 +121,13 @@ enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
         bytes = hearth_arena_str(arena, hearth_buf_view(&plain));
         status = bytes.p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
     }
+
     hearth_buf_release(&plain);
 
     if (status != HEARTH_OK) {
         return status == HEARTH_INVALID_ARGUMENT ? HEARTH_CORRUPT : status; /* stored bytes */
     }
+
     return hearth_task_chunk_decode(bytes, arena, ret, err);
 }
 
@@ -173,8 +176,10 @@ static enum hearth_status take_parts(const struct flush_put *put, const struct s
                 return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to compare stack traces");
             }
         }
+
         flush->n_parts += !stored[i].is_pushed;
     }
+
     return HEARTH_OK;
 }
 
@@ -193,6 +198,7 @@ static enum hearth_status drop_known_records(const struct hearth_task_chunk *chu
     if (ret->records == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     ret->n_records = 0;
     for (uint32_t i = 0; i < chunk->n_records; i++) {
         if (hearth_idmap_find(known, hearth_task_record_key(&chunk->records[i])) ==
@@ -200,7 +206,9 @@ static enum hearth_status drop_known_records(const struct hearth_task_chunk *chu
             ret->records[ret->n_records++] = chunk->records[i];
         }
     }
+
     assert(ret->n_records <= chunk->n_records);
+
     return HEARTH_OK;
 }
 
@@ -220,6 +228,7 @@ static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
     } else {
         status = hearth_zstd(hearth_buf_view(&plain), ZSTD_LEVEL, &packed, err);
     }
+
     if (status == HEARTH_OK) {
         *ret_n_bytes = (int32_t)plain.n;
         *ret = hearth_arena_str(arena, hearth_buf_view(&packed));
@@ -228,6 +237,7 @@ static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
 
     hearth_buf_release(&plain);
     hearth_buf_release(&packed);
+
     return status;
 }
 
@@ -253,6 +263,7 @@ static enum hearth_status insert_part(const struct flush_put *put,
     hearth_pg_param_i32(&params, n_bytes);
     hearth_pg_param_i32(&params, put->is_pushed);
     hearth_pg_param_bytes(&params, payload);
+
     return hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.task_stack_chunk (service_id, schedule_no, at, part, kind,"
@@ -278,6 +289,7 @@ static enum hearth_status add_part(const struct flush_put *put, struct hearth_ta
     if (!put->is_pushed) {
         flush->parts[flush->n_parts++] = part;
     }
+
     return HEARTH_OK;
 }
 
@@ -312,7 +324,9 @@ static enum hearth_status put_flush(const struct flush_put *put, struct hearth_t
     if (status == HEARTH_OK) {
         status = add_part(put, flush, &known, n_stored, transaction, err);
     }
+
     hearth_idmap_release(&known);
+
     return status;
 }
 
@@ -328,6 +342,7 @@ static enum hearth_status put_flushes(void *context, struct hearth_transaction *
     for (size_t i = 0; i < put->n; i++) {
         HEARTH_TRY(put_flush(put, put->flushes[i], transaction, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -336,6 +351,7 @@ static int compare_flushes(const void *va, const void *vb)
     const struct hearth_task_flush *a = *(struct hearth_task_flush *const *)va;
     const struct hearth_task_flush *b = *(struct hearth_task_flush *const *)vb;
     int order = hearth_str_cmp(a->schedule_id, b->schedule_id);
+
     return order != 0 ? order : (a->at_ms > b->at_ms) - (a->at_ms < b->at_ms);
 }
 
@@ -354,10 +370,12 @@ enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scop
         hearth_inflater_free(inflater);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to store stack traces");
     }
+
     for (size_t i = 0; i < n; i++) {
         assert(flushes[i].chunk != NULL && flushes[i].chunk->n_records > 0);
         sorted[i] = &flushes[i];
     }
+
     qsort(sorted, n, sizeof *sorted, compare_flushes);
 
     struct flush_put put = {.scope = scope,
@@ -368,6 +386,7 @@ enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scop
                             .inflater = inflater};
     enum hearth_status status = hearth_store_in_transaction(scope, put_flushes, &put, err);
     hearth_inflater_free(inflater);
+
     return status;
 }
 
@@ -416,6 +435,7 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
     for (size_t i = 0; i < n; i++) {
         n_parts += flushes[i].n_parts;
     }
+
     if (n_parts == 0) {
         return HEARTH_OK;
     }
@@ -426,11 +446,13 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
     if (parts == NULL) {
         return HEARTH_FAIL_ARENA(err, &arena);
     }
+
     fill_pushed_parts(flushes, n, parts);
 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_rows(&params, &pushed_part_rows, parts, n_parts);
+
     return hearth_store_run(
         scope,
         "UPDATE hearth_data.task_stack_chunk c SET is_pushed = true, writer_id = u.writer_id,"
@@ -502,6 +524,7 @@ static enum hearth_status pair_profiles(const struct schedule_row *row, struct h
     for (size_t i = 0; i < ret->n_profiles; i++) {
         ret->profiles[i] = (struct hearth_profile_id){row->writers[i], row->numbers[i]};
     }
+
     return HEARTH_OK;
 }
 
@@ -527,12 +550,14 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
     if (schedules == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(pair_profiles(&rows[i], scope->arena, &schedules[i], err));
     }
 
     *ret = schedules;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -555,6 +580,7 @@ static enum hearth_status visit_chunk(void *context, const PGresult *row, struct
     while (i < read->n_schedules && read->schedules[i].schedule_no != schedule_no) {
         i++;
     }
+
     if (i == read->n_schedules) {
         return HEARTH_OK;
     }
@@ -563,6 +589,7 @@ static enum hearth_status visit_chunk(void *context, const PGresult *row, struct
     hearth_arena_reset(&read->scratch);
     HEARTH_TRY(hearth_task_chunk_unpack(read->inflater, hearth_pg_str(row, 0, 2), &read->scratch,
                                         &chunk, err));
+
     return read->reader->chunk(read->reader->context, &read->schedules[i], at_ms, &chunk, err);
 }
 
@@ -614,6 +641,7 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
     if (read.inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read stack traces");
     }
+
     hearth_pg_params_init(&read.params, scope->arena);
     hearth_pg_param_rows(&read.params, &run_key_rows, schedules, n_schedules);
     hearth_pg_param_rows(&read.params, &range_rows, ranges, n_ranges);
@@ -623,5 +651,6 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
         hearth_store_with_pg(scope->store, scope->cancel, stream_chunks, &read, err);
     hearth_arena_release(&read.scratch);
     hearth_inflater_free(read.inflater);
+
     return status;
 }

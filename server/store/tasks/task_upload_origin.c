@@ -57,5 +57,6 @@ enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *sc
     HEARTH_TRY(
         hearth_store_select_one(scope, SQL_ORIGIN, &params, &origin_rows, &origin, &found, err));
     *ret = origin;
+
     return HEARTH_OK;
 }

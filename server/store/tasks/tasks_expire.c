@@ -27,5 +27,6 @@ enum hearth_status hearth_tasks_expire(struct hearth_pg *pg, int64_t retain_ns,
     }
 
     int64_t before_ms = (hearth_clock_wall_ns() - retain_ns) / HEARTH_NS_PER_MS;
+
     return hearth_pg_delete_slices(pg, SQL, before_ms, SLICE_ROWS, MAX_SLICES, err);
 }
