@@ -89,6 +89,7 @@ static struct hearth_hash128 make_request_key(struct hearth_str tenant,
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         hash_text(&hash, texts[i]);
     }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(numbers); i++) {
         hash_number(&hash, numbers[i]);
     }
@@ -135,6 +136,7 @@ static enum hearth_status put_request(void *context, struct hearth_pg *pg,
 
     put->n_services = hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -147,6 +149,7 @@ enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
 
     struct request_put put = {.cancel = scope->cancel};
     make_request_params(scope->tenant, request, &arena, &put.params);
+
     return hearth_network_write(scope, request->service, put_request, &put, &put.n_services, err);
 }
 
@@ -209,6 +212,7 @@ static bool format_request_id(struct hearth_str id, char out[64])
                  hearth_str_hex_to_u64(hearth_str_n(id.p + 16, 16), &half);
 
     (void)snprintf(out, 64, "%.*s", is_id ? HEARTH_SAMPLED_ID_TEXT : 0, is_id ? id.p : "");
+
     return is_id || id.n == 0;
 }
 
@@ -265,7 +269,9 @@ static enum hearth_status pack_tags(const struct hearth_captured_event *event,
     } else {
         status = hearth_pack_text(hearth_buf_view(&plain), out, err);
     }
+
     hearth_buf_release(&plain);
+
     return status;
 }
 
@@ -278,6 +284,7 @@ static struct hearth_hash128 make_event_key(const struct hearth_captured_event *
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         hash_text(&hash, texts[i]);
     }
+
     for (size_t i = 0; i < event->n_tags; i++) {
         hash_text(&hash, event->tags[i].name);
         hash_text(&hash, event->tags[i].value);
@@ -286,6 +293,7 @@ static struct hearth_hash128 make_event_key(const struct hearth_captured_event *
     hash_number(&hash, event->start_ns);
     hash_number(&hash, event->end_ns);
     hash_number(&hash, (int64_t)event->provider);
+
     return hash;
 }
 
@@ -375,6 +383,7 @@ static enum hearth_status put_event(void *context, struct hearth_pg *pg,
     if (put->n_services == 0 || put->is_kept) {
         return HEARTH_OK;
     }
+
     return hearth_pg_exec(pg, SQL_COUNT_DROPPED, &put->dropped_params, put->scope->cancel, NULL,
                           ret_fault, err);
 }
@@ -399,6 +408,7 @@ enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
     }
 
     *ret_kept = put.is_kept;
+
     return status;
 }
 
@@ -456,6 +466,7 @@ static bool read_counted_text(const uint8_t **at, const uint8_t *end, struct hea
 
     *ret = hearth_str_n((const char *)*at, (size_t)n);
     *at += n;
+
     return true;
 }
 
@@ -475,6 +486,7 @@ static enum hearth_status parse_tags(struct hearth_str plain, bool without_bodie
         if (!ok || (without_bodies && hearth_str_eq_c(tag.name, HEARTH_CAPTURED_BODY))) {
             continue;
         }
+
         event->tags[event->n_tags++] = (struct hearth_property){hearth_arena_str(arena, tag.name),
                                                                 hearth_arena_str(arena, tag.value)};
     }
@@ -482,6 +494,7 @@ static enum hearth_status parse_tags(struct hearth_str plain, bool without_bodie
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     return ok ? HEARTH_OK
               : HEARTH_FAIL(err, HEARTH_CORRUPT, "the stored tags of a captured event are damaged");
 }
@@ -503,6 +516,7 @@ static enum hearth_status unpack_events(const struct stored_event *stored, size_
         events[i] = stored[i].event;
         HEARTH_TRY(parse_tags(plain, without_bodies, arena, &events[i], err));
     }
+
     return HEARTH_OK;
 }
 
@@ -524,6 +538,7 @@ static enum hearth_status select_events(const struct hearth_scope *scope, const 
     if (inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for captured events");
     }
+
     enum hearth_status status =
         unpack_events(stored, n, without_bodies, inflater, scope->arena, events, err);
     hearth_inflater_free(inflater);
@@ -531,6 +546,7 @@ static enum hearth_status select_events(const struct hearth_scope *scope, const 
 
     *ret = events;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -551,6 +567,7 @@ static enum hearth_status read_dropped(const struct hearth_scope *scope, int64_t
         " USING (tenant_id) WHERE t.name = $1 AND day = $2",
         &params, &hearth_i64_rows, &n, &found, err));
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -574,6 +591,7 @@ enum hearth_status hearth_store_captured(const struct hearth_scope *scope,
     HEARTH_TRY(select_events(scope, SQL_EVENTS, &params, false, ret, ret_n, err));
     HEARTH_TRY(read_dropped(scope, request->at_ms, &n_dropped, err));
     *ret_dropped = n_dropped;
+
     return HEARTH_OK;
 }
 
@@ -588,6 +606,7 @@ enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
     if (keys == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n_ids; i++) {
         keys[i] = hearth_trace_key(trace_ids[i], false);
     }

@@ -33,6 +33,7 @@ static enum hearth_status expire_network_rows(struct hearth_pg *pg, const char *
     }
 
     int64_t before_ms = (hearth_clock_wall_ns() - keep_ns) / HEARTH_NS_PER_MS;
+
     return hearth_pg_delete_slices(pg, sql, before_ms, SLICE_ROWS, MAX_SLICES, err);
 }
 
@@ -47,5 +48,6 @@ enum hearth_status hearth_network_expire(struct hearth_store *store, struct hear
     char sql[128];
     (void)snprintf(sql, sizeof sql, "DELETE FROM hearth_data.captured_day WHERE day < %" PRId64,
                    hearth_clock_wall_ns() / HEARTH_NS_PER_DAY - KEPT_DAYS);
+
     return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
 }

@@ -101,6 +101,7 @@ static int64_t make_sample_key(struct hearth_str instance, const struct hearth_n
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         key = hearth_hash64(texts[i].p, texts[i].n, key);
     }
+
     return (int64_t)key;
 }
 
@@ -125,6 +126,7 @@ static void add_flush_params(struct hearth_pg_params *params, struct hearth_str 
             .payload = flushes[i].payload,
         };
     }
+
     hearth_pg_param_rows(params, &sample_rows, rows, n);
 }
 
@@ -144,11 +146,13 @@ static enum hearth_status add_flushes(void *context, struct hearth_pg *pg,
             hearth_partitions_forget(store, add->day);
             *ret_fault = HEARTH_PG_FAULT_RETRY;
         }
+
         return status;
     }
 
     add->n_services = hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -250,6 +254,7 @@ static enum hearth_status visit_flush(void *context, const PGresult *row, struct
         .at_ms = hearth_pg_i64(row, 0, 4),
         .payload = hearth_pg_str(row, 0, 5),
     };
+
     return read->reader->flush(read->reader->context, &flush, err);
 }
 
@@ -326,6 +331,7 @@ static enum hearth_status count_addresses(struct hearth_transaction *transaction
     hearth_pg_param_text(&params, transaction->scope->tenant);
 
     bool found;
+
     return hearth_transaction_select_one(
         transaction, transaction->arena,
         "SELECT count(*) FROM hearth_data.network_address WHERE tenant = $1", &params,
@@ -365,6 +371,7 @@ static enum hearth_status set_addresses(void *context, struct hearth_transaction
                            " max-addresses allows",
                            (long long)n, (long long)set->max_addresses);
     }
+
     return HEARTH_OK;
 }
 
@@ -375,5 +382,6 @@ enum hearth_status hearth_store_addresses_set(const struct hearth_scope *scope,
     assert(names != NULL || n == 0);
 
     struct address_set set = {names, n, max_addresses};
+
     return hearth_store_in_transaction(scope, set_addresses, &set, err);
 }
