@@ -71,6 +71,7 @@ static enum hearth_status explain_setting_refusal(const struct setting_put *put,
                            HEARTH_STR_ARG(put->setting->name), (long long)stored.modified_at_ms,
                            (long long)put->setting->modified_at_ms);
     }
+
     return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                        "the tenant has %lld settings, as many as max-settings allows",
                        (long long)put->max_settings);
@@ -100,6 +101,7 @@ static enum hearth_status put_setting(void *context, struct hearth_transaction *
         " modified_at = excluded.modified_at WHERE s.modified_at <= excluded.modified_at"
         " RETURNING 1",
         &params, &n_stored, err));
+
     return n_stored > 0 ? HEARTH_OK : explain_setting_refusal(put, transaction, err);
 }
 
@@ -110,6 +112,7 @@ enum hearth_status hearth_store_client_setting_put(const struct hearth_scope *sc
     assert(setting != NULL);
 
     struct setting_put put = {setting, max_settings};
+
     return hearth_store_in_transaction(scope, put_setting, &put, err);
 }
 
@@ -122,6 +125,7 @@ enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope 
 
     struct hearth_pg_params params;
     make_name_params(scope, name, &arena, &params);
+
     return hearth_store_run(
         scope, "DELETE FROM hearth_data.client_setting WHERE tenant = $1 AND name = $2", &params,
         NULL, err);
@@ -180,6 +184,7 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
                            "allows",
                            (long long)usage.n);
     }
+
     int64_t new_bytes = (int64_t)put->profile->payload.n;
     if (put->max_bytes > 0 && new_bytes > put->max_bytes - usage.n_bytes) {
         return HEARTH_FAIL(
@@ -188,6 +193,7 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
             "exceed max-adhoc-bytes (%lld)",
             (long long)usage.n_bytes, (long long)new_bytes, (long long)put->max_bytes);
     }
+
     return HEARTH_OK;
 }
 
@@ -209,6 +215,7 @@ static enum hearth_status put_adhoc(void *context, struct hearth_transaction *tr
     hearth_pg_param_i64(&params, profile->uploaded_at_ms);
     hearth_pg_param_i64(&params, (int64_t)profile->payload.n);
     hearth_pg_param_bytes(&params, profile->payload);
+
     return hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.adhoc_profile (tenant, id, name, uploaded_at, n_bytes,"
@@ -223,6 +230,7 @@ enum hearth_status hearth_store_adhoc_put(const struct hearth_scope *scope,
     assert(profile != NULL);
 
     struct adhoc_put put = {profile, max_profiles, max_bytes};
+
     return hearth_store_in_transaction(scope, put_adhoc, &put, err);
 }
 
@@ -238,6 +246,7 @@ enum hearth_status hearth_store_adhoc_get(const struct hearth_scope *scope, stru
         "SELECT id, name, uploaded_at, payload FROM hearth_data.adhoc_profile"
         " WHERE tenant = $1 AND id = $2",
         &params, &adhoc_rows, ret, &found, err));
+
     return found ? HEARTH_OK
                  : HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no ad hoc profile \"" HEARTH_STR_FMT "\"",
                                HEARTH_STR_ARG(id));

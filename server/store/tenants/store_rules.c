@@ -25,6 +25,7 @@ static enum hearth_status pair_labels(const struct hearth_str *texts, size_t n,
     for (size_t i = 0; i < ret->n; i++) {
         ret->v[i] = (struct hearth_label){texts[2 * i], texts[2 * i + 1]};
     }
+
     return HEARTH_OK;
 }
 
@@ -35,6 +36,7 @@ enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row, int co
     struct hearth_str *texts;
     size_t n;
     HEARTH_TRY(hearth_pg_str_array(rows, row, column, arena, &texts, &n, err));
+
     return pair_labels(texts, n, arena, ret, err);
 }
 
@@ -50,6 +52,7 @@ void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hear
         texts[2 * i] = labels->v[i].name;
         texts[2 * i + 1] = labels->v[i].value;
     }
+
     hearth_pg_param_text_array(params, texts, 2 * labels->n);
 }
 
@@ -70,6 +73,7 @@ enum hearth_status hearth_rule_take(const PGresult *rows, int row, struct hearth
     HEARTH_TRY(hearth_pg_str_array(rows, row, 4, arena, &ret->matchers, &ret->n_matchers, err));
     HEARTH_TRY(hearth_pg_str_array(rows, row, 5, arena, &ret->group_by, &ret->n_group_by, err));
     HEARTH_TRY(hearth_rule_take_labels(rows, row, 6, arena, &ret->external, err));
+
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
@@ -116,6 +120,7 @@ enum hearth_status hearth_store_rules(const struct hearth_scope *scope, struct h
     if (rules == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         rules[i] = rows[i].rule;
         HEARTH_TRY(pair_labels(rows[i].external, rows[i].n_external, scope->arena,
@@ -124,6 +129,7 @@ enum hearth_status hearth_store_rules(const struct hearth_scope *scope, struct h
 
     *ret = rules;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -163,6 +169,7 @@ enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
     if (counters == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         counters[i] = rows[i].counter;
         HEARTH_TRY(
@@ -171,6 +178,7 @@ enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
 
     *ret = counters;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -184,6 +192,7 @@ static bool equal_texts(const struct hearth_str *a, size_t n_a, const struct hea
     for (size_t i = 0; same && i < n_a; i++) {
         same = hearth_str_eq(a[i], b[i]);
     }
+
     return same;
 }
 
@@ -221,7 +230,9 @@ static enum hearth_status lock_stored_rule(struct hearth_transaction *transactio
     if (!*ret_found) {
         return HEARTH_OK;
     }
+
     *ret = row.rule;
+
     return pair_labels(row.external, row.n_external, transaction->arena, &ret->external, err);
 }
 
@@ -242,6 +253,7 @@ static enum hearth_status delete_rule_rows(struct hearth_transaction *transactio
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(statements); i++) {
         HEARTH_TRY(hearth_transaction_run(transaction, statements[i], &params, NULL, err));
     }
+
     return HEARTH_OK;
 }
 
@@ -270,6 +282,7 @@ static enum hearth_status check_rule_limit(const struct rule_put *put,
                            "the tenant has %lld recording rules, as many as max-rules allows",
                            (long long)n);
     }
+
     return HEARTH_OK;
 }
 
@@ -295,6 +308,7 @@ static enum hearth_status insert_rule(struct hearth_rule *rule,
     hearth_pg_param_i64(&params, rule->start_ns);
 
     bool found;
+
     return hearth_transaction_select_one(
         transaction, transaction->arena,
         "WITH r AS (INSERT INTO hearth_data.recording_rule (tenant, id, metric_name,"
@@ -320,6 +334,7 @@ static enum hearth_status rename_rule(struct hearth_rule *rule, const struct hea
     hearth_pg_param_text(&params, rule->metric_name);
     hearth_rule_param_labels(&params, &rule->external);
     hearth_pg_param_i64(&params, rule->generation);
+
     return hearth_transaction_run(
         transaction,
         "UPDATE hearth_data.recording_rule SET metric_name = $2, external_labels = $3,"
@@ -339,6 +354,7 @@ static enum hearth_status check_generation(const struct hearth_rule *rule,
                            "\" to replace; a new one has no generation",
                            HEARTH_STR_ARG(rule->id));
     }
+
     if (stored != NULL && expected != stored->generation) {
         return HEARTH_FAIL(err, HEARTH_ABORTED,
                            "recording rule \"" HEARTH_STR_FMT
@@ -346,6 +362,7 @@ static enum hearth_status check_generation(const struct hearth_rule *rule,
                            HEARTH_STR_ARG(rule->id), (long long)stored->generation,
                            (long long)expected);
     }
+
     return HEARTH_OK;
 }
 
@@ -370,11 +387,13 @@ static enum hearth_status put_rule(void *context, struct hearth_transaction *tra
     if (found && counts_the_same(&stored, rule)) {
         return rename_rule(rule, &stored, transaction, err);
     }
+
     if (found) {
         HEARTH_TRY(delete_rule_rows(transaction, stored.rule_no, err));
     } else {
         HEARTH_TRY(check_rule_limit(put, transaction, err));
     }
+
     return insert_rule(rule, transaction, err);
 }
 
@@ -388,6 +407,7 @@ enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struc
     of_rule.tenant = rule->tenant;
     struct rule_put put = {rule, max_rules};
     rule->generation++;
+
     return hearth_store_in_transaction(&of_rule, put_rule, &put, err);
 }
 
@@ -409,6 +429,7 @@ static enum hearth_status delete_rule(void *context, struct hearth_transaction *
 
     /* An attempt whose COMMIT was not answered may have deleted the rule. */
     delete->found = found || (delete->found && transaction->attempt > 1);
+
     return found ? delete_rule_rows(transaction, stored.rule_no, err) : HEARTH_OK;
 }
 
@@ -417,6 +438,7 @@ enum hearth_status hearth_store_rule_delete(const struct hearth_scope *scope, st
 {
     struct rule_delete delete = {.id = id};
     HEARTH_TRY(hearth_store_in_transaction(scope, delete_rule, &delete, err));
+
     return delete.found
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no recording rule \"" HEARTH_STR_FMT "\"",
