@@ -43,6 +43,15 @@ enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
                                             const struct hearth_str *services, size_t n,
                                             int32_t *ret_ids, struct hearth_err *err);
 
+/* A report, and the limits of its tenant. */
+struct hearth_agent_report {
+    const struct hearth_instance *instances;
+    size_t n_instances;
+    const struct hearth_process *processes;
+    size_t n_processes;
+    int64_t max_instances, max_processes; /* 0: no limit */
+};
+
 /*
  * Store a report in one transaction: services, instances (those of the processes, too) and
  * processes are created or merged; if all are known and unchanged, it is one statement. The latest
@@ -54,12 +63,8 @@ enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
-                                              const struct hearth_instance *instances,
-                                              size_t n_instances,
-                                              const struct hearth_process *processes,
-                                              size_t n_processes,
-                                              int64_t max_instances, /* 0: no limit */
-                                              int64_t max_processes, struct hearth_err *err);
+                                              const struct hearth_agent_report *report,
+                                              struct hearth_err *err);
 
 /* Sorted by service, instance and name. */
 HEARTH_MUST_CHECK

@@ -194,9 +194,13 @@ static enum hearth_status report_virtual_processes(const struct hearth_call *cal
     /* Store them; after a failure they are due again. */
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
-    enum hearth_status status =
-        hearth_store_report_agents(HEARTH_CALL_SCOPE(call), NULL, 0, due, n_due,
-                                   limits.max_agent_instances, limits.max_agent_processes, err);
+    struct hearth_agent_report report = {
+        .processes = due,
+        .n_processes = n_due,
+        .max_instances = limits.max_agent_instances,
+        .max_processes = limits.max_agent_processes,
+    };
+    enum hearth_status status = hearth_store_report_agents(HEARTH_CALL_SCOPE(call), &report, err);
     for (size_t i = 0; status != HEARTH_OK && network != NULL && i < n_due; i++) {
         forget_reported(network, keys[i]);
     }

@@ -113,8 +113,14 @@ enum hearth_status hearth_agents_report_processes(const struct hearth_call *call
         processes[i].last_seen_ms = now_ms;
     }
 
-    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), NULL, 0, processes, n,
-                                      limits.max_agent_instances, limits.max_agent_processes, err);
+    struct hearth_agent_report report = {
+        .processes = processes,
+        .n_processes = n,
+        .max_instances = limits.max_agent_instances,
+        .max_processes = limits.max_agent_processes,
+    };
+
+    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), &report, err);
 }
 
 enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
@@ -143,8 +149,14 @@ enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
         .last_seen_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
     };
 
-    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), &instance, 1, NULL, 0,
-                                      limits.max_agent_instances, limits.max_agent_processes, err);
+    struct hearth_agent_report report = {
+        .instances = &instance,
+        .n_instances = 1,
+        .max_instances = limits.max_agent_instances,
+        .max_processes = limits.max_agent_processes,
+    };
+
+    return hearth_store_report_agents(HEARTH_CALL_SCOPE(call), &report, err);
 }
 
 /* ---- reading ---- */

@@ -97,10 +97,15 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
     }
 
     struct hearth_err reason = HEARTH_ERR_INIT;
-    if (hearth_store_report_agents(
-            &(const struct hearth_scope){
-                .store = batch->store, .tenant = item->tenant, .cancel = &batch->refreshing},
-            due, n_due, NULL, 0, item->max_instances, item->max_processes, &reason) != HEARTH_OK) {
+    struct hearth_scope scope = {
+        .store = batch->store, .tenant = item->tenant, .cancel = &batch->refreshing};
+    struct hearth_agent_report report = {
+        .instances = due,
+        .n_instances = n_due,
+        .max_instances = item->max_instances,
+        .max_processes = item->max_processes,
+    };
+    if (hearth_store_report_agents(&scope, &report, &reason) != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "instances of segments were not refreshed", "reason",
                    reason.msg, NULL);
     }

@@ -2,13 +2,12 @@
  * store_agents.c -- stores reports of services, instances and processes (contract:
  * hearth/store/store_agents.h; reading: agents_read.c).
  *
- * A report goes into the database as two JSON arrays, one element for each instance and process,
- * each once. The first statement finds entities that merging would not change, raises their
- * last_seen if it is older than stale_ms, and returns their number: for an unchanged report that is
- * all. It never waits: it skips a row that another transaction is changing. Otherwise all are
- * merged in a transaction under the tenant's lock, which makes counting against the limits exact,
- * and lets writers run one by one, so that they cannot deadlock; instances are locked before
- * processes, as expiry does.
+ * A report is sent to the database as two JSON arrays, one element for each instance and process.
+ * The first statement finds entities that merging would not change, raises their last_seen if it is
+ * older than stale_ms, and returns their number: an unchanged report needs no other statement. It
+ * never waits: it skips a row that another transaction is changing. A changed report is merged in a
+ * transaction under the tenant's lock. The lock makes the limits exact, and writers cannot
+ * deadlock; instances are locked before processes, as expiry does.
  */
 #include "hearth/store/store_agents.h"
 
@@ -25,7 +24,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* last_seen is not raised more often; agents ping every 20 s. Less if retain-agents is short. */
+/* The shortest time between two rises of last_seen, unless retain-agents is short. */
 #define STALE_MS 10000
 
 #define STRING_OF(x) #x
@@ -39,30 +38,36 @@ static int64_t choose_stale_ms(const struct hearth_store *store)
 
 /* ---- the report, each entity once ---- */
 
+/* An instance of the report. */
 struct reported_instance {
     struct hearth_str service, name, layer;
     const struct hearth_instance *reported; /* NULL: only named by a process */
     size_t order;                           /* in the report */
 };
 
+/* A process of the report. */
 struct reported_process {
     const struct hearth_process *reported;
     struct hearth_entity_hash id;
-    size_t order;
+    size_t order; /* in the report */
 };
 
+/* A report, each entity once, and its parameters. */
 struct agent_report {
     struct hearth_str tenant;
-    int64_t max_instances, max_processes, now_ms, stale_ms;
+    int64_t max_instances, max_processes; /* of the tenant; 0: no limit */
+    int64_t now_ms;                       /* the latest last_seen_ms */
+    int64_t stale_ms;                     /* an older last_seen is raised */
     struct hearth_cancel *cancel;
     struct hearth_arena arena;
-    struct reported_instance *instances;
-    struct reported_process *processes;
-    struct hearth_str *services;
+    struct reported_instance *instances; /* sorted by service and name */
+    struct reported_process *processes;  /* sorted by id */
+    struct hearth_str *services;         /* sorted by name */
     size_t n_instances, n_processes, n_services;
     struct hearth_buf instances_json, processes_json;
 };
 
+/* By service and name; of equal ones the entity to be kept is the first. */
 static int compare_instances(const void *left, const void *right)
 {
     const struct reported_instance *a = left, *b = right;
@@ -79,6 +84,7 @@ static int compare_instances(const void *left, const void *right)
     return (a->order < b->order) - (a->order > b->order); /* the last one first */
 }
 
+/* By id; of equal ones the last reported is the first. */
 static int compare_processes(const void *left, const void *right)
 {
     const struct reported_process *a = left, *b = right;
@@ -87,13 +93,14 @@ static int compare_processes(const void *left, const void *right)
     return order != 0 ? order : (a->order < b->order) - (a->order > b->order);
 }
 
-/* Sort both arrays, and keep the first of equal entities. */
+/* Sorts both arrays, keeps the first of equal entities, and lists the services. */
 static void deduplicate_report(struct agent_report *report)
 {
+    /* Sort. */
     qsort(report->instances, report->n_instances, sizeof *report->instances, compare_instances);
     qsort(report->processes, report->n_processes, sizeof *report->processes, compare_processes);
 
-    /* Instances, and their services. */
+    /* Keep instances, and list their services. */
     size_t n = 0;
     for (size_t i = 0; i < report->n_instances; i++) {
         struct reported_instance *at = &report->instances[i];
@@ -111,7 +118,7 @@ static void deduplicate_report(struct agent_report *report)
 
     report->n_instances = n;
 
-    /* Processes. */
+    /* Keep processes. */
     n = 0;
     for (size_t i = 0; i < report->n_processes; i++) {
         if (n == 0 || memcmp(report->processes[i].id.text, report->processes[n - 1].id.text,
@@ -124,6 +131,7 @@ static void deduplicate_report(struct agent_report *report)
     assert(report->n_services <= report->n_instances);
 }
 
+/* `what`: the noun of the error, with its article. */
 static enum hearth_status check_agent_name(struct hearth_str name, const char *what,
                                            struct hearth_err *err)
 {
@@ -153,14 +161,17 @@ static enum hearth_status check_properties(const struct hearth_property *propert
     return HEARTH_OK;
 }
 
+/* Checks a process, and appends it and its instance. */
 static enum hearth_status add_process(struct agent_report *report,
                                       const struct hearth_process *process, struct hearth_err *err)
 {
+    assert(process->labels != NULL || process->n_labels == 0);
+
+    /* Check its texts. */
     HEARTH_TRY(check_agent_name(process->service, "a service", err));
     HEARTH_TRY(check_agent_name(process->instance, "an instance", err));
     HEARTH_TRY(check_agent_name(process->name, "a process", err));
     HEARTH_TRY(check_properties(process->properties, process->n_properties, err));
-
     for (size_t i = 0; i < process->n_labels; i++) {
         HEARTH_TRY(check_agent_name(process->labels[i], "a label", err));
     }
@@ -169,6 +180,7 @@ static enum hearth_status add_process(struct agent_report *report,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer or agent id is not UTF-8");
     }
 
+    /* Append its instance, then the process. */
     report->instances[report->n_instances] = (struct reported_instance){
         .service = process->service,
         .name = process->instance,
@@ -187,40 +199,61 @@ static enum hearth_status add_process(struct agent_report *report,
     return HEARTH_OK;
 }
 
+/* Checks an instance, and appends it. */
+static enum hearth_status add_instance(struct agent_report *report,
+                                       const struct hearth_instance *instance,
+                                       struct hearth_err *err)
+{
+    HEARTH_TRY(check_agent_name(instance->service, "a service", err));
+    HEARTH_TRY(check_agent_name(instance->name, "an instance", err));
+    HEARTH_TRY(check_properties(instance->properties, instance->n_properties, err));
+    if (!hearth_str_utf8_valid(instance->layer)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer is not UTF-8");
+    }
+
+    report->instances[report->n_instances] = (struct reported_instance){
+        .service = instance->service,
+        .name = instance->name,
+        .layer = instance->layer,
+        .reported = instance,
+        .order = report->n_instances,
+    };
+    report->n_instances++;
+
+    return HEARTH_OK;
+}
+
+static int64_t later_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+/* Checks the entities, and gathers each once. */
 static enum hearth_status gather_report(struct agent_report *report,
-                                        const struct hearth_instance *instances, size_t n_instances,
-                                        const struct hearth_process *processes, size_t n_processes,
+                                        const struct hearth_agent_report *from,
                                         struct hearth_err *err)
 {
-    size_t n = n_instances + n_processes;
+    size_t n = from->n_instances + from->n_processes;
     report->instances = hearth_arena_array(&report->arena, n, sizeof *report->instances);
-    report->processes = hearth_arena_array(&report->arena, n_processes, sizeof *report->processes);
+    report->processes =
+        hearth_arena_array(&report->arena, from->n_processes, sizeof *report->processes);
     report->services = hearth_arena_array(&report->arena, n, sizeof *report->services);
     if (report->arena.refused) {
         return HEARTH_FAIL_ARENA(err, &report->arena);
     }
 
-    for (size_t i = 0; i < n_instances; i++) {
-        HEARTH_TRY(check_agent_name(instances[i].service, "a service", err));
-        HEARTH_TRY(check_agent_name(instances[i].name, "an instance", err));
-        HEARTH_TRY(check_properties(instances[i].properties, instances[i].n_properties, err));
-        if (!hearth_str_utf8_valid(instances[i].layer)) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a layer is not UTF-8");
-        }
-
-        report->instances[report->n_instances] = (struct reported_instance){
-            instances[i].service, instances[i].name, instances[i].layer, &instances[i], i};
-        report->n_instances++;
-        report->now_ms =
-            report->now_ms > instances[i].last_seen_ms ? report->now_ms : instances[i].last_seen_ms;
+    /* Append all. */
+    for (size_t i = 0; i < from->n_instances; i++) {
+        HEARTH_TRY(add_instance(report, &from->instances[i], err));
+        report->now_ms = later_ms(report->now_ms, from->instances[i].last_seen_ms);
     }
 
-    for (size_t i = 0; i < n_processes; i++) {
-        HEARTH_TRY(add_process(report, &processes[i], err));
-        report->now_ms =
-            report->now_ms > processes[i].last_seen_ms ? report->now_ms : processes[i].last_seen_ms;
+    for (size_t i = 0; i < from->n_processes; i++) {
+        HEARTH_TRY(add_process(report, &from->processes[i], err));
+        report->now_ms = later_ms(report->now_ms, from->processes[i].last_seen_ms);
     }
 
+    assert(report->n_instances == n && report->n_processes == from->n_processes);
     deduplicate_report(report);
 
     return HEARTH_OK;
@@ -260,10 +293,11 @@ static int compare_label_texts(const void *left, const void *right)
     return hearth_str_cmp(*(const struct hearth_str *)left, *(const struct hearth_str *)right);
 }
 
-/* Sorted labels, each once. */
+/* Writes the labels, sorted, each once. NO_MEMORY: report->arena has refused it. */
 static enum hearth_status put_labels(struct agent_report *report, struct hearth_json *json,
                                      const struct hearth_process *process)
 {
+    /* Sort a copy. */
     struct hearth_str *labels =
         hearth_arena_array(&report->arena, process->n_labels, sizeof *labels);
     if (labels == NULL) {
@@ -275,6 +309,7 @@ static enum hearth_status put_labels(struct agent_report *report, struct hearth_
         qsort(labels, process->n_labels, sizeof *labels, compare_label_texts);
     }
 
+    /* Write it. */
     hearth_json_key_c(json, "l");
     hearth_json_array(json);
     for (size_t i = 0; i < process->n_labels; i++) {
@@ -288,9 +323,12 @@ static enum hearth_status put_labels(struct agent_report *report, struct hearth_
     return HEARTH_OK;
 }
 
+/* Writes the two arrays. Keys are the column names of REPORTED_INSTANCES and PROCESS_COLUMNS. */
 static enum hearth_status write_report_json(struct agent_report *report, struct hearth_err *err)
 {
     struct hearth_json json;
+
+    /* Write the instances. */
     hearth_json_init(&json, &report->instances_json);
     hearth_json_array(&json);
     for (size_t i = 0; i < report->n_instances; i++) {
@@ -308,6 +346,7 @@ static enum hearth_status write_report_json(struct agent_report *report, struct 
 
     hearth_json_array_end(&json);
 
+    /* Write the processes. */
     hearth_json_init(&json, &report->processes_json);
     hearth_json_array(&json);
     for (size_t i = 0; i < report->n_processes; i++) {
@@ -351,6 +390,11 @@ static enum hearth_status write_report_json(struct agent_report *report, struct 
 #define PROCESS_COLUMNS \
     "u (s uuid, i text, n text, h text, d int2, a text, p jsonb, c bool, l text[])"
 
+/*
+ * Counts the instances with a known service (r), and the entities that merging would not change (i,
+ * k). Raises last_seen of those that are older than $5 (ti, tp). Services are found by the key
+ * (tenant_id, fingerprint), entities by their keys.
+ */
 static const char SQL_TOUCH[] =
     "WITH " REPORTED_INSTANCES ","
     " q AS MATERIALIZED (SELECT s.service_id, u.* FROM json_to_recordset($3::json) " PROCESS_COLUMNS
@@ -373,13 +417,13 @@ static const char SQL_TOUCH[] =
     " WHERE o.service_id = l.service_id AND o.process_id = l.process_id)"
     " SELECT (SELECT count(*) FROM r), (SELECT count(*) FROM i), (SELECT count(*) FROM k)";
 
-/* Keeps the services in the catalogue until COMMIT. */
+/* Locks the services $2, so that they stay in the catalogue until COMMIT. */
 static const char SQL_LOCK_SERVICES[] =
     "SELECT e.service_id FROM hearth_data.service e WHERE e.tenant_id = (SELECT tenant_id FROM"
     " hearth_data.tenant WHERE name = $1) AND e.fingerprint = ANY ($2) ORDER BY e.service_id"
     " FOR KEY SHARE";
 
-/* New entities are left out, all of them, if the tenant would have more than $5. */
+/* Whether the tenant may have the new entities, too: $5 is its limit. If not, none is created. */
 #define MISSING_WITHIN(table)                                                             \
     " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT" \
     " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"        \
@@ -398,6 +442,11 @@ static const char SQL_LOCK_SERVICES[] =
 
 #define COUNTS " SELECT (SELECT count(*) FROM missing), (SELECT ok FROM room)::int4"
 
+/*
+ * Locks the stored instances (old) in the order of their keys, updates them (merged), and creates
+ * the missing ones. Returns the number of the missing, and whether they were created. Entities are
+ * found by their keys.
+ */
 static const char SQL_MERGE_INSTANCES[] =
     "WITH " REPORTED_INSTANCES ","
     " old AS MATERIALIZED (SELECT o.instance_id, o.service_id, o.name FROM r JOIN"
@@ -413,6 +462,7 @@ static const char SQL_MERGE_INSTANCES[] =
     " first_seen, last_seen) SELECT service_id, n, y, p, $4, $4 FROM missing"
     " WHERE (SELECT ok FROM room))" COUNTS;
 
+/* The same for processes. Their instances exist, if they are within the limit. */
 static const char SQL_MERGE_PROCESSES[] =
     "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
     " r AS MATERIALIZED (SELECT s.service_id, x.instance_id, u.*"
@@ -437,9 +487,12 @@ static const char SQL_MERGE_PROCESSES[] =
     " SELECT service_id, h, instance_id, n, d, a, l, p, c, $4, $4 FROM missing"
     " WHERE (SELECT ok FROM room))" COUNTS;
 
+/* Makes the parameters of a statement; the meaning of the fifth differs. */
 static void make_report_params(struct agent_report *report, struct hearth_pg_params *params,
                                int64_t fifth)
 {
+    assert(report->instances_json.n > 0 && report->processes_json.n > 0);
+
     hearth_pg_params_init(params, &report->arena);
     hearth_pg_param_text(params, report->tenant);
     hearth_pg_param_text(params, hearth_buf_view(&report->instances_json));
@@ -448,28 +501,38 @@ static void make_report_params(struct agent_report *report, struct hearth_pg_par
     hearth_pg_param_i64(params, fifth);
 }
 
-/* *ret_services: all services are known; *ret_all: all entities are known and unchanged. */
+/* What SQL_TOUCH found out. */
+struct touched {
+    bool has_services; /* all services are known */
+    bool is_unchanged; /* all entities are known, and merging would not change them */
+};
+
 static enum hearth_status touch_unchanged(struct agent_report *report, struct hearth_pg *pg,
-                                          bool *ret_services, bool *ret_all,
-                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+                                          struct touched *ret, enum hearth_pg_fault *ret_fault,
+                                          struct hearth_err *err)
 {
     struct hearth_pg_params params;
     make_report_params(report, &params, report->stale_ms);
+
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, SQL_TOUCH, &params, report->cancel, &rows, ret_fault, err));
     size_t n_in_services = (size_t)hearth_pg_i64(rows, 0, 0);
-    *ret_services = n_in_services == report->n_instances;
-    *ret_all = (size_t)hearth_pg_i64(rows, 0, 1) == report->n_instances &&
-               (size_t)hearth_pg_i64(rows, 0, 2) == report->n_processes;
+    ret->has_services = n_in_services == report->n_instances;
+    ret->is_unchanged = (size_t)hearth_pg_i64(rows, 0, 1) == report->n_instances &&
+                        (size_t)hearth_pg_i64(rows, 0, 2) == report->n_processes;
     PQclear(rows);
 
     return HEARTH_OK;
 }
 
+/* Locks the services of the report; UNAVAILABLE, and to be repeated, if one is being deleted. */
 static enum hearth_status lock_reported_services(struct agent_report *report, struct hearth_pg *pg,
                                                  enum hearth_pg_fault *ret_fault,
                                                  struct hearth_err *err)
 {
+    assert(report->n_services > 0);
+
+    /* Services are found by their fingerprints. */
     struct hearth_hash128 *prints =
         hearth_arena_array(&report->arena, report->n_services, sizeof *prints);
     if (prints == NULL) {
@@ -484,6 +547,8 @@ static enum hearth_status lock_reported_services(struct agent_report *report, st
     hearth_pg_params_init(&params, &report->arena);
     hearth_pg_param_text(&params, report->tenant);
     hearth_pg_param_uuid_array(&params, prints, report->n_services);
+
+    /* Lock those that exist. */
     PGresult *rows = NULL;
     HEARTH_TRY(
         hearth_pg_exec(pg, SQL_LOCK_SERVICES, &params, report->cancel, &rows, ret_fault, err));
@@ -491,55 +556,65 @@ static enum hearth_status lock_reported_services(struct agent_report *report, st
     PQclear(rows);
     if (!all) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service is just being removed; retry");
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "a service of the report is just being deleted; retry");
     }
 
     return HEARTH_OK;
 }
 
-/* *ret_refused: number of new entities that were left out. */
-static enum hearth_status merge_entities(struct agent_report *report, struct hearth_pg *pg,
-                                         const char *sql, int64_t max, int64_t *ret_refused,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* A merge of instances or of processes. */
+struct entity_merge {
+    const char *sql;
+    int64_t max;       /* of the tenant; 0: no limit */
+    int64_t n_refused; /* result: new entities that were left out */
+};
+
+static enum hearth_status merge_entities(struct agent_report *report, struct entity_merge *merge,
+                                         struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                         struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    make_report_params(report, &params, max);
+    make_report_params(report, &params, merge->max);
+
     PGresult *rows = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg, sql, &params, report->cancel, &rows, ret_fault, err));
-    *ret_refused = hearth_pg_i32(rows, 0, 1) != 0 ? 0 : hearth_pg_i64(rows, 0, 0);
+    HEARTH_TRY(hearth_pg_exec(pg, merge->sql, &params, report->cancel, &rows, ret_fault, err));
+    merge->n_refused = hearth_pg_i32(rows, 0, 1) != 0 ? 0 : hearth_pg_i64(rows, 0, 0);
     PQclear(rows);
 
     return HEARTH_OK;
 }
 
-/* Known entities are merged, and stay alive, even if there are too many new ones. */
+/* Merges the report in a transaction. Known entities are merged even if new ones are refused. */
 static enum hearth_status merge_report(struct agent_report *report, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    int64_t instances = 0, processes = 0;
+    struct entity_merge instances = {.sql = SQL_MERGE_INSTANCES, .max = report->max_instances};
+    struct entity_merge processes = {.sql = SQL_MERGE_PROCESSES, .max = report->max_processes};
+
+    /* Lock the tenant, then the services; merge instances, then processes. */
     HEARTH_TRY(hearth_tenant_begin(pg, report->tenant, report->cancel, ret_fault, err));
     HEARTH_TRY(lock_reported_services(report, pg, ret_fault, err));
-    HEARTH_TRY(merge_entities(report, pg, SQL_MERGE_INSTANCES, report->max_instances, &instances,
-                              ret_fault, err));
+    HEARTH_TRY(merge_entities(report, &instances, pg, ret_fault, err));
     if (report->n_processes > 0) {
-        HEARTH_TRY(merge_entities(report, pg, SQL_MERGE_PROCESSES, report->max_processes,
-                                  &processes, ret_fault, err));
+        HEARTH_TRY(merge_entities(report, &processes, pg, ret_fault, err));
     }
 
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", ret_fault, err));
 
-    if (instances > 0) {
+    /* Report what was refused. */
+    if (instances.n_refused > 0) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "%" PRId64 " new instances would exceed the %" PRId64
                            " that a tenant may have (max-agent-instances)",
-                           instances, report->max_instances);
+                           instances.n_refused, report->max_instances);
     }
 
-    if (processes > 0) {
+    if (processes.n_refused > 0) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "%" PRId64 " new processes would exceed the %" PRId64
                            " that a tenant may have (max-agent-processes)",
-                           processes, report->max_processes);
+                           processes.n_refused, report->max_processes);
     }
 
     return HEARTH_OK;
@@ -550,13 +625,16 @@ static enum hearth_status store_report(void *context, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct agent_report *report = context;
-    bool services = false, all = false;
-    HEARTH_TRY(touch_unchanged(report, pg, &services, &all, ret_fault, err));
-    if (all) {
+    struct touched touched = {0};
+
+    /* An unchanged report is done now. */
+    HEARTH_TRY(touch_unchanged(report, pg, &touched, ret_fault, err));
+    if (touched.is_unchanged) {
         return HEARTH_OK;
     }
 
-    if (!services) {
+    /* Create missing services, then merge. */
+    if (!touched.has_services) {
         HEARTH_TRY(hearth_services_make(pg, report->tenant, report->services, report->n_services,
                                         report->cancel, ret_fault, err));
     }
@@ -564,36 +642,34 @@ static enum hearth_status store_report(void *context, struct hearth_pg *pg,
     enum hearth_status status = merge_report(report, pg, ret_fault, err);
     hearth_pg_rollback(pg);
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
-        *ret_fault =
-            HEARTH_PG_FAULT_RETRY; /* another transaction wrote without the lock: found next time */
+        *ret_fault = HEARTH_PG_FAULT_RETRY; /* another transaction created it without the lock */
     }
 
     return status;
 }
 
 enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
-                                              const struct hearth_instance *instances,
-                                              size_t n_instances,
-                                              const struct hearth_process *processes,
-                                              size_t n_processes, int64_t max_instances,
-                                              int64_t max_processes, struct hearth_err *err)
+                                              const struct hearth_agent_report *reported,
+                                              struct hearth_err *err)
 {
+    assert(reported->instances != NULL || reported->n_instances == 0);
+    assert(reported->processes != NULL || reported->n_processes == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    if (n_instances + n_processes == 0) {
+    if (reported->n_instances + reported->n_processes == 0) {
         return HEARTH_OK;
     }
 
     struct agent_report report = {.tenant = scope->tenant,
-                                  .max_instances = max_instances,
-                                  .max_processes = max_processes,
+                                  .max_instances = reported->max_instances,
+                                  .max_processes = reported->max_processes,
                                   .stale_ms = choose_stale_ms(scope->store),
                                   .cancel = scope->cancel};
     hearth_arena_init(&report.arena, 0);
     hearth_buf_init(&report.instances_json, 0);
     hearth_buf_init(&report.processes_json, 0);
 
-    enum hearth_status status =
-        gather_report(&report, instances, n_instances, processes, n_processes, err);
+    /* Gather the report, write it as JSON, and store it. */
+    enum hearth_status status = gather_report(&report, reported, err);
     if (status == HEARTH_OK) {
         status = write_report_json(&report, err);
     }

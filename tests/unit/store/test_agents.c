@@ -30,8 +30,9 @@ static enum hearth_status report_within(struct fixture *fix,
                                         int64_t max_instances, int64_t max_processes)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    return hearth_store_report_agents(STORE_SCOPE(fix->store, TENANT, NULL), instances, n_instances,
-                                      processes, n_processes, max_instances, max_processes, &err);
+    struct hearth_agent_report report = {instances,   n_instances,   processes,
+                                         n_processes, max_instances, max_processes};
+    return hearth_store_report_agents(STORE_SCOPE(fix->store, TENANT, NULL), &report, &err);
 }
 
 static void report(struct fixture *fix, const struct hearth_process *processes, size_t n)
@@ -361,8 +362,9 @@ static void two_tenants_may_have_the_same_process(void **state)
     struct hearth_process process = process_named("java", 1000);
     report(&fix, &process, 1);
     process.agent_id = HEARTH_STR("rover-9");
-    assert_ok(hearth_store_report_agents(STORE_SCOPE(fix.store, HEARTH_STR("other"), NULL), NULL, 0,
-                                         &process, 1, 0, 0, &err));
+    struct hearth_agent_report one = {.processes = &process, .n_processes = 1};
+    assert_ok(
+        hearth_store_report_agents(STORE_SCOPE(fix.store, HEARTH_STR("other"), NULL), &one, &err));
     assert_string_equal(only_process(&fix).agent_id.p, "rover-1");
     assert_int_equal(count(&fix, "process"), 2);
     close_fixture(&fix);
@@ -464,8 +466,9 @@ static void *race(void *arg)
             processes[i].agent_id = racer->number % 3 == 0 ? HEARTH_STR("a") : HEARTH_STR("b");
         }
         struct hearth_err err = HEARTH_ERR_INIT;
-        racer->status = hearth_store_report_agents(STORE_SCOPE(racer->store, TENANT, NULL), NULL, 0,
-                                                   processes, PROCESSES, 0, 0, &err);
+        struct hearth_agent_report report = {.processes = processes, .n_processes = PROCESSES};
+        racer->status =
+            hearth_store_report_agents(STORE_SCOPE(racer->store, TENANT, NULL), &report, &err);
         (void)snprintf(racer->message, sizeof racer->message, "%s", err.msg);
     }
     hearth_mem_free(processes);
