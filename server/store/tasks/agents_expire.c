@@ -2,9 +2,9 @@
  * agents_expire.c -- deletes instances and processes that were not reported for `retain-agents`,
  * and services that have nothing else.
  *
- * Those named by a task or its results stay as long as these, so that they have names. Processes
- * are deleted first, then instances without processes, then services without instances. Every
- * server may run this at any time.
+ * An instance or process that a task or its results name stays as long as these, so that their
+ * names are known. Processes are deleted first, then instances without processes, then services
+ * without instances. Every server may run this at any time.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -13,10 +13,15 @@
 #include "pg/pg_rows.h"
 #include "tasks/tasks_expire.h"
 
+#include <assert.h>
+
 /* Larger slices would make long transactions. */
 #define SLICE_ROWS 5000
 
-/* $1 last seen before, $2 how many at most. Locked rows are being reported: they are skipped. */
+/*
+ * Delete a slice of the processes, or of the instances, that were last seen before $1, at most $2.
+ * Locked rows are skipped: they are being reported. Rows are locked in the order of their keys.
+ */
 static const char SQL_PROCESSES[] =
     "WITH old AS (SELECT p.service_id, p.process_id"
     "  FROM hearth_data.process p JOIN hearth_data.instance i USING (instance_id)"
@@ -40,18 +45,25 @@ static const char SQL_INSTANCES[] =
 static const struct hearth_column service_id_columns[] = {{HEARTH_COLUMN_I32, 0, 0}};
 static const struct hearth_row_type service_id_rows = HEARTH_ROW_TYPE(service_id_columns, int32_t);
 
-/* *ret_services: the services of the n deleted rows, one for each row. */
-static enum hearth_status delete_slice(struct hearth_pg *pg, struct hearth_arena *arena,
-                                       const char *sql, int64_t before_ms, int32_t **ret_services,
-                                       size_t *ret_n, struct hearth_err *err)
+/* One round of deletions. */
+struct agents_expiry {
+    struct hearth_pg *pg;
+    struct hearth_arena arena;
+    int64_t before_ms; /* entities that were last seen before are deleted */
+};
+
+/* *ret_services: the services of the deleted rows, one for each row. */
+static enum hearth_status delete_agents_slice(struct agents_expiry *expiry, const char *sql,
+                                              int32_t **ret_services, size_t *ret_n,
+                                              struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, arena);
-    hearth_pg_param_i64(&params, before_ms);
+    hearth_pg_params_init(&params, &expiry->arena);
+    hearth_pg_param_i64(&params, expiry->before_ms);
     hearth_pg_param_i64(&params, SLICE_ROWS);
 
-    return hearth_pg_select(pg, sql, &params, NULL, arena, &service_id_rows, ret_services, ret_n,
-                            NULL, err);
+    return hearth_pg_select(expiry->pg, sql, &params, NULL, &expiry->arena, &service_id_rows,
+                            ret_services, ret_n, NULL, err);
 }
 
 #define UNUSED_SERVICES                                                                     \
@@ -59,8 +71,8 @@ static enum hearth_status delete_slice(struct hearth_pg *pg, struct hearth_arena
     " hearth_data.series s WHERE s.service_id = e.service_id) AND NOT " HEARTH_SERVICE_IS_NEEDED
 
 /*
- * As series are deleted (catalog_prune.c): under the lock of the catalogue's clock, with a new
- * epoch.
+ * Deletes the services as catalog_prune.c deletes series: under the lock of the catalogue's clock,
+ * with a new epoch. On failure, the caller rolls back.
  */
 static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
                                                          const struct hearth_pg_params *services,
@@ -79,27 +91,34 @@ static enum hearth_status delete_services_in_transaction(struct hearth_pg *pg,
     return hearth_pg_script(pg, "COMMIT", NULL, err);
 }
 
-static enum hearth_status delete_unused_services(struct hearth_pg *pg, struct hearth_arena *arena,
+/* Deletes those of the n services that have neither series nor instances. */
+static enum hearth_status delete_unused_services(struct agents_expiry *expiry,
                                                  const int32_t *service_ids, size_t n,
                                                  struct hearth_err *err)
 {
+    assert(service_ids != NULL && n > 0);
+
+    /* Find out whether there are any. */
+    struct hearth_pg *pg = expiry->pg;
     struct hearth_pg_params services;
-    hearth_pg_params_init(&services, arena);
+    hearth_pg_params_init(&services, &expiry->arena);
     hearth_pg_param_i32_array(&services, service_ids, n);
+
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, "SELECT 1" UNUSED_SERVICES, &services, NULL, &rows, NULL, err));
     bool any = PQntuples(rows) > 0;
     PQclear(rows);
 
     if (!any) {
-        return HEARTH_OK; /* the usual case: no new epoch, no lock */
+        return HEARTH_OK; /* usually: no new epoch, no lock */
     }
 
+    /* Delete them. */
     enum hearth_status status = delete_services_in_transaction(pg, &services, err);
     hearth_pg_rollback(pg);
     HEARTH_TRY(status);
 
-    /* In a transaction of its own: roll_state comes before the clock in the order of locks. */
+    /* Delete their state in another transaction: roll_state is locked before the clock. */
     return hearth_pg_exec(pg,
                           "DELETE FROM hearth_data.roll_state r WHERE service_id = ANY ($1) AND NOT"
                           " EXISTS (SELECT FROM hearth_data.service s WHERE s.service_id ="
@@ -109,16 +128,15 @@ static enum hearth_status delete_unused_services(struct hearth_pg *pg, struct he
 }
 
 /* *ret_more: a full slice was deleted, there may be more rows. */
-static enum hearth_status expire_agents_slice(struct hearth_pg *pg, struct hearth_arena *arena,
-                                              int64_t before_ms, bool *ret_more,
+static enum hearth_status expire_agents_slice(struct agents_expiry *expiry, bool *ret_more,
                                               struct hearth_err *err)
 {
     int32_t *service_ids = NULL;
     size_t n_processes = 0, n = 0;
 
-    /* Processes, then instances. */
-    HEARTH_TRY(delete_slice(pg, arena, SQL_PROCESSES, before_ms, &service_ids, &n_processes, err));
-    HEARTH_TRY(delete_slice(pg, arena, SQL_INSTANCES, before_ms, &service_ids, &n, err));
+    /* Delete processes, then instances. */
+    HEARTH_TRY(delete_agents_slice(expiry, SQL_PROCESSES, &service_ids, &n_processes, err));
+    HEARTH_TRY(delete_agents_slice(expiry, SQL_INSTANCES, &service_ids, &n, err));
     if (n > 0) {
         HEARTH_LOG(HEARTH_LOG_INFO, "store", "deleted instances that were not reported any more",
                    "instances", hearth_log_i64((int64_t)n), NULL);
@@ -126,14 +144,14 @@ static enum hearth_status expire_agents_slice(struct hearth_pg *pg, struct heart
 
     *ret_more = n_processes == SLICE_ROWS || n == SLICE_ROWS;
 
-    /* Notes of old polls. */
+    /* Delete notes of old polls. */
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, arena);
-    hearth_pg_param_i64(&params, before_ms);
-    HEARTH_TRY(hearth_pg_exec(pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1", &params, NULL,
-                              NULL, NULL, err));
+    hearth_pg_params_init(&params, &expiry->arena);
+    hearth_pg_param_i64(&params, expiry->before_ms);
+    HEARTH_TRY(hearth_pg_exec(expiry->pg, "DELETE FROM hearth_data.agent_poll WHERE at < $1",
+                              &params, NULL, NULL, NULL, err));
 
-    return n > 0 ? delete_unused_services(pg, arena, service_ids, n, err) : HEARTH_OK;
+    return n > 0 ? delete_unused_services(expiry, service_ids, n, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
@@ -143,14 +161,16 @@ enum hearth_status hearth_agents_expire(struct hearth_pg *pg, int64_t retain_ns,
         return HEARTH_OK;
     }
 
-    int64_t before_ms = (hearth_clock_wall_ns() - retain_ns) / HEARTH_NS_PER_MS;
+    struct agents_expiry expiry = {
+        .pg = pg,
+        .before_ms = (hearth_clock_wall_ns() - retain_ns) / HEARTH_NS_PER_MS,
+    };
     enum hearth_status status = HEARTH_OK;
     bool more = true;
     while (more && status == HEARTH_OK) {
-        struct hearth_arena arena;
-        hearth_arena_init(&arena, 0);
-        status = expire_agents_slice(pg, &arena, before_ms, &more, err);
-        hearth_arena_release(&arena);
+        hearth_arena_init(&expiry.arena, 0);
+        status = expire_agents_slice(&expiry, &more, err);
+        hearth_arena_release(&expiry.arena);
     }
 
     return status;

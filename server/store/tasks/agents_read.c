@@ -1,5 +1,5 @@
 /*
- * agents_read.c -- services, instances and processes as they were reported (contract:
+ * agents_read.c -- reads the reported services, instances and processes (contract:
  * hearth/store/store_agents.h).
  */
 #include "hearth/store/store_agents.h"
@@ -26,6 +26,8 @@
 static void make_service_params(const struct hearth_scope *scope, struct hearth_str service,
                                 struct hearth_pg_params *params)
 {
+    assert(scope->arena != NULL);
+
     hearth_pg_params_init(params, scope->arena);
     hearth_pg_param_text(params, scope->tenant);
     hearth_pg_param_text(params, service);
@@ -36,8 +38,8 @@ static void make_service_params(const struct hearth_scope *scope, struct hearth_
 
 /*
  * Processes that pass the filter: $4 instance, $5 process id, $6 agent, $7 labels, $8 and $9 bounds
- * of the times seen, $10 without virtual ones, $11 only those that can be profiled. Joined from the
- * services of the tenant.
+ * of the times seen, $10 1: without virtual processes (3), $11 1: only processes that can be
+ * profiled. Joined from the services of the tenant by the index on service_id.
  */
 static const char SQL_PROCESSES[] =
     "SELECT p.process_id, s.name, i.name, p.name, i.layer, p.detect_type::int4, p.agent_id,"
@@ -94,7 +96,7 @@ enum hearth_status hearth_store_processes(const struct hearth_scope *scope,
 
 /* ---- instances ---- */
 
-/* $4 lower bound of the time last seen. */
+/* Instances of the services; $4 is the lower bound of the time last seen. By service_id. */
 static const char SQL_INSTANCES[] =
     "SELECT s.name, i.name, i.layer, " INSTANCE_PROPERTIES ", i.first_seen, i.last_seen"
     " FROM hearth_data.service s JOIN hearth_data.instance i USING (service_id)"
@@ -128,8 +130,8 @@ enum hearth_status hearth_store_instances(const struct hearth_scope *scope,
 /* ---- services ---- */
 
 /*
- * Services with an instance seen since $4; labels and the count of their processes that are not
- * virtual (3). The layer is that of the instance seen last.
+ * Services with an instance seen since $4, with the labels and the number of their processes that
+ * are not virtual (3). The layer is that of the instance seen last. By the indexes on service_id.
  */
 static const char SQL_SERVICES[] =
     "SELECT s.service_id, s.name, i.layer,"

@@ -1,5 +1,5 @@
 /*
- * poll_memo.h -- which agents ask this server for tasks, in memory (private to the store).
+ * poll_memo.h -- the agents whose polls this server has noted, in memory (private to the store).
  *
  * Threads: safe.
  */
@@ -10,7 +10,7 @@
 
 struct hearth_poll_memo;
 
-/* For which agents this server has noted that they ask; NULL without memory. */
+/* An empty memo. NULL: memory was refused. */
 struct hearth_poll_memo *hearth_poll_memo_new(void);
 void hearth_poll_memo_free(struct hearth_poll_memo *memo); /* NULL-safe */
 

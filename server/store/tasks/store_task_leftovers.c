@@ -1,15 +1,17 @@
 /*
- * store_task_leftovers.c -- stored results of tasks that never became profiles (contract:
+ * store_task_leftovers.c -- reads stored results of tasks that have not become profiles (contract:
  * hearth/store/task_results.h).
  *
- * Their server was lost in between, or its push failed; and agents do not send data again that was
- * acknowledged. The key of a part's profile follows from the part's row, so every server that finds
- * it makes the same push.
+ * Their server was lost in between, or its push failed. Agents do not send acknowledged data again.
+ * The key of a part's profile follows from the part's row, so every server that finds the part makes
+ * the same push.
  */
 #include "hearth/store/task_results.h"
 
 #include "pg/pg_rows.h"
 #include "tasks/task_chunks.h"
+
+#include <assert.h>
 
 /* ---- stack traces ---- */
 
@@ -52,6 +54,7 @@ static const struct hearth_column left_flush_columns[] = {
 static const struct hearth_row_type left_flush_rows =
     HEARTH_ROW_TYPE(left_flush_columns, struct left_flush);
 
+/* Makes a flush of a row, with its one part, in the arena. */
 static enum hearth_status unpack_left_flush(const struct left_flush *left,
                                             struct hearth_inflater *inflater,
                                             struct hearth_arena *arena,
@@ -62,10 +65,12 @@ static enum hearth_status unpack_left_flush(const struct left_flush *left,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Unpack the part. */
     part->part = left->part;
     HEARTH_TRY(hearth_task_chunk_unpack(inflater, left->payload, arena, &part->chunk, err));
     part->hash = hearth_task_chunk_hash(&part->chunk);
 
+    /* Make the flush. */
     *ret = left->flush;
     ret->parts = part;
     ret->n_parts = 1;
@@ -79,6 +84,9 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
                                                   struct hearth_task_flush **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
+    assert(scope->arena != NULL && limit > 0);
+
+    /* Read the rows. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
@@ -95,6 +103,7 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
 
+    /* Unpack them. */
     struct hearth_inflater *inflater = hearth_inflater_new();
     if (inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read stack traces");
@@ -117,8 +126,8 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
 /* ---- tenants and files ---- */
 
 /*
- * $1 from, $2 to. Tenants with parts that are not pushed, and such files, at most 20. By the
- * indexes on such rows.
+ * Tenants with parts that are not pushed, and files that are not pushed, at most 20 files. $1 from,
+ * $2 to. By the partial indexes on such rows.
  */
 static const char SQL_LEFT[] =
     "(SELECT DISTINCT t.name, '' FROM hearth_data.task_stack_chunk c"
@@ -140,6 +149,8 @@ enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int6
                                           int64_t to_ms, struct hearth_task_left **ret,
                                           size_t *ret_n, struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_i64(&params, from_ms);

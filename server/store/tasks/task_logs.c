@@ -1,5 +1,5 @@
 /*
- * task_logs.c -- logs of tasks: events that agents reported, and their refused data (contract:
+ * task_logs.c -- writes and reads logs of tasks: reported events, and refused data (contract:
  * hearth/store/store_tasks.h).
  */
 #include "hearth/store/store_tasks.h"
@@ -12,7 +12,7 @@
     "INSERT INTO hearth_data.task_log AS l (task_id, instance, process_id, event, at, last_at," \
     " message)"
 /*
- * The first event of its kind and target stays; later ones move its last time and replace its
+ * The first event of a kind and target keeps its time; later ones replace its last time and its
  * message.
  */
 #define ON_CONFLICT                                                               \
@@ -21,9 +21,7 @@
 
 /* ---- reported events ---- */
 
-/*
- * The message, at most HEARTH_TASK_MESSAGE_BYTES of it, without a part of a character at its end.
- */
+/* The first HEARTH_TASK_MESSAGE_BYTES of a message at most, without a part of a character. */
 static struct hearth_str shorten_message(struct hearth_str message)
 {
     if (message.n <= HEARTH_TASK_MESSAGE_BYTES) {
@@ -62,6 +60,7 @@ enum hearth_status hearth_store_task_log_add(const struct hearth_scope *scope,
     hearth_pg_param_i64(&params, entry->at_ms);
     hearth_pg_param_text(&params, shorten_message(entry->message));
 
+    /* Add the event, if the tenant has the task. */
     size_t n = 0;
     enum hearth_status status = hearth_store_run(
         scope,
@@ -126,7 +125,10 @@ enum hearth_status hearth_store_task_logs(const struct hearth_scope *scope,
 /* How long, in milliseconds, agents send the rest of their data after the end of a trace task. */
 #define SENT_AFTER "60000"
 
-/* $1 tenant, $2 task, $3 process, $4 now, $5 message. */
+/*
+ * Logs refused data of a process, if the task was for the process. $1 tenant, $2 task, $3 process,
+ * $4 now, $5 message. By the primary keys of task, process and task_delivery.
+ */
 static const char SQL_PROCESS_REFUSAL[] = INSERT_LOG
     " SELECT t.task_id, coalesce(i.name, ''), $3, 4, $4, $4, $5 FROM " HEARTH_TASK_TABLES
     " LEFT JOIN hearth_data.process p ON p.service_id = t.service_id AND p.process_id = $3"
@@ -134,7 +136,10 @@ static const char SQL_PROCESS_REFUSAL[] = INSERT_LOG
     " AND (t.process_id = $3 OR EXISTS (SELECT FROM hearth_data.task_delivery d WHERE"
     " d.task_id = t.task_id AND d.target = $3))" ON_CONFLICT;
 
-/* $1 tenant, $2 service, $3 instance, $4 now, $5 message. */
+/*
+ * Logs refused data of an instance for each trace task (4) that runs on it. $1 tenant, $2 service,
+ * $3 instance, $4 now, $5 message. By the index task_delivery_target.
+ */
 static const char SQL_INSTANCE_REFUSAL[] = INSERT_LOG
     " SELECT t.task_id, $3, '', 4, $4, $4, $5 FROM " HEARTH_TASK_TABLES
     " JOIN hearth_data.task_delivery d ON d.task_id = t.task_id AND d.target = $3"
@@ -147,6 +152,7 @@ enum hearth_status hearth_store_task_log_refusal(const struct hearth_scope *scop
 {
     bool is_of_process = refusal->task_id.n > 0;
 
+    /* Make the parameters of the statement for processes or for instances. */
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;

@@ -16,8 +16,8 @@
     " greatest(k.start_at + k.duration, k.created_at) >= $1)"
 
 /*
- * $1 the time in milliseconds. Each returns the number of deleted runs or files. By the indexes on
- * end_at, received_at.
+ * Delete a slice of runs, or of files, with all their rows, and return the number of deleted runs or
+ * files. $1: results before this time, in milliseconds. By the indexes on end_at and received_at.
  */
 static const char *const result_slices[] = {
     "WITH d AS (DELETE FROM hearth_data.task_schedule WHERE schedule_no = ANY (ARRAY("
@@ -36,6 +36,7 @@ static const char *const result_slices[] = {
     " SELECT count(*) FROM d",
 };
 
+/* Runs one of result_slices. */
 static enum hearth_status delete_result_slice(struct hearth_pg *pg, const char *sql,
                                               int64_t before_ms, int64_t *ret_n,
                                               struct hearth_err *err)
@@ -46,6 +47,7 @@ static enum hearth_status delete_result_slice(struct hearth_pg *pg, const char *
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i64(&params, before_ms);
 
+    /* Delete, and read the number. */
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, &params, NULL, &rows, NULL, err));
     *ret_n = hearth_pg_i64(rows, 0, 0);

@@ -1,17 +1,20 @@
 /*
- * task_upload_origin.c -- what a pprof file counts, and since when (contract:
+ * task_upload_origin.c -- finds what a pprof file counts, and since when (contract:
  * hearth/store/task_results.h).
  */
 #include "hearth/store/task_results.h"
 
 #include "pg/pg_rows.h"
 
+#include <assert.h>
+
 /*
- * $1 tenant, $2 upload. `b` is the latest earlier file of a task of the same event by the same
- * instance, if both were delivered to it. It is dropped if the instance was told of a task with a
- * lower cursor than it got with the task of b: then it has restarted since. Imported tasks have no
- * deliveries: earlier files of theirs are not known. By the index on (tenant_id, upload_id), then
- * by those of task_upload (task_id) and task_delivery (target).
+ * The event of a pprof file's task, and the earlier file `b` of the same process. $1 tenant, $2
+ * upload. `b` is the latest earlier file of a task of the same event by the same instance, if both
+ * tasks were delivered to it. There is no `b` if the instance has polled since with a lower cursor
+ * than it received with the task of `b`: then it has restarted. Imported tasks have no deliveries,
+ * so their earlier files are not known. By the index on (tenant_id, upload_id), then by the indexes
+ * task_upload (task_id) and task_delivery (target).
  */
 static const char SQL_ORIGIN[] =
     "SELECT t.events[1], coalesce(b.upload_id, ''), coalesce(b.received_at, 0)"
@@ -47,6 +50,8 @@ enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *sc
                                                    struct hearth_upload_origin *ret,
                                                    struct hearth_err *err)
 {
+    assert(scope->arena != NULL && ret != NULL);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
