@@ -57,16 +57,21 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
                                             struct hearth_str task_id, int64_t now_ms,
                                             struct hearth_err *err);
+struct hearth_task_extension {
+    int64_t now_ms;
+    int64_t within_ms; /* the task must end within this time from now */
+    int64_t more_ms;   /* added to its duration; above 0 */
+};
+
 /*
- * Extend a task by more_ms if it ends within within_ms from now, has not ended and was not
- * cancelled; it is handed out again. Of concurrent calls one extends it. *ret_extended: this call
+ * Extend a task if it ends soon, has not ended and was not cancelled; it is handed out again. Of concurrent calls one extends it. *ret_extended: this call
  * did. arena: not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
-                                            struct hearth_str task_id, int64_t now_ms,
-                                            int64_t within_ms, int64_t more_ms, bool *ret_extended,
-                                            struct hearth_err *err);
+                                            struct hearth_str task_id,
+                                            const struct hearth_task_extension *extension,
+                                            bool *ret_extended, struct hearth_err *err);
 
 /* Tasks that pass the filter, the latest start first. */
 HEARTH_MUST_CHECK

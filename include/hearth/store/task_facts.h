@@ -25,17 +25,19 @@ struct hearth_task_scope {
     int64_t asked_ms;      /* latest poll of an agent that reports processes, of any service */
 };
 
-/*
- * Processes of a service; those seen at or after seen_after_ms count. ret->is_known is false for an
- * unknown service.
- */
+struct hearth_task_scope_filter {
+    struct hearth_str service;
+    struct hearth_str instance; /* empty: none */
+    const struct hearth_str *labels;
+    size_t n_labels;
+    int64_t seen_after_ms; /* only processes seen at or after this time count */
+};
+
+/* Count the processes of a service. ret->is_known is false for an unknown service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_scope(const struct hearth_scope *scope,
-                                           struct hearth_str service,
-                                           struct hearth_str instance, /* empty: none */
-                                           const struct hearth_str *labels, size_t n_labels,
-                                           int64_t seen_after_ms, struct hearth_task_scope *ret,
-                                           struct hearth_err *err);
+                                           const struct hearth_task_scope_filter *filter,
+                                           struct hearth_task_scope *ret, struct hearth_err *err);
 
 /* A process or instance that a task was handed out for, or that has results. */
 struct hearth_task_target {

@@ -63,8 +63,14 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct h
     struct hearth_str *wanted;
     size_t n_wanted;
     HEARTH_TRY(hearth_task_texts(labels, n_labels, call->arena, &wanted, &n_wanted, err));
-    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), service, HEARTH_STR(""), wanted,
-                                       n_wanted, now_ms - ALIVE_MS, &scope, err));
+    struct hearth_task_scope_filter filter = {
+        .service = service,
+        .instance = HEARTH_STR(""),
+        .labels = wanted,
+        .n_labels = n_wanted,
+        .seen_after_ms = now_ms - ALIVE_MS,
+    };
+    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), &filter, &scope, err));
 
     *ret = (struct hearth_task_prepared){
         .can_be_profiled = scope.n_profilable > 0,
@@ -142,8 +148,12 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
     assert(call != NULL && ret != NULL);
 
     /* Check the request against what the service has reported. */
-    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), request->service, request->instance,
-                                       NULL, 0, now_ms - ALIVE_MS, &scope, err));
+    struct hearth_task_scope_filter filter = {
+        .service = request->service,
+        .instance = request->instance,
+        .seen_after_ms = now_ms - ALIVE_MS,
+    };
+    HEARTH_TRY(hearth_store_task_scope(HEARTH_CALL_SCOPE(call), &filter, &scope, err));
     HEARTH_TRY(hearth_task_check(request, &scope, now_ms, call->arena, task, err));
 
     /* Complete the task and store it, unless it overlaps another one. */
@@ -372,8 +382,9 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "profiling task has been finished");
     }
 
-    HEARTH_TRY(hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, now_ms, KEEP_BELOW,
-                                        KEEP_MS, &extended, err));
+    struct hearth_task_extension extension = {now_ms, KEEP_BELOW, KEEP_MS};
+    HEARTH_TRY(
+        hearth_store_task_extend(HEARTH_CALL_SCOPE(call), task_id, &extension, &extended, err));
 
     return extended ? read_task_facts(call, task_id, ret, &judged, err) : HEARTH_OK;
 }

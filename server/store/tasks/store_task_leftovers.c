@@ -3,8 +3,8 @@
  * hearth/store/task_results.h).
  *
  * Their server was lost in between, or its push failed. Agents do not send acknowledged data again.
- * The key of a part's profile follows from the part's row, so every server that finds the part makes
- * the same push.
+ * The key of a part's profile follows from the part's row, so every server that finds the part
+ * makes the same push.
  */
 #include "hearth/store/task_results.h"
 

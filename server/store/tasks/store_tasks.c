@@ -1,6 +1,6 @@
 /*
- * store_tasks.c -- profiling tasks as rows (contract: hearth/store/store_tasks.h; logs:
- * task_logs.c).
+ * store_tasks.c -- creates, changes and reads profiling tasks (contract:
+ * hearth/store/store_tasks.h; logs: task_logs.c).
  */
 #include "hearth/base/clock.h"
 
@@ -39,10 +39,10 @@ static void make_task_params(const struct hearth_scope *scope, struct hearth_str
 /* ---- creating ---- */
 
 /*
- * A task that somebody created meets the new one. $3 service, $4 kind, $5 start, $6 end, $7 labels,
- * $8 events. On-CPU and off-CPU (kinds up to 2): touching is not enough, and a process must be
- * selected by both. pprof (6): with a common event. Served by the index on (service_id, start_at +
- * duration).
+ * Whether a created task overlaps the new one in time. $3 service, $4 kind, $5 start, $6 end, $7
+ * labels, $8 events. On-CPU and off-CPU tasks (kinds up to 2) may touch, and overlap only if both
+ * select a process. pprof tasks (6) overlap only if they have a common event. By the index on
+ * (service_id, start_at + duration).
  */
 #define OVERLAP                                                                               \
     "EXISTS (SELECT FROM hearth_data.task t WHERE t.service_id = $3 AND t.kind = $4"          \
@@ -52,7 +52,10 @@ static void make_task_params(const struct hearth_scope *scope, struct hearth_str
     " (t.labels || $7))) ELSE t.start_at <= $6 AND t.start_at + t.duration >= $5"             \
     " AND ($4 <> 6 OR t.events && $8) END)"
 
-/* $1 tenant, $2 id of the new task, $9 now; the others as for OVERLAP. */
+/*
+ * The columns of struct task_check. $1 tenant, $2 id of the new task, $9 now; the others as for
+ * OVERLAP. By the primary key and the indexes on service_id.
+ */
 static const char SQL_CHECK[] =
     "SELECT (SELECT count(*) FROM " HEARTH_TASK_TABLES
     " WHERE t.cancelled_at IS NULL AND t.start_at + t.duration > $9),"
@@ -83,6 +86,7 @@ struct task_put {
     const char *overlap_message;
 };
 
+/* Fails if the task must not be created. */
 static enum hearth_status refuse_task(const struct task_put *put, const struct task_check *check,
                                       struct hearth_err *err)
 {
@@ -105,6 +109,7 @@ static enum hearth_status refuse_task(const struct task_put *put, const struct t
     return HEARTH_OK;
 }
 
+/* Reads what is stored, under the lock of the tenant. */
 static enum hearth_status check_task(const struct task_put *put,
                                      struct hearth_transaction *transaction, struct task_check *ret,
                                      struct hearth_err *err)
@@ -167,13 +172,14 @@ static enum hearth_status insert_task(const struct hearth_task *task,
         &params, NULL, err);
 }
 
+/* Creates the task of a struct task_put in a transaction. */
 static enum hearth_status put_task(void *context, struct hearth_transaction *transaction,
                                    struct hearth_err *err)
 {
     const struct task_put *put = context;
     struct hearth_task *task = put->task;
+    /* Read the tenant's tasks under its lock. */
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
-
     struct task_check check = {0};
     HEARTH_TRY(check_task(put, transaction, &check, err));
     if (check.exists && transaction->attempt > 1) {
@@ -234,23 +240,25 @@ enum hearth_status hearth_store_task_cancel(const struct hearth_scope *scope,
 }
 
 /*
- * An attempt whose answer was lost may have extended the task: then it does not end soon any more,
- * and the next attempt reports that nothing was extended. The caller wants the task to live, which
- * it does.
+ * An attempt whose answer was lost may have extended the task: then the task no longer ends soon,
+ * and the next attempt reports that nothing was extended. The caller only wants the task to live.
  */
 enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,
-                                            struct hearth_str task_id, int64_t now_ms,
-                                            int64_t within_ms, int64_t more_ms, bool *ret_extended,
-                                            struct hearth_err *err)
+                                            struct hearth_str task_id,
+                                            const struct hearth_task_extension *extension,
+                                            bool *ret_extended, struct hearth_err *err)
 {
+    assert(extension->within_ms >= 0 && extension->more_ms > 0);
+
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     make_task_params(scope, task_id, &arena, &params);
-    hearth_pg_param_i64(&params, now_ms);
-    hearth_pg_param_i64(&params, within_ms);
-    hearth_pg_param_i64(&params, more_ms);
+    hearth_pg_param_i64(&params, extension->now_ms);
+    hearth_pg_param_i64(&params, extension->within_ms);
+    hearth_pg_param_i64(&params, extension->more_ms);
 
+    /* Extend the task, unless it was cancelled or does not end soon. */
     size_t n = 0;
     enum hearth_status status = hearth_store_run(
         scope,
@@ -287,6 +295,9 @@ enum hearth_status hearth_store_tasks(const struct hearth_scope *scope,
                                       struct hearth_task **ret, size_t *ret_n,
                                       struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
+    /* A zeroed member of the filter becomes a value that does not restrict. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
@@ -302,6 +313,7 @@ enum hearth_status hearth_store_tasks(const struct hearth_scope *scope,
     hearth_pg_param_text(&params, filter->before_task_id);
     hearth_pg_param_i64(&params, filter->limit > 0 ? (int64_t)filter->limit : INT64_MAX);
 
+    /* Pages continue before ($10, $11). By the indexes on service_id and start_at. */
     return hearth_store_select(
         scope,
         "SELECT " HEARTH_TASK_COLUMNS " FROM " HEARTH_TASK_TABLES

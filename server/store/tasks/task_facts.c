@@ -12,8 +12,8 @@
 #include <assert.h>
 
 /*
- * In milliseconds. Polls are noted once a minute, and agents pause between them: a poll this long
- * before counts.
+ * A poll this long before the start of a task counts, in milliseconds: polls are noted once a
+ * minute, and agents pause between them.
  */
 #define ASKED_BEFORE "120000"
 /* A task can be handed out for processes that were reported this long before its start. */
@@ -27,8 +27,9 @@
 /* ---- a service ---- */
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 instance, $4 labels, $5 lower bound of the time last
- * seen. Virtual processes (3) do not count. By the indexes on service_id.
+ * The labels and the numbers of processes of a service. $1 tenant, $2 fingerprint of the service,
+ * $3 instance, $4 labels, $5 lower bound of the time last seen. Virtual processes (3) do not count. By
+ * the indexes on service_id.
  */
 static const char SQL_SCOPE[] =
     "SELECT ARRAY(SELECT DISTINCT l COLLATE \"C\" FROM hearth_data.process p, unnest(p.labels) l"
@@ -57,20 +58,18 @@ static const struct hearth_row_type scope_rows =
     HEARTH_ROW_TYPE(scope_columns, struct hearth_task_scope);
 
 enum hearth_status hearth_store_task_scope(const struct hearth_scope *scope,
-                                           struct hearth_str service, struct hearth_str instance,
-                                           const struct hearth_str *labels, size_t n_labels,
-                                           int64_t seen_after_ms, struct hearth_task_scope *ret,
-                                           struct hearth_err *err)
+                                           const struct hearth_task_scope_filter *filter,
+                                           struct hearth_task_scope *ret, struct hearth_err *err)
 {
-    assert(labels != NULL || n_labels == 0);
+    assert(filter->labels != NULL || filter->n_labels == 0);
 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
-    hearth_task_param_service(&params, service);
-    hearth_pg_param_text(&params, instance);
-    hearth_pg_param_text_array(&params, labels, n_labels);
-    hearth_pg_param_i64(&params, seen_after_ms);
+    hearth_task_param_service(&params, filter->service);
+    hearth_pg_param_text(&params, filter->instance);
+    hearth_pg_param_text_array(&params, filter->labels, filter->n_labels);
+    hearth_pg_param_i64(&params, filter->seen_after_ms);
 
     struct hearth_task_scope found_scope = {0};
     bool found;
@@ -105,11 +104,13 @@ static size_t find_task(const struct fact_read *read, struct hearth_str task_id)
     return i;
 }
 
+/* A statement returned a task that is not one of $2: a mistake of ours. */
 static enum hearth_status fail_unknown_task(struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_INTERNAL, "facts of a task that was not requested");
 }
 
+/* The names, separated by commas, in the arena. If memory is refused, arena->refused is set. */
 static struct hearth_str join_names(const struct hearth_str *names, size_t n,
                                     struct hearth_arena *arena)
 {
@@ -134,10 +135,10 @@ enum target_source {
 };
 
 /*
- * Rows of the targets of each task, by task, target, source and time: deliveries, log entries, and
- * results: runs with their records and the time they cover, files, snapshots by the instance of
- * their segment, and network flushes. By the indexes on task_id, those on the keys of segments, and
- * the primary key of network_sample.
+ * Rows of the targets of each task, by task, target, source and time: deliveries, log entries and
+ * results. Results are runs with their records and the time that they cover, files, snapshots by
+ * the instance of their segment, and network flushes. By the indexes on task_id and on the keys of
+ * segments, and by the primary key of network_sample.
  */
 static const char SQL_TARGETS[] =
     "SELECT r.task_id, r.target, r.what, r.at, r.last, r.n, r.covered, r.text,"
@@ -188,6 +189,7 @@ static const char SQL_TARGETS[] =
     " LEFT JOIN hearth_data.instance i ON i.instance_id = p.instance_id"
     " ORDER BY r.task_id COLLATE \"C\", r.target COLLATE \"C\", r.what, r.last";
 
+/* What one source knows of a target. */
 struct target_row {
     struct hearth_str task_id, target;
     int32_t source; /* enum target_source, or enum hearth_task_event */
@@ -216,6 +218,7 @@ static int64_t latest_ms(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* Adds what a row says to its target. Rows of a target are sorted by source and time. */
 static void merge_target_row(struct hearth_task_target *target, const struct target_row *row)
 {
     switch (row->source) {
@@ -225,7 +228,7 @@ static void merge_target_row(struct hearth_task_target *target, const struct tar
         target->agent_id = row->text;
         break;
 
-    case HEARTH_TASK_NOTIFIED: /* of imported tasks */
+    case HEARTH_TASK_NOTIFIED: /* imported tasks have no deliveries */
         target->delivered_ms = target->delivered_ms > 0 ? target->delivered_ms : row->at_ms;
         target->confirmed_ms = target->confirmed_ms > 0 ? target->confirmed_ms : row->last_ms;
         break;
@@ -257,12 +260,15 @@ static void merge_target_row(struct hearth_task_target *target, const struct tar
 }
 
 /*
- * A task that a policy started runs already: its agent reported it. free_room: place for a first
- * target of the task, if it has none yet.
+ * Adds the target of a task that a policy started: its agent runs it already. free_room: place for
+ * a first target of the task; NULL if it has targets, which have room for one more.
  */
 static void add_triggered_target(struct fact_read *read, size_t at,
                                  struct hearth_task_target *free_room)
 {
+    assert(at < read->n);
+
+    /* Find the target. */
     const struct hearth_task *task = &read->tasks[at];
     struct hearth_task_fact *fact = &read->facts[at];
     struct hearth_str name = task->process_id.n > 0 ? task->process_id : task->instance;
@@ -272,6 +278,7 @@ static void add_triggered_target(struct fact_read *read, size_t at,
         i++;
     }
 
+    /* Add it, if it has no results. */
     if (i == fact->n_targets) {
         if (i == 0) {
             fact->targets = free_room;
@@ -285,11 +292,13 @@ static void add_triggered_target(struct fact_read *read, size_t at,
     fact->targets[i].confirmed_ms = task->created_ms;
 }
 
-/* A new target of tasks[at], at `free_room`, which is after its other targets. */
+/* Adds a target to tasks[at], at `free_room`, the place after its other targets. */
 static struct hearth_task_target *add_target(struct fact_read *read, size_t at,
                                              struct hearth_task_target *free_room,
                                              const struct target_row *row)
 {
+    assert(at < read->n);
+
     struct hearth_task_fact *fact = &read->facts[at];
     if (fact->n_targets == 0) {
         fact->targets = free_room;
@@ -308,8 +317,8 @@ static struct hearth_task_target *add_target(struct fact_read *read, size_t at,
 }
 
 /*
- * Rows are sorted by task and target. Targets of all tasks are in one array, with room for one
- * triggered target after those of each task.
+ * Makes the targets of all tasks from rows, which are sorted by task and target. The targets are in
+ * one array, with room for one triggered target after the targets of each task.
  */
 static enum hearth_status take_targets(struct fact_read *read, const struct target_row *rows,
                                        size_t n_rows, struct hearth_err *err)
@@ -320,7 +329,7 @@ static enum hearth_status take_targets(struct fact_read *read, const struct targ
         return HEARTH_FAIL_ARENA(err, read->arena);
     }
 
-    /* Targets of the rows. */
+    /* Add the targets of the rows. */
     struct hearth_task_target *target = NULL;
     size_t n_room = 0, at = read->n;
     for (size_t i = 0; i < n_rows; i++) {
@@ -344,7 +353,7 @@ static enum hearth_status take_targets(struct fact_read *read, const struct targ
 
     n_room += at < read->n;
 
-    /* Targets of tasks that policies started. */
+    /* Add the targets of tasks that policies started. */
     for (size_t i = 0; i < read->n; i++) {
         if (read->tasks[i].origin == HEARTH_TASK_BY_POLICY) {
             bool is_first = read->facts[i].n_targets == 0;
@@ -370,8 +379,8 @@ static enum hearth_status read_targets(struct fact_read *read, struct hearth_pg 
 }
 
 /*
- * If the task was delivered to one instance, results that name no instance are that instance's:
- * spans come later than snapshots, and files of Go agents name no instance.
+ * If the task was delivered to one instance, moves results without an instance to that instance:
+ * spans arrive later than snapshots, and files of Go agents name no instance.
  */
 static void assign_unnamed_results(struct hearth_task_fact *fact)
 {
@@ -388,7 +397,7 @@ static void assign_unnamed_results(struct hearth_task_fact *fact)
     fact->n_targets--;
 }
 
-/* ---- polls and processes, of tasks that were not handed out ---- */
+/* ---- tasks that were not handed out: polls and processes ---- */
 
 #define END HEARTH_TASK_HANDED_OUT_UNTIL("t")
 
@@ -420,6 +429,7 @@ static const char SQL_POLLS[] =
     " WHERE t.task_id = ANY ($2) AND NOT EXISTS (SELECT FROM hearth_data.task_delivery d"
     " WHERE d.task_id = t.task_id)";
 
+/* The polls and processes of a task. */
 struct poll_row {
     struct hearth_str task_id;
     int64_t n_asked, last_asked_ms, asked_after_ms;
@@ -470,7 +480,7 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
     return read->arena->refused ? HEARTH_FAIL_ARENA(err, read->arena) : HEARTH_OK;
 }
 
-/* ---- turns, of async-profiler and pprof tasks that were not handed out ---- */
+/* ---- async-profiler and pprof tasks that were not handed out: turns ---- */
 
 #define U_END HEARTH_TASK_HANDED_OUT_UNTIL("u")
 /*
@@ -511,6 +521,7 @@ static const char SQL_TURNS[] =
     " WHERE t.task_id = ANY ($2) AND t.kind >= 5 AND a.names IS NOT NULL AND NOT EXISTS (SELECT"
     " FROM hearth_data.task_delivery d WHERE d.task_id = t.task_id)";
 
+/* The tasks that a task waits for. */
 struct turn_row {
     struct hearth_str task_id;
     int64_t n_told_instead, n_before;
@@ -544,7 +555,7 @@ static enum hearth_status read_turns(struct fact_read *read, struct hearth_pg *p
     return HEARTH_OK;
 }
 
-/* ---- requests, of trace tasks without snapshots ---- */
+/* ---- trace tasks without snapshots: requests ---- */
 
 /* Limits: instances of a task, and requests of each. */
 #define MAX_INSTANCES "20"
@@ -569,6 +580,7 @@ static const char SQL_REQUESTS[] =
     " AND NOT EXISTS (SELECT FROM hearth_data.task_snapshot k WHERE k.task_id = t.task_id)"
     " ORDER BY t.task_id COLLATE \"C\", d.target COLLATE \"C\", g.n DESC, g.endpoint COLLATE \"C\"";
 
+/* The requests of an instance to an endpoint. */
 struct request_row {
     struct hearth_str task_id, target;
     bool is_of_task; /* the endpoint is the task's */
@@ -596,10 +608,7 @@ static struct hearth_task_target *find_target(struct hearth_task_fact *fact,
     return NULL;
 }
 
-/*
- * Another endpoint than the task's: counted, and named after the others if it is one of the first
- * three.
- */
+/* Counts an endpoint that is not the task's, and adds its name if it is one of the first three. */
 static void add_other_endpoint(struct hearth_task_target *target, struct hearth_str name,
                                struct hearth_arena *arena)
 {
@@ -641,12 +650,14 @@ static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg
 
 /* ---- all facts ---- */
 
+/* Reads the facts on a connection, in the transaction of read_facts. */
 static enum hearth_status read_all_facts(struct fact_read *read, struct hearth_pg *pg,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(read_targets(read, pg, ret_fault, err));
     HEARTH_TRY(read_polls(read, pg, ret_fault, err));
 
+    /* Find out which further statements are necessary. */
     bool has_traces = false, has_turns = false;
     for (size_t i = 0; i < read->n; i++) {
         assign_unnamed_results(&read->facts[i]);
@@ -684,8 +695,10 @@ enum hearth_status hearth_store_task_facts(const struct hearth_scope *scope,
                                            struct hearth_task_fact **ret, struct hearth_err *err)
 {
     assert(tasks != NULL || n == 0);
+    assert(scope->arena != NULL);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
+    /* Allocate the answer and the parameters. */
     struct hearth_str *task_ids = hearth_arena_array(scope->arena, n, sizeof *task_ids);
     struct fact_read read = {.tasks = tasks,
                              .n = n,

@@ -16,8 +16,8 @@
     " greatest(k.start_at + k.duration, k.created_at) >= $1)"
 
 /*
- * Delete a slice of runs, or of files, with all their rows, and return the number of deleted runs or
- * files. $1: results before this time, in milliseconds. By the indexes on end_at and received_at.
+ * Delete a slice of runs, or of files, with all their rows, and return the number of deleted runs
+ * or files. $1: results before this time, in milliseconds. By the indexes on end_at, received_at.
  */
 static const char *const result_slices[] = {
     "WITH d AS (DELETE FROM hearth_data.task_schedule WHERE schedule_no = ANY (ARRAY("

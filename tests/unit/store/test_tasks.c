@@ -369,8 +369,9 @@ static void a_task_that_ends_soon_is_extended_once(void **state)
     } calls[] = {{NOW - 1, false}, {NOW + 60001, false}, {NOW, true}, {NOW, false}};
     for (size_t i = 0; i < 4; i++) {
         bool extended;
+        struct hearth_task_extension extension = {calls[i].at_ms, 60000, 600000};
         assert_ok(hearth_store_task_extend(STORE_SCOPE(fix.store, TENANT, NULL), HEARTH_STR("a"),
-                                           calls[i].at_ms, 60000, 600000, &extended, &err));
+                                           &extension, &extended, &err));
         assert_int_equal(extended, calls[i].extended);
     }
     struct hearth_task got;
