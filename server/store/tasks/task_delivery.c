@@ -1,16 +1,16 @@
 /*
- * task_delivery.c -- handing tasks out (contract: hearth/store/task_delivery.h).
+ * task_delivery.c -- hands tasks out to agents (contract: hearth/store/task_delivery.h).
  *
- * A poll first checks whether any task could concern the agent (the gate), which is cheap: mostly
- * there is none. If there is, one statement records that commands up to the cursor have arrived,
- * and reads the commands to be sent. Only tasks that have not been handed out yet need a
- * transaction: under a lock of the agent (so that two polls of one agent on two servers do not give
- * the same time to different tasks) rows are added, with the task and the process locked (so that a
- * task that is being cancelled, or a process that another agent reports now, is not handed out),
- * and the commands are read again.
+ * A poll first checks whether any task could concern the agent (the gate). This is cheap, and
+ * usually there is no such task. If there is one, one statement records that commands up to the
+ * cursor have arrived, and reads the commands to be sent. Only tasks that have not been handed out
+ * yet need a transaction. It holds a lock of the agent, so that two polls of one agent on two
+ * servers do not give the same time to different tasks. It adds rows, with the task and the process
+ * locked, so that a task that is being cancelled, or a process that another agent reports now, is
+ * not handed out. Then the commands are read again.
  *
- * Each server records once a minute that an agent polls, and remembers in memory for which agents
- * it did (the memo).
+ * Each server records once a minute that an agent polls. The memo holds, in memory, the agents for
+ * which it did so.
  */
 #include "hearth/store/task_delivery.h"
 
@@ -26,12 +26,10 @@
 /* Seed of the keys of agents' locks: random, so that no other program of the database has them. */
 #define LOCK_SEED "4721170935208671311"
 
-/*
- * In milliseconds. No note if the latest (of any server) is younger than NOTED; after a GAP a new
- * row begins.
- */
+/* Times in milliseconds. A poll is not noted if the latest note of any server is younger. */
 #define NOTED "30000"
-#define GAP   "600000"
+/* After so long without polls, the next note is a new row. */
+#define GAP "600000"
 /*
  * An agent that has not polled for this long is gone: NOTED, a minute, and a few of its own pauses.
  */
@@ -39,12 +37,14 @@
 /* A task is read for this long after its end: the next poll shows that its command has arrived. */
 #define AFTER "60000"
 
+/* A server notes the polls of an agent once in so many seconds. */
 #define NOTE_EACH_S 60
 
 /* A poll: its statements and parameters, and the commands found. */
 struct poll {
-    const char *note, *gate, *read, *add;
+    const char *note, *gate, *read, *add; /* statements with params */
     struct hearth_pg_params params, lock_params;
+    struct hearth_str lock; /* name of the agent or instance, for the advisory lock */
     struct hearth_cancel *cancel;
     struct hearth_arena *arena;
     int64_t now_ms, cursor_ms;
@@ -84,7 +84,10 @@ static void make_agent_params(const struct hearth_task_poll *poll, struct hearth
     " THEN EXISTS (SELECT FROM hearth_data.instance i WHERE i.instance_id = p.instance_id"   \
     " AND i.name = t.instance) ELSE p.can_be_profiled AND p.labels @> t.labels END"
 
-/* Not handed out for this process to another agent that may still run it; or extended since. */
+/*
+ * The pair is new: the task is not handed out for this process to this agent, nor to another agent
+ * that may still run it; or it was extended since.
+ */
 #define AGENT_NEW                                                                      \
     "(d.task_id IS NULL AND NOT EXISTS (SELECT FROM hearth_data.task_delivery o"       \
     " JOIN hearth_data.agent_poll a ON a.tenant_id = s.tenant_id AND a.service_id = 0" \
@@ -92,6 +95,7 @@ static void make_agent_params(const struct hearth_task_poll *poll, struct hearth
     " WHERE o.task_id = t.task_id AND o.target = p.process_id AND o.agent_id <> $2)"   \
     " OR d.task_updated_at < t.updated_at)"
 
+/* Notes the poll. Returns a row if the tenant is known. By the primary key of agent_poll. */
 static const char agent_note[] =
     "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, "
     "instance, since, at)"
@@ -102,11 +106,16 @@ static const char agent_note[] =
     "- " NOTED ") ON CONFLICT (tenant_id, service_id, kind, instance, since) DO UPDATE SET"
     " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant WHERE name = $1";
 
+/* Returns a row if a task of a service of the agent's processes runs. By process (agent_id). */
 static const char agent_gate[] =
     "SELECT 1 FROM hearth_data.process p JOIN hearth_data.task t ON t.service_id = p.service_id"
     " WHERE p.agent_id = $2 AND t.origin = 1 AND t.cancelled_at IS NULL AND t.start_at +"
     " t.duration >= $4 - " AFTER " AND t.start_at <= $4 AND t.kind <= 3 LIMIT 1";
 
+/*
+ * Confirms the deliveries up to the cursor, and returns the pairs that are new or not confirmed, by
+ * cursor; of network tasks (3) all pairs. By the index task_delivery_agent.
+ */
 static const char agent_read[] =
     "WITH confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $4"
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = $2 AND c.confirmed_at IS NULL"
@@ -116,6 +125,7 @@ static const char agent_read[] =
     " AND (d.task_id IS NOT NULL OR " AGENT_NEW ") ORDER BY d.cursor_at, t.created_at, t.task_id,"
     " p.process_id";
 
+/* Adds deliveries of the new pairs, with a time above all cursors of the agent. */
 static const char agent_add[] =
     "INSERT INTO hearth_data.task_delivery (task_id, target, agent_id, cursor_at, task_updated_at,"
     " delivered_at) SELECT t.task_id, p.process_id, $2, greatest($4, $3 + 1, (SELECT"
@@ -163,6 +173,7 @@ static void make_instance_params(const struct hearth_task_poll *poll, struct hea
     " d.cursor_at) AND o.delivered_at + u.duration >= $6 - " HEARTH_TASK_BEGINS_AFTER     \
     " AND NOT " U_IS_OVER ")"
 
+/* Tasks of the instance that can be handed out now, with their delivery to it, if any. */
 #define INSTANCE_PAIRS                                                                       \
     " FROM " HEARTH_TASK_TABLES " LEFT JOIN hearth_data.task_delivery d ON"                  \
     " d.task_id = t.task_id AND d.target = $3 AND d.agent_id = '' WHERE s.fingerprint = $2"  \
@@ -170,6 +181,7 @@ static void make_instance_params(const struct hearth_task_poll *poll, struct hea
     " AND " HANDED_OUT_UNTIL " >= $6 AND (t.instances = '{}' OR $3 = ANY (t.instances))"     \
     " AND NOT " T_IS_OVER " AND NOT " IS_BUSY
 
+/* Notes the poll. Returns a row if the service is known. By the primary key of agent_poll. */
 static const char instance_note[] =
     "WITH noted AS (INSERT INTO hearth_data.agent_poll AS a (tenant_id, service_id, kind, "
     "instance, since, at)"
@@ -182,12 +194,19 @@ static const char instance_note[] =
     " at = greatest(a.at, excluded.at)) SELECT 1 FROM hearth_data.tenant n JOIN"
     " hearth_data.service s ON s.tenant_id = n.tenant_id AND s.fingerprint = $2 WHERE n.name = $1";
 
-/* The first bound of the end is for the index on (service_id, start_at + duration). */
+/*
+ * Returns a row if a task of the service can be handed out now. The first bound of the end is for
+ * the index on (service_id, start_at + duration).
+ */
 static const char instance_gate[] =
     "SELECT 1 FROM " HEARTH_TASK_TABLES " WHERE s.fingerprint = $2 AND t.origin = 1"
     " AND t.cancelled_at IS NULL AND t.start_at + t.duration >= $6 - 300000 - " AFTER
     " AND " HANDED_OUT_UNTIL " >= $6 - " AFTER " AND t.start_at <= $6 + $7 AND t.kind = $4 LIMIT 1";
 
+/*
+ * Confirms the deliveries up to the cursor, and returns the tasks that are new or not confirmed, by
+ * cursor. By the index task_delivery_target.
+ */
 static const char instance_read[] =
     "WITH confirmed AS (UPDATE hearth_data.task_delivery c SET confirmed_at = $6"
     " FROM " HEARTH_TASK_TABLES " WHERE c.agent_id = '' AND c.target = $3"
@@ -201,6 +220,7 @@ static const char instance_read[] =
     " SELECT " HEARTH_TASK_COLUMNS ", coalesce(d.cursor_at, 0), NULL::text" INSTANCE_PAIRS
     " AND (d.task_id IS NULL OR d.cursor_at > $5) ORDER BY d.cursor_at, t.created_at LIMIT $8";
 
+/* Adds deliveries of the new tasks, with a time above all cursors of the instance. */
 static const char instance_add[] =
     "INSERT INTO hearth_data.task_delivery (task_id, target, agent_id, cursor_at, task_updated_at,"
     " delivered_at, agent_cursor) SELECT t.task_id, $3, '', greatest(t.created_at, $5 + 1, (SELECT"
@@ -235,13 +255,14 @@ static struct hearth_told_task *find_command(struct poll *poll, const struct tol
 {
     bool is_network = row->task.kind == HEARTH_TASK_NETWORK;
 
+    /* Find the command of a network task. */
     for (size_t i = 0; is_network && i < poll->n; i++) {
         if (hearth_str_eq(poll->told[i].task.task_id, row->task.task_id)) {
             return &poll->told[i];
         }
     }
 
-    /* Room for all rows that may follow: memory of one answer, bounded by what an agent reports. */
+    /* Make a new one, with room for the processes of all rows that may follow. */
     struct hearth_told_task *told = &poll->told[poll->n];
     *told = (struct hearth_told_task){.task = row->task};
     told->process_ids =
@@ -255,6 +276,7 @@ static struct hearth_told_task *find_command(struct poll *poll, const struct tol
     return told;
 }
 
+/* Makes the commands of the rows, which are sorted by cursor. */
 static enum hearth_status take_commands(struct poll *poll, const struct told_row *rows,
                                         size_t n_rows, struct hearth_err *err)
 {
@@ -294,14 +316,19 @@ static enum hearth_status read_commands(struct poll *poll, struct hearth_pg *pg,
     return take_commands(poll, rows, n, err);
 }
 
+/* Hands new tasks out in a transaction, and reads the commands. The caller rolls back a failure. */
 static enum hearth_status add_commands(struct poll *poll, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(poll->has_new);
+
+    /* Lock the agent. */
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
                               &poll->lock_params, poll->cancel, NULL, ret_fault, err));
 
+    /* Add the deliveries. */
     HEARTH_TRY(hearth_pg_exec(pg, poll->add, &poll->params, poll->cancel, NULL, ret_fault, err));
     HEARTH_TRY(read_commands(poll, pg, ret_fault, err));
 
@@ -336,6 +363,7 @@ static size_t memo_slot(uint64_t key)
     return (size_t)(key >> 48) % MEMO_SLOTS;
 }
 
+/* Whether this server has noted the agent within NOTE_EACH_S. */
 static bool is_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t now_ms)
 {
     uint64_t word = atomic_load_explicit(&memo->words[memo_slot(key)], memory_order_relaxed);
@@ -350,6 +378,7 @@ static void remember_noted(struct hearth_poll_memo *memo, uint64_t key, int64_t 
     atomic_store_explicit(&memo->words[memo_slot(key)], word, memory_order_relaxed);
 }
 
+/* The key of the agent or instance, and of the kind of tasks. */
 static uint64_t make_poll_key(const struct hearth_task_poll *poll)
 {
     uint64_t seed = hearth_hash_process_seed();
@@ -379,6 +408,7 @@ static enum hearth_status run_poll_statement(struct poll *poll, struct hearth_pg
     return HEARTH_OK;
 }
 
+/* Runs the statements of a poll. Called again after a passing fault. */
 static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -386,7 +416,7 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
     bool any = false;
     poll->n = 0;
 
-    /* Note that the agent polls. No row: its tenant or service is not known yet. */
+    /* Note that the agent polls, unless its tenant or service is not known yet. */
     if (!is_noted(poll->memo, poll->key, poll->now_ms)) {
         HEARTH_TRY(run_poll_statement(poll, pg, poll->note, &any, ret_fault, err));
         if (any) {
@@ -394,7 +424,7 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
         }
     }
 
-    /* Mostly no task concerns the agent, or it has been told of all. */
+    /* Usually no task concerns the agent, or it has received all commands. */
     HEARTH_TRY(run_poll_statement(poll, pg, poll->gate, &any, ret_fault, err));
     if (!any) {
         return HEARTH_OK;
@@ -405,6 +435,7 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
         return HEARTH_OK;
     }
 
+    /* Hand the new ones out. */
     enum hearth_status status = add_commands(poll, pg, ret_fault, err);
     hearth_pg_rollback(pg);
 
@@ -412,8 +443,8 @@ static enum hearth_status run_poll(void *context, struct hearth_pg *pg,
 }
 
 /*
- * Remove commands that the agent has: network tasks, which are read for their processes, and tasks
- * that turned out not to be new. Returns the number of commands left.
+ * Removes commands that the agent has: network tasks, which are read for their processes, and tasks
+ * that another poll has handed out. Returns the number of commands that are left.
  */
 static size_t drop_received(struct poll *poll)
 {
@@ -445,18 +476,20 @@ static enum hearth_status check_poll(const struct hearth_task_poll *poll, struct
     return HEARTH_OK;
 }
 
-/* `poll` has its statements and parameters. */
+/* Answers a poll. `poll` has its statements, parameters and lock. */
 static enum hearth_status answer_poll(const struct hearth_scope *scope,
                                       const struct hearth_task_poll *request, struct poll *poll,
-                                      struct hearth_str lock, struct hearth_told_task **ret,
-                                      size_t *ret_n, struct hearth_err *err)
+                                      struct hearth_told_task **ret, size_t *ret_n,
+                                      struct hearth_err *err)
 {
+    assert(scope->arena != NULL && scope->store->poll_memo != NULL);
     assert(poll->note != NULL && poll->gate != NULL && poll->read != NULL && poll->add != NULL);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
     HEARTH_TRY(check_poll(request, err));
 
+    /* Complete the poll, and run it. */
     hearth_pg_params_init(&poll->lock_params, scope->arena);
-    hearth_pg_param_text(&poll->lock_params, lock);
+    hearth_pg_param_text(&poll->lock_params, poll->lock);
     poll->cancel = scope->cancel;
     poll->arena = scope->arena;
     poll->now_ms = request->now_ms;
@@ -476,11 +509,14 @@ enum hearth_status hearth_store_tell_agent(const struct hearth_scope *scope,
                                            struct hearth_told_task **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
-    struct poll state = {
-        .note = agent_note, .gate = agent_gate, .read = agent_read, .add = agent_add};
+    struct poll state = {.note = agent_note,
+                         .gate = agent_gate,
+                         .read = agent_read,
+                         .add = agent_add,
+                         .lock = poll->agent_id};
     make_agent_params(poll, scope->arena, &state.params);
 
-    return answer_poll(scope, poll, &state, poll->agent_id, ret, ret_n, err);
+    return answer_poll(scope, poll, &state, ret, ret_n, err);
 }
 
 enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
@@ -488,9 +524,12 @@ enum hearth_status hearth_store_tell_instance(const struct hearth_scope *scope,
                                               struct hearth_told_task **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
-    struct poll state = {
-        .note = instance_note, .gate = instance_gate, .read = instance_read, .add = instance_add};
+    struct poll state = {.note = instance_note,
+                         .gate = instance_gate,
+                         .read = instance_read,
+                         .add = instance_add,
+                         .lock = poll->instance};
     make_instance_params(poll, scope->arena, &state.params);
 
-    return answer_poll(scope, poll, &state, poll->instance, ret, ret_n, err);
+    return answer_poll(scope, poll, &state, ret, ret_n, err);
 }

@@ -28,8 +28,8 @@
 
 /*
  * The labels and the numbers of processes of a service. $1 tenant, $2 fingerprint of the service,
- * $3 instance, $4 labels, $5 lower bound of the time last seen. Virtual processes (3) do not count. By
- * the indexes on service_id.
+ * $3 instance, $4 labels, $5 lower bound of the time last seen. Virtual processes (3) do not count.
+ * By the indexes on service_id.
  */
 static const char SQL_SCOPE[] =
     "SELECT ARRAY(SELECT DISTINCT l COLLATE \"C\" FROM hearth_data.process p, unnest(p.labels) l"
