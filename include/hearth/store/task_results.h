@@ -105,15 +105,18 @@ struct hearth_task_chunk_reader {
                                 struct hearth_err *err);
 };
 
-/*
- * Visits chunks of the runs, by run, flush and part. Ranges do not overlap; n_ranges 0: all times.
- * Tenant is not used.
- */
+/* Which chunks to visit. */
+struct hearth_task_chunk_filter {
+    const struct hearth_task_schedule *schedules;
+    size_t n_schedules;
+    const struct hearth_task_range *ranges; /* they do not overlap */
+    size_t n_ranges;                        /* 0: all times */
+};
+
+/* Visit chunks by run, flush and part. The tenant of the scope is ignored. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
-                                            const struct hearth_task_schedule *schedules,
-                                            size_t n_schedules,
-                                            const struct hearth_task_range *ranges, size_t n_ranges,
+                                            const struct hearth_task_chunk_filter *filter,
                                             const struct hearth_task_chunk_reader *reader,
                                             struct hearth_err *err);
 

@@ -210,8 +210,9 @@ enum hearth_status hearth_task_analyze_stacks(const struct hearth_call *call,
     /* Read the chunks of the schedules into a forest. */
     HEARTH_TRY(join_task_ranges(&a, ranges, n_ranges, err));
     HEARTH_TRY(find_task_schedules(&a, schedule_ids, n_ids, err));
-    enum hearth_status status = hearth_store_task_chunks(
-        HEARTH_CALL_SCOPE(call), a.schedules, a.n_schedules, a.ranges, a.n_ranges, &reader, err);
+    struct hearth_task_chunk_filter filter = {a.schedules, a.n_schedules, a.ranges, a.n_ranges};
+    enum hearth_status status =
+        hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), &filter, &reader, err);
 
     /* Make the trees, the unit and the tip. */
     if (status == HEARTH_OK) {

@@ -129,8 +129,9 @@ static enum hearth_status export_runs(const struct hearth_call *call, struct hea
     struct chunk_export p = {.runs = runs, .out = out, .begin = out->n};
     hearth_buf_init(&p.chunk, 0);
     const struct hearth_task_chunk_reader reader = {&p, restart_chunks, export_chunk};
+    const struct hearth_task_chunk_filter filter = {.schedules = runs, .n_schedules = n};
     enum hearth_status status =
-        hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), runs, n, NULL, 0, &reader, err);
+        hearth_store_task_chunks(HEARTH_CALL_SCOPE(call), &filter, &reader, err);
     hearth_buf_release(&p.chunk);
 
     return status;

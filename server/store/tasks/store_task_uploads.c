@@ -1,6 +1,6 @@
 /*
- * store_task_uploads.c -- uploaded files of tasks, stored in pieces, and the segments that have
- * samples in them (contract: hearth/store/task_results.h).
+ * store_task_uploads.c -- writes and reads uploaded files of tasks, stored in pieces, and the
+ * segments that have samples in them (contract: hearth/store/task_results.h).
  */
 #include "hearth/store/task_results.h"
 
@@ -23,7 +23,10 @@ static void make_upload_params(const struct hearth_scope *scope, struct hearth_s
 
 /* ---- storing ---- */
 
-/* Files with the same task, instance, format and content have the same id. .p NULL: no memory. */
+/*
+ * Makes the id of a file. Files with the same task, instance, format and content have the same id.
+ * .p NULL: memory was refused.
+ */
 static struct hearth_str make_upload_id(const struct hearth_task_upload *upload,
                                         struct hearth_arena *arena)
 {
@@ -47,7 +50,7 @@ struct upload_put {
     size_t n_segments;
 };
 
-/* The row of the file. *ret_upload_no 0: it exists already. */
+/* Inserts the row of the file. *ret_upload_no 0: it exists already. */
 static enum hearth_status insert_upload(const struct hearth_task_upload *upload,
                                         struct hearth_transaction *transaction,
                                         int64_t *ret_upload_no, struct hearth_err *err)
@@ -76,6 +79,7 @@ static enum hearth_status insert_upload(const struct hearth_task_upload *upload,
         &params, &hearth_i64_rows, ret_upload_no, &found, err);
 }
 
+/* Inserts the content, PIECE_BYTES at a time. */
 static enum hearth_status insert_pieces(const struct hearth_task_upload *upload, int64_t upload_no,
                                         struct hearth_transaction *transaction,
                                         struct hearth_err *err)
@@ -84,7 +88,7 @@ static enum hearth_status insert_pieces(const struct hearth_task_upload *upload,
     int32_t piece = 0;
 
     for (size_t at = 0; at < content.n; at += PIECE_BYTES) {
-        /* Parameters are copies: the memory of one piece at a time. */
+        /* Parameters are copies: this takes the memory of one piece at a time. */
         HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena scratch;
         hearth_arena_init_like(&scratch, transaction->arena);
         size_t n = content.n - at < PIECE_BYTES ? content.n - at : PIECE_BYTES;
@@ -113,6 +117,7 @@ static const struct hearth_column put_segment_columns[] = {
 static const struct hearth_row_type put_segment_rows =
     HEARTH_ROW_TYPE(put_segment_columns, struct hearth_go_segment);
 
+/* Inserts the segments with samples in the file. */
 static enum hearth_status insert_segments(const struct upload_put *put, int64_t upload_no,
                                           struct hearth_transaction *transaction,
                                           struct hearth_err *err)
@@ -134,7 +139,7 @@ static enum hearth_status insert_segments(const struct upload_put *put, int64_t 
         &params, NULL, err);
 }
 
-/* Whether the stored file of that id has become profiles. */
+/* Sets upload->is_pushed: whether the stored file with its id has become profiles. */
 static enum hearth_status read_is_pushed(struct hearth_task_upload *upload,
                                          struct hearth_transaction *transaction,
                                          struct hearth_err *err)
@@ -156,17 +161,20 @@ static enum hearth_status read_is_pushed(struct hearth_task_upload *upload,
                : HEARTH_FAIL(err, HEARTH_INTERNAL, "the tenant of an uploaded file does not exist");
 }
 
-/* After a COMMIT without an answer the file may exist: then it is complete. */
+/* Stores a file. After a COMMIT without an answer the file may exist: then it is complete. */
 static enum hearth_status put_upload(void *context, struct hearth_transaction *transaction,
                                      struct hearth_err *err)
 {
     const struct upload_put *put = context;
     int64_t upload_no;
+
+    /* Insert its row, unless it exists. */
     HEARTH_TRY(insert_upload(put->upload, transaction, &upload_no, err));
     if (upload_no == 0) {
         return read_is_pushed(put->upload, transaction, err);
     }
 
+    /* Insert its content and segments. */
     HEARTH_TRY(insert_pieces(put->upload, upload_no, transaction, err));
 
     return insert_segments(put, upload_no, transaction, err);
@@ -177,10 +185,11 @@ enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope
                                                 const struct hearth_go_segment *segments,
                                                 size_t n_segments, struct hearth_err *err)
 {
-    assert(segments != NULL || n_segments == 0);
+    assert(scope->arena != NULL && (segments != NULL || n_segments == 0));
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
     HEARTH_TRY(hearth_disk_check(scope->store, err));
 
+    /* Complete the upload, and store it. */
     upload->upload_id = make_upload_id(upload, scope->arena);
     upload->n_bytes = (int64_t)upload->content.n;
     if (upload->upload_id.p == NULL) {
@@ -247,9 +256,12 @@ struct content_read {
     size_t n, n_expected;
 };
 
+/* Appends the piece of a row to the content. */
 static enum hearth_status append_piece(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct content_read *read = context;
+    assert(read->n <= read->n_expected);
+
     struct hearth_str piece = hearth_pg_str(row, 0, 0);
     if (piece.n > read->n_expected - read->n) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -258,7 +270,6 @@ static enum hearth_status append_piece(void *context, const PGresult *row, struc
 
     memcpy(read->bytes + read->n, piece.p, piece.n);
     read->n += piece.n;
-    assert(read->n <= read->n_expected);
 
     return HEARTH_OK;
 }
@@ -277,6 +288,7 @@ static enum hearth_status stream_content(void *context, struct hearth_pg *pg,
         &read->params, read->cancel, append_piece, read, ret_fault, err);
 }
 
+/* Reads the content of an upload into the arena. */
 static enum hearth_status read_content(const struct hearth_scope *scope,
                                        struct hearth_task_upload *upload, struct hearth_err *err)
 {
@@ -288,6 +300,7 @@ static enum hearth_status read_content(const struct hearth_scope *scope,
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
 
+    /* Read the pieces. */
     HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, stream_content, &read, err));
     if (read.n != read.n_expected) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "upload " HEARTH_STR_FMT " has lost bytes",
@@ -336,6 +349,8 @@ enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
 {
     assert(segment_ids != NULL || n_ids == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
+
+    /* Without a restriction nothing is found. */
     *ret_n = 0;
     if (task_id.n == 0 && n_ids == 0) {
         return HEARTH_OK;
@@ -346,6 +361,7 @@ enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
                        &params);
     hearth_pg_param_text_array(&params, segment_ids, n_ids);
 
+    /* By the index on segment_id or on task_upload (task_id). */
     return hearth_store_select(
         scope,
         "SELECT g.segment_id, u.upload_id, u.task_id, g.n_samples" FROM_UPLOADS

@@ -1,9 +1,9 @@
 /*
- * task_stacks.c -- stack traces of tasks as rows (contract: hearth/store/task_results.h).
+ * task_stacks.c -- writes and reads stack traces of tasks (contract: hearth/store/task_results.h).
  *
  * A transaction that writes stack traces locks the rows of their runs (by its upsert), in the order
- * of their ids. So of two deliveries of one flush the second sees what the first stored, on
- * whatever server.
+ * of their ids. So if a flush is delivered twice, on any servers, the second transaction sees what
+ * the first one stored.
  */
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
@@ -32,10 +32,10 @@ struct flush_put {
 /* ---- runs ---- */
 
 /*
- * Make or extend the run of a flush, and return it with the names of its process: one row, or none
- * if no service is known. $1 tenant, $2 schedule, $3 task, $4 process, $5 start, $6 time of the
- * flush, $7 the service of runs whose process `p` and task `k` are not known, or 0. By the index
- * process_by_id and the unique key (tenant_id, schedule_id).
+ * Creates or extends the run of a flush, and returns it with the names of its process: one row, or
+ * no row if no service is known. $1 tenant, $2 schedule, $3 task, $4 process, $5 start, $6 time of
+ * the flush, $7 the service of runs whose process `p` and task `k` are not known, or 0. By the
+ * index process_by_id and the unique key (tenant_id, schedule_id).
  */
 static const char SQL_UPSERT_RUN[] =
     "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
@@ -69,6 +69,7 @@ static const struct hearth_column run_columns[] = {
 static const struct hearth_row_type run_rows =
     HEARTH_ROW_TYPE(run_columns, struct hearth_task_flush);
 
+/* Creates or extends the run of a flush, and fills the members of the flush that _put promises. */
 static enum hearth_status upsert_run(const struct flush_put *put, struct hearth_task_flush *flush,
                                      struct hearth_transaction *transaction, struct hearth_err *err)
 {
@@ -82,6 +83,7 @@ static enum hearth_status upsert_run(const struct flush_put *put, struct hearth_
     hearth_pg_param_i64(&params, flush->at_ms);
     hearth_pg_param_i32(&params, put->unknown_service_id);
 
+    /* Read the run. */
     struct hearth_task_flush run;
     bool found;
     HEARTH_TRY(hearth_transaction_select_one(transaction, put->scope->arena, SQL_UPSERT_RUN,
@@ -93,6 +95,7 @@ static enum hearth_status upsert_run(const struct flush_put *put, struct hearth_
                            HEARTH_STR_ARG(flush->process_id), HEARTH_STR_ARG(flush->task_id));
     }
 
+    /* Copy what the row says. */
     flush->schedule_no = run.schedule_no;
     flush->service_id = run.service_id;
     flush->service = run.service;
@@ -114,6 +117,7 @@ enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
     hearth_buf_init(&plain, 0);
     plain.budget = arena->budget;
 
+    /* Inflate the payload. */
     enum hearth_status status =
         hearth_inflate(inflater, HEARTH_COMPRESSION_ZSTD, payload, MAX_CHUNK_BYTES, &plain, err);
     struct hearth_str bytes = {0};
@@ -124,8 +128,9 @@ enum hearth_status hearth_task_chunk_unpack(struct hearth_inflater *inflater,
 
     hearth_buf_release(&plain);
 
+    /* Decode it. Stored bytes that cannot be inflated are damaged. */
     if (status != HEARTH_OK) {
-        return status == HEARTH_INVALID_ARGUMENT ? HEARTH_CORRUPT : status; /* stored bytes */
+        return status == HEARTH_INVALID_ARGUMENT ? HEARTH_CORRUPT : status;
     }
 
     return hearth_task_chunk_decode(bytes, arena, ret, err);
@@ -148,8 +153,8 @@ static const struct hearth_row_type stored_part_rows =
     HEARTH_ROW_TYPE(stored_part_columns, struct stored_part);
 
 /*
- * Keys of the records of the first n parts into `known`; parts that are not profiles yet into
- * flush->parts, which gets room for one more.
+ * Adds the keys of the records of the first n parts to `known`, and the parts that are not profiles
+ * yet to flush->parts, which has room for one more.
  */
 static enum hearth_status take_parts(const struct flush_put *put, const struct stored_part *stored,
                                      size_t n, struct hearth_task_flush *flush,
@@ -169,6 +174,7 @@ static enum hearth_status take_parts(const struct flush_put *put, const struct s
             hearth_task_chunk_unpack(put->inflater, stored[i].payload, arena, &part->chunk, err));
         part->hash = hearth_task_chunk_hash(&part->chunk);
 
+        /* Add its keys. */
         for (uint32_t r = 0; r < part->chunk.n_records; r++) {
             bool inserted;
             if (hearth_idmap_intern(known, hearth_task_record_key(&part->chunk.records[r]), 0,
@@ -180,10 +186,12 @@ static enum hearth_status take_parts(const struct flush_put *put, const struct s
         flush->n_parts += !stored[i].is_pushed;
     }
 
+    assert(flush->n_parts <= n);
+
     return HEARTH_OK;
 }
 
-/* The chunk without the known records. */
+/* Returns the chunk without the known records. */
 static enum hearth_status drop_known_records(const struct hearth_task_chunk *chunk,
                                              const struct hearth_idmap *known,
                                              struct hearth_arena *arena,
@@ -212,16 +220,21 @@ static enum hearth_status drop_known_records(const struct hearth_task_chunk *chu
     return HEARTH_OK;
 }
 
+/* Encodes and compresses a chunk. *ret_n_bytes: its size before compression. */
 static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
                                      struct hearth_arena *arena, struct hearth_str *ret,
                                      int32_t *ret_n_bytes, struct hearth_err *err)
 {
+    assert(chunk->n_records > 0);
+
+    /* Encode the chunk. */
     struct hearth_buf plain, packed;
     hearth_buf_init(&plain, MAX_CHUNK_BYTES);
     hearth_buf_init(&packed, 0);
     plain.budget = packed.budget = arena->budget;
     hearth_task_chunk_encode(chunk, &plain);
 
+    /* Compress it into the arena. */
     enum hearth_status status;
     if (hearth_buf_failed(&plain)) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to store stack traces");
@@ -241,6 +254,7 @@ static enum hearth_status pack_chunk(const struct hearth_task_chunk *chunk,
     return status;
 }
 
+/* Inserts the row of a new part. */
 static enum hearth_status insert_part(const struct flush_put *put,
                                       const struct hearth_task_flush *flush,
                                       const struct hearth_task_part *part,
@@ -272,18 +286,21 @@ static enum hearth_status insert_part(const struct flush_put *put,
         &params, NULL, err);
 }
 
-/* A new part with the records that are not known, after the n_stored parts. */
+/* Adds a part with the records that are not known, if any, after the n_stored parts. */
 static enum hearth_status add_part(const struct flush_put *put, struct hearth_task_flush *flush,
                                    const struct hearth_idmap *known, size_t n_stored,
                                    struct hearth_transaction *transaction, struct hearth_err *err)
 {
     struct hearth_task_part part = {.part = (int32_t)n_stored};
+
+    /* Find its records. */
     HEARTH_TRY(drop_known_records(flush->chunk, known, put->scope->arena, &part.chunk, err));
     flush->n_repeated = flush->chunk->n_records - part.chunk.n_records;
     if (part.chunk.n_records == 0) {
         return HEARTH_OK;
     }
 
+    /* Store it. */
     part.hash = hearth_task_chunk_hash(&part.chunk);
     HEARTH_TRY(insert_part(put, flush, &part, transaction, err));
     if (!put->is_pushed) {
@@ -293,18 +310,20 @@ static enum hearth_status add_part(const struct flush_put *put, struct hearth_ta
     return HEARTH_OK;
 }
 
+/* Stores the records of a flush that no stored part of it has. */
 static enum hearth_status put_flush(const struct flush_put *put, struct hearth_task_flush *flush,
                                     struct hearth_transaction *transaction, struct hearth_err *err)
 {
     HEARTH_TRY(upsert_run(put, flush, transaction, err));
 
-    /* Its stored parts; payloads only of its kind, which come first. */
+    /* Read its stored parts: first those of its kind, with payloads, then the others without. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_i32(&params, flush->service_id);
     hearth_pg_param_i64(&params, flush->schedule_no);
     hearth_pg_param_i64(&params, flush->at_ms);
     hearth_pg_param_i32(&params, (int32_t)flush->chunk->kind);
+
     struct stored_part *stored;
     size_t n_stored, n_same = 0;
     HEARTH_TRY(hearth_transaction_select(
@@ -317,7 +336,7 @@ static enum hearth_status put_flush(const struct flush_put *put, struct hearth_t
         n_same++;
     }
 
-    /* A new part with the rest. */
+    /* Add a part with the other records. */
     struct hearth_idmap known;
     hearth_idmap_init(&known);
     enum hearth_status status = take_parts(put, stored, n_same, flush, &known, err);
@@ -331,8 +350,8 @@ static enum hearth_status put_flush(const struct flush_put *put, struct hearth_t
 }
 
 /*
- * After a COMMIT without an answer the parts may be stored: then they are found, and are not
- * profiles yet.
+ * Stores the flushes. After a COMMIT without an answer the parts may be stored: then they are
+ * found, and are not profiles yet.
  */
 static enum hearth_status put_flushes(void *context, struct hearth_transaction *transaction,
                                       struct hearth_err *err)
@@ -346,6 +365,7 @@ static enum hearth_status put_flushes(void *context, struct hearth_transaction *
     return HEARTH_OK;
 }
 
+/* By schedule id, then time. */
 static int compare_flushes(const void *va, const void *vb)
 {
     const struct hearth_task_flush *a = *(struct hearth_task_flush *const *)va;
@@ -364,6 +384,7 @@ enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scop
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
     HEARTH_TRY(hearth_disk_check(scope->store, err));
 
+    /* Sort the flushes, so that all transactions lock runs in one order. */
     struct hearth_task_flush **sorted = hearth_arena_array(scope->arena, n, sizeof *sorted);
     struct hearth_inflater *inflater = hearth_inflater_new();
     if (sorted == NULL || inflater == NULL) {
@@ -378,6 +399,7 @@ enum hearth_status hearth_store_task_flushes_put(const struct hearth_scope *scop
 
     qsort(sorted, n, sizeof *sorted, compare_flushes);
 
+    /* Store them. */
     struct flush_put put = {.scope = scope,
                             .flushes = sorted,
                             .n = n,
@@ -408,9 +430,12 @@ static const struct hearth_column pushed_part_columns[] = {
 static const struct hearth_row_type pushed_part_rows =
     HEARTH_ROW_TYPE(pushed_part_columns, struct pushed_part);
 
+/* Writes the parts of the flushes to `out`, which has room for all, by flush and part. */
 static void fill_pushed_parts(const struct hearth_task_flush *flushes, size_t n,
                               struct pushed_part *out)
 {
+    assert(flushes != NULL && out != NULL);
+
     for (size_t i = 0; i < n; i++) {
         for (size_t p = 0; p < flushes[i].n_parts; p++) {
             const struct hearth_task_part *part = &flushes[i].parts[p];
@@ -431,6 +456,8 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
                                                   struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
+
+    /* Count the parts. */
     size_t n_parts = 0;
     for (size_t i = 0; i < n; i++) {
         n_parts += flushes[i].n_parts;
@@ -440,6 +467,7 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
         return HEARTH_OK;
     }
 
+    /* List them. */
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct pushed_part *parts = hearth_arena_array(&arena, n_parts, sizeof *parts);
@@ -449,6 +477,7 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
 
     fill_pushed_parts(flushes, n, parts);
 
+    /* Mark them; a part that is marked stays as it is. By the primary key. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_rows(&params, &pushed_part_rows, parts, n_parts);
@@ -511,6 +540,7 @@ static const struct hearth_column schedule_columns[] = {
 static const struct hearth_row_type schedule_rows =
     HEARTH_ROW_TYPE(schedule_columns, struct schedule_row);
 
+/* Makes a run of a row: its profiles from the two arrays. */
 static enum hearth_status pair_profiles(const struct schedule_row *row, struct hearth_arena *arena,
                                         struct hearth_task_schedule *ret, struct hearth_err *err)
 {
@@ -543,6 +573,7 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
     hearth_pg_param_text_array(&params, schedule_ids, n_ids);
     hearth_pg_param_i64(&params, HEARTH_TASK_SCHEDULE_PROFILES);
 
+    /* Read the runs. */
     struct schedule_row *rows;
     size_t n;
     HEARTH_TRY(hearth_store_select(scope, SQL_SCHEDULES, &params, &schedule_rows, &rows, &n, err));
@@ -563,8 +594,7 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
 
 /* A read of chunks. */
 struct chunk_read {
-    const struct hearth_task_schedule *schedules;
-    size_t n_schedules;
+    const struct hearth_task_chunk_filter *filter;
     const struct hearth_task_chunk_reader *reader;
     struct hearth_pg_params params;
     struct hearth_cancel *cancel;
@@ -572,25 +602,30 @@ struct chunk_read {
     struct hearth_arena scratch; /* for one chunk */
 };
 
+/* Unpacks the chunk of a row, and passes it to the reader. */
 static enum hearth_status visit_chunk(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct chunk_read *read = context;
+    const struct hearth_task_chunk_filter *filter = read->filter;
+
+    /* Find its run. */
     int64_t schedule_no = hearth_pg_i64(row, 0, 0), at_ms = hearth_pg_i64(row, 0, 1);
     size_t i = 0;
-    while (i < read->n_schedules && read->schedules[i].schedule_no != schedule_no) {
+    while (i < filter->n_schedules && filter->schedules[i].schedule_no != schedule_no) {
         i++;
     }
 
-    if (i == read->n_schedules) {
+    if (i == filter->n_schedules) {
         return HEARTH_OK;
     }
 
+    /* Unpack it. */
     struct hearth_task_chunk chunk;
     hearth_arena_reset(&read->scratch);
     HEARTH_TRY(hearth_task_chunk_unpack(read->inflater, hearth_pg_str(row, 0, 2), &read->scratch,
                                         &chunk, err));
 
-    return read->reader->chunk(read->reader->context, &read->schedules[i], at_ms, &chunk, err);
+    return read->reader->chunk(read->reader->context, &filter->schedules[i], at_ms, &chunk, err);
 }
 
 static enum hearth_status stream_chunks(void *context, struct hearth_pg *pg,
@@ -599,6 +634,7 @@ static enum hearth_status stream_chunks(void *context, struct hearth_pg *pg,
     struct chunk_read *read = context;
     HEARTH_TRY(read->reader->begin(read->reader->context, err));
 
+    /* Chunks of the runs within the ranges. By the primary key. */
     return hearth_pg_stream(
         pg,
         "SELECT c.schedule_no, c.at, c.payload FROM unnest($1, $2) AS s(service_id, schedule_no)"
@@ -624,17 +660,16 @@ static const struct hearth_row_type range_rows =
     HEARTH_ROW_TYPE(range_columns, struct hearth_task_range);
 
 enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
-                                            const struct hearth_task_schedule *schedules,
-                                            size_t n_schedules,
-                                            const struct hearth_task_range *ranges, size_t n_ranges,
+                                            const struct hearth_task_chunk_filter *filter,
                                             const struct hearth_task_chunk_reader *reader,
                                             struct hearth_err *err)
 {
     assert(reader->begin != NULL && reader->chunk != NULL);
+    assert(filter->schedules != NULL || filter->n_schedules == 0);
+    assert(filter->ranges != NULL || filter->n_ranges == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
-    struct chunk_read read = {.schedules = schedules,
-                              .n_schedules = n_schedules,
+    struct chunk_read read = {.filter = filter,
                               .reader = reader,
                               .cancel = scope->cancel,
                               .inflater = hearth_inflater_new()};
@@ -643,8 +678,8 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
     }
 
     hearth_pg_params_init(&read.params, scope->arena);
-    hearth_pg_param_rows(&read.params, &run_key_rows, schedules, n_schedules);
-    hearth_pg_param_rows(&read.params, &range_rows, ranges, n_ranges);
+    hearth_pg_param_rows(&read.params, &run_key_rows, filter->schedules, filter->n_schedules);
+    hearth_pg_param_rows(&read.params, &range_rows, filter->ranges, filter->n_ranges);
 
     hearth_arena_init_like(&read.scratch, scope->arena);
     enum hearth_status status =
