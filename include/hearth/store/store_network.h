@@ -32,16 +32,22 @@ struct hearth_network_flush {
     int64_t at_ms;             /* answers only */
 };
 
+/* Flushes of an instance at one time. */
+struct hearth_network_report {
+    struct hearth_str service, instance;
+    int64_t at_ms;
+    const struct hearth_network_flush *flushes; /* [n] */
+    size_t n;
+};
+
 /*
- * Store the flushes of an instance at one time, in one transaction; repeated flushes are ignored.
+ * Store the flushes of a report in one transaction; repeated flushes are ignored.
  * The service is created if it is new. INVALID_ARGUMENT: at_ms is negative or too large. arena: not
  * used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
-                                            struct hearth_str service, struct hearth_str instance,
-                                            int64_t at_ms,
-                                            const struct hearth_network_flush *flushes, size_t n,
+                                            const struct hearth_network_report *report,
                                             struct hearth_err *err);
 
 /* Flushes of an instance: from_ms included, to_ms excluded. */

@@ -531,8 +531,15 @@ static enum hearth_status write_relation_rows(struct meter_gathering *g, struct 
     }
 
     /* Store all rows. */
-    return hearth_store_network_add(HEARTH_CALL_SCOPE(g->call), g->set->service, g->set->instance,
-                                    g->set->at_ms, g->rows, g->n_rows, err);
+    struct hearth_network_report report = {
+        .service = g->set->service,
+        .instance = g->set->instance,
+        .at_ms = g->set->at_ms,
+        .flushes = g->rows,
+        .n = g->n_rows,
+    };
+
+    return hearth_store_network_add(HEARTH_CALL_SCOPE(g->call), &report, err);
 }
 
 static enum hearth_status store_meters(struct meter_gathering *g, struct hearth_err *err)

@@ -1,5 +1,5 @@
 /*
- * network_captured.c -- sampled requests, and captured events of them (contract:
+ * network_captured.c -- writes and reads sampled requests and their captured events (contract:
  * hearth/store/store_network.h).
  *
  * Tags are stored as lengths and bytes: their number, then for each the length of its name, the
@@ -26,13 +26,14 @@ static int64_t wall_clock_ms(void)
     return hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
 }
 
-/* Events received before this time are not readable, deleted or not. */
+/* Events received before this time cannot be read, even if they are not deleted yet. */
 static int64_t captured_since_ms(const struct hearth_store *store)
 {
     int64_t keep_ns = store->options.retain_captured_ns;
     return keep_ns <= 0 ? INT64_MIN : wall_clock_ms() - keep_ns / HEARTH_NS_PER_MS;
 }
 
+/* Adds a text to the hash, with its length. */
 static void hash_text(struct hearth_hash128 *hash, struct hearth_str text)
 {
     uint64_t seed = hearth_hash_mix(hash->lo, text.n);
@@ -48,8 +49,9 @@ static void hash_number(struct hearth_hash128 *hash, int64_t number)
 /* ---- writing sampled requests ---- */
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 to $20 the columns. Returns 0 if the service does
- * not exist. FOR KEY SHARE keeps the service as long as the statement runs.
+ * Inserts a request, unless it is stored. $1 tenant, $2 fingerprint of the service, $3 to $20 the
+ * columns. Returns 0 if the service does not exist. FOR KEY SHARE keeps the service while the
+ * statement runs. By the key (tenant_id, fingerprint).
  */
 static const char SQL_PUT_REQUEST[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id FROM hearth_data.service e"
@@ -66,9 +68,10 @@ static const char SQL_PUT_REQUEST[] =
 struct request_put {
     struct hearth_pg_params params;
     struct hearth_cancel *cancel;
-    int64_t n_services; /* out: 0 if the service does not exist */
+    int64_t n_services; /* result; 0: the service does not exist */
 };
 
+/* The id of a request: the hash of all its members. */
 static struct hearth_hash128 make_request_key(struct hearth_str tenant,
                                               const struct hearth_sampled_request *request)
 {
@@ -97,6 +100,7 @@ static struct hearth_hash128 make_request_key(struct hearth_str tenant,
     return hash;
 }
 
+/* Makes the parameters of SQL_PUT_REQUEST. */
 static void make_request_params(struct hearth_str tenant,
                                 const struct hearth_sampled_request *request,
                                 struct hearth_arena *arena, struct hearth_pg_params *params)
@@ -130,6 +134,8 @@ static enum hearth_status put_request(void *context, struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct request_put *put = context;
+    assert(put->params.arena != NULL);
+
     PGresult *rows = NULL;
     HEARTH_TRY(
         hearth_pg_exec(pg, SQL_PUT_REQUEST, &put->params, put->cancel, &rows, ret_fault, err));
@@ -156,9 +162,9 @@ enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
 /* ---- reading sampled requests ---- */
 
 /*
- * Events c of a request r, received since $2: those of its trace, and of its segment and span as
- * far as both name them, that name its instance or no instance. Served by the index on trace_key;
- * only services of the tenant count.
+ * Events c of a request r, received since $2: events of its trace that name its instance or no
+ * instance. If both name a segment or span, it must be the same. Only services of the tenant count.
+ * By the index on trace_key.
  */
 #define EVENTS_OF_REQUEST                                                                         \
     " hearth_data.captured_event c JOIN hearth_data.service cs ON cs.service_id = c.service_id"   \
@@ -168,8 +174,8 @@ enum hearth_status hearth_store_sampled_put(const struct hearth_scope *scope,
     " (r.span_id = '' OR c.span_id IN ('', r.span_id))"
 
 /*
- * Requests that pass the filter, the slowest first. $1 tenant, $2 the earliest readable event;
- * restrictions, '' or 0 for none: $3 id, $4 service, $5 instance, $6 trace and $7 its key, $8
+ * Requests that pass the filter, the slowest first. $1 tenant, $2 the earliest readable event. A
+ * parameter '' or 0 does not restrict: $3 id, $4 service, $5 instance, $6 trace and $7 its key, $8
  * source, $9 destination, $10 reason; $11 and $12 times, $13 limit. Indexes on request_id and
  * trace_key serve $3 and $7.
  */
@@ -201,8 +207,8 @@ static const struct hearth_row_type request_rows =
     HEARTH_ROW_TYPE(request_columns, struct hearth_sampled_request);
 
 /*
- * The id in a form that PostgreSQL reads as a uuid; an empty id stays empty. False: `id` is not an
- * id.
+ * Writes the id in a form that PostgreSQL reads as a uuid; an empty id stays empty. False: `id` is
+ * neither an id nor empty.
  */
 static bool format_request_id(struct hearth_str id, char out[64])
 {
@@ -221,6 +227,9 @@ enum hearth_status hearth_store_sampled(const struct hearth_scope *scope,
                                         struct hearth_sampled_request **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
+    /* No request has an id that is not an id. */
     char id[64];
     if (!format_request_id(filter->request_id, id)) {
         HEARTH_TRY(hearth_store_check_open(scope->store, err));
@@ -250,10 +259,13 @@ enum hearth_status hearth_store_sampled(const struct hearth_scope *scope,
 
 /* ---- writing captured events ---- */
 
+/* Encodes the tags as the head of this file says, and packs them. */
 static enum hearth_status pack_tags(const struct hearth_captured_event *event,
                                     struct hearth_buf *out, struct hearth_err *err)
 {
     struct hearth_buf plain;
+
+    /* Encode the tags. */
     hearth_buf_init(&plain, 0);
     hearth_buf_varint(&plain, event->n_tags);
     for (size_t i = 0; i < event->n_tags; i++) {
@@ -263,6 +275,7 @@ static enum hearth_status pack_tags(const struct hearth_captured_event *event,
         hearth_buf_str(&plain, event->tags[i].value);
     }
 
+    /* Pack them. */
     enum hearth_status status;
     if (hearth_buf_failed(&plain)) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a captured event");
@@ -275,6 +288,7 @@ static enum hearth_status pack_tags(const struct hearth_captured_event *event,
     return status;
 }
 
+/* The key of an event: the hash of all its members but the service. */
 static struct hearth_hash128 make_event_key(const struct hearth_captured_event *event)
 {
     const struct hearth_str texts[] = {event->instance, event->trace_id, event->segment_id,
@@ -298,10 +312,10 @@ static struct hearth_hash128 make_event_key(const struct hearth_captured_event *
 }
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 day, $4 bytes, $5 limit of a day, $6 to $19 the
- * columns. `x` is the event if it is already stored; otherwise `d` adds its bytes to the day's row
- * if they fit, and `i` inserts it. Returns how many services there are (0 or 1), and whether the
- * event is stored.
+ * Inserts an event, unless it is stored or the day is full. $1 tenant, $2 fingerprint of the
+ * service, $3 day, $4 bytes, $5 limit of a day, $6 to $19 the columns. `x` is the event if it is
+ * already stored; otherwise `d` adds its bytes to the day's row if they fit, and `i` inserts it.
+ * Returns the number of services (0 or 1), and whether the event is stored. By the primary keys.
  */
 static const char SQL_PUT_EVENT[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id, e.tenant_id FROM hearth_data.service e"
@@ -321,7 +335,7 @@ static const char SQL_PUT_EVENT[] =
     "  FROM s WHERE EXISTS (SELECT FROM d) ON CONFLICT DO NOTHING)"
     " SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM d) + (SELECT count(*) FROM x)";
 
-/* $1 tenant, $2 day. */
+/* Counts an event that was not stored. $1 tenant, $2 day. */
 static const char SQL_COUNT_DROPPED[] =
     "INSERT INTO hearth_data.captured_day AS d (tenant_id, day, n_bytes, n_dropped)"
     " SELECT tenant_id, $2, 0, 1 FROM hearth_data.tenant WHERE name = $1"
@@ -331,15 +345,16 @@ static const char SQL_COUNT_DROPPED[] =
 struct event_put {
     const struct hearth_scope *scope;
     struct hearth_pg_params params, dropped_params;
-    int64_t n_services; /* out: 0 if the service does not exist */
-    bool is_kept;       /* out */
+    int64_t max_day_bytes; /* of the tenant; 0: no limit */
+    int64_t n_services;    /* result; 0: the service does not exist */
+    bool is_kept;          /* result: the event is stored */
 };
 
-static void make_event_params(const struct hearth_scope *scope,
-                              const struct hearth_captured_event *event, struct hearth_str tags,
-                              int64_t max_day_bytes, struct hearth_arena *arena,
-                              struct event_put *put)
+/* Makes the parameters of SQL_PUT_EVENT and SQL_COUNT_DROPPED. tags: packed. */
+static void make_event_params(struct event_put *put, const struct hearth_captured_event *event,
+                              struct hearth_str tags, struct hearth_arena *arena)
 {
+    const struct hearth_scope *scope = put->scope;
     int64_t now_ms = wall_clock_ms();
     int32_t day = (int32_t)(now_ms * HEARTH_NS_PER_MS / HEARTH_NS_PER_DAY);
 
@@ -348,7 +363,7 @@ static void make_event_params(const struct hearth_scope *scope,
     hearth_network_param_service(params, scope->tenant, event->service);
     hearth_pg_param_i32(params, day);
     hearth_pg_param_i64(params, (int64_t)tags.n);
-    hearth_pg_param_i64(params, max_day_bytes);
+    hearth_pg_param_i64(params, put->max_day_bytes);
     hearth_pg_param_i64(params, hearth_trace_key(event->trace_id, false));
     hearth_pg_param_uuid(params, make_event_key(event));
     hearth_pg_param_i64(params, now_ms);
@@ -369,6 +384,7 @@ static void make_event_params(const struct hearth_scope *scope,
     hearth_pg_param_i32(&put->dropped_params, day);
 }
 
+/* Stores an event, or counts it as dropped. */
 static enum hearth_status put_event(void *context, struct hearth_pg *pg,
                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -400,10 +416,11 @@ enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
     hearth_arena_init(&arena, 0);
     hearth_buf_init(&tags, 0);
 
-    struct event_put put = {.scope = scope};
+    /* Pack the tags, and store the event. */
+    struct event_put put = {.scope = scope, .max_day_bytes = max_day_bytes};
     enum hearth_status status = pack_tags(event, &tags, err);
     if (status == HEARTH_OK) {
-        make_event_params(scope, event, hearth_buf_view(&tags), max_day_bytes, &arena, &put);
+        make_event_params(&put, event, hearth_buf_view(&tags), &arena);
         status = hearth_network_write(scope, event->service, put_event, &put, &put.n_services, err);
     }
 
@@ -419,8 +436,8 @@ enum hearth_status hearth_store_captured_put(const struct hearth_scope *scope,
     " c.start_at, c.end_at, c.n_redacted, c.n_cut, c.tags"
 
 /*
- * Events of one request: $1 tenant, $2 the earliest readable time, $3 service, $4 time, $5 id of
- * the request.
+ * Events of one request. $1 tenant, $2 the earliest readable time, $3 service, $4 time, $5 id of
+ * the request. By the primary key of network_request, then by the index on trace_key.
  */
 static const char SQL_EVENTS[] =
     "SELECT " EVENT_COLUMNS " FROM hearth_data.network_request r"
@@ -431,7 +448,7 @@ static const char SQL_EVENTS[] =
     " ORDER BY c.start_at, c.end_at, c.event, c.event_key";
 
 /*
- * Events of traces: $1 tenant, $2 the earliest readable time, $3 keys and $4 ids of traces. By the
+ * Events of traces. $1 tenant, $2 the earliest readable time, $3 keys and $4 ids of traces. By the
  * index on trace_key.
  */
 static const char SQL_ATTACHED[] =
@@ -457,6 +474,7 @@ static const struct hearth_column event_columns[] = {
 static const struct hearth_row_type event_rows =
     HEARTH_ROW_TYPE(event_columns, struct stored_event);
 
+/* Reads a text and the length before it. False: the bytes are damaged. */
 static bool read_counted_text(const uint8_t **at, const uint8_t *end, struct hearth_str *ret)
 {
     uint64_t n;
@@ -470,20 +488,30 @@ static bool read_counted_text(const uint8_t **at, const uint8_t *end, struct hea
     return true;
 }
 
-/* Tags of `plain` into event->tags, copied to the arena. */
-static enum hearth_status parse_tags(struct hearth_str plain, bool without_bodies,
-                                     struct hearth_arena *arena,
+/* A read of events. */
+struct event_read {
+    const struct hearth_scope *scope;
+    bool without_bodies; /* tags with bodies are left out */
+    struct hearth_inflater *inflater;
+    struct hearth_buf scratch; /* tags of one event */
+};
+
+/* Sets event->tags to the tags of `plain`, copied to the arena. */
+static enum hearth_status parse_tags(const struct event_read *read, struct hearth_str plain,
                                      struct hearth_captured_event *event, struct hearth_err *err)
 {
+    /* Allocate room for all. */
+    struct hearth_arena *arena = read->scope->arena;
     const uint8_t *at = (const uint8_t *)plain.p, *end = at + plain.n;
     uint64_t n;
     bool ok = hearth_varint_read(&at, end, &n) && n <= plain.n;
     event->tags = ok ? hearth_arena_array(arena, (size_t)n, sizeof *event->tags) : NULL;
 
+    /* Copy them. */
     for (uint64_t i = 0; event->tags != NULL && ok && i < n; i++) {
         struct hearth_property tag;
         ok = read_counted_text(&at, end, &tag.name) && read_counted_text(&at, end, &tag.value);
-        if (!ok || (without_bodies && hearth_str_eq_c(tag.name, HEARTH_CAPTURED_BODY))) {
+        if (!ok || (read->without_bodies && hearth_str_eq_c(tag.name, HEARTH_CAPTURED_BODY))) {
             continue;
         }
 
@@ -499,49 +527,54 @@ static enum hearth_status parse_tags(struct hearth_str plain, bool without_bodie
               : HEARTH_FAIL(err, HEARTH_CORRUPT, "the stored tags of a captured event are damaged");
 }
 
-static enum hearth_status unpack_events(const struct stored_event *stored, size_t n,
-                                        bool without_bodies, struct hearth_inflater *inflater,
-                                        struct hearth_arena *arena,
-                                        struct hearth_captured_event *events,
+/* Makes the events of n rows, with their tags. */
+static enum hearth_status unpack_events(struct event_read *read, const struct stored_event *stored,
+                                        size_t n, struct hearth_captured_event *events,
                                         struct hearth_err *err)
 {
-    HEARTH_CLEANUP(hearth_buf_release) struct hearth_buf scratch;
-    hearth_buf_init(&scratch, 0);
+    assert(read->inflater != NULL);
 
     for (size_t i = 0; i < n; i++) {
         struct hearth_str plain;
-        hearth_buf_reset(&scratch);
-        HEARTH_TRY(
-            hearth_unpack(inflater, stored[i].packed_tags, MAX_TAG_BYTES, &scratch, &plain, err));
+        hearth_buf_reset(&read->scratch);
+        HEARTH_TRY(hearth_unpack(read->inflater, stored[i].packed_tags, MAX_TAG_BYTES,
+                                 &read->scratch, &plain, err));
         events[i] = stored[i].event;
-        HEARTH_TRY(parse_tags(plain, without_bodies, arena, &events[i], err));
+        HEARTH_TRY(parse_tags(read, plain, &events[i], err));
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status select_events(const struct hearth_scope *scope, const char *sql,
-                                        const struct hearth_pg_params *params, bool without_bodies,
+/* Reads events by a statement whose columns are EVENT_COLUMNS. */
+static enum hearth_status select_events(struct event_read *read, const char *sql,
+                                        const struct hearth_pg_params *params,
                                         struct hearth_captured_event **ret, size_t *ret_n,
                                         struct hearth_err *err)
 {
+    struct hearth_arena *arena = read->scope->arena;
+    assert(arena != NULL);
+
+    /* Read the rows. */
     struct stored_event *stored;
     size_t n;
-    HEARTH_TRY(hearth_store_select(scope, sql, params, &event_rows, &stored, &n, err));
+    HEARTH_TRY(hearth_store_select(read->scope, sql, params, &event_rows, &stored, &n, err));
 
-    struct hearth_captured_event *events = hearth_arena_array(scope->arena, n, sizeof *events);
+    struct hearth_captured_event *events = hearth_arena_array(arena, n, sizeof *events);
     if (events == NULL) {
-        return HEARTH_FAIL_ARENA(err, scope->arena);
+        return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    struct hearth_inflater *inflater = hearth_inflater_new();
-    if (inflater == NULL) {
+    /* Unpack their tags. */
+    read->inflater = hearth_inflater_new();
+    if (read->inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for captured events");
     }
 
-    enum hearth_status status =
-        unpack_events(stored, n, without_bodies, inflater, scope->arena, events, err);
-    hearth_inflater_free(inflater);
+    hearth_buf_init(&read->scratch, 0);
+    enum hearth_status status = unpack_events(read, stored, n, events, err);
+    hearth_buf_release(&read->scratch);
+    hearth_inflater_free(read->inflater);
     HEARTH_TRY(status);
 
     *ret = events;
@@ -550,7 +583,7 @@ static enum hearth_status select_events(const struct hearth_scope *scope, const 
     return HEARTH_OK;
 }
 
-/* How many events of the tenant were dropped on the day of at_ms. */
+/* Reads the number of the tenant's events that were dropped on the day of at_ms. */
 static enum hearth_status read_dropped(const struct hearth_scope *scope, int64_t at_ms,
                                        int64_t *ret_n, struct hearth_err *err)
 {
@@ -587,8 +620,9 @@ enum hearth_status hearth_store_captured(const struct hearth_scope *scope,
     hearth_pg_param_i64(&params, request->at_ms);
     hearth_pg_param_text(&params, hearth_str_c(id));
 
+    struct event_read read = {.scope = scope};
     int64_t n_dropped;
-    HEARTH_TRY(select_events(scope, SQL_EVENTS, &params, false, ret, ret_n, err));
+    HEARTH_TRY(select_events(&read, SQL_EVENTS, &params, ret, ret_n, err));
     HEARTH_TRY(read_dropped(scope, request->at_ms, &n_dropped, err));
     *ret_dropped = n_dropped;
 
@@ -602,6 +636,7 @@ enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
 {
     assert(trace_ids != NULL || n_ids == 0);
 
+    /* The index has the keys of traces. */
     int64_t *keys = hearth_arena_array(scope->arena, n_ids, sizeof *keys);
     if (keys == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
@@ -618,5 +653,7 @@ enum hearth_status hearth_store_attached(const struct hearth_scope *scope,
     hearth_pg_param_i64_array(&params, keys, n_ids);
     hearth_pg_param_text_array(&params, trace_ids, n_ids);
 
-    return select_events(scope, SQL_ATTACHED, &params, true, ret, ret_n, err);
+    struct event_read read = {.scope = scope, .without_bodies = true};
+
+    return select_events(&read, SQL_ATTACHED, &params, ret, ret_n, err);
 }

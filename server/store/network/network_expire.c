@@ -19,12 +19,13 @@
 /* How long the counters of a day are kept; captured events mostly expire much sooner. */
 #define KEPT_DAYS 31
 
-/* $1 received before, in milliseconds, $2 rows. By the index on received_at. */
+/* Deletes up to $2 rows received before $1, in milliseconds. By the index on received_at. */
 #define DELETE_SLICE(table)                                        \
     "DELETE FROM hearth_data." table                               \
     " WHERE ctid = ANY (ARRAY(SELECT ctid FROM hearth_data." table \
     " WHERE received_at < $1 ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
 
+/* Deletes the rows of one table that are older than keep_ns; 0: none. */
 static enum hearth_status expire_network_rows(struct hearth_pg *pg, const char *sql,
                                               int64_t keep_ns, struct hearth_err *err)
 {
@@ -40,11 +41,13 @@ static enum hearth_status expire_network_rows(struct hearth_pg *pg, const char *
 enum hearth_status hearth_network_expire(struct hearth_store *store, struct hearth_pg *pg,
                                          struct hearth_err *err)
 {
+    /* Delete requests and events. */
     HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("network_request"),
                                    store->options.retain_network_ns, err));
     HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("captured_event"),
                                    store->options.retain_captured_ns, err));
 
+    /* Delete the counters of old days. */
     char sql[128];
     (void)snprintf(sql, sizeof sql, "DELETE FROM hearth_data.captured_day WHERE day < %" PRId64,
                    hearth_clock_wall_ns() / HEARTH_NS_PER_DAY - KEPT_DAYS);

@@ -1,5 +1,6 @@
 /*
- * network_rows.h -- shared by store_network.c and network_captured.c (private to the store).
+ * network_rows.h -- writes rows of a service that may not exist yet; shared by store_network.c and
+ * network_captured.c (private to the store).
  *
  * Threads: safe.
  */
@@ -14,8 +15,9 @@ void hearth_network_param_service(struct hearth_pg_params *params, struct hearth
 
 /*
  * Run `write`, which sets *n_services to the number of services of that name that existed when it
- * wrote (0 or 1). If there was none, create the service and run `write` again. Uses store, tenant
- * and cancel of the scope; UNAVAILABLE if the service is being removed all the time.
+ * wrote (0 or 1). If there was no service, create it and run `write` again, up to three times:
+ * UNAVAILABLE if other transactions deleted it each time. Uses store, tenant and cancel of the
+ * scope.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct hearth_str service,

@@ -1,5 +1,5 @@
 /*
- * store_network.c -- flushes of connections, and names of addresses (contract:
+ * store_network.c -- writes and reads flushes of connections and names of addresses (contract:
  * hearth/store/store_network.h; sampled requests and captured events: network_captured.c).
  */
 #include "hearth/store/store_network.h"
@@ -40,9 +40,10 @@ enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct
         HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, write, context, err));
     }
 
-    return *n_services > 0
-               ? HEARTH_OK
-               : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the service is being removed; retry");
+    return *n_services > 0 ? HEARTH_OK
+                           : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                                         "service \"" HEARTH_STR_FMT "\" is being deleted; retry",
+                                         HEARTH_STR_ARG(service));
 }
 
 /* A row of network_sample, besides service, time and instance. */
@@ -68,9 +69,9 @@ static const struct hearth_row_type sample_rows =
     HEARTH_ROW_TYPE(sample_columns, struct sample_row);
 
 /*
- * $1 tenant, $2 fingerprint of the service, $3 time, $4 instance, $5 to $12 the columns of
- * sample_rows. Returns 0 if the service does not exist. FOR KEY SHARE keeps the service as long as
- * the statement runs.
+ * Inserts flushes, unless they are stored. $1 tenant, $2 fingerprint of the service, $3 time, $4
+ * instance, $5 to $12 the columns of sample_rows. Returns 0 if the service does not exist. FOR KEY
+ * SHARE keeps the service while the statement runs. By the key (tenant_id, fingerprint).
  */
 static const char SQL_ADD[] =
     "WITH s AS MATERIALIZED (SELECT e.service_id FROM hearth_data.service e"
@@ -89,9 +90,10 @@ struct network_add {
     const struct hearth_scope *scope;
     int32_t day;
     struct hearth_pg_params params;
-    int64_t n_services; /* out: 0 if the service does not exist */
+    int64_t n_services; /* result; 0: the service does not exist */
 };
 
+/* The key of a flush: a hash of all its members but the addresses. */
 static int64_t make_sample_key(struct hearth_str instance, const struct hearth_network_flush *flush)
 {
     const struct hearth_str texts[] = {instance, flush->source_id, flush->destination_id,
@@ -105,6 +107,7 @@ static int64_t make_sample_key(struct hearth_str instance, const struct hearth_n
     return (int64_t)key;
 }
 
+/* Adds the parameters $5 to $12 of SQL_ADD. If memory is refused, params->failed is set. */
 static void add_flush_params(struct hearth_pg_params *params, struct hearth_str instance,
                              const struct hearth_network_flush *flushes, size_t n)
 {
@@ -130,11 +133,14 @@ static void add_flush_params(struct hearth_pg_params *params, struct hearth_str 
     hearth_pg_param_rows(params, &sample_rows, rows, n);
 }
 
+/* Stores flushes. Called again after a passing fault. */
 static enum hearth_status add_flushes(void *context, struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct network_add *add = context;
     struct hearth_store *store = add->scope->store;
+
+    /* Insert the rows. */
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAF_NETWORK_SAMPLE, add->day, err));
 
     PGresult *rows = NULL;
@@ -142,7 +148,7 @@ static enum hearth_status add_flushes(void *context, struct hearth_pg *pg,
         hearth_pg_exec(pg, SQL_ADD, &add->params, add->scope->cancel, &rows, ret_fault, err);
     if (status != HEARTH_OK) {
         if (*ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
-            /* Retention has just dropped the partition that was known: create it again. */
+            /* Retention has just dropped the leaf: the next attempt creates it. */
             hearth_partitions_forget(store, add->day);
             *ret_fault = HEARTH_PG_FAULT_RETRY;
         }
@@ -157,12 +163,11 @@ static enum hearth_status add_flushes(void *context, struct hearth_pg *pg,
 }
 
 enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
-                                            struct hearth_str service, struct hearth_str instance,
-                                            int64_t at_ms,
-                                            const struct hearth_network_flush *flushes, size_t n,
+                                            const struct hearth_network_report *report,
                                             struct hearth_err *err)
 {
-    assert(flushes != NULL || n == 0);
+    assert(report->flushes != NULL || report->n == 0);
+    int64_t at_ms = report->at_ms;
     if (at_ms < 0 || at_ms / MS_PER_DAY > INT32_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "%lld is not a time in milliseconds since the epoch", (long long)at_ms);
@@ -172,12 +177,12 @@ enum hearth_status hearth_store_network_add(const struct hearth_scope *scope,
     hearth_arena_init(&arena, 0);
     struct network_add add = {.scope = scope, .day = (int32_t)(at_ms / MS_PER_DAY)};
     hearth_pg_params_init(&add.params, &arena);
-    hearth_network_param_service(&add.params, scope->tenant, service);
+    hearth_network_param_service(&add.params, scope->tenant, report->service);
     hearth_pg_param_i64(&add.params, at_ms);
-    hearth_pg_param_text(&add.params, instance);
-    add_flush_params(&add.params, instance, flushes, n);
+    hearth_pg_param_text(&add.params, report->instance);
+    add_flush_params(&add.params, report->instance, report->flushes, report->n);
 
-    return hearth_network_write(scope, service, add_flushes, &add, &add.n_services, err);
+    return hearth_network_write(scope, report->service, add_flushes, &add, &add.n_services, err);
 }
 
 /* ---- reading ---- */
@@ -206,7 +211,7 @@ static void make_range_params(const struct hearth_scope *scope,
     hearth_pg_param_text(params, range->destination_id);
 }
 
-/* Relations of flushes, with their addresses, and relations of sampled requests, without. */
+/* Relations of flushes with their addresses; of sampled requests, without addresses. */
 static const char SQL_RELATIONS[] =
     "SELECT source_id, destination_id, side::int4, component,"
     " array_to_string(source_addresses, E'\\n'), array_to_string(destination_addresses, E'\\n')"
@@ -228,6 +233,8 @@ enum hearth_status hearth_store_network_relations(const struct hearth_scope *sco
                                                   struct hearth_network_flush **ret, size_t *ret_n,
                                                   struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
     struct hearth_pg_params params;
     make_range_params(scope, range, scope->arena, &params);
 
@@ -241,6 +248,7 @@ struct flush_read {
     struct hearth_pg_params params;
 };
 
+/* Passes the flush of a row to the reader. */
 static enum hearth_status visit_flush(void *context, const PGresult *row, struct hearth_err *err)
 {
     const struct flush_read *read = context;
@@ -299,6 +307,9 @@ enum hearth_status hearth_store_addresses(const struct hearth_scope *scope,
                                           struct hearth_address_name **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
+    /* addresses NULL: all. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
@@ -323,6 +334,7 @@ struct address_set {
     int64_t max_addresses;
 };
 
+/* Counts the addresses of the tenant that have a name. */
 static enum hearth_status count_addresses(struct hearth_transaction *transaction, int64_t *ret_n,
                                           struct hearth_err *err)
 {
@@ -339,8 +351,9 @@ static enum hearth_status count_addresses(struct hearth_transaction *transaction
 }
 
 /*
- * $1 tenant, $2 addresses, $3 names. Of a repeated address the last name counts; an empty name
- * deletes the address. After a COMMIT without an answer the same names are set again.
+ * Sets and deletes names. $1 tenant, $2 addresses, $3 names. If an address is repeated, its last
+ * name counts; an empty name deletes the address. After a COMMIT without an answer the same names
+ * are set again.
  */
 static enum hearth_status set_addresses(void *context, struct hearth_transaction *transaction,
                                         struct hearth_err *err)
@@ -348,6 +361,7 @@ static enum hearth_status set_addresses(void *context, struct hearth_transaction
     const struct address_set *set = context;
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
 
+    /* Set the names. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_text(&params, transaction->scope->tenant);
@@ -363,6 +377,7 @@ static enum hearth_status set_addresses(void *context, struct hearth_transaction
         " ON CONFLICT (tenant, address) DO UPDATE SET name = excluded.name",
         &params, NULL, err));
 
+    /* Check the limit. */
     int64_t n = 0;
     HEARTH_TRY(count_addresses(transaction, &n, err));
     if (set->max_addresses > 0 && n > set->max_addresses) {
