@@ -1,5 +1,6 @@
 /*
- * client_data.c -- settings of clients and ad hoc profiles (contract: hearth/store/client_data.h).
+ * client_data.c -- writes and reads settings of clients and ad hoc profiles (contract:
+ * hearth/store/client_data.h).
  */
 #include "hearth/store/client_data.h"
 
@@ -31,6 +32,8 @@ enum hearth_status hearth_store_client_settings(const struct hearth_scope *scope
                                                 struct hearth_client_setting **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
@@ -56,6 +59,7 @@ static enum hearth_status explain_setting_refusal(const struct setting_put *put,
     struct hearth_pg_params params;
     make_name_params(transaction->scope, put->setting->name, transaction->arena, &params);
 
+    /* Read the stored setting: it is newer. */
     struct hearth_client_setting stored;
     bool is_newer;
     HEARTH_TRY(hearth_transaction_select_one(
@@ -64,6 +68,7 @@ static enum hearth_status explain_setting_refusal(const struct setting_put *put,
         " WHERE tenant = $1 AND name = $2",
         &params, &setting_rows, &stored, &is_newer, err));
 
+    /* Without one, the limit is reached. */
     if (is_newer) {
         return HEARTH_FAIL(err, HEARTH_ALREADY_EXISTS,
                            "setting \"" HEARTH_STR_FMT
@@ -77,13 +82,17 @@ static enum hearth_status explain_setting_refusal(const struct setting_put *put,
                        (long long)put->max_settings);
 }
 
-/* After a COMMIT without an answer it stores the same setting again, modified at the same time. */
+/*
+ * Stores a setting. After a COMMIT without an answer the same setting is stored again, modified at
+ * the same time.
+ */
 static enum hearth_status put_setting(void *context, struct hearth_transaction *transaction,
                                       struct hearth_err *err)
 {
     const struct setting_put *put = context;
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
 
+    /* Store it, unless the stored one is newer or the tenant has $5 others. By the primary key. */
     struct hearth_pg_params params;
     make_name_params(transaction->scope, put->setting->name, transaction->arena, &params);
     hearth_pg_param_text(&params, put->setting->value);
@@ -134,7 +143,7 @@ enum hearth_status hearth_store_client_setting_delete(const struct hearth_scope 
 /* ---- ad hoc profiles ---- */
 
 #define ADHOC(kind, member) HEARTH_COLUMN(kind, struct hearth_adhoc, member)
-/* The last column is absent in lists. */
+/* Lists are without the last column. */
 static const struct hearth_column adhoc_columns[] = {
     ADHOC(TEXT, id),
     ADHOC(TEXT, name),
@@ -163,6 +172,7 @@ static const struct hearth_column usage_columns[] = {
 };
 static const struct hearth_row_type usage_rows = HEARTH_ROW_TYPE(usage_columns, struct adhoc_usage);
 
+/* Fails if the tenant may not have the profile, too. */
 static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
                                              struct hearth_transaction *transaction,
                                              struct hearth_err *err)
@@ -170,6 +180,7 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
     struct hearth_pg_params params;
     make_name_params(transaction->scope, put->profile->id, transaction->arena, &params);
 
+    /* Sum the others. */
     struct adhoc_usage usage = {0, 0};
     bool found;
     HEARTH_TRY(hearth_transaction_select_one(
@@ -178,6 +189,7 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
         " WHERE tenant = $1 AND id <> $2",
         &params, &usage_rows, &usage, &found, err));
 
+    /* Check the limits. */
     if (put->max_profiles > 0 && usage.n >= put->max_profiles) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the tenant has %lld ad hoc profiles, as many as max-adhoc-profiles "
@@ -198,8 +210,8 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
 }
 
 /*
- * After a COMMIT without an answer the profile may be stored: its id is random, so no other profile
- * has it.
+ * Stores a profile. After a COMMIT without an answer the profile may be stored: its id is random, so
+ * no other profile has it.
  */
 static enum hearth_status put_adhoc(void *context, struct hearth_transaction *transaction,
                                     struct hearth_err *err)
@@ -209,6 +221,7 @@ static enum hearth_status put_adhoc(void *context, struct hearth_transaction *tr
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
     HEARTH_TRY(check_adhoc_limits(put, transaction, err));
 
+    /* Insert it. */
     struct hearth_pg_params params;
     make_name_params(transaction->scope, profile->id, transaction->arena, &params);
     hearth_pg_param_text(&params, profile->name);
@@ -237,6 +250,8 @@ enum hearth_status hearth_store_adhoc_put(const struct hearth_scope *scope,
 enum hearth_status hearth_store_adhoc_get(const struct hearth_scope *scope, struct hearth_str id,
                                           struct hearth_adhoc *ret, struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+
     struct hearth_pg_params params;
     make_name_params(scope, id, scope->arena, &params);
 

@@ -1,5 +1,5 @@
 /*
- * store_rules.c -- recording rules as rows, and values of their counters (contract:
+ * store_rules.c -- writes and reads recording rules, and reads their counters (contract:
  * hearth/store/store_rules.h).
  */
 #include "pg/pg_rows.h"
@@ -11,7 +11,7 @@
 
 /* ---- rows ---- */
 
-/* Labels out of texts: name, value, name, value. */
+/* Makes labels of texts: name, value, name, value. */
 static enum hearth_status pair_labels(const struct hearth_str *texts, size_t n,
                                       struct hearth_arena *arena, struct hearth_labels *ret,
                                       struct hearth_err *err)
@@ -33,6 +33,8 @@ enum hearth_status hearth_rule_take_labels(const PGresult *rows, int row, int co
                                            struct hearth_arena *arena, struct hearth_labels *ret,
                                            struct hearth_err *err)
 {
+    assert(row >= 0 && row < PQntuples(rows));
+
     struct hearth_str *texts;
     size_t n;
     HEARTH_TRY(hearth_pg_str_array(rows, row, column, arena, &texts, &n, err));
@@ -59,6 +61,9 @@ void hearth_rule_param_labels(struct hearth_pg_params *params, const struct hear
 enum hearth_status hearth_rule_take(const PGresult *rows, int row, struct hearth_arena *arena,
                                     struct hearth_rule *ret, struct hearth_err *err)
 {
+    assert(row >= 0 && row < PQntuples(rows) && PQnfields(rows) >= HEARTH_N_RULE_COLUMNS);
+
+    /* Take the values and texts. */
     *ret = (struct hearth_rule){
         .rule_no = hearth_pg_i64(rows, row, 0),
         .tenant = hearth_arena_str(arena, hearth_pg_str(rows, row, 1)),
@@ -70,6 +75,7 @@ enum hearth_status hearth_rule_take(const PGresult *rows, int row, struct hearth
         .start_ns = hearth_pg_i64(rows, row, 10),
     };
 
+    /* Take the lists. */
     HEARTH_TRY(hearth_pg_str_array(rows, row, 4, arena, &ret->matchers, &ret->n_matchers, err));
     HEARTH_TRY(hearth_pg_str_array(rows, row, 5, arena, &ret->group_by, &ret->n_group_by, err));
     HEARTH_TRY(hearth_rule_take_labels(rows, row, 6, arena, &ret->external, err));
@@ -184,6 +190,7 @@ enum hearth_status hearth_store_rule_counters(const struct hearth_scope *scope,
 
 /* ---- changing ---- */
 
+/* Whether the lists have the same texts in the same order. */
 static bool equal_texts(const struct hearth_str *a, size_t n_a, const struct hearth_str *b,
                         size_t n_b)
 {
@@ -196,7 +203,7 @@ static bool equal_texts(const struct hearth_str *a, size_t n_a, const struct hea
     return same;
 }
 
-/* They count the same, whatever name and labels the result has. */
+/* Whether the rules count the same; name and labels of the result may differ. */
 static bool counts_the_same(const struct hearth_rule *a, const struct hearth_rule *b)
 {
     return equal_texts(a->matchers, a->n_matchers, b->matchers, b->n_matchers) &&
@@ -204,39 +211,47 @@ static bool counts_the_same(const struct hearth_rule *a, const struct hearth_rul
            a->has_function == b->has_function && hearth_str_eq(a->function, b->function);
 }
 
+/* Whether the results of the rules have the same name and labels. */
 static bool has_same_name(const struct hearth_rule *a, const struct hearth_rule *b)
 {
     return hearth_str_eq(a->metric_name, b->metric_name) &&
            hearth_labels_cmp(&a->external, &b->external) == 0;
 }
 
-/* The stored rule of that id, locked. */
+/* A stored rule; found is false, and the rule has no meaning, if there is none. */
+struct stored_rule {
+    struct hearth_rule rule;
+    bool found;
+};
+
+/* Reads and locks the stored rule of an id. By the key (tenant, id). */
 static enum hearth_status lock_stored_rule(struct hearth_transaction *transaction,
                                            struct hearth_str tenant, struct hearth_str id,
-                                           struct hearth_rule *ret, bool *ret_found,
-                                           struct hearth_err *err)
+                                           struct stored_rule *ret, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
     hearth_pg_param_text(&params, tenant);
     hearth_pg_param_text(&params, id);
 
+    /* Read it. */
     struct rule_row row;
     HEARTH_TRY(hearth_transaction_select_one(transaction, transaction->arena,
                                              "SELECT " HEARTH_RULE_COLUMNS
                                              " FROM hearth_data.recording_rule r"
                                              " WHERE r.tenant = $1 AND r.id = $2 FOR UPDATE",
-                                             &params, &rule_rows, &row, ret_found, err));
-    if (!*ret_found) {
+                                             &params, &rule_rows, &row, &ret->found, err));
+    if (!ret->found) {
         return HEARTH_OK;
     }
 
-    *ret = row.rule;
+    /* Make its labels. */
+    ret->rule = row.rule;
 
-    return pair_labels(row.external, row.n_external, transaction->arena, &ret->external, err);
+    return pair_labels(row.external, row.n_external, transaction->arena, &ret->rule.external, err);
 }
 
-/* The rule with its state and counters. */
+/* Deletes a rule with its state and counters. */
 static enum hearth_status delete_rule_rows(struct hearth_transaction *transaction, int64_t rule_no,
                                            struct hearth_err *err)
 {
@@ -263,6 +278,7 @@ struct rule_put {
     int64_t max_rules;
 };
 
+/* Fails if the tenant may not have another rule. */
 static enum hearth_status check_rule_limit(const struct rule_put *put,
                                            struct hearth_transaction *transaction,
                                            struct hearth_err *err)
@@ -286,7 +302,7 @@ static enum hearth_status check_rule_limit(const struct rule_put *put,
     return HEARTH_OK;
 }
 
-/* It counts from the next whole minute on. */
+/* Inserts a rule, which counts from the next whole minute on, and its state. */
 static enum hearth_status insert_rule(struct hearth_rule *rule,
                                       struct hearth_transaction *transaction,
                                       struct hearth_err *err)
@@ -320,7 +336,7 @@ static enum hearth_status insert_rule(struct hearth_rule *rule,
         &params, &hearth_i64_rows, &rule->rule_no, &found, err);
 }
 
-/* The counters of the stored rule stay. */
+/* Stores another name and labels of the result. The counters stay. */
 static enum hearth_status rename_rule(struct hearth_rule *rule, const struct hearth_rule *stored,
                                       struct hearth_transaction *transaction,
                                       struct hearth_err *err)
@@ -342,7 +358,7 @@ static enum hearth_status rename_rule(struct hearth_rule *rule, const struct hea
         &params, NULL, err);
 }
 
-/* stored: NULL if no rule has the id. */
+/* Fails if the stored rule is not the one before. stored: NULL if no rule has the id. */
 static enum hearth_status check_generation(const struct hearth_rule *rule,
                                            const struct hearth_rule *stored, struct hearth_err *err)
 {
@@ -366,30 +382,36 @@ static enum hearth_status check_generation(const struct hearth_rule *rule,
     return HEARTH_OK;
 }
 
+/* Stores the rule of a struct rule_put. */
 static enum hearth_status put_rule(void *context, struct hearth_transaction *transaction,
                                    struct hearth_err *err)
 {
     const struct rule_put *put = context;
-    struct hearth_rule *rule = put->rule, stored;
-    bool found;
+    struct hearth_rule *rule = put->rule;
+    struct stored_rule stored = {0};
+    assert(rule->generation > 0);
+
+    /* Read the stored rule, under the lock of the tenant. */
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
-    HEARTH_TRY(lock_stored_rule(transaction, rule->tenant, rule->id, &stored, &found, err));
+    HEARTH_TRY(lock_stored_rule(transaction, rule->tenant, rule->id, &stored, err));
 
     /* An attempt whose COMMIT was not answered may have stored the rule. */
-    if (transaction->attempt > 1 && found && stored.generation == rule->generation &&
-        counts_the_same(&stored, rule) && has_same_name(&stored, rule)) {
-        rule->rule_no = stored.rule_no;
-        rule->start_ns = stored.start_ns;
+    bool counts_same = stored.found && counts_the_same(&stored.rule, rule);
+    if (transaction->attempt > 1 && counts_same && stored.rule.generation == rule->generation &&
+        has_same_name(&stored.rule, rule)) {
+        rule->rule_no = stored.rule.rule_no;
+        rule->start_ns = stored.rule.start_ns;
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(check_generation(rule, found ? &stored : NULL, err));
-    if (found && counts_the_same(&stored, rule)) {
-        return rename_rule(rule, &stored, transaction, err);
+    /* Rename it, replace it, or insert a new one. */
+    HEARTH_TRY(check_generation(rule, stored.found ? &stored.rule : NULL, err));
+    if (counts_same) {
+        return rename_rule(rule, &stored.rule, transaction, err);
     }
 
-    if (found) {
-        HEARTH_TRY(delete_rule_rows(transaction, stored.rule_no, err));
+    if (stored.found) {
+        HEARTH_TRY(delete_rule_rows(transaction, stored.rule.rule_no, err));
     } else {
         HEARTH_TRY(check_rule_limit(put, transaction, err));
     }
@@ -403,8 +425,10 @@ enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struc
     assert(rule != NULL);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
-    struct hearth_scope of_rule = *scope; /* the rule names its tenant */
+    /* The rule names its tenant. */
+    struct hearth_scope of_rule = *scope;
     of_rule.tenant = rule->tenant;
+
     struct rule_put put = {rule, max_rules};
     rule->generation++;
 
@@ -414,23 +438,22 @@ enum hearth_status hearth_store_rule_put(const struct hearth_scope *scope, struc
 /* A rule to be deleted. */
 struct rule_delete {
     struct hearth_str id;
-    bool found; /* out */
+    bool found; /* result: there was a rule */
 };
 
+/* Deletes the rule of a struct rule_delete, if it exists. */
 static enum hearth_status delete_rule(void *context, struct hearth_transaction *transaction,
                                       struct hearth_err *err)
 {
     struct rule_delete *delete = context;
-    struct hearth_rule stored;
-    bool found;
+    struct stored_rule stored = {0};
     HEARTH_TRY(hearth_transaction_lock_tenant(transaction, err));
-    HEARTH_TRY(lock_stored_rule(transaction, transaction->scope->tenant, delete->id, &stored,
-                                &found, err));
+    HEARTH_TRY(lock_stored_rule(transaction, transaction->scope->tenant, delete->id, &stored, err));
 
     /* An attempt whose COMMIT was not answered may have deleted the rule. */
-    delete->found = found || (delete->found && transaction->attempt > 1);
+    delete->found = stored.found || (delete->found && transaction->attempt > 1);
 
-    return found ? delete_rule_rows(transaction, stored.rule_no, err) : HEARTH_OK;
+    return stored.found ? delete_rule_rows(transaction, stored.rule.rule_no, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_store_rule_delete(const struct hearth_scope *scope, struct hearth_str id,
