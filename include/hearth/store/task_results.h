@@ -69,23 +69,25 @@ struct hearth_task_left {
 };
 
 /*
- * Results of all tenants, flushed or received in [from, to], that are not profiles: their server
- * was lost, or its push failed. At most 20 files. The tenant of the scope is not used.
+ * Results of all tenants, flushed or received within the range (both ends included), that are not
+ * profiles: their server was lost, or its push failed. At most 20 files. The tenant of the scope is
+ * ignored.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int64_t from_ms,
-                                          int64_t to_ms, struct hearth_task_left **ret,
-                                          size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
+                                          const struct hearth_task_range *range,
+                                          struct hearth_task_left **ret, size_t *ret_n,
+                                          struct hearth_err *err);
 /*
- * Parts of the tenant that are not profiles, flushed in [from, to]. At most `limit`, the oldest
- * first, each as a flush with one part and all members that _put would have filled; chunk is the
- * part's.
+ * Parts of the tenant that are not profiles, flushed within the range. At most `limit` (above 0),
+ * the oldest first, each as a flush with one part and all members that _put would have filled;
+ * chunk is the part's.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope, int64_t from_ms,
-                                                  int64_t to_ms, size_t limit,
-                                                  struct hearth_task_flush **ret, size_t *ret_n,
-                                                  struct hearth_err *err);
+enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope,
+                                                  const struct hearth_task_range *range,
+                                                  size_t limit, struct hearth_task_flush **ret,
+                                                  size_t *ret_n, struct hearth_err *err);
 
 /* Runs sorted by start: those of the task, or, if task_id is empty, those with the ids. */
 HEARTH_MUST_CHECK

@@ -620,10 +620,11 @@ static enum hearth_status push_leftover_flushes(struct hearth_task_intake *intak
                                                 const struct hearth_scope *scope, int64_t from_ms,
                                                 int64_t to_ms, struct hearth_err *err)
 {
+    const struct hearth_task_range range = {from_ms, to_ms};
     struct hearth_task_flush *flushes;
     size_t n;
 
-    HEARTH_TRY(hearth_store_task_flushes_left(scope, from_ms, to_ms, MAX_LEFT, &flushes, &n, err));
+    HEARTH_TRY(hearth_store_task_flushes_left(scope, &range, MAX_LEFT, &flushes, &n, err));
 
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; i < n; i++) {

@@ -65,10 +65,10 @@ static void push_leftovers(struct hearth_task_leftovers *l)
     /* Find the leftovers of all tenants. */
     hearth_arena_init(&arena, 0);
     /* An unreachable database is reported by requests, not here. */
-    if (hearth_store_task_left(&(const struct hearth_scope){.store = l->engine->store,
-                                                            .cancel = &l->cancel,
-                                                            .arena = &arena},
-                               from_ms, to_ms, &left, &n, &err) != HEARTH_OK) {
+    if (hearth_store_task_left(
+            &(const struct hearth_scope){
+                .store = l->engine->store, .cancel = &l->cancel, .arena = &arena},
+            &(const struct hearth_task_range){from_ms, to_ms}, &left, &n, &err) != HEARTH_OK) {
         n = 0;
     }
 

@@ -79,10 +79,10 @@ static enum hearth_status unpack_left_flush(const struct left_flush *left,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope, int64_t from_ms,
-                                                  int64_t to_ms, size_t limit,
-                                                  struct hearth_task_flush **ret, size_t *ret_n,
-                                                  struct hearth_err *err)
+enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *scope,
+                                                  const struct hearth_task_range *range,
+                                                  size_t limit, struct hearth_task_flush **ret,
+                                                  size_t *ret_n, struct hearth_err *err)
 {
     assert(scope->arena != NULL && limit > 0);
 
@@ -90,8 +90,8 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
-    hearth_pg_param_i64(&params, from_ms);
-    hearth_pg_param_i64(&params, to_ms);
+    hearth_pg_param_i64(&params, range->from_ms);
+    hearth_pg_param_i64(&params, range->to_ms);
     hearth_pg_param_i64(&params, (int64_t)limit);
 
     struct left_flush *left;
@@ -145,16 +145,17 @@ static const struct hearth_column left_columns[] = {
 static const struct hearth_row_type left_rows =
     HEARTH_ROW_TYPE(left_columns, struct hearth_task_left);
 
-enum hearth_status hearth_store_task_left(const struct hearth_scope *scope, int64_t from_ms,
-                                          int64_t to_ms, struct hearth_task_left **ret,
-                                          size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
+                                          const struct hearth_task_range *range,
+                                          struct hearth_task_left **ret, size_t *ret_n,
+                                          struct hearth_err *err)
 {
     assert(scope->arena != NULL);
 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
-    hearth_pg_param_i64(&params, from_ms);
-    hearth_pg_param_i64(&params, to_ms);
+    hearth_pg_param_i64(&params, range->from_ms);
+    hearth_pg_param_i64(&params, range->to_ms);
 
     return hearth_store_select(scope, SQL_LEFT, &params, &left_rows, ret, ret_n, err);
 }
