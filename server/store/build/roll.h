@@ -29,7 +29,7 @@
 #include "read/stored_rows.h"
 
 #define HEARTH_BUCKET_NS (600 * HEARTH_NS_PER_SEC)
-/* built_to, compacted_to of a service without built or compacted data: a day before all profiles. */
+/* built_to and compacted_to of a service without such data: a whole day, before all profiles. */
 #define HEARTH_NEVER_NS (INT64_C(-106751) * HEARTH_NS_PER_DAY)
 
 /* Times to hours and days in SQL, rounded down; for every int8, HEARTH_NEVER_NS included. */

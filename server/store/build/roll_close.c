@@ -123,8 +123,8 @@ static enum hearth_status raise_in_transaction(struct hearth_builder *builder, i
 }
 
 /*
- * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until the
- * barrier is passed.
+ * Raises the watermarks if one of them is older than a closed bucket. Then nothing is safe until
+ * the barrier is passed.
  */
 static enum hearth_status raise_watermarks(struct hearth_builder *builder, struct hearth_err *err)
 {
@@ -133,7 +133,7 @@ static enum hearth_status raise_watermarks(struct hearth_builder *builder, struc
 
     assert(!builder->close->waiting);
 
-    /* Count the services with an older watermark, or none. */
+    /* Count the services with an older watermark or without a watermark. */
     char sql[256];
     int64_t n_older;
     (void)snprintf(sql, sizeof sql,

@@ -171,7 +171,7 @@ static enum hearth_status list_works(struct pass *pass, struct hearth_err *err)
     return status;
 }
 
-/* Publishes the lag of the rule that is furthest behind. */
+/* Publishes the largest lag of a rule. */
 static void publish_rule_lag(const struct pass *pass)
 {
     int64_t lag_ns = 0;
@@ -329,7 +329,7 @@ static enum hearth_status add_sum(struct change *change, size_t i, const struct 
         change->new_series[change->n_new++] = (int32_t)i;
     }
 
-    /* The gain of a bucket that is summed again is the difference. Deleted profiles stay counted. */
+    /* A bucket that is summed again gains the difference. Deleted profiles stay counted. */
     assert(no < change->n_series + change->n_new);
     int64_t gained = change->again ? sum - change->counted[no] : sum;
     if (gained <= 0) {

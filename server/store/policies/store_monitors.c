@@ -153,7 +153,7 @@ static struct hearth_hash128 make_memory_key(const struct metric_report *report,
     return hash;
 }
 
-/* Fills report->lines from memory. Returns the number of lines that are not there: their id is 0. */
+/* Fills report->lines from memory. Returns the number of missing lines, whose id is 0. */
 static size_t recall_lines(struct hearth_monitors *monitors, struct metric_report *report)
 {
     size_t n_missing = 0;
@@ -255,8 +255,8 @@ static enum hearth_status check_line_limit(const struct metric_report *report,
 
 /*
  * Creates the lines that do not exist, raises last_day of the others, and returns the ids of all.
- * By the key (service_id, monitor, fingerprint). $1 service, $2 instance, $3 day, $4 fingerprints, $5 processes,
- * $6 monitors, $7 URIs.
+ * By the key (service_id, monitor, fingerprint). $1 service, $2 instance, $3 day, $4 fingerprints,
+ * $5 processes, $6 monitors, $7 URIs.
  */
 static const char SQL_MAKE_LINES[] =
     "INSERT INTO hearth_data.monitor_line AS l (service_id, fingerprint, instance, process,"

@@ -403,7 +403,7 @@ enum hearth_status hearth_store_policy_delete(const struct hearth_scope *scope,
         status = hearth_store_in_transaction(scope, delete_policy, &change, &reason);
     }
 
-    /* Fail, if there was none. */
+    /* Fail, if there was no policy. */
     if (status == HEARTH_NOT_FOUND || (status == HEARTH_OK && !change.is_deleted)) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
                            HEARTH_STR_ARG(service));

@@ -423,7 +423,7 @@ static const char SQL_LOCK_SERVICES[] =
     " hearth_data.tenant WHERE name = $1) AND e.fingerprint = ANY ($2) ORDER BY e.service_id"
     " FOR KEY SHARE";
 
-/* Whether the tenant may have the new entities, too: $5 is its limit. If not, none is created. */
+/* Whether the tenant may have all new entities, too. $5 is its limit. */
 #define MISSING_WITHIN(table)                                                             \
     " room AS MATERIALIZED (SELECT $5 = 0 OR NOT EXISTS (SELECT FROM missing) OR (SELECT" \
     " count(*) FROM missing) + (SELECT count(*) FROM hearth_data." table " x JOIN"        \

@@ -21,7 +21,7 @@
 
 /* A flush of stack traces covers the time since the flush before, this long ago. */
 #define FLUSH_PERIOD "5000"
-/* The last flush of a network task comes this long after its end, at most. */
+/* The longest delay of the last flush of a network task, after its end. */
 #define FLUSHED_AFTER "10000"
 
 /* ---- a service ---- */

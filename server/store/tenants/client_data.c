@@ -210,8 +210,8 @@ static enum hearth_status check_adhoc_limits(const struct adhoc_put *put,
 }
 
 /*
- * Stores a profile. After a COMMIT without an answer the profile may be stored: its id is random, so
- * no other profile has it.
+ * Stores a profile. After a COMMIT without an answer the profile may be stored: its id is random,
+ * so no other profile has it.
  */
 static enum hearth_status put_adhoc(void *context, struct hearth_transaction *transaction,
                                     struct hearth_err *err)

@@ -218,9 +218,9 @@ static bool has_same_name(const struct hearth_rule *a, const struct hearth_rule 
            hearth_labels_cmp(&a->external, &b->external) == 0;
 }
 
-/* A stored rule; found is false, and the rule has no meaning, if there is none. */
+/* A stored rule. */
 struct stored_rule {
-    struct hearth_rule rule;
+    struct hearth_rule rule; /* valid if found */
     bool found;
 };
 
