@@ -89,11 +89,17 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
                                                   size_t limit, struct hearth_task_flush **ret,
                                                   size_t *ret_n, struct hearth_err *err);
 
-/* Runs sorted by start: those of the task, or, if task_id is empty, those with the ids. */
+/* Selects runs of a task or, if task_id is empty, runs by their ids. */
+struct hearth_task_schedule_filter {
+    struct hearth_str task_id;
+    const struct hearth_str *schedule_ids; /* [n_ids] */
+    size_t n_ids;
+};
+
+/* Runs that pass the filter, sorted by start. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
-                                               struct hearth_str task_id, /* empty: by ids */
-                                               const struct hearth_str *schedule_ids, size_t n_ids,
+                                               const struct hearth_task_schedule_filter *filter,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err);
 
@@ -177,15 +183,20 @@ enum hearth_status hearth_store_task_upload_origin(const struct hearth_scope *sc
                                                    struct hearth_str upload_id,
                                                    struct hearth_upload_origin *ret,
                                                    struct hearth_err *err);
+/* Selects segments of a task's uploads, and by their ids. */
+struct hearth_go_segment_filter {
+    struct hearth_str task_id;            /* empty: all tasks */
+    const struct hearth_str *segment_ids; /* [n_ids] */
+    size_t n_ids;                         /* 0: all segments */
+};
+
 /*
- * Segments with samples in uploads: of the given segments, and of the task's uploads; an empty
- * task_id or n_ids 0 does not restrict, both together find nothing. Sorted by upload time, then
- * segment.
+ * Segments with samples in uploads, sorted by upload time, then segment. A filter without any
+ * restriction finds nothing.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
-                                            struct hearth_str task_id,
-                                            const struct hearth_str *segment_ids, size_t n_ids,
+                                            const struct hearth_go_segment_filter *filter,
                                             struct hearth_go_segment **ret, size_t *ret_n,
                                             struct hearth_err *err);
 

@@ -213,8 +213,8 @@ static enum hearth_status analyze_profiles(struct segment_analysis *state,
     size_t n;
 
     /* Find the uploads with samples of the segments. */
-    HEARTH_TRY(hearth_store_go_segments(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), state->ids,
-                                        state->n, &found, &n, err));
+    const struct hearth_go_segment_filter by_ids = {HEARTH_STR(""), state->ids, state->n};
+    HEARTH_TRY(hearth_store_go_segments(HEARTH_CALL_SCOPE(call), &by_ids, &found, &n, err));
     ret->trees = hearth_arena_array(call->arena, n, sizeof *ret->trees);
     if (ret->trees == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);

@@ -56,8 +56,9 @@ static enum hearth_status find_profiled_ids(struct found_segments *found, struct
     /* Read both kinds. */
     HEARTH_TRY(hearth_store_segment_snapshots(HEARTH_CALL_SCOPE(call), &task_id, 1, &snapshots,
                                               &n_snapshots, err));
-    HEARTH_TRY(hearth_store_go_segments(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, &profiles,
-                                        &n_profiles, err));
+    const struct hearth_go_segment_filter of_task = {.task_id = task_id};
+    HEARTH_TRY(
+        hearth_store_go_segments(HEARTH_CALL_SCOPE(call), &of_task, &profiles, &n_profiles, err));
     found->profiled =
         hearth_arena_array(call->arena, n_snapshots + n_profiles, sizeof *found->profiled);
     if (found->profiled == NULL) {

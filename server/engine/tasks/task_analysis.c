@@ -29,7 +29,10 @@ enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct 
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
-    return hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, ret, ret_n, err);
+
+    const struct hearth_task_schedule_filter filter = {.task_id = task_id};
+
+    return hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), &filter, ret, ret_n, err);
 }
 
 /* ---- requests ---- */
@@ -92,8 +95,9 @@ static enum hearth_status find_task_schedules(struct stack_analysis *a,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "schedule_ids is empty");
     }
 
-    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(a->call), HEARTH_STR(""), ids, n_ids,
-                                           &a->schedules, &a->n_schedules, err));
+    const struct hearth_task_schedule_filter filter = {HEARTH_STR(""), ids, n_ids};
+    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(a->call), &filter, &a->schedules,
+                                           &a->n_schedules, err));
 
     /* Every requested schedule must exist. */
     for (size_t i = 0; i < n_ids; i++) {

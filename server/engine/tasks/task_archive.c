@@ -110,8 +110,9 @@ static enum hearth_status export_runs(const struct hearth_call *call, struct hea
     struct hearth_task_schedule *runs;
     size_t n;
 
-    HEARTH_TRY(
-        hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), task_id, NULL, 0, &runs, &n, err));
+    /* Read the runs. */
+    const struct hearth_task_schedule_filter of_task = {.task_id = task_id};
+    HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), &of_task, &runs, &n, err));
 
     /* Write the runs. */
     for (size_t i = 0; i < n; i++) {

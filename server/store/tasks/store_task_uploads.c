@@ -342,24 +342,23 @@ static const struct hearth_row_type go_segment_rows =
     HEARTH_ROW_TYPE(go_segment_columns, struct hearth_go_segment);
 
 enum hearth_status hearth_store_go_segments(const struct hearth_scope *scope,
-                                            struct hearth_str task_id,
-                                            const struct hearth_str *segment_ids, size_t n_ids,
+                                            const struct hearth_go_segment_filter *filter,
                                             struct hearth_go_segment **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
-    assert(segment_ids != NULL || n_ids == 0);
+    assert(filter->segment_ids != NULL || filter->n_ids == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
     /* Without a restriction nothing is found. */
     *ret_n = 0;
-    if (task_id.n == 0 && n_ids == 0) {
+    if (filter->task_id.n == 0 && filter->n_ids == 0) {
         return HEARTH_OK;
     }
 
     struct hearth_pg_params params;
-    make_upload_params(scope, hearth_str_n(task_id.n > 0 ? task_id.p : "", task_id.n), scope->arena,
-                       &params);
-    hearth_pg_param_text_array(&params, segment_ids, n_ids);
+    struct hearth_str task_id = filter->task_id.n > 0 ? filter->task_id : HEARTH_STR("");
+    make_upload_params(scope, task_id, scope->arena, &params);
+    hearth_pg_param_text_array(&params, filter->segment_ids, filter->n_ids);
 
     /* By the index on segment_id or on task_upload (task_id). */
     return hearth_store_select(

@@ -559,18 +559,17 @@ static enum hearth_status pair_profiles(const struct schedule_row *row, struct h
 }
 
 enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
-                                               struct hearth_str task_id,
-                                               const struct hearth_str *schedule_ids, size_t n_ids,
+                                               const struct hearth_task_schedule_filter *filter,
                                                struct hearth_task_schedule **ret, size_t *ret_n,
                                                struct hearth_err *err)
 {
-    assert(schedule_ids != NULL || n_ids == 0);
+    assert(filter->schedule_ids != NULL || filter->n_ids == 0);
 
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
-    hearth_pg_param_text(&params, task_id);
-    hearth_pg_param_text_array(&params, schedule_ids, n_ids);
+    hearth_pg_param_text(&params, filter->task_id);
+    hearth_pg_param_text_array(&params, filter->schedule_ids, filter->n_ids);
     hearth_pg_param_i64(&params, HEARTH_TASK_SCHEDULE_PROFILES);
 
     /* Read the runs. */
