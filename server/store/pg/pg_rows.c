@@ -57,7 +57,11 @@ static enum hearth_status take_pairs(const PGresult *result, int row, int column
 
     HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &names, &n_names, err));
     HEARTH_TRY(hearth_pg_str_array(result, row, column + 1, arena, &values, &n_values, err));
-    HEARTH_ASSERT(n_names == n_values);
+    if (n_names != n_values) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "a stored list of properties has %zu names, but %zu values", n_names,
+                           n_values);
+    }
 
     struct hearth_property *pairs = hearth_arena_array(arena, n_names, sizeof *pairs);
     if (pairs == NULL) {

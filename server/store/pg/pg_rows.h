@@ -19,7 +19,7 @@
  *            them once, before a connection is taken.
  * Threads:   safe, each call with its own arena.
  * Errors:    of the statement; NO_MEMORY; CORRUPT for an array with NULL elements or several
- *            dimensions.
+ *            dimensions, and for pairs with more names than values or the reverse.
  */
 #ifndef HEARTH_STORE_PG_ROWS_H
 #define HEARTH_STORE_PG_ROWS_H

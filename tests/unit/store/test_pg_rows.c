@@ -160,6 +160,27 @@ static void an_arena_at_its_limit_refuses_the_rows(void **state)
     close_fixture(&fix);
 }
 
+static void a_list_with_more_names_than_values_is_corrupt(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    struct hearth_scope scope = scope_of(&fix);
+
+    static const struct hearth_column columns[] = {
+        HEARTH_COLUMN_LIST(PAIRS, struct sample, pairs, n_pairs)};
+    static const struct hearth_row_type pair_rows = HEARTH_ROW_TYPE(columns, struct sample);
+    struct sample *rows = NULL;
+    size_t n = 9;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_store_select(&scope, "SELECT ARRAY['a', 'b'], ARRAY['1']", NULL,
+                                         &pair_rows, &rows, &n, &err),
+                     HEARTH_CORRUPT);
+    assert_string_equal(err.msg, "a stored list of properties has 2 names, but 1 values");
+    assert_int_equal(n, 9);
+    close_fixture(&fix);
+}
+
 /* ---- wrong tables ---- */
 
 static enum hearth_status select_two_columns_as_one(const struct hearth_scope *scope,
@@ -368,6 +389,7 @@ int main(void)
         cmocka_unit_test(no_rows_are_an_empty_array_and_leave_the_single_row_alone),
         cmocka_unit_test(the_first_of_several_rows_is_the_single_row),
         cmocka_unit_test(an_arena_at_its_limit_refuses_the_rows),
+        cmocka_unit_test(a_list_with_more_names_than_values_is_corrupt),
         cmocka_unit_test(a_table_with_the_wrong_number_of_columns_is_an_internal_error),
         cmocka_unit_test(structs_become_arrays_for_unnest),
         cmocka_unit_test(parameters_without_memory_fail_the_statement),
