@@ -605,6 +605,8 @@ enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fa
 enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
+    HEARTH_TRY(check_open(pg, ret_fault, err));
     struct patience patience = patience_of(pg, NULL);
     int ended;
 

@@ -195,6 +195,33 @@ static void rows_are_copied_in_binary(void **state)
     hearth_pg_close(&pg);
 }
 
+static void a_refused_copy_fails_with_its_reason(void **state)
+{
+    (void)state;
+    struct hearth_pg pg = connect_pg();
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_pg_script(&pg, "CREATE TABLE refused (a int4)", NULL, &err), HEARTH_OK);
+    assert_int_equal(
+        hearth_pg_script_send(&pg, "COPY refused FROM STDIN (FORMAT binary)", NULL, &err),
+        HEARTH_OK);
+    PGresult *result = NULL;
+    assert_int_equal(hearth_pg_script_next(&pg, &result, NULL, &err), HEARTH_OK);
+    assert_int_equal(PQresultStatus(result), PGRES_COPY_IN);
+    PQclear(result);
+
+    enum hearth_pg_fault fault = HEARTH_PG_FAULT_OTHER;
+    assert_int_equal(hearth_pg_copy_refuse(&pg, "not today", &fault, &err), HEARTH_OK);
+    assert_int_equal(fault, HEARTH_PG_FAULT_NONE);
+    assert_int_not_equal(hearth_pg_script_next(&pg, &result, &fault, &err), HEARTH_OK);
+    assert_non_null(strstr(err.msg, "not today"));
+    assert_true(hearth_pg_usable(&pg));
+
+    hearth_pg_close(&pg);
+    assert_int_equal(hearth_pg_copy_refuse(&pg, "not today", &fault, &err), HEARTH_UNAVAILABLE);
+    assert_int_equal(fault, HEARTH_PG_FAULT_CONNECTION);
+    assert_string_equal(err.msg, "not connected to the database");
+}
+
 static void wait_until_nothing_runs(void)
 {
     for (int i = 0; i < 4000; i++) {
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_named),
         cmocka_unit_test(values_go_out_and_come_back),
         cmocka_unit_test(rows_are_copied_in_binary),
+        cmocka_unit_test(a_refused_copy_fails_with_its_reason),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
         cmocka_unit_test(a_wrong_password_is_not_shown),
