@@ -23,8 +23,9 @@ enum hearth_status hearth_store_background_state(struct hearth_store *store,
 /*
  * Delete the blocks of a service (0: of all services of the tenant) from the day of from_ns on; the
  * builder builds them again from the profiles. Meanwhile queries read the profiles and give the
- * same answers. FAILED_PRECONDITION: from_ns lies before the oldest profiles. NOT_FOUND: the
- * service does not exist.
+ * same answers. NOT_FOUND: the service does not exist. FAILED_PRECONDITION: the first of these days
+ * that has blocks, of any service, begins before the oldest profiles, so its blocks could not be
+ * built again.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct hearth_str tenant,

@@ -13,7 +13,7 @@
  *
  * Reads: one SQL statement per query, one snapshot, rows streamed to a callback.
  *
- * Ownership: see each function. Tenants are names here; each call concerns one tenant.
+ * Ownership: stated at each function. Tenants are names here; each call concerns one tenant.
  * Threads:   safe: locks internally, unless a comment says otherwise.
  * Errors:    UNAVAILABLE (not connected, queue full: the message says what to do), otherwise
  *            INTERNAL with the SQLSTATE; CANCELLED and DEADLINE_EXCEEDED from the request's
@@ -38,8 +38,8 @@ struct hearth_store_options {
     unsigned max_readers;         /* connections that read at once; 8 */
     int64_t linger_ns;            /* how long a committer waits for more rows; 3 ms */
     size_t max_batch_rows;        /* 1000 */
-    size_t max_queue_rows;        /* refuse above; 20,000 */
-    size_t max_queue_bytes;       /* refuse above; 64 MiB */
+    size_t max_queue_rows;        /* more rows are refused; 20,000 */
+    size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
     size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
     size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
@@ -60,12 +60,12 @@ struct hearth_store_options {
     int64_t retain_spans_ns;  /* spans of traces; 0: for ever; 3 d */
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
-    size_t max_span_queue_bytes; /* refuse spans and snapshots above; 32 MiB */
+    size_t max_span_queue_bytes; /* more spans and snapshots are refused; 32 MiB */
     int64_t retain_monitors_ns;  /* metrics of policies; 7 d */
-    int64_t max_disk_bytes;      /* of all Hearth tables: refuse profiles above; 0: no limit */
-    int64_t min_free_disk_bytes; /* free bytes under data_dir: refuse profiles below; 1 GiB */
-    const char
-        *data_dir; /* of the embedded PostgreSQL; NULL: an external one; borrowed during _open */
+    int64_t max_disk_bytes; /* of all Hearth tables; with more, profiles are refused; 0: no limit */
+    int64_t min_free_disk_bytes; /* free below data_dir; with less, profiles are refused; 1 GiB */
+    /* Folder of the embedded PostgreSQL; NULL: an external one. The caller keeps it until _close. */
+    const char *data_dir;
 };
 
 void hearth_store_options_init(struct hearth_store_options *options); /* the defaults above */
@@ -81,9 +81,9 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
 
 /*
- * False: not ready; `reason` is one line ("waiting for the database: connection refused"). True
- * with a line: the store works, but with a problem (the disk is full, clocks differ). True with an
- * empty line: the store has no problem.
+ * Return whether the store is ready, and one line. False: `reason` says why not ("waiting for the
+ * database: connection refused"). True with a line: the store works, but has a problem (the disk is
+ * full, clocks differ). True with an empty line: the store has no problem.
  */
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
 
@@ -236,7 +236,8 @@ struct hearth_read_total {
     int32_t service_id, series_id;
     uint16_t column; /* column of the hit */
     int64_t ts_ns, total;
-    int32_t writer_id; /* this and the next two: if the plan requests identity, otherwise 0 */
+    /* Defined if the plan requests identity; otherwise some sources leave these fields 0. */
+    int32_t writer_id;
     int64_t profile_no, duration_ns;
 };
 

@@ -25,7 +25,7 @@ struct hearth_pg {
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
 };
 
-/* Meaning of an error for the caller, by SQLSTATE (the first two characters or all five). */
+/* Meaning of an error for the caller, by a prefix of its SQLSTATE; the longest prefix counts. */
 enum hearth_pg_fault {
     HEARTH_PG_FAULT_NONE,
     /* 08, 57P, 25006, 25P03 or a broken socket: outcome of a COMMIT unknown; conn NULL */
