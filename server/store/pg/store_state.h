@@ -1,23 +1,27 @@
 /*
- * store_state.h -- the parts of a store and how they meet (private to the store).
+ * store_state.h -- the parts of a store, the ranks of its locks (private to the store).
  *
- * A store is a root and rooms, each a folder with a README. A part of a store has its own state and lock, which its
- * room defines; here are the pointers to the parts, and the state of small ones:
- *   root       store.c: connects, migrates, registers the writer, loads the catalogue; then keeps house
- *   pool       pg/pool.c: connections for readers and the catalogue, bounded
- *   replica    pg/replica.c: reads on another node, if there is one
- *   partitions pg/partitions.c: which leaves exist
- *   disk       pg/disk.c: how full it is
- *   catalog    catalog/: tenants, services, series, hours: writes and the index in memory
- *   settings   catalog/settings.c: settings of tenants
- *   cache      read/read_dict.c: dictionaries of queries
- *   builder    build/: roll-ups, compaction, deletion, retention; erase, retention and rule_evaluator are its state
- *   committers commit/: group commit; dicts: the dictionaries of ingest
- *   monitors   policies/: the writer of metrics
- *   poll_memo  tasks/task_delivery.c: which agents ask
- *   trace_writer  spans/: the queue of spans and snapshots and its thread
+ * A store is a root and rooms, each a folder with a README. A part has a state and a lock, which
+ * its room defines; this header has the pointers to the parts, and the state of small parts:
+ *   root         store.c: connects, migrates, registers the writer, loads the catalogue;
+ *                then runs the housekeeping
+ *   pool         pg/pool.c: a bounded set of connections for readers and the catalogue
+ *   replica      pg/replica.c: reads on another node, if the options name one
+ *   partitions   pg/partitions.c: the leaves that are known to exist
+ *   disk         pg/disk.c: how full the disk is
+ *   catalog      catalog/: tenants, services, series, hours: writes, and the index in memory
+ *   settings     catalog/settings.c: settings of tenants
+ *   cache        read/read_dict.c: dictionaries of queries
+ *   builder      build/: roll-ups, compaction, deletion, retention; erase, retention and
+ *                rule_evaluator are its state
+ *   committers   commit/: group commit
+ *   dicts        commit/ingest_dict.c: dictionaries of ingest
+ *   monitors     policies/: the writer of metrics
+ *   poll_memo    tasks/task_delivery.c: which agents poll this server for tasks
+ *   trace_writer spans/: the queue of spans and snapshots, and its thread
  *
- * The order of locks is that of enum hearth_store_rank. No lock is held while a statement runs.
+ * The order of locks is the order of enum hearth_store_rank. No lock is held while a statement
+ * runs.
  */
 #ifndef HEARTH_STORE_STATE_H
 #define HEARTH_STORE_STATE_H
@@ -42,8 +46,8 @@ struct hearth_poll_memo;
 struct hearth_trace_writer;
 
 /*
- * Ranks of the store's locks (hearth/base/sync.h), outermost first: a thread may acquire a lock only
- * if its rank is higher than the ranks of all locks that it holds.
+ * Ranks of the store's locks (hearth/base/sync.h), outermost first: a thread may acquire a lock
+ * only if its rank is higher than the ranks of all locks that it holds.
  */
 enum hearth_store_rank {
     HEARTH_RANK_SETTINGS_REFRESH = HEARTH_RANKS_STORE, /* settings.refreshing */
@@ -67,37 +71,43 @@ enum hearth_store_rank {
 };
 
 /*
- * Keys of transaction-level advisory locks: random, so that no other program of the database has
+ * Keys of transaction-level advisory locks: random, so that no other program of the database uses
  * them.
  */
 #define HEARTH_LOCK_MIGRATE    "4721170935208671301"
 #define HEARTH_LOCK_PARTITIONS "4721170935208671302"
-/* Held, shared, by every ingest transaction from its first statement on: the barrier of roll-ups. */
+/*
+ * Every ingest transaction holds it, shared, from its first statement on. Roll-ups wait for these
+ * transactions by it.
+ */
 #define HEARTH_LOCK_INGEST "4721170935208671303"
 
-/* disk.c; next_sizes_mono_ns is the housekeeper's own. */
+/* State of disk.c. Any thread reads the atomic fields; the boot thread writes. */
 struct hearth_disk {
-    _Atomic int state;
+    _Atomic int state; /* enum disk_state of disk.c */
     _Atomic int64_t n_bytes, n_free;
-    int64_t next_sizes_mono_ns;
+    int64_t next_sizes_mono_ns; /* time of the next measurement; the boot thread's own */
 };
 
-/* Where erase_step.c is in its tombstone, and retention_step.c in its round: the builder's own. */
+/* The tombstone that erase_step.c works on, and how far it is. Belongs to the builder thread. */
 struct hearth_erase_progress {
     int64_t erasure_id;
-    int32_t service_id; /* 0: none */
-    int stage;
-    int64_t next_ns;
-    int32_t next_day;
-    int64_t segment_t0_ns, segment_part; /* the last one looked at */
+    int32_t service_id; /* 0: no tombstone */
+    int stage;          /* rows, then segments, then days: the enum of erase_step.c */
+    int64_t next_ns;    /* stage rows: erased up to this time */
+    int32_t next_day;   /* stage days: the first day that is left */
+    int64_t segment_t0_ns, segment_part; /* stage segments: key of the last checked segment */
     int32_t segment_ordinal;
 };
+
+/* How far retention_step.c is in its round. Belongs to the builder thread. */
 struct hearth_retention_progress {
-    int64_t next_pass_mono_ns, next_rows_mono_ns, next_sweep_mono_ns, settled_mono_ns;
-    uint64_t settings; /* a hash of all tenants' */
-    int32_t tenant_id, next_day;
-    unsigned table;
-    int32_t sweep_service;
+    int64_t next_pass_mono_ns, next_rows_mono_ns, next_sweep_mono_ns; /* when each is due; 0: now */
+    int64_t settled_mono_ns;     /* from then on, the present settings are applied */
+    uint64_t settings;           /* a hash of the settings of all tenants; 0: not read yet */
+    int32_t tenant_id, next_day; /* the tenant in work, and the first day that is left of it */
+    unsigned table;              /* index of the table in work */
+    int32_t sweep_service;       /* the last service whose series were swept */
 };
 
 struct hearth_store {
@@ -108,18 +118,19 @@ struct hearth_store {
     struct hearth_committers *committers;
     struct hearth_ingest_dicts *dicts;
     struct hearth_read_cache *cache;
-    _Atomic bool ready; /* migrated, writer registered, catalogue loaded once */
-    _Atomic bool closing;
-    _Atomic int32_t
-        writer_id; /* of this server; a new one is taken when a dictionary was evicted (ingest_dict.c) */
+    /* Once migrated, with a registered writer and a loaded catalogue: true, and it stays true. */
+    _Atomic bool ready;
+    _Atomic bool closing; /* hearth_store_close was called */
+    /* This server's; changes when a dictionary is evicted (ingest_dict.c). */
+    _Atomic int32_t writer_id;
     _Atomic int64_t next_profile_no;
     struct hearth_mutex reason_lock; /* guards reason */
-    char reason[256];
+    char reason[256];                /* why the store is not ready, or why it is away */
     pthread_t boot_thread;
     bool boot_started;
     struct hearth_partitions *partitions;
-    _Atomic bool away; /* ready once, but the database cannot be reached now: reason says why */
-    struct hearth_cancel boot_cancel; /* of what the boot thread runs; set by close */
+    _Atomic bool away; /* after ready: the database cannot be reached now; reason says why */
+    struct hearth_cancel boot_cancel; /* cancels the statements of the boot thread; set by close */
     pthread_cond_t boot_wake;         /* with reason_lock: ends the boot thread's sleep */
     int32_t batch_writer_id; /* the first writer id: key of ingest_batch rows; set before ready */
     struct hearth_replica *replica;           /* NULL: reads run on the primary */
@@ -132,7 +143,7 @@ struct hearth_store {
     _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;
-    struct hearth_rule_evaluator rule_evaluator; /* set before the next is */
+    struct hearth_rule_evaluator rule_evaluator; /* written before has_rule_evaluator is set */
     _Atomic bool has_rule_evaluator;
 };
 
