@@ -9,6 +9,8 @@
 
 #include "pg/store_state.h"
 
+#include <assert.h>
+
 #define TAKE_LIMIT_NS      (10 * HEARTH_NS_PER_SEC)
 #define WAIT_STEP_NS       (50 * HEARTH_NS_PER_MS)
 #define CONNECT_TIMEOUT_MS 5000
@@ -19,9 +21,9 @@ struct slot {
 };
 
 struct hearth_pool {
-    pthread_mutex_t lock; /* guards slots[].taken; a taken slot's pg belongs to its taker */
-    pthread_cond_t given;
-    char *url;
+    struct hearth_mutex lock; /* guards slots[].taken; a taken slot's pg belongs to its taker */
+    pthread_cond_t given;     /* with lock: a connection was given back */
+    char *url;                /* copy; slots[].pg.url point to it */
     unsigned n_slots;
     struct slot slots[];
 };
@@ -29,6 +31,8 @@ struct hearth_pool {
 enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
                                    struct hearth_pool **ret_pool, struct hearth_err *err)
 {
+    assert(url != NULL && max_connections > 0);
+
     struct hearth_pool *pool =
         hearth_mem_zalloc(sizeof *pool + max_connections * sizeof pool->slots[0]);
     char *copy = hearth_mem_strndup(url, strlen(url));
@@ -44,7 +48,7 @@ enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
         pool->slots[i].pg.url = copy;
     }
 
-    (void)pthread_mutex_init(&pool->lock, NULL);
+    hearth_mutex_init(&pool->lock, HEARTH_RANK_POOL, "pool.lock");
     hearth_cond_init(&pool->given);
     *ret_pool = pool;
 
@@ -54,6 +58,7 @@ enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
 void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms)
 {
     for (unsigned i = 0; i < pool->n_slots; i++) {
+        assert(!pool->slots[i].taken);
         pool->slots[i].pg.timeout_ms = timeout_ms;
     }
 }
@@ -70,16 +75,20 @@ void hearth_pool_free(struct hearth_pool *pool)
     }
 
     (void)pthread_cond_destroy(&pool->given);
-    (void)pthread_mutex_destroy(&pool->lock);
+    hearth_mutex_destroy(&pool->lock);
     hearth_mem_free(pool->url);
     hearth_mem_free(pool);
 }
 
-/* A free slot, preferring one that is connected; NULL when all are taken. */
-static struct slot *find_slot(struct hearth_pool *pool)
+/*
+ * Return a free slot, one with a connection if there is any; NULL if all are taken. The caller
+ * holds pool->lock.
+ */
+static struct slot *find_free_slot(struct hearth_pool *pool)
 {
     struct slot *found = NULL;
 
+    hearth_mutex_assert_held(&pool->lock);
     for (unsigned i = 0; i < pool->n_slots; i++) {
         struct slot *slot = &pool->slots[i];
         if (!slot->taken && (found == NULL || (found->pg.conn == NULL && slot->pg.conn != NULL))) {
@@ -90,6 +99,7 @@ static struct slot *find_slot(struct hearth_pool *pool)
     return found;
 }
 
+/* Mark a free slot as taken; wait for one in steps, so that a cancellation is noticed. */
 static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_cancel *cancel,
                                     struct slot **ret_slot, struct hearth_err *err)
 {
@@ -97,13 +107,14 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
     enum hearth_status status = HEARTH_OK;
     struct slot *slot = NULL;
 
-    (void)pthread_mutex_lock(&pool->lock);
-    while ((slot = find_slot(pool)) == NULL) {
+    hearth_mutex_lock(&pool->lock);
+    while ((slot = find_free_slot(pool)) == NULL) {
         status = hearth_cancel_check(cancel, err);
         int64_t now_ns = hearth_clock_mono_ns();
         if (status == HEARTH_OK && now_ns >= until_ns) {
             status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                                 "all %u database connections were busy for 10 s (max-readers)",
+                                 "all %u database connections were busy for 10 s; try again, or "
+                                 "raise --readers",
                                  pool->n_slots);
         }
 
@@ -111,7 +122,7 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
             break;
         }
 
-        (void)hearth_cond_wait_until(&pool->given, &pool->lock, now_ns + WAIT_STEP_NS);
+        (void)hearth_mutex_wait_until(&pool->lock, &pool->given, now_ns + WAIT_STEP_NS);
     }
 
     if (slot != NULL) {
@@ -119,7 +130,7 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
         *ret_slot = slot;
     }
 
-    (void)pthread_mutex_unlock(&pool->lock);
+    hearth_mutex_unlock(&pool->lock);
 
     return status;
 }
@@ -130,6 +141,8 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
     struct slot *slot = NULL;
 
     HEARTH_TRY(take_slot(pool, cancel, &slot, err));
+
+    /* The slot is this thread's: connecting needs no lock. */
     slot->pg.cancel = cancel;
     if (!hearth_pg_alive(&slot->pg)) {
         enum hearth_status status = hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
@@ -147,14 +160,16 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
 {
     struct slot *slot = HEARTH_CONTAINER_OF(pg, struct slot, pg);
+    assert(slot >= pool->slots && slot < pool->slots + pool->n_slots);
 
     pg->cancel = NULL;
-    if (!hearth_pg_usable(pg)) { /* broken, or in the middle of a transaction */
+    if (!hearth_pg_usable(pg)) { /* broken, or in a transaction */
         hearth_pg_close(pg);
     }
 
-    (void)pthread_mutex_lock(&pool->lock);
+    hearth_mutex_lock(&pool->lock);
+    assert(slot->taken);
     slot->taken = false;
     (void)pthread_cond_signal(&pool->given);
-    (void)pthread_mutex_unlock(&pool->lock);
+    hearth_mutex_unlock(&pool->lock);
 }

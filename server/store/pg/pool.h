@@ -10,21 +10,26 @@
 
 struct hearth_pool;
 
+/* Connections are opened when they are needed. The URL is copied; max_connections is above 0. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
                                                      struct hearth_pool **ret_pool,
                                                      struct hearth_err *err);
+
+/* Close all connections; none of them is taken. NULL-safe. */
 void hearth_pool_free(struct hearth_pool *pool);
+
+/* Limit statements whose request has no deadline; 0: no limit. Call it before the first _take. */
+void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
+
 /*
- * A connected connection; waits for a free one until the request's deadline, at most 10 s
- * (UNAVAILABLE then).
+ * Return an open connection. Waits for a free one until the request's deadline, at most 10 s;
+ * UNAVAILABLE after that. cancel (may be NULL) applies to its statements until it is given back.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_pool_take(struct hearth_pool *pool,
                                                       struct hearth_cancel *cancel,
                                                       struct hearth_pg **ret_pg,
                                                       struct hearth_err *err);
-/* Of statements whose request has no deadline; before the first take. */
-void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
-/* Give it back; one that is broken or in a transaction is closed. */
+/* Give a connection back. A broken connection, or one in a transaction, is closed. */
 void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg);
 
 #endif
