@@ -140,7 +140,7 @@ class Replica(unittest.TestCase):
             self.addCleanup(server.stop)
             self.assert_same(server, "steady")
             self.assertEqual(set(self.reads(server)), {"lost"})
-            self.assertIn("reads go to the primary", server.log())
+            self.assertIn("reads run on the primary", server.log())
 
     def test_a_replica_of_another_cluster_is_refused(self):
         other = Cluster(template=False)

@@ -1,13 +1,14 @@
 /*
- * replica.c -- which node a read runs on.
+ * replica.c -- decides which node a read runs on.
  *
- * The primary's flushed WAL position is asked before every read: a few bytes and no lock there, and
- * it needs no bookkeeping of who acknowledged what. It may lie in the middle of a record whose rest
- * is not on disk yet (the WAL writer stops at whole pages), which no replica can replay to; then,
- * and only then, a transaction that writes one small WAL record moves it on.
+ * Every read first reads the primary's flushed WAL position: a few bytes and no lock in the
+ * primary, and hearthd keeps no list of acknowledged commits. The position may lie within a record
+ * whose rest is not on disk yet (the WAL writer stops at whole pages), and no replica can replay
+ * half a record. Only in this case, a transaction writes one small WAL record, which moves the
+ * position on.
  *
- * A replica that was late, lost or cancelled a read is not asked for a second, doubling to ten
- * (thirty when lost); the first good read ends that.
+ * After the replica was late, was lost or cancelled a read, reads do not try it for a second; this
+ * pause doubles each time up to ten seconds (thirty if it was lost). The first good read ends it.
  */
 #include "pg/replica.h"
 
@@ -20,57 +21,69 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
 #define PAUSE_FIRST_NS  HEARTH_NS_PER_SEC
 #define PAUSE_LATE_NS   (10 * HEARTH_NS_PER_SEC)
 #define PAUSE_LOST_NS   (30 * HEARTH_NS_PER_SEC)
+#define LOOK_LIMIT_NS   (5 * HEARTH_NS_PER_SEC)
 #define STEP_FIRST_NS   (HEARTH_NS_PER_MS / 2)
 #define STEP_LAST_NS    (10 * HEARTH_NS_PER_MS)
 #define WAL_BLOCK_BYTES 8192
 #define IDENTITY_BYTES  64
 
-/* Of this database and its cluster: positions in the WAL mean nothing elsewhere. */
+/*
+ * The identity of the database and its cluster: a position in the WAL has no meaning in another
+ * cluster.
+ */
 #define IDENTITY                                                              \
     "(SELECT system_identifier FROM pg_control_system())::text || '/' || oid" \
     " FROM pg_database WHERE datname = current_database()"
 
 enum outcome {
-    OUTCOME_REPLICA,
-    OUTCOME_LATE,
-    OUTCOME_LOST,
-    OUTCOME_CANCELLED,
+    OUTCOME_REPLICA,   /* the read ran on the replica */
+    OUTCOME_LATE,      /* it did not replay the primary's position in time */
+    OUTCOME_LOST,      /* no connection, or not a replica of the primary */
+    OUTCOME_CANCELLED, /* it gave up a read, such as for vacuum */
 };
+
+/* Label values of the metric, and texts of the log. */
 static const char *const OUTCOMES[] = {"replica", "late", "lost", "cancelled"};
 
 struct hearth_replica {
     struct hearth_pool *pool;
-    int64_t wait_ns;
-    pthread_mutex_t lock; /* guards the rest */
-    enum outcome last;
-    int64_t resume_mono_ns, pause_ns; /* the next pause */
+    int64_t wait_ns;          /* how long a read waits for the replay */
+    struct hearth_mutex lock; /* guards the rest */
+    enum outcome last;        /* of the latest read */
+    int64_t resume_mono_ns;   /* reads do not try the replica before; 0: it was always good */
+    int64_t pause_ns;         /* length of the next pause */
 };
 
-/* Where the primary's WAL is on disk. */
+/* How far the primary's WAL is on disk. */
 struct position {
-    int64_t lsn;
+    int64_t lsn; /* bytes since the beginning of the WAL */
     char identity[IDENTITY_BYTES];
 };
 
 /* ---- life ---- */
 
-/* The URL, asking for a standby unless it says itself what it wants. */
-static char *standby_url(const char *url)
+/*
+ * Return a copy of the URL that accepts standbys only, unless the URL sets target_session_attrs
+ * itself. The caller frees it; NULL: no memory.
+ */
+static char *make_standby_url(const char *url)
 {
+    assert(url != NULL);
+
     size_t n = strlen(url) + sizeof "?target_session_attrs=standby ";
     char *text = hearth_mem_zalloc(n);
-    bool is_uri = strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
-
     if (text == NULL) {
         return NULL;
     }
 
+    bool is_uri = strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
     if (strstr(url, "target_session_attrs") != NULL) {
         (void)snprintf(text, n, "%s", url);
     } else if (is_uri) {
@@ -93,7 +106,7 @@ enum hearth_status hearth_replica_new(const struct hearth_store_options *options
     }
 
     struct hearth_replica *replica = hearth_mem_zalloc(sizeof *replica);
-    char *url = standby_url(options->read_url);
+    char *url = make_standby_url(options->read_url);
     enum hearth_status status = HEARTH_OK;
     if (replica == NULL || url == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the replica's state");
@@ -110,7 +123,7 @@ enum hearth_status hearth_replica_new(const struct hearth_store_options *options
     hearth_pool_set_timeout(replica->pool, options->statement_timeout_ms);
     replica->wait_ns = options->read_wait_ns;
     replica->pause_ns = PAUSE_FIRST_NS;
-    (void)pthread_mutex_init(&replica->lock, NULL);
+    hearth_mutex_init(&replica->lock, HEARTH_RANK_REPLICA, "replica.lock");
     *ret_replica = replica;
 
     return HEARTH_OK;
@@ -123,51 +136,57 @@ void hearth_replica_free(struct hearth_replica *replica)
     }
 
     hearth_pool_free(replica->pool);
-    (void)pthread_mutex_destroy(&replica->lock);
+    hearth_mutex_destroy(&replica->lock);
     hearth_mem_free(replica);
 }
 
-/* ---- standing ---- */
+/* ---- outcomes of reads ---- */
 
-static void count(enum outcome outcome)
+static void count_outcome(enum outcome outcome)
 {
+    assert((size_t)outcome < HEARTH_ARRAY_LEN(OUTCOMES));
     hearth_metric_add_label(HEARTH_M_REPLICA_READS, hearth_str_c(OUTCOMES[outcome]), 1);
 }
 
-/* True while it is left alone; counted as what it was left alone for. */
+/* Return whether reads do not try the replica now. Counts the outcome that caused the pause. */
 static bool is_paused(struct hearth_replica *replica)
 {
-    (void)pthread_mutex_lock(&replica->lock);
+    hearth_mutex_lock(&replica->lock);
     bool paused = hearth_clock_mono_ns() < replica->resume_mono_ns;
     enum outcome last = replica->last;
-    (void)pthread_mutex_unlock(&replica->lock);
+    hearth_mutex_unlock(&replica->lock);
+
     if (paused) {
-        count(last);
+        count_outcome(last);
     }
 
     return paused;
 }
 
-static void note(struct hearth_replica *replica, enum outcome outcome, const char *reason)
+/* Record the outcome of a read; log it if it differs from the last one. */
+static void note_outcome(struct hearth_replica *replica, enum outcome outcome, const char *reason)
 {
-    (void)pthread_mutex_lock(&replica->lock);
+    assert(outcome == OUTCOME_REPLICA || reason != NULL);
+
+    hearth_mutex_lock(&replica->lock);
     bool changed = replica->last != outcome;
     int64_t now_ns = hearth_clock_mono_ns();
     replica->last = outcome;
     if (outcome == OUTCOME_REPLICA) {
         replica->pause_ns = PAUSE_FIRST_NS;
-    } else if (now_ns >= replica->resume_mono_ns) { /* not yet left alone by another thread */
+    } else if (now_ns >= replica->resume_mono_ns) { /* no other thread has begun a pause */
         int64_t limit = outcome == OUTCOME_LOST ? PAUSE_LOST_NS : PAUSE_LATE_NS;
         replica->resume_mono_ns = now_ns + replica->pause_ns;
         replica->pause_ns = replica->pause_ns * 2 > limit ? limit : replica->pause_ns * 2;
     }
 
-    (void)pthread_mutex_unlock(&replica->lock);
-    count(outcome);
+    hearth_mutex_unlock(&replica->lock);
+
+    count_outcome(outcome);
     if (changed && outcome == OUTCOME_REPLICA) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "store", "the replica answers", NULL);
+        HEARTH_LOG(HEARTH_LOG_INFO, "store", "reads run on the replica", NULL);
     } else if (changed) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "store", "reads go to the primary", "replica",
+        HEARTH_LOG(HEARTH_LOG_WARN, "store", "reads run on the primary", "replica",
                    OUTCOMES[outcome], "reason", reason, NULL);
     }
 }
@@ -180,8 +199,9 @@ static void take_identity(const PGresult *result, int column, char out[IDENTITY_
     (void)snprintf(out, IDENTITY_BYTES, HEARTH_STR_FMT, HEARTH_STR_ARG(text));
 }
 
-static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Read the primary's position into the struct position `context`. */
+static enum hearth_status read_position(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     static const char sql[] =
         "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8, " IDENTITY;
@@ -192,12 +212,15 @@ static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, ret_fault, err));
         if (PQntuples(result) != 1) {
             PQclear(result);
-            return HEARTH_FAIL(err, HEARTH_INTERNAL, "the primary does not know its WAL position");
+            return HEARTH_FAIL(err, HEARTH_INTERNAL,
+                               "the primary did not return its WAL position and identity");
         }
 
         position->lsn = hearth_pg_i64(result, 0, 0);
         take_identity(result, 1, position->identity);
         PQclear(result);
+
+        /* Only a position at a page boundary can lie within a record. */
         if (position->lsn % WAL_BLOCK_BYTES != 0 || round == 1) {
             return HEARTH_OK;
         }
@@ -207,16 +230,18 @@ static enum hearth_status ask_position(void *context, struct hearth_pg *pg,
     }
 }
 
-/* How far the replica is; UNAVAILABLE when it is none of this primary. */
-static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct position *position,
-                                       struct hearth_cancel *cancel, int64_t *ret_lsn,
-                                       struct hearth_err *err)
+/* Read how far the replica has replayed. UNAVAILABLE: it is not a replica of this primary. */
+static enum hearth_status read_replayed(struct hearth_pg *pg, const struct position *position,
+                                        struct hearth_cancel *cancel, int64_t *ret_lsn,
+                                        struct hearth_err *err)
 {
     static const char sql[] = "SELECT pg_is_in_recovery(), coalesce((pg_last_wal_replay_lsn()"
                               " - '0/0'::pg_lsn)::int8, 0), " IDENTITY;
     PGresult *result = NULL;
 
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, cancel, &result, NULL, err));
+
+    /* Compare the identities: an empty one never equals that of a primary. */
     enum hearth_status status = HEARTH_OK;
     char identity[IDENTITY_BYTES] = "";
     if (PQntuples(result) == 1) {
@@ -225,10 +250,12 @@ static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct positi
 
     if (strcmp(identity, position->identity) != 0) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                             "the replica is of another cluster or database than the primary");
+                             "the replica belongs to another cluster or database than the "
+                             "primary: check --read-database-url");
     } else if (PQgetvalue(result, 0, 0)[0] == 0) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                             "the replica is none: it is not in recovery (promoted?)");
+                             "the replica is not in recovery: it was promoted, or "
+                             "--read-database-url names a primary");
     } else {
         *ret_lsn = hearth_pg_i64(result, 0, 1);
     }
@@ -240,24 +267,27 @@ static enum hearth_status ask_replayed(struct hearth_pg *pg, const struct positi
 
 static void sleep_step(int64_t ns)
 {
+    assert(ns >= 0 && ns < HEARTH_NS_PER_SEC);
+
     struct timespec ts = {.tv_nsec = (long)ns};
     (void)nanosleep(&ts, NULL);
 }
 
-/* Until it has replayed that far, or `patience` ends (DEADLINE_EXCEEDED). */
+/* Wait until the replica has replayed the position. DEADLINE_EXCEEDED: `patience` has ended. */
 static enum hearth_status await_replay(struct hearth_pg *pg, const struct position *position,
                                        struct hearth_cancel *patience, struct hearth_err *err)
 {
     for (int64_t step_ns = STEP_FIRST_NS;;
          step_ns = step_ns * 2 > STEP_LAST_NS ? STEP_LAST_NS : step_ns * 2) {
         int64_t lsn = 0;
-        HEARTH_TRY(ask_replayed(pg, position, patience, &lsn, err));
+        HEARTH_TRY(read_replayed(pg, position, patience, &lsn, err));
         if (lsn >= position->lsn) {
             return HEARTH_OK;
         }
 
         if (hearth_clock_mono_ns() + step_ns >= patience->deadline_mono_ns) {
-            return HEARTH_FAIL(err, HEARTH_DEADLINE_EXCEEDED, "%lld bytes of WAL behind",
+            return HEARTH_FAIL(err, HEARTH_DEADLINE_EXCEEDED,
+                               "%lld bytes of WAL are not replayed yet",
                                (long long)(position->lsn - lsn));
         }
 
@@ -265,19 +295,21 @@ static enum hearth_status await_replay(struct hearth_pg *pg, const struct positi
     }
 }
 
-/* A connection to the replica, which has everything; NULL: ask the primary. */
-static enum hearth_status take(struct hearth_store *store, struct hearth_cancel *cancel,
-                               struct hearth_pg **ret_pg, struct hearth_err *err)
+/* Take a connection to the replica that has all acknowledged data; NULL: use the primary. */
+static enum hearth_status take_replica(struct hearth_store *store, struct hearth_cancel *cancel,
+                                       struct hearth_pg **ret_pg, struct hearth_err *err)
 {
     struct hearth_replica *replica = store->replica;
+    assert(replica != NULL);
 
     *ret_pg = NULL;
     if (is_paused(replica)) {
         return HEARTH_OK;
     }
 
+    /* The primary's position; the wait for it ends with the request's deadline at the latest. */
     struct position position;
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, ask_position, &position, err));
+    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_position, &position, err));
     struct hearth_cancel patience;
     int64_t until_ns = hearth_clock_mono_ns() + replica->wait_ns;
     if (cancel != NULL && cancel->deadline_mono_ns < until_ns) {
@@ -285,6 +317,8 @@ static enum hearth_status take(struct hearth_store *store, struct hearth_cancel 
     }
 
     hearth_cancel_init(&patience, until_ns);
+
+    /* Wait on a connection to the replica; its next statements obey the request again. */
     struct hearth_err reason = HEARTH_ERR_INIT;
     struct hearth_pg *pg = NULL;
     enum hearth_status status = hearth_pool_take(replica->pool, &patience, &pg, &reason);
@@ -299,7 +333,8 @@ static enum hearth_status take(struct hearth_store *store, struct hearth_cancel 
     if (status == HEARTH_OK) {
         *ret_pg = pg;
     } else {
-        note(replica, status == HEARTH_DEADLINE_EXCEEDED ? OUTCOME_LATE : OUTCOME_LOST, reason.msg);
+        bool is_late = status == HEARTH_DEADLINE_EXCEEDED;
+        note_outcome(replica, is_late ? OUTCOME_LATE : OUTCOME_LOST, reason.msg);
     }
 
     return hearth_cancel_check(cancel, err);
@@ -311,25 +346,27 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
                                              struct hearth_cancel *cancel, hearth_with_pg_fn *fn,
                                              void *context, struct hearth_err *err)
 {
+    /* Choose the node. */
     struct hearth_pg *pg = NULL;
     if (store->replica != NULL) {
-        HEARTH_TRY(take(store, cancel, &pg, err));
+        HEARTH_TRY(take_replica(store, cancel, &pg, err));
     }
 
     if (pg == NULL) {
         return hearth_store_with_pg(store, cancel, fn, context, err);
     }
 
+    /* Read on the replica. */
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
     struct hearth_err failure = HEARTH_ERR_INIT;
     enum hearth_status status = fn(context, pg, &fault, &failure);
     hearth_pool_give(store->replica->pool, pg);
     if (status == HEARTH_OK) {
-        note(store->replica, OUTCOME_REPLICA, NULL);
+        note_outcome(store->replica, OUTCOME_REPLICA, NULL);
         return HEARTH_OK;
     }
 
-    if (status != HEARTH_UNAVAILABLE) { /* the primary would say the same */
+    if (status != HEARTH_UNAVAILABLE) { /* the read would fail on the primary, too */
         if (err != NULL) {
             *err = failure;
         }
@@ -337,14 +374,16 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
         return status;
     }
 
-    note(store->replica, OUTCOME_CANCELLED, failure.msg);
+    /* Read on the primary, if the callback delivered no row and may run again. */
+    note_outcome(store->replica, OUTCOME_CANCELLED, failure.msg);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {
         return hearth_store_with_pg(store, cancel, fn, context, err);
     }
 
-    /* Some of it was delivered: only who asked can begin again, and will find the primary. */
-    return HEARTH_FAIL(err, HEARTH_ABORTED, "the replica gave up a read: %s", failure.msg);
+    /* Some rows were delivered: the caller has to begin again, and will use the primary. */
+    return HEARTH_FAIL(err, HEARTH_ABORTED, "the replica gave up a read: %s; try again",
+                       failure.msg);
 }
 
 /* ---- doctor ---- */
@@ -355,14 +394,16 @@ enum hearth_status hearth_replica_look(struct hearth_replica *replica, struct he
     struct position position;
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
 
-    HEARTH_TRY(ask_position(&position, primary, &fault, err));
+    HEARTH_TRY(read_position(&position, primary, &fault, err));
     struct hearth_cancel patience;
-    hearth_cancel_init(&patience, hearth_clock_mono_ns() + 5 * HEARTH_NS_PER_SEC);
+    hearth_cancel_init(&patience, hearth_clock_mono_ns() + LOOK_LIMIT_NS);
     struct hearth_pg *pg = NULL;
     HEARTH_TRY(hearth_pool_take(replica->pool, &patience, &pg, err));
+
+    /* Read its position and its setting on one connection. */
     int64_t lsn = 0;
     PGresult *result = NULL;
-    enum hearth_status status = ask_replayed(pg, &position, &patience, &lsn, err);
+    enum hearth_status status = read_replayed(pg, &position, &patience, &lsn, err);
     if (status == HEARTH_OK) {
         status = hearth_pg_exec(pg, "SELECT current_setting('hot_standby_feedback')", NULL,
                                 &patience, &result, NULL, err);
