@@ -1,13 +1,13 @@
 /*
- * partitions.c -- the leaves of a day: profile, dict_chunk, series_hour and the others, made before
- * they are needed.
+ * partitions.c -- the leaves of a day: creates profile, dict_chunk, series_hour and the others
+ * before they are needed.
  *
- * A leaf is made by CREATE TABLE .. (LIKE parent ..) and ATTACH, each a statement of its own, in
- * one transaction under an advisory lock: so servers do it once, and the same text runs on Citus.
- * Existing leaves stay as they are; a leaf that was made but not attached is attached. Known leaves
- * are kept in memory, because committers and the catalogue call hearth_partitions_ensure for each
- * batch. Callers name the tables that they write to: today and tomorrow have all leaves, an older
- * day only the leaves that some batch needed.
+ * A leaf is created by CREATE TABLE .. (LIKE parent ..) and ATTACH, two statements in one
+ * transaction under an advisory lock: so only one server creates it, and the same text runs on
+ * Citus. Existing leaves stay as they are; an existing leaf that is not attached is attached. Known
+ * leaves are kept in memory, because committers and the catalogue call hearth_partitions_ensure for
+ * each batch. Callers name the tables that they write to: today and tomorrow have all leaves, an
+ * older day only the leaves that some batch needed.
  */
 #include "pg/partitions.h"
 
@@ -16,24 +16,25 @@
 
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 struct known_day {
-    int32_t day;
-    unsigned leaves;
+    int32_t day;     /* since the epoch */
+    unsigned leaves; /* HEARTH_LEAF_... that are known to exist */
 };
 
 struct hearth_partitions {
-    pthread_mutex_t lock;   /* guards the rest */
-    struct known_day *days; /* in no order; few, at most the days that retention keeps */
+    struct hearth_mutex lock; /* guards the rest */
+    struct known_day *days;   /* unsorted; few, at most the days that retention keeps */
     size_t n_days, cap;
 };
 
 /*
- * Rows of a profile leaf are only inserted. Without these settings autovacuum would first process
- * the leaf when a fifth of it is new, and index-only scans need its visibility map.
- * toast_tuple_target: a row that fits a page is stored uncompressed in the page.
+ * Options of leaves whose rows are only inserted. Index-only scans need the visibility map, which
+ * autovacuum would otherwise not update before a fifth of the leaf is new. toast_tuple_target: a
+ * row that fits a page is stored in the page, uncompressed.
  */
 #define LEAF_OPTIONS                                                         \
     "toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = 50000," \
@@ -41,9 +42,9 @@ struct hearth_partitions {
 
 static const struct {
     const char *name, *options;
-    int64_t units_per_day; /* of the partition key */
+    int64_t units_per_day; /* length of a day in the unit of the partition key */
 } PARENTS[] = {
-    /* in the order of the bits of HEARTH_LEAF_... */
+    /* in the order of the bits HEARTH_LEAF_... */
     {"profile", LEAF_OPTIONS, HEARTH_NS_PER_DAY},
     {"dict_chunk", "toast_tuple_target = 8160", 1},
     {"series_hour", "fillfactor = 100", 24},
@@ -64,16 +65,20 @@ _Static_assert(HEARTH_LEAVES_ALL + 1 == 1 << HEARTH_ARRAY_LEN(PARENTS), "a bit f
 
 /* ---- days ---- */
 
-/* Proleptic Gregorian date of a day since the epoch (the era method: 400 years are 146,097 days).
+/*
+ * Return the proleptic Gregorian date of a day since the epoch (the era method: 400 years are
+ * 146,097 days).
  */
-static void date_of(int32_t day, int *ret_year, unsigned *ret_month, unsigned *ret_day)
+static void split_date(int32_t day, int *ret_year, unsigned *ret_month, unsigned *ret_day)
 {
+    /* Count from March, so that the leap day is the last day of a year. */
     int64_t z = (int64_t)day + 719468; /* days since 0000-03-01 */
     int64_t era = (z >= 0 ? z : z - 146096) / 146097;
     unsigned doe = (unsigned)(z - era * 146097);
     unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
     unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     unsigned mp = (5 * doy + 2) / 153; /* months since March */
+    assert(doe < 146097 && doy < 366 && mp < 12);
 
     *ret_day = doy - (153 * mp + 2) / 5 + 1;
     *ret_month = mp < 10 ? mp + 3 : mp - 9;
@@ -84,7 +89,8 @@ void hearth_partition_name(const char *parent, int32_t day, char out[64])
 {
     int year;
     unsigned month, mday;
-    date_of(day, &year, &month, &mday);
+
+    split_date(day, &year, &month, &mday);
     (void)snprintf(out, 64, "hearth_data.%s_%04d%02u%02u", parent, year, month, mday);
 }
 
@@ -98,7 +104,7 @@ enum hearth_status hearth_partitions_new(struct hearth_partitions **ret_partitio
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the set of partitions");
     }
 
-    (void)pthread_mutex_init(&partitions->lock, NULL);
+    hearth_mutex_init(&partitions->lock, HEARTH_RANK_PARTITIONS, "partitions.lock");
     *ret_partitions = partitions;
 
     return HEARTH_OK;
@@ -107,35 +113,39 @@ enum hearth_status hearth_partitions_new(struct hearth_partitions **ret_partitio
 void hearth_partitions_free(struct hearth_partitions *partitions)
 {
     if (partitions != NULL) {
-        (void)pthread_mutex_destroy(&partitions->lock);
+        hearth_mutex_destroy(&partitions->lock);
         hearth_mem_free(partitions->days);
         hearth_mem_free(partitions);
     }
 }
 
-/* Position of the day, or n_days. Under the lock. */
+/* Return the position of the day, or n_days. The caller holds the lock. */
 static size_t find_day(const struct hearth_partitions *partitions, int32_t day)
 {
     size_t i = 0;
+
+    hearth_mutex_assert_held(&partitions->lock);
     while (i < partitions->n_days && partitions->days[i].day != day) {
         i++;
     }
+
     return i;
 }
 
-static unsigned known_leaves(struct hearth_partitions *partitions, int32_t day)
+static unsigned get_known_leaves(struct hearth_partitions *partitions, int32_t day)
 {
-    (void)pthread_mutex_lock(&partitions->lock);
+    hearth_mutex_lock(&partitions->lock);
     size_t i = find_day(partitions, day);
     unsigned leaves = i < partitions->n_days ? partitions->days[i].leaves : 0;
-    (void)pthread_mutex_unlock(&partitions->lock);
+    hearth_mutex_unlock(&partitions->lock);
+
     return leaves;
 }
 
 /* Add known leaves. If memory is refused, the next call only runs its statements again. */
-static void remember(struct hearth_partitions *partitions, unsigned leaves, int32_t day)
+static void remember_leaves(struct hearth_partitions *partitions, unsigned leaves, int32_t day)
 {
-    (void)pthread_mutex_lock(&partitions->lock);
+    hearth_mutex_lock(&partitions->lock);
     size_t i = find_day(partitions, day);
     if (i < partitions->n_days) {
         partitions->days[i].leaves |= leaves;
@@ -144,34 +154,36 @@ static void remember(struct hearth_partitions *partitions, unsigned leaves, int3
         partitions->days[partitions->n_days++] = (struct known_day){day, leaves};
     }
 
-    (void)pthread_mutex_unlock(&partitions->lock);
+    hearth_mutex_unlock(&partitions->lock);
 }
 
 void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 {
     struct hearth_partitions *partitions = store->partitions;
 
-    (void)pthread_mutex_lock(&partitions->lock);
+    hearth_mutex_lock(&partitions->lock);
     size_t i = find_day(partitions, day);
     if (i < partitions->n_days) {
         partitions->days[i] = partitions->days[--partitions->n_days];
     }
 
-    (void)pthread_mutex_unlock(&partitions->lock);
+    hearth_mutex_unlock(&partitions->lock);
 }
 
-/* ---- making leaves ---- */
+/* ---- creating leaves ---- */
 
-/*
- * Look up a leaf. *ret_taken: an earlier leaf of the day, which partitions_drop.c is removing, still
- * occupies the bounds.
- */
+/* What the catalogs say about the leaf of a parent and a day. */
+struct leaf_state {
+    bool exists, is_attached;
+    bool is_occupied; /* an earlier leaf of the day, which is being dropped, has the bounds */
+};
+
 static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent, const char *leaf,
-                                       bool *ret_exists, bool *ret_attached, bool *ret_taken,
-                                       struct hearth_err *err)
+                                       struct leaf_state *ret, struct hearth_err *err)
 {
-    char sql[640];
+    assert(hearth_str_starts(hearth_str_c(leaf), HEARTH_STR(HEARTH_SCHEMA_DOT)));
 
+    char sql[640];
     (void)snprintf(sql, sizeof sql,
                    "SELECT to_regclass('%s') IS NOT NULL, EXISTS (SELECT FROM pg_inherits WHERE"
                    " inhrelid = to_regclass('%s') AND inhparent = 'hearth_data.%s'::regclass),"
@@ -180,9 +192,9 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent,
                    leaf, leaf, parent, leaf + strlen(HEARTH_SCHEMA_DOT));
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
-    *ret_exists = PQgetvalue(result, 0, 0)[0] != 0;
-    *ret_attached = PQgetvalue(result, 0, 1)[0] != 0;
-    *ret_taken = PQgetvalue(result, 0, 2)[0] != 0;
+    ret->exists = PQgetvalue(result, 0, 0)[0] != 0;
+    ret->is_attached = PQgetvalue(result, 0, 1)[0] != 0;
+    ret->is_occupied = PQgetvalue(result, 0, 2)[0] != 0;
     PQclear(result);
 
     return HEARTH_OK;
@@ -191,22 +203,25 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent,
 static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day,
                                       struct hearth_err *err)
 {
-    int64_t from, to;
+    assert(parent < HEARTH_ARRAY_LEN(PARENTS));
 
+    /* The bounds of the day in the unit of the partition key. */
+    int64_t from, to;
     if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)day, &from) ||
         __builtin_add_overflow(from, PARENTS[parent].units_per_day, &to)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "day %" PRId32 " has no partition", day);
     }
 
     char leaf[64], sql[512];
+    struct leaf_state state;
     hearth_partition_name(PARENTS[parent].name, day, leaf);
-    bool exists, attached, taken;
-    HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &exists, &attached, &taken, err));
-    if (taken && !attached) {
+    HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &state, err));
+    if (state.is_occupied && !state.is_attached) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
     }
 
-    if (!exists) {
+    /* Create and attach it, as far as that is missing. */
+    if (!state.exists) {
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
                        " INCLUDING CONSTRAINTS) WITH (%s)",
@@ -214,7 +229,7 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
     }
 
-    if (!attached) {
+    if (!state.is_attached) {
         (void)snprintf(sql, sizeof sql,
                        "ALTER TABLE hearth_data.%s ATTACH PARTITION %s FOR VALUES FROM (%" PRId64
                        ") TO (%" PRId64 ")",
@@ -225,11 +240,12 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
     return HEARTH_OK;
 }
 
-static enum hearth_status make_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day,
-                                      struct hearth_err *err)
+static enum hearth_status create_leaves(struct hearth_pg *pg, unsigned leaves, int32_t day,
+                                        struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(
         pg, "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_PARTITIONS ")", NULL, err));
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(PARENTS); i++) {
         if ((leaves >> i & 1) != 0) {
             HEARTH_TRY(ensure_leaf(pg, i, day, err));
@@ -242,19 +258,22 @@ static enum hearth_status make_leaves(struct hearth_pg *pg, unsigned leaves, int
 enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct hearth_pg *pg,
                                             unsigned leaves, int32_t day, struct hearth_err *err)
 {
-    unsigned missing = leaves & ~known_leaves(store->partitions, day);
+    assert((leaves & ~(unsigned)HEARTH_LEAVES_ALL) == 0);
+    assert(PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);
+
+    unsigned missing = leaves & ~get_known_leaves(store->partitions, day);
     if (missing == 0) {
         return HEARTH_OK;
     }
 
-    enum hearth_status status = make_leaves(pg, missing, day, err);
+    enum hearth_status status = create_leaves(pg, missing, day, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);
         return status;
     }
 
-    remember(store->partitions, missing, day);
+    remember_leaves(store->partitions, missing, day);
 
     return HEARTH_OK;
 }
@@ -264,11 +283,11 @@ enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg, const char
                                                 struct hearth_err *err)
 {
     char leaf[64];
-    bool exists, attached, taken;
+    struct leaf_state state;
 
     hearth_partition_name(parent, day, leaf);
-    HEARTH_TRY(look_up_leaf(pg, parent, leaf, &exists, &attached, &taken, err));
-    *ret_leaving = taken && !attached;
+    HEARTH_TRY(look_up_leaf(pg, parent, leaf, &state, err));
+    *ret_leaving = state.is_occupied && !state.is_attached;
 
     return HEARTH_OK;
 }

@@ -1,8 +1,10 @@
 /*
- * partitions.h -- the leaves of partitioned tables, one for each day: making, naming and removing
+ * partitions.h -- the leaves of partitioned tables, one for each day: creating, naming and removing
  * them (private to the store).
  *
- * partitions.c makes them, partitions_drop.c removes them. Threads: safe, also between servers.
+ * partitions.c creates leaves, partitions_drop.c removes them.
+ *
+ * Threads: safe, also between servers.
  */
 #ifndef HEARTH_STORE_PARTITIONS_H
 #define HEARTH_STORE_PARTITIONS_H
@@ -15,7 +17,8 @@ struct hearth_partitions;
 
 HEARTH_MUST_CHECK enum hearth_status
 hearth_partitions_new(struct hearth_partitions **ret_partitions, struct hearth_err *err);
-void hearth_partitions_free(struct hearth_partitions *partitions);
+void hearth_partitions_free(struct hearth_partitions *partitions); /* NULL-safe */
+
 /* Leaves of a day, a bit for each partitioned table. */
 enum {
     HEARTH_LEAF_PROFILE = 1 << 0,
@@ -35,21 +38,26 @@ enum {
         HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
 };
 
-/* Forget the known leaves of the day (a statement has just missed its table). */
-void hearth_partitions_forget(struct hearth_store *store, int32_t day);
-/* "hearth_data.profile_20261120" for ("profile", day); out holds 64 bytes. */
+/* Write "hearth_data.profile_20261120" for ("profile", day). */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
+
+/* ---- partitions.c ---- */
+
+/* Forget the known leaves of the day: a statement has failed because a table is missing. */
+void hearth_partitions_forget(struct hearth_store *store, int32_t day);
+
 /*
- * Make sure that these leaves (HEARTH_LEAF_...) of the day (days since the epoch) exist. Callers
- * name only leaves that they are about to write: to make a leaf takes a few milliseconds, and a leaf
- * that retention is dropping cannot be made until the drop has ended (UNAVAILABLE). Known leaves
- * cost no statement. `pg` must not be in a transaction.
+ * Create these leaves (HEARTH_LEAF_...) of the day (days since the epoch) if they do not exist.
+ * Callers name only leaves that they are about to write: creating a leaf takes a few milliseconds,
+ * and while retention drops a leaf of the day, no new one can be created (UNAVAILABLE). Known
+ * leaves cost no statement. `pg` must not be in a transaction.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_ensure(struct hearth_store *store,
                                                               struct hearth_pg *pg, unsigned leaves,
                                                               int32_t day, struct hearth_err *err);
 
-/* Return whether a leaf of the parent and day is being dropped, so that no new one can be made. */
+/* Return whether a leaf of the parent and day is being dropped, so that no new one can be created.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_pg *pg,
                                                                   const char *parent, int32_t day,
                                                                   bool *ret_leaving,
@@ -58,31 +66,32 @@ HEARTH_MUST_CHECK enum hearth_status hearth_partitions_is_leaving(struct hearth_
 /* ---- partitions_drop.c ---- */
 
 #define HEARTH_SCHEMA_DOT     "hearth_data."
-#define HEARTH_LEAVING_PREFIX "drop_" /* of a leaf that is being dropped: drop_profile_20261120 */
+#define HEARTH_LEAVING_PREFIX "drop_" /* a leaf that is being dropped: drop_profile_20261120 */
+
 /*
  * Remove the leaf of the day without blocking readers or writers. If a leaf of the day is already
- * being dropped, only that one is removed: a leaf that was made since has profiles of its own. OK
- * when the leaf is removed or did not exist; UNAVAILABLE while statements that began before read it:
- * call again later. A kill in the middle does no harm, and several servers may call it. `pg` must
- * not be in a transaction; it may be another connection afterwards.
+ * being dropped, only that leaf is removed: a leaf that was created since has profiles of its own.
+ * OK: the leaf is removed, or did not exist. UNAVAILABLE: statements that began earlier still read
+ * it; call again later. A kill in the middle does no harm, and several servers may call it. `pg`
+ * must not be in a transaction; it may be reconnected.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_drop(struct hearth_store *store,
                                                             struct hearth_pg *pg,
                                                             const char *parent, int32_t day,
                                                             struct hearth_err *err);
 
-/* The same only for a leaf that already has its drop_ name; no other leaf is removed. */
+/* The same for a leaf that already has its drop_ name; no other leaf is removed. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store,
                                                                    struct hearth_pg *pg,
                                                                    const char *parent, int32_t day,
                                                                    struct hearth_err *err);
 
-/* Return the first day >= from_day with a leaf of one of the parents ("'profile', 'segment'"). */
+/* Find the first day >= from_day with a leaf of one of the parents ("'profile', 'segment'"). */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_partitions_next_day(struct hearth_pg *pg, const char *quoted_parents, int32_t from_day,
                            int32_t *ret_day, bool *ret_found, struct hearth_err *err);
 
-/* Return the first day whose leaf is being dropped. */
+/* Find the first day whose leaf of this parent is being dropped. */
 HEARTH_MUST_CHECK enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg,
                                                                const char *parent, int32_t *ret_day,
                                                                bool *ret_found,
