@@ -1,30 +1,32 @@
 /*
- * partitions_drop.c -- removing a day's leaf while people read and write.
+ * partitions_drop.c -- removes a day's leaf while others read and write.
  *
- *   rename   to drop_<leaf>. First of all: a COPY that names the leaf would fill a table that is
- *            about to go; now it misses it (42P01) and its committer makes the day again
- *            (partitions.c).
- *   detach   CONCURRENTLY: PostgreSQL waits, without a lock that anyone would queue behind, for the
- *            statements that began before and could still read the leaf. Interrupted, it stays
- *            "pending", and must be finalized before any other leaf of that parent can go.
+ *   rename   to drop_<leaf>, before all else: a COPY that names the leaf would fill a table that is
+ *            about to be dropped. After the renaming it fails (42P01), and its committer creates
+ *            the leaf of the day again (partitions.c).
+ *   detach   CONCURRENTLY: PostgreSQL waits for the statements that began earlier and could still
+ *            read the leaf, without a lock that other statements would queue up for. If it is
+ *            interrupted, the leaf stays "pending", and must be finalized before any other leaf of
+ *            that parent can be detached.
  *   drop
  *
  * A lock that conflicts with readers is waited for only a moment, because later readers queue up
- * after it. The catalogs alone show the stage, so any server continues half-done work, and two
- * servers at once do no harm.
+ * after it. The stage is stored in PostgreSQL's catalogs only, so any server continues half-done
+ * work, and two servers at once do no harm.
  */
 #include "hearth/base/clock.h"
 
 #include "pg/partitions.h"
 #include "pg/pg.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
 /* New readers of the leaf wait at most this long (40 ms) for our lock. */
 #define LOCK_SCRIPT "BEGIN; SET LOCAL lock_timeout = 40; "
-/* Readers do not wait for these locks; only the making of another day's leaf does. */
+/* Readers do not wait for these locks; only the creation of another day's leaf does. */
 #define CALM_LOCK_SCRIPT   "BEGIN; SET LOCAL lock_timeout = 500; "
 #define DETACH_PATIENCE_MS 8000
 #define LOCK_ATTEMPTS      4
@@ -33,39 +35,62 @@
 #define RECONNECT_MS       5000
 #define CONCURRENTLY_SINCE 140000
 
-struct stages {
-    char pending[64]; /* a child of the parent whose detaching was interrupted; may be empty */
-    bool leaf_exists, old_exists, old_attached;
+/* The leaf to drop, and the connection to do it. */
+struct leaf_drop {
+    struct hearth_store *store;
+    struct hearth_pg *pg;
+    const char *parent; /* without the schema */
+    int32_t day;
+    char leaf[64];    /* hearth_data.profile_20261120 */
+    char leaving[64]; /* hearth_data.drop_profile_20261120 */
+    /*
+     * The leaf has its drop_ name, or had it: another leaf of the day is a new one, made for
+     * acknowledged profiles, and is kept.
+     */
+    bool has_left;
 };
 
-static enum hearth_status look(struct hearth_pg *pg, const char *parent, const char *leaf,
-                               const char *old, struct stages *ret, struct hearth_err *err)
+/* What the catalogs say about the leaf. */
+struct drop_stage {
+    char pending[64]; /* a child of the parent whose detaching was interrupted; may be empty */
+    bool leaf_exists, leaving_exists, leaving_is_attached;
+};
+
+/* Return the name of the leaf without its schema. */
+static const char *bare_name(const struct leaf_drop *drop)
+{
+    return drop->leaf + strlen(HEARTH_SCHEMA_DOT);
+}
+
+static enum hearth_status read_stage(const struct leaf_drop *drop, struct drop_stage *ret,
+                                     struct hearth_err *err)
 {
     char sql[1024];
 
-    /* A row as JSON: PostgreSQL 13 has no such column. */
+    /* A row of pg_inherits as JSON, because PostgreSQL 13 lacks the column inhdetachpending. */
     (void)snprintf(sql, sizeof sql,
                    "SELECT (SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid ="
                    " i.inhrelid WHERE i.inhparent = 'hearth_data.%s'::regclass AND"
                    " (to_jsonb(i)->>'inhdetachpending')::boolean LIMIT 1),"
                    " to_regclass('%s') IS NOT NULL, to_regclass('%s') IS NOT NULL,"
                    " EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('%s'))",
-                   parent, leaf, old, old);
+                   drop->parent, drop->leaf, drop->leaving, drop->leaving);
     PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(drop->pg, sql, NULL, NULL, &result, NULL, err));
+
     struct hearth_str pending = hearth_pg_str(result, 0, 0);
     (void)snprintf(ret->pending, sizeof ret->pending, HEARTH_STR_FMT, HEARTH_STR_ARG(pending));
     ret->leaf_exists = PQgetvalue(result, 0, 1)[0] != 0;
-    ret->old_exists = PQgetvalue(result, 0, 2)[0] != 0;
-    ret->old_attached = PQgetvalue(result, 0, 3)[0] != 0;
+    ret->leaving_exists = PQgetvalue(result, 0, 2)[0] != 0;
+    ret->leaving_is_attached = PQgetvalue(result, 0, 3)[0] != 0;
     PQclear(result);
 
     return HEARTH_OK;
 }
 
 /* Run a transaction that waits for its lock only a moment; try a few times. */
-static enum hearth_status run_briefly(struct hearth_pg *pg, const char *script,
-                                      struct hearth_err *err)
+static enum hearth_status run_lock_script(struct hearth_pg *pg, const char *script,
+                                          struct hearth_err *err)
 {
     for (int attempt = 1;; attempt++) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
@@ -84,113 +109,120 @@ static enum hearth_status run_briefly(struct hearth_pg *pg, const char *script,
 }
 
 /*
- * Detach the leaf. CONCURRENTLY cannot run in a transaction, so pg->timeout_ms limits its wait: when
- * it expires, the statement is cancelled in PostgreSQL and the connection is closed.
+ * Detach the leaf. CONCURRENTLY cannot run in a transaction, so pg->timeout_ms limits its wait:
+ * when it expires, the statement is cancelled in PostgreSQL and the connection is closed.
  */
-static enum hearth_status detach(struct hearth_pg *pg, const char *parent, const char *old,
-                                 struct hearth_err *err)
+static enum hearth_status detach_leaf(const struct leaf_drop *drop, struct hearth_err *err)
 {
+    struct hearth_pg *pg = drop->pg;
     char sql[256];
 
     if (PQserverVersion(pg->conn) < CONCURRENTLY_SINCE) {
         (void)snprintf(sql, sizeof sql,
-                       LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT", parent,
-                       old);
-        return run_briefly(pg, sql, err);
+                       LOCK_SCRIPT "ALTER TABLE hearth_data.%s DETACH PARTITION %s; COMMIT",
+                       drop->parent, drop->leaving);
+        return run_lock_script(pg, sql, err);
     }
 
+    /* Detach without a lock that readers wait for. */
     (void)snprintf(sql, sizeof sql, "ALTER TABLE hearth_data.%s DETACH PARTITION %s CONCURRENTLY",
-                   parent, old);
+                   drop->parent, drop->leaving);
     int64_t timeout_ms = pg->timeout_ms;
     pg->timeout_ms = DETACH_PATIENCE_MS;
     enum hearth_status status = hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
     pg->timeout_ms = timeout_ms;
+
     if (status == HEARTH_DEADLINE_EXCEEDED) {
         HEARTH_TRY(hearth_pg_connect(pg, RECONNECT_MS, err));
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "statements that began before still run; %s goes when they have ended",
-                           old);
+                           "%s cannot be detached before the statements that read it have ended; "
+                           "retry",
+                           drop->leaving);
     }
 
     return status;
 }
 
-static enum hearth_status finalize(struct hearth_pg *pg, const char *parent, const char *pending,
-                                   struct hearth_err *err)
+/* Finish a detaching that was interrupted. */
+static enum hearth_status finalize_detach(const struct leaf_drop *drop, const char *pending,
+                                          struct hearth_err *err)
 {
     char sql[320];
 
     (void)snprintf(sql, sizeof sql,
                    CALM_LOCK_SCRIPT
                    "ALTER TABLE hearth_data.%s DETACH PARTITION hearth_data.%s FINALIZE; COMMIT",
-                   parent, pending);
+                   drop->parent, pending);
 
-    return run_briefly(pg, sql, err);
+    return run_lock_script(drop->pg, sql, err);
 }
 
-/*
- * Run one stage; *ret_done when the leaf is removed. Once that leaf has its drop_ name, a leaf of
- * the day is a new one, made for acknowledged profiles: it is kept.
- *
- * has_left  in and out: the leaf has its drop_ name, or had it
- */
-static enum hearth_status advance(struct hearth_store *store, struct hearth_pg *pg,
-                                  const char *parent, int32_t day, bool *has_left, bool *ret_done,
-                                  struct hearth_err *err)
+static enum hearth_status rename_leaf(struct leaf_drop *drop, struct hearth_err *err)
 {
-    char leaf[64], old[64], sql[256];
+    char sql[256];
 
-    hearth_partition_name(parent, day, leaf);
-    const char *name = leaf + strlen(HEARTH_SCHEMA_DOT);
-    (void)snprintf(old, sizeof old, HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%.40s", name);
-    struct stages at;
-    HEARTH_TRY(look(pg, parent, leaf, old, &at, err));
-    *has_left = *has_left || at.old_exists;
-    *ret_done = !at.old_exists && (*has_left || !at.leaf_exists);
-    if (at.pending[0] != '\0') {
-        return finalize(pg, parent, at.pending, err);
-    }
+    (void)snprintf(sql, sizeof sql,
+                   LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX "%.40s; COMMIT",
+                   drop->leaf, bare_name(drop));
+    HEARTH_TRY(run_lock_script(drop->pg, sql, err));
 
-    if (at.old_attached) {
-        return detach(pg, parent, old, err);
-    }
-
-    if (at.old_exists) {
-        (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT", old);
-        return run_briefly(pg, sql, err);
-    }
-
-    if (at.leaf_exists && !*has_left) {
-        (void)snprintf(sql, sizeof sql,
-                       LOCK_SCRIPT "ALTER TABLE %s RENAME TO " HEARTH_LEAVING_PREFIX
-                                   "%.40s; COMMIT",
-                       leaf, name);
-        HEARTH_TRY(run_briefly(pg, sql, err));
-        hearth_partitions_forget(store, day);
-        *has_left = true;
-    }
+    hearth_partitions_forget(drop->store, drop->day);
+    drop->has_left = true;
 
     return HEARTH_OK;
 }
 
-static enum hearth_status drop_leaf(struct hearth_store *store, struct hearth_pg *pg,
-                                    const char *parent, int32_t day, bool has_left,
-                                    struct hearth_err *err)
+/* Run one stage. *ret_done: the leaf is removed. */
+static enum hearth_status run_next_stage(struct leaf_drop *drop, bool *ret_done,
+                                         struct hearth_err *err)
 {
+    struct drop_stage at;
+
+    HEARTH_TRY(read_stage(drop, &at, err));
+    drop->has_left = drop->has_left || at.leaving_exists;
+    *ret_done = !at.leaving_exists && (drop->has_left || !at.leaf_exists);
+    if (at.pending[0] != '\0') {
+        return finalize_detach(drop, at.pending, err);
+    }
+
+    if (at.leaving_is_attached) {
+        return detach_leaf(drop, err);
+    }
+
+    if (at.leaving_exists) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql, CALM_LOCK_SCRIPT "DROP TABLE IF EXISTS %s; COMMIT",
+                       drop->leaving);
+        return run_lock_script(drop->pg, sql, err);
+    }
+
+    return at.leaf_exists && !drop->has_left ? rename_leaf(drop, err) : HEARTH_OK;
+}
+
+/* Run all stages. drop: the caller sets the fields up to the day, and has_left. */
+static enum hearth_status drop_leaf(struct leaf_drop *drop, struct hearth_err *err)
+{
+    assert(PQtransactionStatus(drop->pg->conn) != PQTRANS_INTRANS);
+
+    /* The names. */
+    hearth_partition_name(drop->parent, drop->day, drop->leaf);
+    (void)snprintf(drop->leaving, sizeof drop->leaving,
+                   HEARTH_SCHEMA_DOT HEARTH_LEAVING_PREFIX "%.40s", bare_name(drop));
+
+    /* A pending leaf of another day costs stages of its own. */
     bool done = false;
     enum hearth_status status = HEARTH_OK;
-
     for (int stage = 0; stage < MAX_STAGES && !done && status == HEARTH_OK; stage++) {
-        status = advance(store, pg, parent, day, &has_left, &done, err);
+        status = run_next_stage(drop, &done, err);
     }
 
     if (status == HEARTH_OK && !done) {
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                             "detaching of other partitions is interrupted again and again; retry");
+                             "detaching of other partitions is interrupted repeatedly; retry");
     }
 
     if (status != HEARTH_OK) {
-        hearth_err_prefix(err, "dropping day %" PRId32 " of %s", day, parent);
+        hearth_err_prefix(err, "dropping day %" PRId32 " of %s", drop->day, drop->parent);
     }
 
     return status;
@@ -199,20 +231,31 @@ static enum hearth_status drop_leaf(struct hearth_store *store, struct hearth_pg
 enum hearth_status hearth_partitions_drop(struct hearth_store *store, struct hearth_pg *pg,
                                           const char *parent, int32_t day, struct hearth_err *err)
 {
-    return drop_leaf(store, pg, parent, day, false, err);
+    struct leaf_drop drop = {.store = store, .pg = pg, .parent = parent, .day = day};
+    return drop_leaf(&drop, err);
 }
 
 enum hearth_status hearth_partitions_finish_drop(struct hearth_store *store, struct hearth_pg *pg,
                                                  const char *parent, int32_t day,
                                                  struct hearth_err *err)
 {
-    return drop_leaf(store, pg, parent, day, true, err);
+    struct leaf_drop drop = {
+        .store = store, .pg = pg, .parent = parent, .day = day, .has_left = true};
+    return drop_leaf(&drop, err);
 }
 
-/* Return the smallest day >= from_day of leaves named `prefix`, parent, '_', day. */
-static enum hearth_status ask_day(struct hearth_pg *pg, const char *quoted_parents,
-                                  const char *prefix, int32_t from_day, int32_t *ret_day,
-                                  bool *ret_found, struct hearth_err *err)
+/* ---- which days have leaves ---- */
+
+/* Names of leaves: `prefix`, one of the parents, '_', a day from from_day on. */
+struct leaf_names {
+    const char *prefix, *quoted_parents;
+    int32_t from_day;
+};
+
+/* Find the smallest day of such leaves: the last eight characters of their names in pg_class. */
+static enum hearth_status find_day_of_leaf(struct hearth_pg *pg, const struct leaf_names *names,
+                                           int32_t *ret_day, bool *ret_found,
+                                           struct hearth_err *err)
 {
     char sql[768];
 
@@ -222,9 +265,10 @@ static enum hearth_status ask_day(struct hearth_pg *pg, const char *quoted_paren
                    " WHERE c.relnamespace = 'hearth_data'::regnamespace AND c.relkind = 'r' AND"
                    " c.relname = '%s' || p.name || '_' || right(c.relname, 8) AND"
                    " right(c.relname, 8) ~ '^[0-9]{8}$') d WHERE day >= %" PRId32,
-                   quoted_parents, prefix, from_day);
+                   names->quoted_parents, names->prefix, names->from_day);
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, &result, NULL, err));
+
     *ret_found = !hearth_pg_is_null(result, 0, 0);
     *ret_day = *ret_found ? hearth_pg_i32(result, 0, 0) : 0;
     PQclear(result);
@@ -236,7 +280,8 @@ enum hearth_status hearth_partitions_next_day(struct hearth_pg *pg, const char *
                                               int32_t from_day, int32_t *ret_day, bool *ret_found,
                                               struct hearth_err *err)
 {
-    return ask_day(pg, quoted_parents, "", from_day, ret_day, ret_found, err);
+    const struct leaf_names names = {"", quoted_parents, from_day};
+    return find_day_of_leaf(pg, &names, ret_day, ret_found, err);
 }
 
 enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg, const char *parent,
@@ -244,6 +289,9 @@ enum hearth_status hearth_partitions_leaving(struct hearth_pg *pg, const char *p
                                              struct hearth_err *err)
 {
     char quoted[32];
+    const struct leaf_names names = {HEARTH_LEAVING_PREFIX, quoted, INT32_MIN};
+
     (void)snprintf(quoted, sizeof quoted, "'%s'", parent);
-    return ask_day(pg, quoted, HEARTH_LEAVING_PREFIX, INT32_MIN, ret_day, ret_found, err);
+
+    return find_day_of_leaf(pg, &names, ret_day, ret_found, err);
 }
