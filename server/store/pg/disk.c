@@ -1,10 +1,10 @@
 /*
- * disk.c -- how much disk the tables take, and refusing profiles when it is too much.
+ * disk.c -- measures how much disk the tables take, and refuses profiles when it is too much.
  *
  * Two limits: the size of all Hearth tables (max_disk_bytes), and the free bytes of the disk of the
  * embedded PostgreSQL (min_free_disk_bytes). Beyond either, submissions are refused; queries,
- * retention and roll-ups go on. Submissions are taken again 2 % inside the limit, so that the state
- * does not flicker. PostgreSQL's own "disk full" (53100) fails only the batch that met it.
+ * retention and roll-ups continue. Submissions are accepted again 2 % inside the limit, so that the
+ * state does not flicker. PostgreSQL's own "disk full" (53100) fails only the batch that met it.
  */
 #include "pg/disk.h"
 
@@ -14,19 +14,23 @@
 
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <sys/statvfs.h>
 
 #define SIZES_EACH_NS      (60 * HEARTH_NS_PER_SEC)
 #define SIZES_EACH_FULL_NS (5 * HEARTH_NS_PER_SEC) /* so that free space is noticed soon */
 
-enum {
-    DISK_OK,
-    DISK_OVER_QUOTA,
-    DISK_LOW
+enum disk_state {
+    DISK_OK,         /* profiles are accepted */
+    DISK_OVER_QUOTA, /* the tables exceed max_disk_bytes */
+    DISK_LOW         /* less than min_free_disk_bytes is free */
 };
 
-static enum hearth_status measure(struct hearth_store *store, struct hearth_pg *pg,
-                                  struct hearth_err *err)
+/* ---- measuring ---- */
+
+/* Sum the sizes of all tables with their indexes and TOAST. */
+static enum hearth_status measure_tables(struct hearth_store *store, struct hearth_pg *pg,
+                                         struct hearth_err *err)
 {
     PGresult *result = NULL;
 
@@ -35,16 +39,21 @@ static enum hearth_status measure(struct hearth_store *store, struct hearth_pg *
         "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
         " relnamespace = 'hearth_data'::regnamespace AND relkind = 'r'",
         NULL, NULL, &result, NULL, err));
+
     int64_t n_bytes = hearth_pg_i64(result, 0, 0);
     PQclear(result);
+
     atomic_store(&store->disk.n_bytes, n_bytes);
     hearth_metric_set(HEARTH_M_DISK_BYTES, n_bytes);
 
     return HEARTH_OK;
 }
 
-/* Free bytes for the embedded PostgreSQL; INT64_MAX with an external one or without a limit. */
-static int64_t free_bytes(const struct hearth_store *store)
+/*
+ * Return the free bytes for the embedded PostgreSQL; INT64_MAX with an external PostgreSQL or
+ * without a limit.
+ */
+static int64_t measure_free(const struct hearth_store *store)
 {
     struct statvfs fs;
     uint64_t n;
@@ -58,13 +67,15 @@ static int64_t free_bytes(const struct hearth_store *store)
     return (int64_t)n;
 }
 
-/* Compare with the limits. After a limit was exceeded, 2 % of it must be to spare. */
-static int judge(const struct hearth_store *store, int before)
+/* Compare with the limits. After a limit was exceeded, it counts as 2 % stricter. */
+static int find_state(const struct hearth_store *store, int before)
 {
     int64_t quota = store->options.max_disk_bytes, least = store->options.min_free_disk_bytes;
+    assert(quota >= 0 && least >= 0);
 
     quota -= before == DISK_OVER_QUOTA ? quota / 50 : 0;
     least += before == DISK_LOW ? least / 50 : 0;
+
     if (store->options.max_disk_bytes > 0 && atomic_load(&store->disk.n_bytes) > quota) {
         return DISK_OVER_QUOTA;
     }
@@ -72,20 +83,22 @@ static int judge(const struct hearth_store *store, int before)
     return atomic_load(&store->disk.n_free) < least ? DISK_LOW : DISK_OK;
 }
 
-static enum hearth_status check(struct hearth_store *store, struct hearth_err *err)
+/* ---- refusing ---- */
+
+static enum hearth_status check_state(struct hearth_store *store, struct hearth_err *err)
 {
     switch (atomic_load(&store->disk.state)) {
     case DISK_OVER_QUOTA:
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the tables take %lld MiB of disk, more than max-disk-bytes (%lld MiB); "
-                           "no profiles are taken until retention or a deletion has made room",
+                           "no profiles are accepted until retention or a deletion has made room",
                            (long long)(atomic_load(&store->disk.n_bytes) >> 20),
                            (long long)(store->options.max_disk_bytes >> 20));
 
     case DISK_LOW:
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the disk has %lld MiB left, less than min-free-disk-bytes (%lld MiB); "
-                           "no profiles are taken until there is room",
+                           "no profiles are accepted until there is room",
                            (long long)(atomic_load(&store->disk.n_free) >> 20),
                            (long long)(store->options.min_free_disk_bytes >> 20));
 
@@ -96,10 +109,11 @@ static enum hearth_status check(struct hearth_store *store, struct hearth_err *e
 
 enum hearth_status hearth_disk_check(struct hearth_store *store, struct hearth_err *err)
 {
-    enum hearth_status status = check(store, err);
+    enum hearth_status status = check_state(store, err);
     if (status != HEARTH_OK && err != NULL) {
         err->is_passing = true;
     }
+
     return status;
 }
 
@@ -109,20 +123,22 @@ enum hearth_status hearth_disk_look(struct hearth_store *store, struct hearth_pg
     int64_t now_ns = hearth_clock_mono_ns();
     int before = atomic_load(&store->disk.state);
 
-    atomic_store(&store->disk.n_free, free_bytes(store));
+    /* Measure. */
+    atomic_store(&store->disk.n_free, measure_free(store));
     if (now_ns >= store->disk.next_sizes_mono_ns) {
-        HEARTH_TRY(measure(store, pg, err));
+        HEARTH_TRY(measure_tables(store, pg, err));
         store->disk.next_sizes_mono_ns =
             now_ns + (before == DISK_OVER_QUOTA ? SIZES_EACH_FULL_NS : SIZES_EACH_NS);
     }
 
-    int state = judge(store, before);
+    /* Compare with the limits. */
+    int state = find_state(store, before);
     atomic_store(&store->disk.state, state);
     if (state != before) {
         struct hearth_err why = HEARTH_ERR_INIT;
         bool refuses = hearth_disk_check(store, &why) != HEARTH_OK;
         HEARTH_LOG(refuses ? HEARTH_LOG_WARN : HEARTH_LOG_INFO, "store",
-                   refuses ? "profiles are refused" : "there is room again: profiles are taken",
+                   refuses ? "profiles are refused" : "there is room again: profiles are accepted",
                    "reason", refuses ? why.msg : "", NULL);
     }
 

@@ -1,7 +1,7 @@
 /*
  * disk.h -- how full the database's disk is (private to the store).
  *
- * Threads: hearth_disk_check is safe; hearth_disk_look belongs to the housekeeper.
+ * Threads: hearth_disk_check is safe; hearth_disk_look runs on the boot thread only.
  */
 #ifndef HEARTH_STORE_DISK_H
 #define HEARTH_STORE_DISK_H
@@ -10,10 +10,17 @@
 
 #include "pg/pg.h"
 
-/* RESOURCE_EXHAUSTED while the disk is too full for profiles. */
+/*
+ * RESOURCE_EXHAUSTED (with err->is_passing) while the disk is too full for profiles. Runs no
+ * statement.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_disk_check(struct hearth_store *store,
                                                        struct hearth_err *err);
-/* Once in a while: look how full it is. */
+
+/*
+ * Measure the tables (once a minute; every 5 s while they exceed their limit) and the free space,
+ * and compare them with the limits. Logs each change of the state.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_disk_look(struct hearth_store *store,
                                                       struct hearth_pg *pg, struct hearth_err *err);
 
