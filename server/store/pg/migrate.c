@@ -1,10 +1,10 @@
 /*
- * migrate.c -- apply the missing files of sql/NNNN_*.sql; refuse a history that is newer or was
+ * migrate.c -- applies the missing files of sql/NNNN_*.sql; refuses a history that is newer or was
  * altered.
  *
- * Servers that start together queue at one advisory lock, taken in every transaction here
- * (transaction-level, because PgBouncer does not keep sessions). The history is read again under
- * the lock each time, so the last one in finds nothing to do.
+ * Every transaction of this file begins with one advisory lock, for which servers that start
+ * together queue up (transaction-level, because PgBouncer does not keep sessions). Under the lock
+ * each transaction reads the history again, so a server that waited applies no file twice.
  */
 #include "pg/migrate.h"
 
@@ -13,6 +13,7 @@
 
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +24,28 @@ static const char HISTORY_SQL[] =
     "CREATE TABLE hearth_data.migration (number int4 PRIMARY KEY, name text NOT NULL,"
     " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())";
 
-static void checksum_of(const struct hearth_embedded *file, char out[33])
+/* Write the file's XXH3-128 as 32 hexadecimal digits. */
+static void format_checksum(const struct hearth_embedded *file, char out[33])
 {
     struct hearth_hash128 h = hearth_hash128(file->bytes, file->n_bytes, 0);
+
     (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, h.hi, h.lo);
 }
 
+static int32_t number_of_file(const struct hearth_embedded *file)
+{
+    long number = strtol(file->name, NULL, 10);
+    assert(number > 0 && number <= INT32_MAX);
+
+    return (int32_t)number;
+}
+
+/* Return the file with the number, or NULL. */
 static const struct hearth_embedded *find_file(int32_t number)
 {
     for (const struct hearth_embedded *file = hearth_embedded_migrations; file->name != NULL;
          file++) {
-        if (strtol(file->name, NULL, 10) == number) {
+        if (number_of_file(file) == number) {
             return file;
         }
     }
@@ -49,6 +61,7 @@ static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hear
                               "SELECT to_regnamespace('hearth_data') IS NOT NULL,"
                               " to_regclass('hearth_data.migration') IS NOT NULL",
                               NULL, NULL, &result, NULL, err));
+
     bool has_schema = PQgetvalue(result, 0, 0)[0] != 0;
     bool has_table = PQgetvalue(result, 0, 1)[0] != 0;
     PQclear(result);
@@ -71,12 +84,13 @@ static enum hearth_status check_applied(const PGresult *history, int row, struct
     if (file == NULL) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "the database has migration \"" HEARTH_STR_FMT
-                           "\", which this hearthd does not know: a newer one wrote it",
+                           "\", which this hearthd does not know: a newer hearthd applied it; "
+                           "run that version",
                            HEARTH_STR_ARG(name));
     }
 
     char want[33];
-    checksum_of(file, want);
+    format_checksum(file, want);
     if (!hearth_str_eq_c(checksum, want) || !hearth_str_eq_c(name, file->name)) {
         return HEARTH_FAIL(
             err, HEARTH_FAILED_PRECONDITION,
@@ -88,6 +102,18 @@ static enum hearth_status check_applied(const PGresult *history, int row, struct
     return HEARTH_OK;
 }
 
+/* Return whether the history has a row of the file. */
+static bool is_applied(const PGresult *history, const struct hearth_embedded *file)
+{
+    for (int row = 0; row < PQntuples(history); row++) {
+        if (hearth_pg_i32(history, row, 0) == number_of_file(file)) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
 /* Check the whole history; *ret_next is the first file that is not in it, or NULL. */
 static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next,
                                     struct hearth_err *err)
@@ -97,22 +123,18 @@ static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_em
     HEARTH_TRY(hearth_pg_exec(
         pg, "SELECT number, name, checksum FROM hearth_data.migration ORDER BY number", NULL, NULL,
         &history, NULL, err));
+
+    /* Compare each row with its file. */
     enum hearth_status status = HEARTH_OK;
     int n = PQntuples(history);
     for (int row = 0; status == HEARTH_OK && row < n; row++) {
         status = check_applied(history, row, err);
     }
 
+    /* Find the first file that is missing; the files are sorted by number. */
     const struct hearth_embedded *next = hearth_embedded_migrations;
-    for (; status == HEARTH_OK && next->name != NULL; next++) {
-        bool applied = false;
-        for (int row = 0; row < n; row++) {
-            applied = applied || hearth_pg_i32(history, row, 0) == strtol(next->name, NULL, 10);
-        }
-
-        if (!applied) {
-            break;
-        }
+    while (status == HEARTH_OK && next->name != NULL && is_applied(history, next)) {
+        next++;
     }
 
     PQclear(history);
@@ -132,13 +154,14 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
         return status;
     }
 
+    /* Record it in the history, in the same transaction. */
     char checksum[33];
-    checksum_of(file, checksum);
+    format_checksum(file, checksum);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_i32(&params, (int32_t)strtol(file->name, NULL, 10));
+    hearth_pg_param_i32(&params, number_of_file(file));
     hearth_pg_param_text(&params, hearth_str_c(file->name));
     hearth_pg_param_text(&params, hearth_str_c(checksum));
     status = hearth_pg_exec(
@@ -149,8 +172,11 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
     return status;
 }
 
-/* Run one transaction: create the history if missing, apply one file. *ret_done: no file is left. */
-static enum hearth_status step(struct hearth_pg *pg, bool *ret_done, struct hearth_err *err)
+/*
+ * Run one transaction: create the history if it is missing, apply one file. *ret_done: no file is
+ * left.
+ */
+static enum hearth_status apply_next(struct hearth_pg *pg, bool *ret_done, struct hearth_err *err)
 {
     const struct hearth_embedded *next = NULL;
 
@@ -169,9 +195,11 @@ static enum hearth_status step(struct hearth_pg *pg, bool *ret_done, struct hear
 
 enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err)
 {
+    assert(PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);
+
     bool done = false;
     while (!done) {
-        enum hearth_status status = step(pg, &done, err);
+        enum hearth_status status = apply_next(pg, &done, err);
         if (status != HEARTH_OK) {
             hearth_pg_rollback(pg);
             return status;

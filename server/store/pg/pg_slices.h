@@ -9,9 +9,9 @@
 #include "pg/pg.h"
 
 /*
- * Run a DELETE whose parameters are $1 (int8) before_ms and $2 (int8) slice_rows, the most rows
- * that it may delete, until it deletes fewer; at most max_slices times. Each is a transaction of
- * its own.
+ * Run a DELETE again and again, each time as a transaction of its own, until it deletes fewer than
+ * slice_rows rows or has run max_slices times. Its parameters are $1 (int8), before_ms, and $2
+ * (int8), slice_rows: it deletes at most that many rows.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_pg_delete_slices(struct hearth_pg *pg, const char *sql, int64_t before_ms,
