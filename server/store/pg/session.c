@@ -1,6 +1,6 @@
 /*
- * session.c -- what every statement of the store goes through: is the store open, a connection for
- * it, again after a passing fault (contract: session.h).
+ * session.c -- running statements: checks that the store is open, finds a connection, repeats after
+ * a passing fault (contract: session.h).
  */
 #include "pg/session.h"
 
@@ -11,26 +11,30 @@
 #include "pg/pool.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define PG_ATTEMPTS 4
-/* Of the keys of tenants' locks: random, so that they are nobody else's. */
+/* Seed of the keys of tenants' locks: random, so that no other program of the database uses them. */
 #define LOCK_SEED "4721170935208671310"
 
 /* ---- readiness ---- */
 
 bool hearth_store_set_reason(struct hearth_store *store, const char *reason)
 {
+    assert(reason != NULL);
+
     hearth_mutex_lock(&store->reason_lock);
     bool changed = strncmp(store->reason, reason, sizeof store->reason - 1) != 0;
     (void)snprintf(store->reason, sizeof store->reason, "%s", reason);
     hearth_mutex_unlock(&store->reason_lock);
+
     return changed;
 }
 
-/* What is wrong although everything can be asked; empty: nothing. */
-static void say_degraded(struct hearth_store *store, char reason[256])
+/* Write the problem of a store that is ready; an empty text if there is no problem. */
+static void describe_problem(struct hearth_store *store, char reason[256])
 {
     struct hearth_err err = HEARTH_ERR_INIT;
 
@@ -51,7 +55,7 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
         (void)snprintf(reason, 256, "%s", store->reason);
         hearth_mutex_unlock(&store->reason_lock);
     } else {
-        say_degraded(store, reason);
+        describe_problem(store, reason);
     }
 
     return ready;
@@ -65,7 +69,7 @@ enum hearth_status hearth_store_check_open(struct hearth_store *store, struct he
 
     if (!atomic_load(&store->ready)) {
         char reason[256];
-        bool ready = hearth_store_ready(store, reason); /* may have become so just now */
+        bool ready = hearth_store_ready(store, reason); /* may have become ready just now */
         return ready ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not ready: %s", reason);
     }
 
@@ -96,9 +100,13 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
                                         hearth_with_pg_fn *fn, void *context,
                                         struct hearth_err *err)
 {
+    assert(fn != NULL);
+
     for (int attempt = 1;; attempt++) {
         struct hearth_pg *pg = NULL;
         HEARTH_TRY(hearth_pool_take(store->pool, cancel, &pg, err));
+
+        /* Run the callback. Its error is shown only if it is the last attempt. */
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         struct hearth_err failure = HEARTH_ERR_INIT;
         enum hearth_status status = fn(context, pg, &fault, &failure);
@@ -107,6 +115,7 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
             return HEARTH_OK;
         }
 
+        /* Stop, unless another attempt may succeed. */
         bool passing = fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY;
         if (!passing || attempt == PG_ATTEMPTS) {
             if (err != NULL) {
@@ -122,19 +131,20 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
 
 /* ---- transactions ---- */
 
-/* Take the lock of the tenant; parameters in `arena`. */
-static enum hearth_status lock_tenant(struct hearth_pg *pg, struct hearth_str tenant,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
+/* Take the lock of the scope's tenant; the parameters are in the scope's arena. */
+static enum hearth_status lock_tenant(struct hearth_pg *pg, const struct hearth_scope *scope,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, arena);
-    hearth_pg_param_text(&params, tenant);
+
+    hearth_pg_params_init(&params, scope->arena);
+    hearth_pg_param_text(&params, scope->tenant);
+
     return hearth_pg_exec(pg, "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
-                          &params, cancel, NULL, ret_fault, err);
+                          &params, scope->cancel, NULL, ret_fault, err);
 }
 
-/* A transaction to be run, and its state over all attempts. */
+/* A transaction and its state over all attempts. */
 struct transaction_run {
     struct hearth_transaction transaction;
     hearth_transaction_fn *fn;
@@ -147,6 +157,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
     struct transaction_run *run = context;
     struct hearth_transaction *transaction = &run->transaction;
 
+    /* Begin an attempt. */
     transaction->pg = pg;
     transaction->attempt++;
     transaction->fault = HEARTH_PG_FAULT_NONE;
@@ -162,6 +173,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
         status = hearth_pg_script(pg, "COMMIT", &transaction->fault, err);
     }
 
+    /* After a COMMIT there is no transaction, and the rollback does nothing. */
     hearth_pg_rollback(pg);
     *ret_fault = transaction->fault;
 
@@ -172,8 +184,11 @@ enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
                                                hearth_transaction_fn *fn, void *context,
                                                struct hearth_err *err)
 {
+    assert(fn != NULL);
+
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
+    /* The arena of all attempts. */
     struct hearth_arena arena;
     if (scope->arena != NULL) {
         hearth_arena_init_like(&arena, scope->arena);
@@ -192,9 +207,12 @@ enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
 enum hearth_status hearth_transaction_lock_tenant(struct hearth_transaction *transaction,
                                                   struct hearth_err *err)
 {
-    const struct hearth_scope *scope = transaction->scope;
-    return lock_tenant(transaction->pg, scope->tenant, scope->cancel, transaction->arena,
-                       &transaction->fault, err);
+    assert(PQtransactionStatus(transaction->pg->conn) != PQTRANS_IDLE);
+
+    struct hearth_scope scope = *transaction->scope;
+    scope.arena = transaction->arena;
+
+    return lock_tenant(transaction->pg, &scope, &transaction->fault, err);
 }
 
 /* ---- rows that statements rely on ---- */
@@ -205,6 +223,7 @@ enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_ca
     char host[128] = "";
 
     (void)gethostname(host, sizeof host - 1);
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
@@ -216,6 +235,7 @@ enum hearth_status hearth_writer_register(struct hearth_pg *pg, struct hearth_ca
                        &params, cancel, &result, NULL, err);
     hearth_arena_release(&arena);
     HEARTH_TRY(status);
+
     *ret_writer_id = hearth_pg_i32(result, 0, 0);
     PQclear(result);
 
@@ -230,7 +250,8 @@ enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str t
 
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    enum hearth_status status = lock_tenant(pg, tenant, cancel, &arena, ret_fault, err);
+    const struct hearth_scope scope = {.tenant = tenant, .cancel = cancel, .arena = &arena};
+    enum hearth_status status = lock_tenant(pg, &scope, ret_fault, err);
     hearth_arena_release(&arena);
 
     return status;

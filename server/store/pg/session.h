@@ -1,8 +1,9 @@
 /*
- * session.h -- what every statement of the store goes through (private to the store).
+ * session.h -- running statements: the state of the store, connections, retries, transactions
+ * (private to the store).
  *
  * Whether the store is open, and why it is not; a connection for a callback, which runs again after
- * a lost connection or a passing fault; transactions, if need be one at a time per tenant; the row
+ * a lost connection or a passing fault; transactions, optionally one at a time per tenant; the row
  * of this writer.
  *
  * Threads: safe.
@@ -16,23 +17,31 @@
 
 /* ---- readiness ---- */
 
-/* OK, or UNAVAILABLE with the reason: not migrated and loaded yet, or closing. */
+/* UNAVAILABLE, with the reason: the store is not migrated and loaded yet, or is closing. */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_check_open(struct hearth_store *store,
                                                              struct hearth_err *err);
-/* Why the store is not ready: what /ready says. True when the reason is a new one. */
+/*
+ * Set the reason why the store is not ready, which /ready returns. Returns whether it differs from
+ * the previous reason.
+ */
 bool hearth_store_set_reason(struct hearth_store *store, const char *reason);
-/* A connection of the committers was lost or is back: what /ready and the log say. */
+/* Record and log that the database cannot be reached, or can be reached again. */
 void hearth_store_note_away(struct hearth_store *store, const char *reason);
 void hearth_store_note_back(struct hearth_store *store);
 
 /* ---- connections ---- */
 
-/* What a pooled connection is taken for. *ret_fault CONNECTION or RETRY: run it again. */
+/*
+ * Work on a connection. If it fails with *ret_fault CONNECTION or RETRY, it is called again, perhaps
+ * on another connection.
+ */
 typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err);
 
-/* Run `fn` on a pooled connection; again after a lost connection or a passing fault, a few times.
+/*
+ * Run `fn` on a connection of the pool; after a lost connection or a passing fault again, up to
+ * four times in all. cancel: may be NULL.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *store,
                                                           struct hearth_cancel *cancel,
@@ -40,8 +49,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *s
                                                           struct hearth_err *err);
 
 /*
- * The same for statements that only read what was committed before the call: on the replica when
- * there is one and it is up to date (replica.c). ABORTED when it gave up after rows were delivered.
+ * The same for statements that only read: they run on the replica, if there is one and it has all
+ * data that was committed before the call (replica.c). ABORTED: the replica gave up the read after
+ * rows were delivered; the caller begins again.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
                                                                struct hearth_cancel *cancel,
@@ -54,13 +64,16 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_sto
 struct hearth_transaction {
     const struct hearth_scope *scope;
     struct hearth_pg *pg;
-    struct hearth_arena
-        *arena;       /* for parameters and intermediate rows: emptied after each attempt */
-    unsigned attempt; /* 1, or more if earlier attempts met a passing fault: then their
-                                 * COMMIT may have been executed although it was not answered */
-    enum hearth_pg_fault fault; /* of the latest statement that failed */
+    struct hearth_arena *arena; /* for parameters and intermediate rows; empty at each attempt */
+    /*
+     * 1 at first. Above 1: earlier attempts met a passing fault; their COMMIT may have been executed
+     * although its result was lost.
+     */
+    unsigned attempt;
+    enum hearth_pg_fault fault; /* of the latest failed statement; NONE if there is none */
 };
 
+/* The statements of a transaction. May be called several times. */
 typedef enum hearth_status hearth_transaction_fn(void *context,
                                                  struct hearth_transaction *transaction,
                                                  struct hearth_err *err);
@@ -76,21 +89,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct he
                                                                  struct hearth_err *err);
 
 /*
- * Wait for transactions of the scope's tenant that took this lock before, and hold it until the
- * end.
+ * Take the lock of the scope's tenant, and hold it until the end of the transaction. Other
+ * transactions of the tenant that take it wait.
  */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_transaction_lock_tenant(struct hearth_transaction *transaction, struct hearth_err *err);
 
 /* ---- rows that statements rely on ---- */
 
-/* A fresh row of hearth_data.writer. */
+/* Insert a row into hearth_data.writer; *ret_writer_id is its id, which no other server has. */
 HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg,
                                                             struct hearth_cancel *cancel,
                                                             int32_t *ret_writer_id,
                                                             struct hearth_err *err);
 
-/* BEGIN, and wait for those of the tenant that began before. The caller commits, or rolls back. */
+/* BEGIN, and take the lock of the tenant as above. The caller commits or rolls back. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str tenant, struct hearth_cancel *cancel,
                     enum hearth_pg_fault *ret_fault, struct hearth_err *err);
