@@ -48,24 +48,33 @@ static enum hearth_status check_columns(const PGresult *result, const struct hea
                        PQnfields(result), expected, names);
 }
 
-static enum hearth_status take_pairs(const PGresult *result, int row, int column,
-                                     struct hearth_arena *arena, struct hearth_property **ret,
+/* A column of a row, and the arena of its value. */
+struct cell {
+    const PGresult *result;
+    int row, column;
+    struct hearth_arena *arena;
+};
+
+/* Read a column of names and the next column, of values. */
+static enum hearth_status read_pairs(const struct cell *cell, struct hearth_property **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *names, *values;
     size_t n_names = 0, n_values = 0;
 
-    HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &names, &n_names, err));
-    HEARTH_TRY(hearth_pg_str_array(result, row, column + 1, arena, &values, &n_values, err));
+    HEARTH_TRY(hearth_pg_str_array(cell->result, cell->row, cell->column, cell->arena, &names,
+                                   &n_names, err));
+    HEARTH_TRY(hearth_pg_str_array(cell->result, cell->row, cell->column + 1, cell->arena, &values,
+                                   &n_values, err));
     if (n_names != n_values) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "a stored list of properties has %zu names, but %zu values", n_names,
                            n_values);
     }
 
-    struct hearth_property *pairs = hearth_arena_array(arena, n_names, sizeof *pairs);
+    struct hearth_property *pairs = hearth_arena_array(cell->arena, n_names, sizeof *pairs);
     if (pairs == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return HEARTH_FAIL_ARENA(err, cell->arena);
     }
 
     for (size_t i = 0; i < n_names; i++) {
@@ -79,10 +88,13 @@ static enum hearth_status take_pairs(const PGresult *result, int row, int column
 }
 
 /* Read an array column into the pointer at `member`. */
-static enum hearth_status take_array(const PGresult *result, int row, int column,
-                                     enum hearth_column_kind kind, char *member, size_t *ret_n,
-                                     struct hearth_arena *arena, struct hearth_err *err)
+static enum hearth_status read_array(const struct cell *cell, enum hearth_column_kind kind,
+                                     char *member, size_t *ret_n, struct hearth_err *err)
 {
+    const PGresult *result = cell->result;
+    struct hearth_arena *arena = cell->arena;
+    int row = cell->row, column = cell->column;
+
     if (kind == HEARTH_COLUMN_I32S) {
         int32_t *values;
         HEARTH_TRY(hearth_pg_i32_array(result, row, column, arena, &values, ret_n, err));
@@ -93,9 +105,10 @@ static enum hearth_status take_array(const PGresult *result, int row, int column
         memcpy(member, &values, sizeof values);
     } else if (kind == HEARTH_COLUMN_PAIRS) {
         struct hearth_property *pairs;
-        HEARTH_TRY(take_pairs(result, row, column, arena, &pairs, ret_n, err));
+        HEARTH_TRY(read_pairs(cell, &pairs, ret_n, err));
         memcpy(member, &pairs, sizeof pairs);
     } else {
+        assert(kind == HEARTH_COLUMN_TEXTS);
         struct hearth_str *texts;
         HEARTH_TRY(hearth_pg_str_array(result, row, column, arena, &texts, ret_n, err));
         memcpy(member, &texts, sizeof texts);
@@ -104,28 +117,29 @@ static enum hearth_status take_array(const PGresult *result, int row, int column
     return HEARTH_OK;
 }
 
-static enum hearth_status take_value(const PGresult *result, int row, int column,
-                                     const struct hearth_column *to, char *target,
-                                     struct hearth_arena *arena, struct hearth_err *err)
+/* Read a cell into its member of the struct at `target`. */
+static enum hearth_status read_value(const struct cell *cell, const struct hearth_column *to,
+                                     char *target, struct hearth_err *err)
 {
+    const PGresult *result = cell->result;
     char *member = target + to->offset;
-    bool is_null = hearth_pg_is_null(result, row, column);
+    bool is_null = hearth_pg_is_null(result, cell->row, cell->column);
 
     switch (to->kind) {
     case HEARTH_COLUMN_I32: {
-        int32_t value = is_null ? 0 : hearth_pg_i32(result, row, column);
+        int32_t value = is_null ? 0 : hearth_pg_i32(result, cell->row, cell->column);
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
 
     case HEARTH_COLUMN_I64: {
-        int64_t value = is_null ? 0 : hearth_pg_i64(result, row, column);
+        int64_t value = is_null ? 0 : hearth_pg_i64(result, cell->row, cell->column);
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
 
     case HEARTH_COLUMN_BOOL: {
-        bool value = !is_null && hearth_pg_i32(result, row, column) != 0;
+        bool value = !is_null && hearth_pg_i32(result, cell->row, cell->column) != 0;
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
@@ -133,7 +147,8 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
     case HEARTH_COLUMN_TEXT:
     case HEARTH_COLUMN_BYTES: {
         /* A refusal sticks to the arena, which fill_rows checks. */
-        struct hearth_str value = hearth_arena_str(arena, hearth_pg_str(result, row, column));
+        struct hearth_str value =
+            hearth_arena_str(cell->arena, hearth_pg_str(result, cell->row, cell->column));
         memcpy(member, &value, sizeof value);
         return HEARTH_OK;
     }
@@ -143,7 +158,7 @@ static enum hearth_status take_value(const PGresult *result, int row, int column
     case HEARTH_COLUMN_I64S:
     case HEARTH_COLUMN_PAIRS: {
         size_t n;
-        HEARTH_TRY(take_array(result, row, column, to->kind, member, &n, arena, err));
+        HEARTH_TRY(read_array(cell, to->kind, member, &n, err));
         memcpy(target + to->n_offset, &n, sizeof n);
         return HEARTH_OK;
     }
@@ -160,18 +175,16 @@ static enum hearth_status fill_rows(const PGresult *result, size_t n, struct row
                                     struct hearth_err *err)
 {
     enum hearth_status status = check_columns(result, target->type, err);
-    assert(status == HEARTH_OK);
-
+    assert(status == HEARTH_OK); /* the SELECT list and the row type are ours */
     HEARTH_TRY(status);
 
     for (size_t row = 0; row < n; row++) {
-        int column = 0;
+        char *to_row = target->rows + row * target->type->row_bytes;
+        struct cell cell = {result, (int)row, 0, target->arena};
         for (size_t i = 0; i < target->type->n_columns; i++) {
             const struct hearth_column *to = &target->type->columns[i];
-            HEARTH_TRY(take_value(result, (int)row, column, to,
-                                  target->rows + row * target->type->row_bytes, target->arena,
-                                  err));
-            column += to->kind == HEARTH_COLUMN_PAIRS ? 2 : 1;
+            HEARTH_TRY(read_value(&cell, to, to_row, err));
+            cell.column += to->kind == HEARTH_COLUMN_PAIRS ? 2 : 1;
         }
     }
 
