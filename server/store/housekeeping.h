@@ -1,7 +1,7 @@
 /*
- * housekeeping.h -- what a store does once in a while (private to the store).
+ * housekeeping.h -- the periodic work of every server on its database (private to the store).
  *
- * Threads: the boot thread only.
+ * Threads: confined to the boot thread.
  */
 #ifndef HEARTH_STORE_HOUSEKEEPING_H
 #define HEARTH_STORE_HOUSEKEEPING_H
@@ -10,11 +10,15 @@
 
 #include "pg/pg.h"
 
-/* Everything that is due now, on a connection of the boot thread. `times` starts as zeros. */
+/* Monotonic times at which each kind of work is due again; 0: now. */
 struct hearth_housekeeping {
-    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns,
-        next_network_ns; /* monotonic */
+    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns, next_network_ns;
 };
+
+/*
+ * Do all work that is due, on a connection of the boot thread. After an error, the rest of the
+ * failed kind waits for its next time; the other kinds are done by the next call.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_housekeeping_run(struct hearth_store *store,
                                                              struct hearth_pg *pg,
                                                              struct hearth_housekeeping *times,

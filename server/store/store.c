@@ -2,9 +2,9 @@
  * store.c -- the life of a store: opening, the boot thread, readiness, closing.
  *
  * The boot thread connects (backoff 10 ms doubling to 640 ms), checks the server, migrates,
- * registers the writer, loads the catalogue and starts the committers; then it stays as
- * housekeeper. A database that must not be written (altered history, wrong settings) is asked again
- * every 5 s, so that repairing it needs no restart.
+ * registers the writer, loads the catalogue and starts the committers; then the same thread does
+ * the housekeeping. A database that must not be written (altered history, wrong settings) is
+ * checked again every 5 s, so that repairing it needs no restart.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -30,14 +30,15 @@
 #include "spans/trace_writer.h"
 #include "tasks/poll_memo.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS 5000
 #define BACKOFF_FIRST_NS   (10 * HEARTH_NS_PER_MS)
 #define BACKOFF_LAST_NS    (640 * HEARTH_NS_PER_MS)
 #define RECHECK_NS         (5 * HEARTH_NS_PER_SEC)
-#define PATIENCE_NS \
-    (60 * HEARTH_NS_PER_SEC) /* with an embedded database that is being made or recovers */
+/* An embedded database that is created or recovers may take this long without a warning. */
+#define PATIENCE_NS        (60 * HEARTH_NS_PER_SEC)
 #define TICK_NS            HEARTH_NS_PER_SEC
 #define AWAY_TICK_NS       (200 * HEARTH_NS_PER_MS)
 #define MIN_SERVER_VERSION 130000 /* autovacuum of insert-only tables */
@@ -80,19 +81,22 @@ void hearth_store_options_init(struct hearth_store_options *options)
 
 /* ---- boot ---- */
 
-/* What a server must be for acknowledged profiles to be safe in it. */
-static enum hearth_status check_server(struct hearth_pg *pg, struct hearth_err *err)
+/* FAILED_PRECONDITION: acknowledged profiles would not be safe in this PostgreSQL. */
+static enum hearth_status check_is_safe(struct hearth_pg *pg, struct hearth_err *err)
 {
     int version = PQserverVersion(pg->conn);
     if (version < MIN_SERVER_VERSION) {
         return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                            "PostgreSQL %d is too old: 13 or newer is needed", version / 10000);
     }
+
+    /* Its settings. */
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT current_setting('server_encoding'),"
                               " current_setting('synchronous_commit')",
                               NULL, NULL, &result, NULL, err));
+
     enum hearth_status status = HEARTH_OK;
     if (!hearth_str_eq_c(hearth_pg_str(result, 0, 0), "UTF8")) {
         status =
@@ -103,61 +107,82 @@ static enum hearth_status check_server(struct hearth_pg *pg, struct hearth_err *
                              "synchronous_commit is off in the database: an acknowledged profile "
                              "would not be durable; set it to on or local");
     }
+
     PQclear(result);
+
     return status;
 }
 
-/* Get as far as possible; safe to call again after a failure. */
+/*
+ * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
+ * failure: it repeats harmless steps, and starts each part only once.
+ */
 static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg *pg,
                                     struct hearth_err *err)
 {
+    /* Connect, and bring the schema up to date. */
     if (!hearth_pg_alive(pg)) {
         HEARTH_TRY(hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err));
     }
-    HEARTH_TRY(check_server(pg, err));
+
+    HEARTH_TRY(check_is_safe(pg, err));
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
     HEARTH_TRY(hearth_migrate(pg, err));
+
+    /* Prepare the rows and leaves that writers need, and the catalogue in memory. */
     if (store->batch_writer_id == 0) {
         int32_t writer_id = 0;
         HEARTH_TRY(hearth_writer_register(pg, NULL, &writer_id, err));
         store->batch_writer_id = writer_id;
         atomic_store(&store->writer_id, writer_id);
     }
+
     int32_t today = hearth_day_of(hearth_clock_wall_ns());
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
+
+    /* Start the threads that write. */
     if (store->committers == NULL) {
         HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
     }
+
     if (store->trace_writer == NULL) {
         HEARTH_TRY(hearth_trace_writer_start(store, &store->trace_writer, err));
     }
+
     if (store->builder == NULL && store->options.builder) {
         HEARTH_TRY(hearth_builder_start(store, &store->builder, err));
     }
+
     return HEARTH_OK;
 }
 
-/* Until the time has passed or the store closes. */
-static void sleep_ns(struct hearth_store *store, int64_t duration_ns)
+/* Sleep until the time has passed or the store closes. */
+static void sleep_unless_closing(struct hearth_store *store, int64_t duration_ns)
 {
+    assert(duration_ns > 0);
+
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
-    hearth_mutex_lock(&store->reason_lock);
     bool has_time = true;
+    hearth_mutex_lock(&store->reason_lock);
     while (has_time && !atomic_load(&store->closing)) {
         has_time = hearth_mutex_wait_until(&store->reason_lock, &store->boot_wake, until_ns);
     }
     hearth_mutex_unlock(&store->reason_lock);
 }
 
-/* An embedded database is started beside us: that it does not answer yet is a warning only after a while. */
+/*
+ * Log why the store is not ready, if the reason is new. An embedded database starts at the same
+ * time as the store: while it starts, one line of INFO says so instead of a warning.
+ */
 static void log_not_ready(const struct hearth_store *store, const char *reason, bool is_starting,
                           bool is_new, bool *was_starting)
 {
     if (atomic_load(&store->closing)) {
         return;
     }
+
     if (is_starting) {
         if (!*was_starting) {
             HEARTH_LOG(HEARTH_LOG_INFO, "store", "waiting for the database to start", NULL);
@@ -165,13 +190,16 @@ static void log_not_ready(const struct hearth_store *store, const char *reason, 
     } else if (is_new || *was_starting) {
         HEARTH_LOG(HEARTH_LOG_WARN, "store", "not ready", "reason", reason, NULL);
     }
+
     *was_starting = is_starting;
 }
 
-static void boot(struct hearth_store *store, struct hearth_pg *pg)
+/* Try until the store is ready or closes. */
+static void boot_until_ready(struct hearth_store *store, struct hearth_pg *pg)
 {
     int64_t backoff_ns = BACKOFF_FIRST_NS, patient_until_ns = hearth_clock_mono_ns();
     bool was_starting = false;
+
     patient_until_ns += store->options.data_dir != NULL ? PATIENCE_NS : 0;
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
@@ -182,6 +210,8 @@ static void boot(struct hearth_store *store, struct hearth_pg *pg)
             atomic_store(&store->ready, true);
             return;
         }
+
+        /* Publish and log the reason. */
         bool waiting = status == HEARTH_UNAVAILABLE || status == HEARTH_DEADLINE_EXCEEDED;
         char text[256];
         (void)snprintf(text, sizeof text, "%s%.220s", waiting ? "waiting for the database: " : "",
@@ -189,33 +219,48 @@ static void boot(struct hearth_store *store, struct hearth_pg *pg)
         bool is_new = hearth_store_set_reason(store, text);
         bool is_starting = waiting && hearth_clock_mono_ns() < patient_until_ns;
         log_not_ready(store, text, is_starting, is_new, &was_starting);
-        sleep_ns(store, waiting ? backoff_ns : RECHECK_NS);
+
+        /* Pause: longer each time while the database cannot be reached. */
+        sleep_unless_closing(store, waiting ? backoff_ns : RECHECK_NS);
         backoff_ns = waiting ? backoff_ns * 2 : BACKOFF_FIRST_NS;
         backoff_ns = backoff_ns > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : backoff_ns;
     }
 }
 
+/* Connect if needed, and record whether the database can be reached. */
+static enum hearth_status check_connection(struct hearth_store *store, struct hearth_pg *pg,
+                                           struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+
+    if (!hearth_pg_alive(pg)) {
+        status = hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
+        if (status == HEARTH_OK) {
+            hearth_store_note_back(store);
+        } else if (!atomic_load(&store->closing)) {
+            hearth_store_note_away(store, err->msg);
+        }
+    } else if (atomic_load(&store->away) &&
+               hearth_pg_script(pg, "SELECT 1", NULL, err) == HEARTH_OK) {
+        hearth_store_note_back(store); /* only a committer's connection was cut */
+    }
+
+    return status;
+}
+
+/* Watch the connection and do the housekeeping until the store closes. */
 static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 {
     struct hearth_housekeeping times = {0};
+
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
-        enum hearth_status status = HEARTH_OK;
-        if (!hearth_pg_alive(pg)) {
-            status = hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, &err);
-            if (status == HEARTH_OK) {
-                hearth_store_note_back(store);
-            } else if (!atomic_load(&store->closing)) {
-                hearth_store_note_away(store, err.msg);
-            }
-        } else if (atomic_load(&store->away) &&
-                   hearth_pg_script(pg, "SELECT 1", NULL, &err) == HEARTH_OK) {
-            hearth_store_note_back(store); /* only a committer's connection was cut */
-        }
+        enum hearth_status status = check_connection(store, pg, &err);
         if (status == HEARTH_OK && hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
         }
-        sleep_ns(store, atomic_load(&store->away) ? AWAY_TICK_NS : TICK_NS);
+
+        sleep_unless_closing(store, atomic_load(&store->away) ? AWAY_TICK_NS : TICK_NS);
     }
 }
 
@@ -223,10 +268,13 @@ static void *run_boot(void *arg)
 {
     struct hearth_store *store = arg;
     struct hearth_pg pg = {.url = store->url, .cancel = &store->boot_cancel};
-    boot(store, &pg);
-    pg.timeout_ms = store->options.statement_timeout_ms; /* not of migrations: they may take long */
+
+    /* Migrations have no time limit: they may take long. */
+    boot_until_ready(store, &pg);
+    pg.timeout_ms = store->options.statement_timeout_ms;
     keep_house(store, &pg);
     hearth_pg_close(&pg);
+
     return NULL;
 }
 
@@ -240,47 +288,61 @@ static enum hearth_status check_options(const struct hearth_store_options *optio
                            "the database URL cannot be parsed; it looks like "
                            "postgresql://user@host:5432/database");
     }
+
     if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
         options->max_readers > 1000 || options->max_batch_rows == 0 || options->linger_ns < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "store options out of range: committers 1 to 64, readers 1 to 1000, "
                            "batch rows above 0, linger not negative");
     }
+
     return HEARTH_OK;
 }
 
 static enum hearth_status start_boot(struct hearth_store *store, struct hearth_err *err)
 {
-    sigset_t all, old; /* signals are for the main thread */
+    assert(!store->boot_started);
+
+    /* The new thread inherits the mask: signals are for the main thread. */
+    sigset_t all, old;
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
     int rc = pthread_create(&store->boot_thread, NULL, run_boot, store);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the store's thread");
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the store's thread (error %d)",
+                           rc);
     }
+
     (void)pthread_setname_np(store->boot_thread, "store");
     store->boot_started = true;
+
     return HEARTH_OK;
 }
 
+/* Create all parts that need no connection, then start the boot thread, which uses them. */
 static enum hearth_status make_parts(struct hearth_store *store, struct hearth_err *err)
 {
+    /* Connections. */
     HEARTH_TRY(hearth_pool_new(store->url, store->options.max_readers, &store->pool, err));
     hearth_pool_set_timeout(store->pool, store->options.statement_timeout_ms);
     if (store->options.read_url != NULL) {
         HEARTH_TRY(hearth_replica_new(&store->options, &store->replica, err));
     }
+
+    /* State in memory. */
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_settings_new(&store->settings, err));
     store->poll_memo = hearth_poll_memo_new();
     if (store->poll_memo == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the memory of polls");
     }
+
     HEARTH_TRY(hearth_monitors_new(&store->monitors, err));
     HEARTH_TRY(hearth_catalog_new(store, &store->catalog, err));
     HEARTH_TRY(hearth_ingest_dicts_new(store, &store->dicts, err));
     HEARTH_TRY(hearth_read_cache_new(store, &store->cache, err));
+
     return start_boot(store, err);
 }
 
@@ -288,6 +350,8 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
                                      struct hearth_store **ret_store, struct hearth_err *err)
 {
     HEARTH_TRY(check_options(options, err));
+
+    /* Allocate and fill the root. */
     struct hearth_store *store = hearth_mem_zalloc(sizeof *store);
     char *url = hearth_mem_strndup(options->url, strlen(options->url));
     if (store == NULL || url == NULL) {
@@ -295,6 +359,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
         hearth_mem_free(url);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the store");
     }
+
     store->options = *options;
     store->options.url = url;
     store->url = url;
@@ -304,12 +369,16 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     hearth_cond_init(&store->boot_wake);
     (void)snprintf(store->reason, sizeof store->reason,
                    "waiting for the database: not connected yet");
+
+    /* From here on, closing the store frees all of it. */
     enum hearth_status status = make_parts(store, err);
     if (status != HEARTH_OK) {
         hearth_store_close(store, 0);
         return status;
     }
+
     *ret_store = store;
+
     return HEARTH_OK;
 }
 
@@ -318,6 +387,8 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     if (store == NULL) {
         return;
     }
+
+    /* Stop the boot thread, which may be starting the other threads. */
     (void)hearth_store_set_reason(store, "the server is stopping");
     atomic_store(&store->closing, true);
     atomic_store(&store->boot_cancel.cancelled, true);
@@ -327,9 +398,13 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
         hearth_mutex_unlock(&store->reason_lock);
         (void)pthread_join(store->boot_thread, NULL);
     }
+
+    /* Stop the other threads; the writers commit the queued rows. */
     hearth_builder_stop(store->builder);
     hearth_trace_writer_stop(store->trace_writer, deadline_mono_ns);
     hearth_committers_stop(store->committers, deadline_mono_ns);
+
+    /* Free the parts; the pools last, because other parts take connections from them. */
     hearth_read_cache_free(store->cache);
     hearth_ingest_dicts_free(store->dicts);
     hearth_catalog_free(store->catalog);
@@ -339,6 +414,8 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);
     hearth_pool_free(store->pool);
+
+    /* Free the root. */
     (void)pthread_cond_destroy(&store->boot_wake);
     hearth_mutex_destroy(&store->reason_lock);
     hearth_mem_free(store->url);
