@@ -1,43 +1,25 @@
 /*
  * doctor.c -- look at a database with an operator's eyes: settings, rights, clock, connections,
  * leaves, vacuum, background work, replica; and say what to do.
- *
- * Settings come as this role and database have them (ALTER ROLE and ALTER DATABASE included),
- * which is what the committers and the builder get as well.
  */
+#include "doctor.h"
+
 #include "hearth/base/clock.h"
 #include "hearth/base/embedded.h"
-#include "hearth/store/background.h"
 
 #include "pg/partitions.h"
-#include "pg/pg.h"
 #include "pg/pool.h"
 #include "pg/replica.h"
 #include "pg/store_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#define MAX_CHECKS 80
-#define KB         1024LL
-#define MB         (1024 * KB)
-#define GB         (1024 * MB)
-#define SECOND_MS  1000LL
-
-struct doctor {
-    struct hearth_store *store;
-    struct hearth_arena *arena;
-    struct hearth_pg *pg;
-    struct hearth_check *checks;
-    size_t n_checks;
-};
 
 /* advice may be NULL when the verdict is OK. The texts are the arena's, or literals. */
-static void report(struct doctor *doctor, const char *name, enum hearth_verdict verdict,
-                   const char *found, const char *advice)
+void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
+                          enum hearth_verdict verdict, const char *found, const char *advice)
 {
-    HEARTH_ASSERT(doctor->n_checks < MAX_CHECKS);
+    HEARTH_ASSERT(doctor->n_checks < HEARTH_DOCTOR_MAX_CHECKS);
     doctor->checks[doctor->n_checks++] = (struct hearth_check){
         .name = hearth_str_c(name),
         .verdict = verdict,
@@ -46,7 +28,7 @@ static void report(struct doctor *doctor, const char *name, enum hearth_verdict 
     };
 }
 
-static enum hearth_status ask(struct doctor *doctor, const char *sql, PGresult **ret_result,
+static enum hearth_status ask(struct hearth_doctor *doctor, const char *sql, PGresult **ret_result,
                               struct hearth_err *err)
 {
     enum hearth_status status = hearth_pg_exec(doctor->pg, sql, NULL, NULL, ret_result, NULL, err);
@@ -63,154 +45,21 @@ static bool is_true(const PGresult *result, int column)
     return value.n == 1 && value.p[0] != 0;
 }
 
-static const char *text_of(struct doctor *doctor, const PGresult *result, int row, int column)
+const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *result, int row,
+                               int column)
 {
     struct hearth_str copy = hearth_arena_str(doctor->arena, hearth_pg_str(result, row, column));
     return copy.p == NULL ? "" : copy.p;
 }
 
-static const char *seconds_text(struct doctor *doctor, int64_t ns)
+static const char *seconds_text(struct hearth_doctor *doctor, int64_t ns)
 {
     return hearth_arena_printf(doctor->arena, "%.1f s", (double)ns / (double)HEARTH_NS_PER_SEC);
 }
 
-/* ---- settings ---- */
-
-enum rule_kind {
-    RULE_IS,       /* the text */
-    RULE_IS_NOT,   /* the text */
-    RULE_AT_LEAST, /* bytes, milliseconds or a plain number */
-    RULE_AT_MOST,
-    RULE_ZERO_OR_AT_LEAST, /* 0 switches it off */
-};
-
-static const struct rule {
-    const char *name;
-    enum rule_kind kind;
-    const char *text;
-    double number;
-    enum hearth_verdict verdict; /* when it does not hold */
-    const char *advice;
-} RULES[] = {
-    {"fsync", RULE_IS, "on", 0, HEARTH_VERDICT_WRONG,
-     "a crash of the machine can lose acknowledged profiles or ruin the cluster: set fsync = on"},
-    {"full_page_writes", RULE_IS, "on", 0, HEARTH_VERDICT_WRONG,
-     "a crash of the machine can leave torn pages: set full_page_writes = on"},
-    {"synchronous_commit", RULE_IS_NOT, "off", 0, HEARTH_VERDICT_WRONG,
-     "an acknowledged profile would not be durable: set synchronous_commit = on (or local)"},
-    {"autovacuum", RULE_IS, "on", 0, HEARTH_VERDICT_WRONG,
-     "tables grow and index-only scans read everything: set autovacuum = on"},
-    {"track_counts", RULE_IS, "on", 0, HEARTH_VERDICT_WRONG,
-     "autovacuum does not run without it: set track_counts = on"},
-    {"default_transaction_isolation", RULE_IS, "read committed", 0, HEARTH_VERDICT_WRONG,
-     "roll-ups rely on each statement having its own snapshot: ALTER ROLE .. SET "
-     "default_transaction_isolation = 'read committed'"},
-    {"default_transaction_read_only", RULE_IS, "off", 0, HEARTH_VERDICT_WRONG,
-     "nothing can be stored: ALTER ROLE .. SET default_transaction_read_only = off"},
-    {"statement_timeout", RULE_ZERO_OR_AT_LEAST, NULL, 60 * SECOND_MS, HEARTH_VERDICT_WRONG,
-     "batches and background work would be killed: ALTER ROLE .. SET statement_timeout = 0 "
-     "(hearthd has its own limits)"},
-    {"idle_in_transaction_session_timeout", RULE_ZERO_OR_AT_LEAST, NULL, 30 * SECOND_MS,
-     HEARTH_VERDICT_WRONG,
-     "a batch on a slow network would be killed between two statements: ALTER ROLE .. SET "
-     "idle_in_transaction_session_timeout = '5min' (or 0)"},
-    {"lock_timeout", RULE_ZERO_OR_AT_LEAST, NULL, 10 * SECOND_MS, HEARTH_VERDICT_ADVICE,
-     "servers that start together wait for each other's migrations: ALTER ROLE .. SET "
-     "lock_timeout = 0"},
-    {"idle_session_timeout", RULE_ZERO_OR_AT_LEAST, NULL, 60 * SECOND_MS, HEARTH_VERDICT_ADVICE,
-     "connections are opened again and again: ALTER ROLE .. SET idle_session_timeout = 0"},
-    {"transaction_timeout", RULE_ZERO_OR_AT_LEAST, NULL, 60 * SECOND_MS, HEARTH_VERDICT_WRONG,
-     "batches and background work would be killed: ALTER ROLE .. SET transaction_timeout = 0"},
-    {"shared_buffers", RULE_AT_LEAST, NULL, 256 * MB, HEARTH_VERDICT_ADVICE,
-     "the newest hours should fit: an eighth to a quarter of the memory"},
-    {"max_wal_size", RULE_AT_LEAST, NULL, 2 * GB, HEARTH_VERDICT_ADVICE,
-     "checkpoints come too often and write each page wholly again: max_wal_size = 4GB"},
-    {"checkpoint_timeout", RULE_AT_LEAST, NULL, 600 * SECOND_MS, HEARTH_VERDICT_ADVICE,
-     "checkpoints come too often: checkpoint_timeout = 15min"},
-    {"checkpoint_completion_target", RULE_AT_LEAST, NULL, 0.7, HEARTH_VERDICT_ADVICE,
-     "a checkpoint writes in a burst, and commits wait: checkpoint_completion_target = 0.9"},
-    {"wal_compression", RULE_IS_NOT, "off", 0, HEARTH_VERDICT_ADVICE,
-     "full pages in the WAL shrink: wal_compression = lz4 (on before PostgreSQL 15)"},
-    {"effective_io_concurrency", RULE_AT_LEAST, NULL, 16, HEARTH_VERDICT_ADVICE,
-     "cold reads are scattered and want prefetching: effective_io_concurrency = 64"},
-    {"random_page_cost", RULE_AT_MOST, NULL, 2, HEARTH_VERDICT_ADVICE,
-     "on SSDs: random_page_cost = 1.1"},
-    {"jit", RULE_IS, "off", 0, HEARTH_VERDICT_ADVICE,
-     "statements are short, compiling them costs more than it gives: jit = off"},
-    {"default_toast_compression", RULE_IS, "lz4", 0, HEARTH_VERDICT_ADVICE,
-     "cheaper than pglz for what gets compressed: default_toast_compression = lz4"},
-    {"autovacuum_naptime", RULE_AT_MOST, NULL, 60 * SECOND_MS, HEARTH_VERDICT_ADVICE,
-     "index-only scans of the newest day need its visibility map: autovacuum_naptime = 20s"},
-};
-
-/* pg_settings.setting in bytes, milliseconds, or as it is. */
-static double number_of(const char *setting, const char *unit)
-{
-    static const struct {
-        const char *unit;
-        double factor;
-    } units[] = {
-        {"kB", KB}, {"8kB", 8 * KB}, {"MB", MB}, {"s", SECOND_MS}, {"min", 60000}, {"ms", 1},
-    };
-    double value = strtod(setting, NULL);
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(units); i++) {
-        if (strcmp(unit, units[i].unit) == 0) {
-            return value * units[i].factor;
-        }
-    }
-    return value;
-}
-
-static bool holds(const struct rule *rule, const char *setting, const char *unit)
-{
-    double number = number_of(setting, unit);
-    switch (rule->kind) {
-    case RULE_IS:
-        return strcmp(setting, rule->text) == 0;
-    case RULE_IS_NOT:
-        return strcmp(setting, rule->text) != 0;
-    case RULE_AT_LEAST:
-        return number >= rule->number;
-    case RULE_AT_MOST:
-        return number <= rule->number;
-    case RULE_ZERO_OR_AT_LEAST:
-        return number == 0 || number >= rule->number;
-    }
-    HEARTH_BUG("kind of rule");
-}
-
-/* Those that this version of PostgreSQL has. */
-static enum hearth_status check_settings(struct doctor *doctor, struct hearth_err *err)
-{
-    struct hearth_str names[HEARTH_ARRAY_LEN(RULES)];
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(RULES); i++) {
-        names[i] = hearth_str_c(RULES[i].name);
-    }
-    struct hearth_pg_params params;
-    hearth_pg_params_init(&params, doctor->arena);
-    hearth_pg_param_text_array(&params, names, HEARTH_ARRAY_LEN(RULES));
-    PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(doctor->pg,
-                              "SELECT name, setting, coalesce(unit, ''), current_setting(name)"
-                              " FROM pg_settings WHERE name = ANY ($1)",
-                              &params, NULL, &result, NULL, err));
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(RULES); i++) {
-        for (int row = 0; row < PQntuples(result); row++) {
-            if (hearth_str_eq(hearth_pg_str(result, row, 0), names[i])) {
-                bool good = holds(&RULES[i], text_of(doctor, result, row, 1),
-                                  text_of(doctor, result, row, 2));
-                report(doctor, RULES[i].name, good ? HEARTH_VERDICT_OK : RULES[i].verdict,
-                       text_of(doctor, result, row, 3), RULES[i].advice);
-            }
-        }
-    }
-    PQclear(result);
-    return HEARTH_OK;
-}
-
 /* ---- the server ---- */
 
-static enum hearth_status check_server(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_server(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     int64_t before_ns = hearth_clock_wall_ns();
     PGresult *result = NULL;
@@ -222,45 +71,50 @@ static enum hearth_status check_server(struct doctor *doctor, struct hearth_err 
                    &result, err));
     int64_t after_ns = hearth_clock_wall_ns();
     int version = PQserverVersion(doctor->pg->conn);
-    report(doctor, "version",
-           version < 130000   ? HEARTH_VERDICT_WRONG
-           : version < 140000 ? HEARTH_VERDICT_ADVICE
-                              : HEARTH_VERDICT_OK,
-           text_of(doctor, result, 0, 0), "upgrade to a version that still gets fixes");
-    const char *encoding = text_of(doctor, result, 0, 1);
-    report(doctor, "encoding",
-           strcmp(encoding, "UTF8") == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG, encoding,
-           "make the database anew: CREATE DATABASE .. ENCODING 'UTF8' TEMPLATE template0");
+    hearth_doctor_report(doctor, "version",
+                         version < 130000   ? HEARTH_VERDICT_WRONG
+                         : version < 140000 ? HEARTH_VERDICT_ADVICE
+                                            : HEARTH_VERDICT_OK,
+                         hearth_doctor_copy(doctor, result, 0, 0),
+                         "upgrade to a version that still gets fixes");
+    const char *encoding = hearth_doctor_copy(doctor, result, 0, 1);
+    hearth_doctor_report(
+        doctor, "encoding",
+        strcmp(encoding, "UTF8") == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG, encoding,
+        "make the database anew: CREATE DATABASE .. ENCODING 'UTF8' TEMPLATE template0");
     bool standby = is_true(result, 2);
-    report(doctor, "role", standby ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
-           standby ? "a standby: it cannot be written" : "primary",
-           "point --database-url at the primary (or list all hosts: hearthd finds it)");
+    hearth_doctor_report(
+        doctor, "role", standby ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
+        standby ? "a standby: it cannot be written" : "primary",
+        "point --database-url at the primary (or list all hosts: hearthd finds it)");
     int64_t off_ns = hearth_pg_i64(result, 0, 3) - (before_ns + (after_ns - before_ns) / 2);
     off_ns = off_ns < 0 ? -off_ns : off_ns;
     off_ns = off_ns < after_ns - before_ns ? 0 : off_ns; /* within the time of the question */
-    report(doctor, "clock",
-           off_ns > 60 * HEARTH_NS_PER_SEC  ? HEARTH_VERDICT_WRONG
-           : off_ns > 2 * HEARTH_NS_PER_SEC ? HEARTH_VERDICT_ADVICE
-                                            : HEARTH_VERDICT_OK,
-           hearth_arena_printf(doctor->arena, "%s apart from this server",
-                               seconds_text(doctor, off_ns)),
-           "let both machines keep time (NTP): buckets close and leases expire by the clock");
+    hearth_doctor_report(
+        doctor, "clock",
+        off_ns > 60 * HEARTH_NS_PER_SEC  ? HEARTH_VERDICT_WRONG
+        : off_ns > 2 * HEARTH_NS_PER_SEC ? HEARTH_VERDICT_ADVICE
+                                         : HEARTH_VERDICT_OK,
+        hearth_arena_printf(doctor->arena, "%s apart from this server",
+                            seconds_text(doctor, off_ns)),
+        "let both machines keep time (NTP): buckets close and leases expire by the clock");
     int32_t pid = hearth_pg_i32(result, 0, 4);
     int told = PQbackendPID(doctor->pg->conn);
     PQclear(result);
     const struct hearth_store_options *options = &doctor->store->options;
-    report(doctor, "pooler", pid == told ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-           pid == told ? "none in between"
-                       : "a pooler is in between (PgBouncer): sessions are not ours",
-           hearth_arena_printf(doctor->arena,
-                               "fine with pool_mode transaction or session, never statement, and "
-                               "default_pool_size of at least %u for each hearthd; a direct "
-                               "connection saves a hop (docs/how-to/pgbouncer.md)",
-                               options->n_committers + options->max_readers + 2));
+    hearth_doctor_report(
+        doctor, "pooler", pid == told ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        pid == told ? "none in between"
+                    : "a pooler is in between (PgBouncer): sessions are not ours",
+        hearth_arena_printf(doctor->arena,
+                            "fine with pool_mode transaction or session, never statement, and "
+                            "default_pool_size of at least %u for each hearthd; a direct "
+                            "connection saves a hop (docs/how-to/pgbouncer.md)",
+                            options->n_committers + options->max_readers + 2));
     return HEARTH_OK;
 }
 
-static enum hearth_status check_connections(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_connections(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor,
@@ -283,18 +137,19 @@ static enum hearth_status check_connections(struct doctor *doctor, struct hearth
     const struct hearth_store_options *options = &doctor->store->options;
     /* Housekeeping and the builder have one each. */
     int64_t need = servers * ((int64_t)options->n_committers + options->max_readers + 2);
-    report(doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
-           hearth_arena_printf(
-               doctor->arena, "%" PRId64 " hearthd can need %" PRId64 " of %" PRId64 " connections",
-               servers, need, room),
-           "raise max_connections (or the limit of the role or database), lower --readers, or put "
-           "PgBouncer in between");
+    hearth_doctor_report(
+        doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
+        hearth_arena_printf(doctor->arena,
+                            "%" PRId64 " hearthd can need %" PRId64 " of %" PRId64 " connections",
+                            servers, need, room),
+        "raise max_connections (or the limit of the role or database), lower --readers, or put "
+        "PgBouncer in between");
     return HEARTH_OK;
 }
 
 /* ---- rights and schema ---- */
 
-static enum hearth_status check_rights(struct doctor *doctor, bool *ret_migrated,
+static enum hearth_status check_rights(struct hearth_doctor *doctor, bool *ret_migrated,
                                        struct hearth_err *err)
 {
     PGresult *result = NULL;
@@ -315,28 +170,31 @@ static enum hearth_status check_rights(struct doctor *doctor, bool *ret_migrated
     *ret_migrated = is_true(result, 4);
     bool may_create_views = is_true(result, 5);
     PQclear(result);
-    report(doctor, "rights: create tables", may_create ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-           may_create ? "yes" : "no",
-           "each day needs new partitions: GRANT CREATE, USAGE ON SCHEMA hearth_data TO the role");
-    report(doctor, "rights: create views",
-           may_create_views ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-           may_create_views ? "yes" : "no",
-           "migrations keep views for people in schema hearth: CREATE SCHEMA hearth AUTHORIZATION "
-           "the role");
-    report(doctor, "rights: locks", may_lock ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-           may_lock ? "may read pg_locks and take advisory locks"
-                    : "may not read pg_locks or take advisory locks",
-           "roll-ups wait for batches by them: GRANT SELECT ON pg_locks, EXECUTE ON "
-           "pg_advisory_xact_lock and pg_advisory_xact_lock_shared");
-    report(doctor, "rights: ownership", n_foreign == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-           hearth_arena_printf(doctor->arena, "%" PRId64 " relations of hearth_data are another's",
-                               n_foreign),
-           "partitions are attached and detached by the owner: REASSIGN OWNED BY the other role TO "
-           "this one");
+    hearth_doctor_report(
+        doctor, "rights: create tables", may_create ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+        may_create ? "yes" : "no",
+        "each day needs new partitions: GRANT CREATE, USAGE ON SCHEMA hearth_data TO the role");
+    hearth_doctor_report(
+        doctor, "rights: create views", may_create_views ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+        may_create_views ? "yes" : "no",
+        "migrations keep views for people in schema hearth: CREATE SCHEMA hearth AUTHORIZATION "
+        "the role");
+    hearth_doctor_report(doctor, "rights: locks",
+                         may_lock ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+                         may_lock ? "may read pg_locks and take advisory locks"
+                                  : "may not read pg_locks or take advisory locks",
+                         "roll-ups wait for batches by them: GRANT SELECT ON pg_locks, EXECUTE ON "
+                         "pg_advisory_xact_lock and pg_advisory_xact_lock_shared");
+    hearth_doctor_report(
+        doctor, "rights: ownership", n_foreign == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+        hearth_arena_printf(doctor->arena, "%" PRId64 " relations of hearth_data are another's",
+                            n_foreign),
+        "partitions are attached and detached by the owner: REASSIGN OWNED BY the other role TO "
+        "this one");
     return HEARTH_OK;
 }
 
-static enum hearth_status check_schema(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_schema(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     int64_t n_files = 0;
     while (hearth_embedded_migrations[n_files].name != NULL) {
@@ -347,17 +205,18 @@ static enum hearth_status check_schema(struct doctor *doctor, struct hearth_err 
                    &result, err));
     int64_t n = hearth_pg_i64(result, 0, 0);
     const char *found = hearth_arena_printf(doctor->arena, "%" PRId64 " of %" PRId64 ", last %s", n,
-                                            n_files, text_of(doctor, result, 0, 1));
+                                            n_files, hearth_doctor_copy(doctor, result, 0, 1));
     PQclear(result);
-    report(doctor, "schema", n == n_files ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG, found,
-           n > n_files ? "a newer hearthd migrated this database: run that version"
-                       : "migrations are missing: the log and /ready say why");
+    hearth_doctor_report(doctor, "schema", n == n_files ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+                         found,
+                         n > n_files ? "a newer hearthd migrated this database: run that version"
+                                     : "migrations are missing: the log and /ready say why");
     return HEARTH_OK;
 }
 
 /* ---- tables ---- */
 
-static enum hearth_status check_leaves(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_leaves(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     static const char *const parents[] = {"profile", "dict_chunk", "series_hour"};
     int32_t today = hearth_day_of(hearth_clock_wall_ns());
@@ -375,13 +234,14 @@ static enum hearth_status check_leaves(struct doctor *doctor, struct hearth_err 
         }
         PQclear(result);
     }
-    report(doctor, "partitions", missing == NULL ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-           missing == NULL ? "today and tomorrow are there" : missing,
-           "hearthd makes them ahead each 30 s; if it stays missing, its log says why");
+    hearth_doctor_report(
+        doctor, "partitions", missing == NULL ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        missing == NULL ? "today and tomorrow are there" : missing,
+        "hearthd makes them ahead each 30 s; if it stays missing, its log says why");
     return HEARTH_OK;
 }
 
-static enum hearth_status check_vacuum(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_vacuum(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor,
@@ -395,16 +255,17 @@ static enum hearth_status check_vacuum(struct doctor *doctor, struct hearth_err 
     const char *found =
         n == 0 ? "no table waits"
                : hearth_arena_printf(doctor->arena, "%" PRId64 " tables wait, such as %s", n,
-                                     text_of(doctor, result, 0, 1));
+                                     hearth_doctor_copy(doctor, result, 0, 1));
     PQclear(result);
-    report(doctor, "vacuum", n == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, found,
-           "raise autovacuum_max_workers or autovacuum_vacuum_cost_limit; meanwhile VACUUM it");
+    hearth_doctor_report(
+        doctor, "vacuum", n == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, found,
+        "raise autovacuum_max_workers or autovacuum_vacuum_cost_limit; meanwhile VACUUM it");
     return HEARTH_OK;
 }
 
 /* What keeps vacuum from removing anything. Of other roles a plain role sees the prepared and the
  * slots, not the sessions. */
-static enum hearth_status check_horizon(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_horizon(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor,
@@ -418,26 +279,28 @@ static enum hearth_status check_horizon(struct doctor *doctor, struct hearth_err
     int64_t oldest_s = hearth_pg_i64(result, 0, 0), prepared_s = hearth_pg_i64(result, 0, 1);
     int64_t slots = hearth_pg_i64(result, 0, 2);
     PQclear(result);
-    report(doctor, "oldest transaction",
-           oldest_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           seconds_text(doctor, oldest_s * HEARTH_NS_PER_SEC),
-           "vacuum removes nothing younger: find it in pg_stat_activity and end it");
-    report(doctor, "prepared transactions",
-           prepared_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           prepared_s == 0 ? "none old" : seconds_text(doctor, prepared_s * HEARTH_NS_PER_SEC),
-           "vacuum removes nothing younger: COMMIT or ROLLBACK PREPARED what pg_prepared_xacts "
-           "lists");
-    report(doctor, "replication slots", slots > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           slots == 0 ? "none idle"
-                      : hearth_arena_printf(doctor->arena, "%" PRId64 " without a reader", slots),
-           "an idle slot keeps WAL until the disk is full: pg_drop_replication_slot, or set "
-           "max_slot_wal_keep_size");
+    hearth_doctor_report(doctor, "oldest transaction",
+                         oldest_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+                         seconds_text(doctor, oldest_s * HEARTH_NS_PER_SEC),
+                         "vacuum removes nothing younger: find it in pg_stat_activity and end it");
+    hearth_doctor_report(
+        doctor, "prepared transactions",
+        prepared_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        prepared_s == 0 ? "none old" : seconds_text(doctor, prepared_s * HEARTH_NS_PER_SEC),
+        "vacuum removes nothing younger: COMMIT or ROLLBACK PREPARED what pg_prepared_xacts "
+        "lists");
+    hearth_doctor_report(
+        doctor, "replication slots", slots > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        slots == 0 ? "none idle"
+                   : hearth_arena_printf(doctor->arena, "%" PRId64 " without a reader", slots),
+        "an idle slot keeps WAL until the disk is full: pg_drop_replication_slot, or set "
+        "max_slot_wal_keep_size");
     return HEARTH_OK;
 }
 
 /* ---- background work ---- */
 
-static enum hearth_status check_background(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_background(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor,
@@ -454,74 +317,81 @@ static enum hearth_status check_background(struct doctor *doctor, struct hearth_
                    " (SELECT coalesce(sum(n_associations), 0)::int8 FROM hearth_data.span_fresh)",
                    &result, err));
     bool held = is_true(result, 0);
-    const char *host = text_of(doctor, result, 0, 1);
+    const char *host = hearth_doctor_copy(doctor, result, 0, 1);
     int64_t n_behind = hearth_pg_i64(result, 0, 2), n_late = hearth_pg_i64(result, 0, 3);
     int64_t n_fresh = hearth_pg_i64(result, 0, 4);
     PQclear(result);
-    report(doctor, "builder", held ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-           held ? hearth_arena_printf(doctor->arena, "held by a hearthd on %s", host)
-                : "nobody holds the lease",
-           "nothing is rolled up, compacted or dropped: run one hearthd with --builder (the "
-           "default)");
-    report(doctor, "roll-up lag", n_behind == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-           n_behind == 0
-               ? "less than an hour"
-               : hearth_arena_printf(doctor->arena,
-                                     "%" PRId64 " services are more than an hour behind", n_behind),
-           "answers are exact but slow; look at hearth_builder_errors_total and the log");
-    report(doctor, "late profiles", n_late > 1000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           hearth_arena_printf(doctor->arena, "%" PRId64 " wait to be folded in", n_late),
-           "every query reads them: let clients push in time, or raise --rollup-grace");
-    report(doctor, "span index", n_fresh > 2000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           hearth_arena_printf(doctor->arena, "%" PRId64 " ids of spans wait for it", n_fresh),
-           "every lookup of a bare id reads them; look at hearth_builder_errors_total and the log");
+    hearth_doctor_report(
+        doctor, "builder", held ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        held ? hearth_arena_printf(doctor->arena, "held by a hearthd on %s", host)
+             : "nobody holds the lease",
+        "nothing is rolled up, compacted or dropped: run one hearthd with --builder (the "
+        "default)");
+    hearth_doctor_report(
+        doctor, "roll-up lag", n_behind == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        n_behind == 0
+            ? "less than an hour"
+            : hearth_arena_printf(doctor->arena,
+                                  "%" PRId64 " services are more than an hour behind", n_behind),
+        "answers are exact but slow; look at hearth_builder_errors_total and the log");
+    hearth_doctor_report(
+        doctor, "late profiles", n_late > 1000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        hearth_arena_printf(doctor->arena, "%" PRId64 " wait to be folded in", n_late),
+        "every query reads them: let clients push in time, or raise --rollup-grace");
+    hearth_doctor_report(
+        doctor, "span index", n_fresh > 2000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        hearth_arena_printf(doctor->arena, "%" PRId64 " ids of spans wait for it", n_fresh),
+        "every lookup of a bare id reads them; look at hearth_builder_errors_total and the log");
     return HEARTH_OK;
 }
 
 /* ---- replica ---- */
 
-static enum hearth_status check_replica(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status check_replica(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     if (doctor->store->replica == NULL) {
         return HEARTH_OK;
     }
     PGresult *result = NULL;
     HEARTH_TRY(ask(doctor, "SELECT current_setting('wal_level')", &result, err));
-    const char *level = text_of(doctor, result, 0, 0);
+    const char *level = hearth_doctor_copy(doctor, result, 0, 0);
     PQclear(result);
-    report(doctor, "wal_level",
-           strcmp(level, "minimal") == 0 ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK, level,
-           "a replica needs wal_level = replica");
+    hearth_doctor_report(doctor, "wal_level",
+                         strcmp(level, "minimal") == 0 ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
+                         level, "a replica needs wal_level = replica");
     struct hearth_replica_look look = {0};
     struct hearth_err reason = HEARTH_ERR_INIT;
     if (hearth_replica_look(doctor->store->replica, doctor->pg, &look, &reason) != HEARTH_OK) {
-        report(doctor, "replica", HEARTH_VERDICT_WRONG,
-               hearth_arena_printf(doctor->arena, "%s", reason.msg),
-               "queries go to the primary; check --read-database-url");
+        hearth_doctor_report(doctor, "replica", HEARTH_VERDICT_WRONG,
+                             hearth_arena_printf(doctor->arena, "%s", reason.msg),
+                             "queries go to the primary; check --read-database-url");
         return HEARTH_OK;
     }
-    report(doctor, "replica", look.lag_bytes > 16 * MB ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-           hearth_arena_printf(doctor->arena, "%" PRId64 " bytes of WAL behind", look.lag_bytes),
-           "queries wait and go to the primary; look at pg_stat_replication");
-    report(doctor, "replica: hot_standby_feedback",
-           look.feedback ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, look.feedback ? "on" : "off",
-           "vacuum on the primary cancels queries there, which then run on the primary: "
-           "hot_standby_feedback = on");
+    hearth_doctor_report(
+        doctor, "replica",
+        look.lag_bytes > 16 * HEARTH_MB ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        hearth_arena_printf(doctor->arena, "%" PRId64 " bytes of WAL behind", look.lag_bytes),
+        "queries wait and go to the primary; look at pg_stat_replication");
+    hearth_doctor_report(
+        doctor, "replica: hot_standby_feedback",
+        look.feedback ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, look.feedback ? "on" : "off",
+        "vacuum on the primary cancels queries there, which then run on the primary: "
+        "hot_standby_feedback = on");
     return HEARTH_OK;
 }
 
 /* ---- the public face ---- */
 
-static enum hearth_status examine(struct doctor *doctor, struct hearth_err *err)
+static enum hearth_status examine(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     bool migrated = false;
     HEARTH_TRY(check_server(doctor, err));
-    HEARTH_TRY(check_settings(doctor, err));
+    HEARTH_TRY(hearth_doctor_check_settings(doctor, err));
     HEARTH_TRY(check_rights(doctor, &migrated, err));
     HEARTH_TRY(check_horizon(doctor, err));
     if (!migrated) {
-        report(doctor, "schema", HEARTH_VERDICT_WRONG, "there are no tables yet",
-               "the log and /ready say what hearthd waits for");
+        hearth_doctor_report(doctor, "schema", HEARTH_VERDICT_WRONG, "there are no tables yet",
+                             "the log and /ready say what hearthd waits for");
         return HEARTH_OK;
     }
     HEARTH_TRY(check_schema(doctor, err));
@@ -536,8 +406,8 @@ enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth
                                        struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
-    struct doctor doctor = {.store = store, .arena = arena};
-    doctor.checks = hearth_arena_calloc(arena, MAX_CHECKS, sizeof doctor.checks[0]);
+    struct hearth_doctor doctor = {.store = store, .arena = arena};
+    doctor.checks = hearth_arena_calloc(arena, HEARTH_DOCTOR_MAX_CHECKS, sizeof doctor.checks[0]);
     if (doctor.checks == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
