@@ -1,6 +1,6 @@
 /*
- * doctor.c -- look at a database with an operator's eyes: settings, rights, clock, connections,
- * leaves, vacuum, background work, replica; and say what to do.
+ * doctor.c -- checks a database for an operator: settings, rights, clock, connections, leaves,
+ * vacuum, background work, replica; each check says what to do.
  */
 #include "doctor.h"
 
@@ -12,14 +12,19 @@
 #include "pg/replica.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* advice may be NULL when the verdict is OK. The texts are the arena's, or literals. */
+/* ---- reports ---- */
+
 void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
                           enum hearth_verdict verdict, const char *found, const char *advice)
 {
     HEARTH_ASSERT(doctor->n_checks < HEARTH_DOCTOR_MAX_CHECKS);
+    assert(name != NULL &&
+           (verdict == HEARTH_VERDICT_OK || advice != NULL || doctor->arena->refused));
+
     doctor->checks[doctor->n_checks++] = (struct hearth_check){
         .name = hearth_str_c(name),
         .verdict = verdict,
@@ -28,20 +33,24 @@ void hearth_doctor_report(struct hearth_doctor *doctor, const char *name,
     };
 }
 
-static enum hearth_status ask(struct hearth_doctor *doctor, const char *sql, PGresult **ret_result,
-                              struct hearth_err *err)
+/* Run a query that returns one row or more. */
+static enum hearth_status run_check_query(struct hearth_doctor *doctor, const char *sql,
+                                          PGresult **ret_result, struct hearth_err *err)
 {
     enum hearth_status status = hearth_pg_exec(doctor->pg, sql, NULL, NULL, ret_result, NULL, err);
     if (status == HEARTH_OK && PQntuples(*ret_result) == 0) {
         PQclear(*ret_result);
-        return HEARTH_FAIL(err, HEARTH_INTERNAL, "the database answered a question with no row");
+        return HEARTH_FAIL(err, HEARTH_INTERNAL, "a query of the doctor returned no row");
     }
+
     return status;
 }
 
+/* Return whether a boolean column of the first row is true; NULL is false. */
 static bool is_true(const PGresult *result, int column)
 {
     struct hearth_str value = hearth_pg_str(result, 0, column);
+
     return value.n == 1 && value.p[0] != 0;
 }
 
@@ -49,27 +58,19 @@ const char *hearth_doctor_copy(struct hearth_doctor *doctor, const PGresult *res
                                int column)
 {
     struct hearth_str copy = hearth_arena_str(doctor->arena, hearth_pg_str(result, row, column));
+
     return copy.p == NULL ? "" : copy.p;
 }
 
-static const char *seconds_text(struct hearth_doctor *doctor, int64_t ns)
+static const char *format_seconds(struct hearth_doctor *doctor, int64_t ns)
 {
     return hearth_arena_printf(doctor->arena, "%.1f s", (double)ns / (double)HEARTH_NS_PER_SEC);
 }
 
 /* ---- the server ---- */
 
-static enum hearth_status check_server(struct hearth_doctor *doctor, struct hearth_err *err)
+static void check_version(struct hearth_doctor *doctor, const PGresult *result)
 {
-    int64_t before_ns = hearth_clock_wall_ns();
-    PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT current_setting('server_version'), current_setting('server_encoding'),"
-                   " pg_is_in_recovery(),"
-                   " (extract(epoch FROM clock_timestamp()) * 1000000)::int8 * 1000,"
-                   " pg_backend_pid()",
-                   &result, err));
-    int64_t after_ns = hearth_clock_wall_ns();
     int version = PQserverVersion(doctor->pg->conn);
     hearth_doctor_report(doctor, "version",
                          version < 130000   ? HEARTH_VERDICT_WRONG
@@ -77,108 +78,160 @@ static enum hearth_status check_server(struct hearth_doctor *doctor, struct hear
                                             : HEARTH_VERDICT_OK,
                          hearth_doctor_copy(doctor, result, 0, 0),
                          "upgrade to a version that still gets fixes");
+
     const char *encoding = hearth_doctor_copy(doctor, result, 0, 1);
     hearth_doctor_report(
         doctor, "encoding",
         strcmp(encoding, "UTF8") == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG, encoding,
-        "make the database anew: CREATE DATABASE .. ENCODING 'UTF8' TEMPLATE template0");
+        "texts must be UTF-8: create a new database: CREATE DATABASE .. ENCODING 'UTF8' "
+        "TEMPLATE template0");
+
     bool standby = is_true(result, 2);
     hearth_doctor_report(
         doctor, "role", standby ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
         standby ? "a standby: it cannot be written" : "primary",
         "point --database-url at the primary (or list all hosts: hearthd finds it)");
-    int64_t off_ns = hearth_pg_i64(result, 0, 3) - (before_ns + (after_ns - before_ns) / 2);
+}
+
+/* from_ns, to_ns: this machine's time before and after the statement. */
+static void check_clock(struct hearth_doctor *doctor, const PGresult *result, int64_t from_ns,
+                        int64_t to_ns)
+{
+    int64_t off_ns = hearth_pg_i64(result, 0, 3) - (from_ns + (to_ns - from_ns) / 2);
+
     off_ns = off_ns < 0 ? -off_ns : off_ns;
-    off_ns = off_ns < after_ns - before_ns ? 0 : off_ns; /* within the time of the question */
+    off_ns = off_ns < to_ns - from_ns ? 0 : off_ns; /* the statement took longer */
     hearth_doctor_report(
         doctor, "clock",
         off_ns > 60 * HEARTH_NS_PER_SEC  ? HEARTH_VERDICT_WRONG
         : off_ns > 2 * HEARTH_NS_PER_SEC ? HEARTH_VERDICT_ADVICE
                                          : HEARTH_VERDICT_OK,
-        hearth_arena_printf(doctor->arena, "%s apart from this server",
-                            seconds_text(doctor, off_ns)),
+        hearth_arena_printf(doctor->arena, "differs from this server's clock by %s",
+                            format_seconds(doctor, off_ns)),
         "let both machines keep time (NTP): buckets close and leases expire by the clock");
-    int32_t pid = hearth_pg_i32(result, 0, 4);
-    int told = PQbackendPID(doctor->pg->conn);
-    PQclear(result);
+}
+
+static void check_pooler(struct hearth_doctor *doctor, const PGresult *result)
+{
     const struct hearth_store_options *options = &doctor->store->options;
+    /* A pooler announces a process id of its own. */
+    bool direct = hearth_pg_i32(result, 0, 4) == PQbackendPID(doctor->pg->conn);
+
     hearth_doctor_report(
-        doctor, "pooler", pid == told ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-        pid == told ? "none in between"
-                    : "a pooler is in between (PgBouncer): sessions are not ours",
+        doctor, "pooler", direct ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        direct ? "no pooler" : "connected through a pooler (PgBouncer)",
         hearth_arena_printf(doctor->arena,
-                            "fine with pool_mode transaction or session, never statement, and "
-                            "default_pool_size of at least %u for each hearthd; a direct "
-                            "connection saves a hop (docs/how-to/pgbouncer.md)",
+                            "fine with pool_mode transaction or session, never statement, "
+                            "and default_pool_size of at least %u for each hearthd; a "
+                            "direct connection saves a hop (docs/how-to/pgbouncer.md)",
                             options->n_committers + options->max_readers + 2));
+}
+
+static enum hearth_status check_server(struct hearth_doctor *doctor, struct hearth_err *err)
+{
+    int64_t from_ns = hearth_clock_wall_ns();
+    PGresult *result = NULL;
+
+    HEARTH_TRY(run_check_query(
+        doctor,
+        "SELECT current_setting('server_version'), current_setting('server_encoding'),"
+        " pg_is_in_recovery(),"
+        " (extract(epoch FROM clock_timestamp()) * 1000000)::int8 * 1000,"
+        " pg_backend_pid()",
+        &result, err));
+    int64_t to_ns = hearth_clock_wall_ns();
+
+    check_version(doctor, result);
+    check_clock(doctor, result, from_ns, to_ns);
+    check_pooler(doctor, result);
+    PQclear(result);
+
     return HEARTH_OK;
 }
 
 static enum hearth_status check_connections(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT current_setting('max_connections')::int8"
-                   " - current_setting('superuser_reserved_connections')::int8"
-                   " - coalesce(current_setting('reserved_connections', true)::int8, 0),"
-                   " (SELECT count(*) FROM hearth_data.writer"
-                   "   WHERE seen_at > now() - interval '3 minutes'),"
-                   " (SELECT rolconnlimit::int8 FROM pg_roles WHERE rolname = current_user),"
-                   " (SELECT datconnlimit::int8 FROM pg_database"
-                   "   WHERE datname = current_database())",
-                   &result, err));
+
+    /* Limits of the server, the role and the database, and how many hearthd were seen lately. */
+    HEARTH_TRY(
+        run_check_query(doctor,
+                        "SELECT current_setting('max_connections')::int8"
+                        " - current_setting('superuser_reserved_connections')::int8"
+                        " - coalesce(current_setting('reserved_connections', true)::int8, 0),"
+                        " (SELECT count(*) FROM hearth_data.writer"
+                        "   WHERE seen_at > now() - interval '3 minutes'),"
+                        " (SELECT rolconnlimit::int8 FROM pg_roles WHERE rolname = current_user),"
+                        " (SELECT datconnlimit::int8 FROM pg_database"
+                        "   WHERE datname = current_database())",
+                        &result, err));
     int64_t room = hearth_pg_i64(result, 0, 0), servers = hearth_pg_i64(result, 0, 1);
     for (int column = 2; column < 4; column++) { /* -1: no limit */
         int64_t limit = hearth_pg_i64(result, 0, column);
         room = limit >= 0 && limit < room ? limit : room;
     }
+
     PQclear(result);
-    servers = servers < 1 ? 1 : servers;
+
+    /* Housekeeping and the builder have one connection each. */
     const struct hearth_store_options *options = &doctor->store->options;
-    /* Housekeeping and the builder have one each. */
+    servers = servers < 1 ? 1 : servers;
     int64_t need = servers * ((int64_t)options->n_committers + options->max_readers + 2);
     hearth_doctor_report(
         doctor, "connections", need > room ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena,
                             "%" PRId64 " hearthd can need %" PRId64 " of %" PRId64 " connections",
                             servers, need, room),
-        "raise max_connections (or the limit of the role or database), lower --readers, or put "
-        "PgBouncer in between");
+        "raise max_connections (or the limit of the role or database), lower --readers, or "
+        "connect through PgBouncer");
+
     return HEARTH_OK;
 }
 
 /* ---- rights and schema ---- */
 
+/* Add a check of the role's rights. */
+static void check_right(struct hearth_doctor *doctor, const char *name, bool may,
+                        const char *advice)
+{
+    hearth_doctor_report(doctor, name, may ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
+                         may ? "yes" : "no", advice);
+}
+
+/*
+ * The query reads the catalogs only, so it also works before the first migration: a schema that
+ * does not exist yet has a NULL name, and then the right to create schemas counts.
+ */
 static enum hearth_status check_rights(struct hearth_doctor *doctor, bool *ret_migrated,
                                        struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT coalesce(has_schema_privilege(to_regnamespace('hearth_data'), 'CREATE'),"
-                   "  has_database_privilege(current_database(), 'CREATE')),"
-                   " has_table_privilege('pg_catalog.pg_locks', 'SELECT'),"
-                   " has_function_privilege('pg_advisory_xact_lock_shared(bigint)', 'EXECUTE'),"
-                   " (SELECT count(*) FROM pg_class"
-                   "   WHERE relnamespace = to_regnamespace('hearth_data')"
-                   "   AND NOT pg_has_role(relowner, 'USAGE')),"
-                   " to_regclass('hearth_data.migration') IS NOT NULL,"
-                   " coalesce(has_schema_privilege(to_regnamespace('hearth'), 'CREATE'),"
-                   "  has_database_privilege(current_database(), 'CREATE'))",
-                   &result, err));
+
+    HEARTH_TRY(run_check_query(
+        doctor,
+        "SELECT coalesce(has_schema_privilege(to_regnamespace('hearth_data'), 'CREATE'),"
+        "  has_database_privilege(current_database(), 'CREATE')),"
+        " has_table_privilege('pg_catalog.pg_locks', 'SELECT'),"
+        " has_function_privilege('pg_advisory_xact_lock_shared(bigint)', 'EXECUTE'),"
+        " (SELECT count(*) FROM pg_class"
+        "   WHERE relnamespace = to_regnamespace('hearth_data')"
+        "   AND NOT pg_has_role(relowner, 'USAGE')),"
+        " to_regclass('hearth_data.migration') IS NOT NULL,"
+        " coalesce(has_schema_privilege(to_regnamespace('hearth'), 'CREATE'),"
+        "  has_database_privilege(current_database(), 'CREATE'))",
+        &result, err));
     bool may_create = is_true(result, 0), may_lock = is_true(result, 1) && is_true(result, 2);
     int64_t n_foreign = hearth_pg_i64(result, 0, 3);
     *ret_migrated = is_true(result, 4);
     bool may_create_views = is_true(result, 5);
     PQclear(result);
-    hearth_doctor_report(
-        doctor, "rights: create tables", may_create ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-        may_create ? "yes" : "no",
-        "each day needs new partitions: GRANT CREATE, USAGE ON SCHEMA hearth_data TO the role");
-    hearth_doctor_report(
-        doctor, "rights: create views", may_create_views ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-        may_create_views ? "yes" : "no",
-        "migrations keep views for people in schema hearth: CREATE SCHEMA hearth AUTHORIZATION "
-        "the role");
+
+    check_right(doctor, "rights: create tables", may_create,
+                "each day needs new partitions: GRANT CREATE, USAGE ON SCHEMA hearth_data TO the "
+                "role");
+    check_right(doctor, "rights: create views", may_create_views,
+                "migrations keep views for people in schema hearth: CREATE SCHEMA hearth "
+                "AUTHORIZATION the role");
     hearth_doctor_report(doctor, "rights: locks",
                          may_lock ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
                          may_lock ? "may read pg_locks and take advisory locks"
@@ -187,153 +240,181 @@ static enum hearth_status check_rights(struct hearth_doctor *doctor, bool *ret_m
                          "pg_advisory_xact_lock and pg_advisory_xact_lock_shared");
     hearth_doctor_report(
         doctor, "rights: ownership", n_foreign == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
-        hearth_arena_printf(doctor->arena, "%" PRId64 " relations of hearth_data are another's",
+        hearth_arena_printf(doctor->arena,
+                            "%" PRId64 " relations of hearth_data belong to another role",
                             n_foreign),
-        "partitions are attached and detached by the owner: REASSIGN OWNED BY the other role TO "
-        "this one");
+        "only the owner can attach and detach partitions: REASSIGN OWNED BY the other role "
+        "TO this one");
+
     return HEARTH_OK;
 }
 
 static enum hearth_status check_schema(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     int64_t n_files = 0;
+
     while (hearth_embedded_migrations[n_files].name != NULL) {
         n_files++;
     }
+
+    /* Compare with the history. */
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor, "SELECT count(*), coalesce(max(name), '') FROM hearth_data.migration",
-                   &result, err));
+    HEARTH_TRY(run_check_query(
+        doctor, "SELECT count(*), coalesce(max(name), '') FROM hearth_data.migration", &result,
+        err));
     int64_t n = hearth_pg_i64(result, 0, 0);
     const char *found = hearth_arena_printf(doctor->arena, "%" PRId64 " of %" PRId64 ", last %s", n,
                                             n_files, hearth_doctor_copy(doctor, result, 0, 1));
     PQclear(result);
+
     hearth_doctor_report(doctor, "schema", n == n_files ? HEARTH_VERDICT_OK : HEARTH_VERDICT_WRONG,
                          found,
                          n > n_files ? "a newer hearthd migrated this database: run that version"
                                      : "migrations are missing: the log and /ready say why");
+
     return HEARTH_OK;
 }
 
 /* ---- tables ---- */
 
-static enum hearth_status check_leaves(struct hearth_doctor *doctor, struct hearth_err *err)
+/* Return in *ret_missing the last missing leaf of today and tomorrow, or NULL. */
+static enum hearth_status find_missing_leaf(struct hearth_doctor *doctor, const char **ret_missing,
+                                            struct hearth_err *err)
 {
     static const char *const parents[] = {"profile", "dict_chunk", "series_hour"};
     int32_t today = hearth_day_of(hearth_clock_wall_ns());
     const char *missing = NULL;
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(parents) * 2; i++) {
         char leaf[64], sql[160];
         hearth_partition_name(parents[i / 2], today + (int32_t)(i % 2), leaf);
         (void)snprintf(sql, sizeof sql,
                        "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('%s'))",
                        leaf);
+
         PGresult *result = NULL;
-        HEARTH_TRY(ask(doctor, sql, &result, err));
+        HEARTH_TRY(run_check_query(doctor, sql, &result, err));
         if (!is_true(result, 0)) {
             missing = hearth_arena_printf(doctor->arena, "%s is missing", leaf);
         }
+
         PQclear(result);
     }
-    hearth_doctor_report(
-        doctor, "partitions", missing == NULL ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-        missing == NULL ? "today and tomorrow are there" : missing,
-        "hearthd makes them ahead each 30 s; if it stays missing, its log says why");
+
+    *ret_missing = missing;
+
     return HEARTH_OK;
 }
 
+static enum hearth_status check_leaves(struct hearth_doctor *doctor, struct hearth_err *err)
+{
+    const char *missing = NULL;
+
+    HEARTH_TRY(find_missing_leaf(doctor, &missing, err));
+    hearth_doctor_report(
+        doctor, "partitions", missing == NULL ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
+        missing == NULL ? "those of today and tomorrow exist" : missing,
+        "hearthd creates them ahead of time, every 30 s; if it stays missing, the log says "
+        "why");
+
+    return HEARTH_OK;
+}
+
+/* Find tables that have much to vacuum and were not vacuumed for an hour. */
 static enum hearth_status check_vacuum(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT count(*), coalesce(min(relname::text), '') FROM pg_stat_user_tables"
-                   " WHERE schemaname = 'hearth_data'"
-                   " AND (n_dead_tup > 100000 + n_live_tup / 2 OR n_ins_since_vacuum > 1000000)"
-                   " AND coalesce(greatest(last_vacuum, last_autovacuum), '-infinity')"
-                   "   < now() - interval '1 hour'",
-                   &result, err));
+
+    HEARTH_TRY(run_check_query(
+        doctor,
+        "SELECT count(*), coalesce(min(relname::text), '') FROM pg_stat_user_tables"
+        " WHERE schemaname = 'hearth_data'"
+        " AND (n_dead_tup > 100000 + n_live_tup / 2 OR n_ins_since_vacuum > 1000000)"
+        " AND coalesce(greatest(last_vacuum, last_autovacuum), '-infinity')"
+        "   < now() - interval '1 hour'",
+        &result, err));
     int64_t n = hearth_pg_i64(result, 0, 0);
     const char *found =
-        n == 0 ? "no table waits"
-               : hearth_arena_printf(doctor->arena, "%" PRId64 " tables wait, such as %s", n,
+        n == 0 ? "no table waits for it"
+               : hearth_arena_printf(doctor->arena, "%" PRId64 " tables wait for it, such as %s", n,
                                      hearth_doctor_copy(doctor, result, 0, 1));
     PQclear(result);
+
     hearth_doctor_report(
         doctor, "vacuum", n == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, found,
         "raise autovacuum_max_workers or autovacuum_vacuum_cost_limit; meanwhile VACUUM it");
+
     return HEARTH_OK;
 }
 
-/* What keeps vacuum from removing anything. Of other roles a plain role sees the prepared and the
- * slots, not the sessions. */
+/*
+ * Find transactions and slots that keep vacuum from removing rows. A plain role sees all prepared
+ * transactions and slots, but only its own sessions.
+ */
 static enum hearth_status check_horizon(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT coalesce((extract(epoch FROM now() - min(xact_start)))::int8, 0),"
-                   " (SELECT coalesce((extract(epoch FROM now() - min(prepared)))::int8, 0)"
-                   "   FROM pg_prepared_xacts),"
-                   " (SELECT count(*) FROM pg_replication_slots WHERE NOT active)"
-                   " FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-                   " AND backend_type = 'client backend'",
-                   &result, err));
+
+    HEARTH_TRY(
+        run_check_query(doctor,
+                        "SELECT coalesce((extract(epoch FROM now() - min(xact_start)))::int8, 0),"
+                        " (SELECT coalesce((extract(epoch FROM now() - min(prepared)))::int8, 0)"
+                        "   FROM pg_prepared_xacts),"
+                        " (SELECT count(*) FROM pg_replication_slots WHERE NOT active)"
+                        " FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                        " AND backend_type = 'client backend'",
+                        &result, err));
     int64_t oldest_s = hearth_pg_i64(result, 0, 0), prepared_s = hearth_pg_i64(result, 0, 1);
     int64_t slots = hearth_pg_i64(result, 0, 2);
     PQclear(result);
-    hearth_doctor_report(doctor, "oldest transaction",
-                         oldest_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-                         seconds_text(doctor, oldest_s * HEARTH_NS_PER_SEC),
-                         "vacuum removes nothing younger: find it in pg_stat_activity and end it");
+
+    hearth_doctor_report(
+        doctor, "oldest transaction", oldest_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
+        format_seconds(doctor, oldest_s * HEARTH_NS_PER_SEC),
+        "vacuum keeps all rows that were deleted since: find it in pg_stat_activity and end "
+        "it");
     hearth_doctor_report(
         doctor, "prepared transactions",
         prepared_s > 3600 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-        prepared_s == 0 ? "none old" : seconds_text(doctor, prepared_s * HEARTH_NS_PER_SEC),
-        "vacuum removes nothing younger: COMMIT or ROLLBACK PREPARED what pg_prepared_xacts "
-        "lists");
+        prepared_s == 0 ? "no old one" : format_seconds(doctor, prepared_s * HEARTH_NS_PER_SEC),
+        "vacuum keeps all rows that were deleted since: COMMIT or ROLLBACK PREPARED those "
+        "in pg_prepared_xacts");
     hearth_doctor_report(
         doctor, "replication slots", slots > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-        slots == 0 ? "none idle"
+        slots == 0 ? "no idle one"
                    : hearth_arena_printf(doctor->arena, "%" PRId64 " without a reader", slots),
         "an idle slot keeps WAL until the disk is full: pg_drop_replication_slot, or set "
         "max_slot_wal_keep_size");
+
     return HEARTH_OK;
 }
 
 /* ---- background work ---- */
 
-static enum hearth_status check_background(struct hearth_doctor *doctor, struct hearth_err *err)
+static void check_lease(struct hearth_doctor *doctor, const PGresult *result)
 {
-    PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor,
-                   "SELECT coalesce((SELECT expires_at > now() FROM hearth_data.lease"
-                   "   WHERE name = 'builder'), false),"
-                   " coalesce((SELECT w.host FROM hearth_data.lease l JOIN hearth_data.writer w"
-                   "   ON w.writer_id = l.holder WHERE l.name = 'builder'), ''),"
-                   " (SELECT count(DISTINCT h.service_id) FROM hearth_data.series_hour h"
-                   "   LEFT JOIN hearth_data.roll_state s USING (service_id)"
-                   "   WHERE h.hour BETWEEN extract(epoch FROM now())::int8 / 3600 - 24"
-                   "   AND extract(epoch FROM now())::int8 / 3600 - 2"
-                   "   AND h.hour >= coalesce(s.built_to, 0) / 3600000000000),"
-                   " (SELECT count(*) FROM hearth_data.profile_late),"
-                   " (SELECT coalesce(sum(n_associations), 0)::int8 FROM hearth_data.span_fresh)",
-                   &result, err));
     bool held = is_true(result, 0);
     const char *host = hearth_doctor_copy(doctor, result, 0, 1);
-    int64_t n_behind = hearth_pg_i64(result, 0, 2), n_late = hearth_pg_i64(result, 0, 3);
-    int64_t n_fresh = hearth_pg_i64(result, 0, 4);
-    PQclear(result);
+
     hearth_doctor_report(
         doctor, "builder", held ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-        held ? hearth_arena_printf(doctor->arena, "held by a hearthd on %s", host)
-             : "nobody holds the lease",
-        "nothing is rolled up, compacted or dropped: run one hearthd with --builder (the "
-        "default)");
+        held ? hearth_arena_printf(doctor->arena, "a hearthd on %s holds the lease", host)
+             : "no hearthd holds the lease",
+        "profiles are not rolled up, compacted or dropped: run one hearthd with --builder "
+        "(the default)");
+}
+
+static void check_backlog(struct hearth_doctor *doctor, const PGresult *result)
+{
+    int64_t n_behind = hearth_pg_i64(result, 0, 2), n_late = hearth_pg_i64(result, 0, 3);
+    int64_t n_fresh = hearth_pg_i64(result, 0, 4);
+
     hearth_doctor_report(
         doctor, "roll-up lag", n_behind == 0 ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE,
-        n_behind == 0
-            ? "less than an hour"
-            : hearth_arena_printf(doctor->arena,
-                                  "%" PRId64 " services are more than an hour behind", n_behind),
-        "answers are exact but slow; look at hearth_builder_errors_total and the log");
+        n_behind == 0 ? "less than an hour"
+                      : hearth_arena_printf(doctor->arena,
+                                            "more than an hour for %" PRId64 " services", n_behind),
+        "queries are exact but slow; see hearth_builder_errors_total and the log");
     hearth_doctor_report(
         doctor, "late profiles", n_late > 1000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena, "%" PRId64 " wait to be folded in", n_late),
@@ -341,7 +422,37 @@ static enum hearth_status check_background(struct hearth_doctor *doctor, struct 
     hearth_doctor_report(
         doctor, "span index", n_fresh > 2000000 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
         hearth_arena_printf(doctor->arena, "%" PRId64 " ids of spans wait for it", n_fresh),
-        "every lookup of a bare id reads them; look at hearth_builder_errors_total and the log");
+        "every look-up of a bare id reads them; see hearth_builder_errors_total and the log");
+}
+
+/*
+ * The lease, and work that waits for the builder. A service lags if it has a series in an hour that
+ * ended between one and 24 hours ago and is not built; series_hour is read by its leaves of today
+ * and yesterday.
+ */
+static enum hearth_status check_background(struct hearth_doctor *doctor, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+
+    HEARTH_TRY(run_check_query(
+        doctor,
+        "SELECT coalesce((SELECT expires_at > now() FROM hearth_data.lease"
+        "   WHERE name = 'builder'), false),"
+        " coalesce((SELECT w.host FROM hearth_data.lease l JOIN hearth_data.writer w"
+        "   ON w.writer_id = l.holder WHERE l.name = 'builder'), ''),"
+        " (SELECT count(DISTINCT h.service_id) FROM hearth_data.series_hour h"
+        "   LEFT JOIN hearth_data.roll_state s USING (service_id)"
+        "   WHERE h.hour BETWEEN extract(epoch FROM now())::int8 / 3600 - 24"
+        "   AND extract(epoch FROM now())::int8 / 3600 - 2"
+        "   AND h.hour >= coalesce(s.built_to, 0) / 3600000000000),"
+        " (SELECT count(*) FROM hearth_data.profile_late),"
+        " (SELECT coalesce(sum(n_associations), 0)::int8 FROM hearth_data.span_fresh)",
+        &result, err));
+
+    check_lease(doctor, result);
+    check_backlog(doctor, result);
+    PQclear(result);
+
     return HEARTH_OK;
 }
 
@@ -352,53 +463,65 @@ static enum hearth_status check_replica(struct hearth_doctor *doctor, struct hea
     if (doctor->store->replica == NULL) {
         return HEARTH_OK;
     }
+
+    /* The primary. */
     PGresult *result = NULL;
-    HEARTH_TRY(ask(doctor, "SELECT current_setting('wal_level')", &result, err));
+    HEARTH_TRY(run_check_query(doctor, "SELECT current_setting('wal_level')", &result, err));
     const char *level = hearth_doctor_copy(doctor, result, 0, 0);
     PQclear(result);
     hearth_doctor_report(doctor, "wal_level",
                          strcmp(level, "minimal") == 0 ? HEARTH_VERDICT_WRONG : HEARTH_VERDICT_OK,
                          level, "a replica needs wal_level = replica");
+
+    /* The replica. */
     struct hearth_replica_look look = {0};
     struct hearth_err reason = HEARTH_ERR_INIT;
     if (hearth_replica_look(doctor->store->replica, doctor->pg, &look, &reason) != HEARTH_OK) {
         hearth_doctor_report(doctor, "replica", HEARTH_VERDICT_WRONG,
                              hearth_arena_printf(doctor->arena, "%s", reason.msg),
-                             "queries go to the primary; check --read-database-url");
+                             "queries run on the primary; check --read-database-url");
         return HEARTH_OK;
     }
+
     hearth_doctor_report(
         doctor, "replica",
         look.lag_bytes > 16 * HEARTH_MB ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK,
-        hearth_arena_printf(doctor->arena, "%" PRId64 " bytes of WAL behind", look.lag_bytes),
-        "queries wait and go to the primary; look at pg_stat_replication");
+        hearth_arena_printf(doctor->arena, "%" PRId64 " bytes of WAL not replayed", look.lag_bytes),
+        "queries wait for it, then run on the primary; see pg_stat_replication");
     hearth_doctor_report(
         doctor, "replica: hot_standby_feedback",
         look.feedback ? HEARTH_VERDICT_OK : HEARTH_VERDICT_ADVICE, look.feedback ? "on" : "off",
-        "vacuum on the primary cancels queries there, which then run on the primary: "
-        "hot_standby_feedback = on");
+        "vacuum on the primary cancels queries on the replica, which then run on the "
+        "primary: hot_standby_feedback = on");
+
     return HEARTH_OK;
 }
 
-/* ---- the public face ---- */
+/* ---- all checks ---- */
 
-static enum hearth_status examine(struct hearth_doctor *doctor, struct hearth_err *err)
+static enum hearth_status run_checks(struct hearth_doctor *doctor, struct hearth_err *err)
 {
     bool migrated = false;
+
+    /* PostgreSQL itself. */
     HEARTH_TRY(check_server(doctor, err));
     HEARTH_TRY(hearth_doctor_check_settings(doctor, err));
     HEARTH_TRY(check_rights(doctor, &migrated, err));
     HEARTH_TRY(check_horizon(doctor, err));
+
+    /* Hearth's tables. */
     if (!migrated) {
         hearth_doctor_report(doctor, "schema", HEARTH_VERDICT_WRONG, "there are no tables yet",
                              "the log and /ready say what hearthd waits for");
         return HEARTH_OK;
     }
+
     HEARTH_TRY(check_schema(doctor, err));
     HEARTH_TRY(check_connections(doctor, err));
     HEARTH_TRY(check_leaves(doctor, err));
     HEARTH_TRY(check_vacuum(doctor, err));
     HEARTH_TRY(check_background(doctor, err));
+
     return check_replica(doctor, err);
 }
 
@@ -406,19 +529,25 @@ enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth
                                        struct hearth_check **ret, size_t *ret_n,
                                        struct hearth_err *err)
 {
+    assert(store != NULL && arena != NULL && ret != NULL && ret_n != NULL);
+
     struct hearth_doctor doctor = {.store = store, .arena = arena};
     doctor.checks = hearth_arena_calloc(arena, HEARTH_DOCTOR_MAX_CHECKS, sizeof doctor.checks[0]);
     if (doctor.checks == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
+    /* All checks run on one connection. */
     HEARTH_TRY(hearth_pool_take(store->pool, NULL, &doctor.pg, err));
-    enum hearth_status status = examine(&doctor, err);
+    enum hearth_status status = run_checks(&doctor, err);
     hearth_pool_give(store->pool, doctor.pg);
     HEARTH_TRY(status);
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     *ret = doctor.checks;
     *ret_n = doctor.n_checks;
+
     return HEARTH_OK;
 }
