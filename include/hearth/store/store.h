@@ -35,22 +35,22 @@ struct hearth_store;
 struct hearth_store_options {
     const char *url;              /* libpq URL or key=value text; borrowed during _open */
     unsigned n_committers;        /* connections that write; 2 */
-    unsigned max_readers;         /* connections that read at once; 8 */
+    unsigned max_readers;         /* connections of queries and the catalogue; 8 */
     int64_t linger_ns;            /* how long a committer waits for more rows; 3 ms */
-    size_t max_batch_rows;        /* 1000 */
+    size_t max_batch_rows;        /* rows of one commit; 1000 */
     size_t max_queue_rows;        /* more rows are refused; 20,000 */
     size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
     size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
     size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
     size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */
-    int64_t statement_timeout_ms; /* of reads without a deadline of their own; 60,000 */
+    int64_t statement_timeout_ms; /* limit of statements without a deadline; 60,000 */
     const char *read_url;         /* a replica for reads; may be NULL; borrowed during _open */
     int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */
     bool builder;                 /* take part in roll-ups, compaction and retention; true */
-    int64_t builder_interval_ns;  /* between rounds; 10 s */
+    int64_t builder_interval_ns;  /* pause between rounds; 10 s */
     int64_t rollup_grace_ns;      /* a bucket is closed this long after its end; 60 s */
-    bool compaction;              /* true */
+    bool compaction;              /* rewrite closed hours into segments; true */
     int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
     int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
     int64_t rule_window_ns; /* profiles that arrive later than this are ignored by rules; 8 d */
@@ -121,9 +121,10 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
                                                int64_t ts_ns, struct hearth_series_ref *ret_refs,
                                                struct hearth_err *err);
 
-/* The dictionary that ingest appends to for (service, day of ts). Held until released. */
+/* The dictionary that ingest appends to for (service, day of ts). */
 struct hearth_ingest_dict;
 
+/* Return the dictionary; the caller holds it until hearth_store_dict_release. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t service_id,
                                              int64_t ts_ns, struct hearth_ingest_dict **ret_dict,
@@ -214,12 +215,12 @@ void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_l
 struct hearth_read_row {
     int32_t service_id, series_id, writer_id; /* series_id < 0: all series of shape -series_id */
     uint16_t column;                          /* column of the hit */
-    int64_t ts_ns;                            /* of a block: its beginning */
+    int64_t ts_ns;                            /* a block has the time of its beginning */
     bool is_column0;
     struct hearth_str ids, val, val0; /* val0: column 0, when val is a multiple of it */
     int source;                       /* enum hearth_source (store/read.h) */
     int64_t n_profiles;
-    struct hearth_str members; /* of a whole-service block: the series in it (model/block.h) */
+    struct hearth_str members; /* the series in a whole-service block (model/block.h) */
     /* Fields of single profiles, if the plan requests them (store/read.h): */
     int64_t profile_no, duration_ns;
     struct hearth_str attrs; /* model/sample_attrs.h; p is NULL: no attributes */
