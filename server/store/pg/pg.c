@@ -117,12 +117,22 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One poll(2); false on timeout. Errors count as readable: libpq reports them. */
+/*
+ * Return how long poll(2) may wait: at most one step. Never negative, which would mean for ever: a
+ * deadline may pass between the check and the wait.
+ */
+static int limit_poll_ms(int64_t until_mono_ns, int64_t now_ns)
+{
+    int64_t left_ms = (until_mono_ns - now_ns) / HEARTH_NS_PER_MS + 1;
+    return (int)min_i64(left_ms < 0 ? 0 : left_ms, POLL_STEP_MS);
+}
+
+/* Run poll(2) once; return false on timeout. Errors count as readable: libpq reports them. */
 static bool poll_once(int fd, short events, int64_t until_mono_ns)
 {
-    int64_t left_ms = (until_mono_ns - hearth_clock_mono_ns()) / HEARTH_NS_PER_MS + 1;
     struct pollfd p = {.fd = fd, .events = events};
-    int n = poll(&p, 1, (int)min_i64(left_ms < 0 ? 0 : left_ms, POLL_STEP_MS));
+    int n = poll(&p, 1, limit_poll_ms(until_mono_ns, hearth_clock_mono_ns()));
+
     return n != 0;
 }
 
@@ -304,10 +314,8 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
             until_ns = min_i64(until_ns, patience->cancel->deadline_mono_ns);
         }
 
-        until_ns = min_i64(until_ns, now_ns + POLL_STEP_MS * HEARTH_NS_PER_MS);
         struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
-        int64_t left_ms = (until_ns - now_ns) / HEARTH_NS_PER_MS + 1;
-        int n = poll(&p, 1, (int)left_ms);
+        int n = poll(&p, 1, limit_poll_ms(until_ns, now_ns));
         if (n < 0 && errno != EINTR) {
             return fail_lost(pg, ret_fault, err);
         }
