@@ -2,7 +2,7 @@
  * pg.c -- one PostgreSQL connection: connecting, statements, scripts, COPY, and what an error
  * means.
  *
- * The socket is non-blocking. Statements wait in await() below, which checks cancellation and
+ * The socket is non-blocking. Statements wait in await_socket() below, which checks cancellation and
  * deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL and its
  * connection is closed: a cancel request that arrives late would otherwise hit the next statement.
  */
@@ -11,6 +11,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -39,6 +40,8 @@ static const struct {
 
 enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
 {
+    assert(sqlstate != NULL);
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(FAULTS); i++) {
         if (strncmp(sqlstate, FAULTS[i].prefix, strlen(FAULTS[i].prefix)) == 0) {
             return FAULTS[i].fault;
@@ -48,8 +51,8 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
     return HEARTH_PG_FAULT_OTHER;
 }
 
-/* libpq's text on one line: runs of white space become one blank, the end is trimmed. */
-static void flatten(const char *text, char out[320])
+/* Write libpq's text as one line: runs of white space become one blank, the end is trimmed. */
+static void flatten_text(const char *text, char out[320])
 {
     size_t n = 0;
 
@@ -82,7 +85,7 @@ static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *
 {
     char text[320];
 
-    flatten(PQerrorMessage(pg->conn), text);
+    flatten_text(PQerrorMessage(pg->conn), text);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("connection"), 1);
     hearth_pg_close(pg);
     set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
@@ -93,7 +96,7 @@ static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *
 
 /* ---- connecting ---- */
 
-/* NOTICEs ("already exists, skipping") would go to stderr. */
+/* Without this receiver libpq prints NOTICEs ("already exists, skipping") to stderr. */
 static void ignore_notice(void *context, const PGresult *result)
 {
     (void)context;
@@ -143,7 +146,7 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
     while (want != PGRES_POLLING_OK) {
         if (want == PGRES_POLLING_FAILED) {
             char text[320];
-            flatten(PQerrorMessage(pg->conn), text);
+            flatten_text(PQerrorMessage(pg->conn), text);
             return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
         }
 
@@ -165,6 +168,8 @@ static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
 enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                      struct hearth_err *err)
 {
+    assert(pg->url != NULL && timeout_ms > 0);
+
     hearth_pg_close(pg);
     if (!hearth_pg_url_valid(pg->url)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
@@ -192,7 +197,7 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     enum hearth_status status = HEARTH_OK;
     if (PQstatus(pg->conn) == CONNECTION_BAD) {
         char text[320];
-        flatten(PQerrorMessage(pg->conn), text);
+        flatten_text(PQerrorMessage(pg->conn), text);
         status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
     } else {
         status = run_connect(pg, deadline_ns, err);
@@ -245,13 +250,13 @@ bool hearth_pg_alive(struct hearth_pg *pg)
 
 /* ---- waiting ---- */
 
-/* How long one statement may take. */
+/* The limits of one statement. */
 struct patience {
     struct hearth_cancel *cancel;
     int64_t deadline_ns; /* by pg->timeout_ms, if the request has no deadline; INT64_MAX: none */
 };
 
-static struct patience patience_of(const struct hearth_pg *pg, struct hearth_cancel *cancel)
+static struct patience choose_patience(const struct hearth_pg *pg, struct hearth_cancel *cancel)
 {
     struct patience patience = {cancel != NULL ? cancel : pg->cancel, INT64_MAX};
     bool own = patience.cancel != NULL && patience.cancel->deadline_mono_ns != INT64_MAX;
@@ -263,7 +268,7 @@ static struct patience patience_of(const struct hearth_pg *pg, struct hearth_can
 }
 
 /* Cancel the running statement in PostgreSQL and close the connection. */
-static void give_up(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
+static void give_up_statement(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
 {
     PGcancel *cancel = pg->conn == NULL ? NULL : PQgetCancel(pg->conn);
     if (cancel != NULL) {
@@ -280,10 +285,12 @@ static void give_up(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault)
  * Wait until the socket has input or, `for_output`, until all output is sent. Unsent output is sent
  * in both cases.
  */
-static enum hearth_status await(struct hearth_pg *pg, const struct patience *patience,
-                                bool for_output, enum hearth_pg_fault *ret_fault,
-                                struct hearth_err *err)
+static enum hearth_status await_socket(struct hearth_pg *pg, const struct patience *patience,
+                                       bool for_output, enum hearth_pg_fault *ret_fault,
+                                       struct hearth_err *err)
 {
+    assert(pg->conn != NULL);
+
     for (;;) {
         int unsent = PQflush(pg->conn);
         if (unsent < 0 || PQsocket(pg->conn) < 0) {
@@ -303,7 +310,7 @@ static enum hearth_status await(struct hearth_pg *pg, const struct patience *pat
         }
 
         if (status != HEARTH_OK) {
-            give_up(pg, ret_fault);
+            give_up_statement(pg, ret_fault);
             return status;
         }
 
@@ -338,9 +345,11 @@ static enum hearth_status next_result(struct hearth_pg *pg, const struct patienc
                                       struct hearth_err *err)
 {
     while (PQisBusy(pg->conn)) {
-        HEARTH_TRY(await(pg, patience, false, ret_fault, err));
+        HEARTH_TRY(await_socket(pg, patience, false, ret_fault, err));
     }
+
     *ret_result = PQgetResult(pg->conn);
+
     return HEARTH_OK;
 }
 
@@ -351,11 +360,12 @@ static enum hearth_status check_open(const struct hearth_pg *pg, enum hearth_pg_
         set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not connected to the database");
     }
+
     return HEARTH_OK;
 }
 
 /* Fetch and discard the remaining results of the message. */
-static void drain(struct hearth_pg *pg, const struct patience *patience)
+static void drain_results(struct hearth_pg *pg, const struct patience *patience)
 {
     PGresult *result = NULL;
     while (pg->conn != NULL && next_result(pg, patience, &result, NULL, NULL) == HEARTH_OK &&
@@ -381,13 +391,13 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     }
 
     (void)snprintf(code, sizeof code, "%s", sqlstate);
-    flatten(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
+    flatten_text(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
     PQclear(result);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
 
     /* Classify the error; a FATAL error has closed the connection. */
     enum hearth_pg_fault fault = hearth_pg_classify(code);
-    drain(pg, patience);
+    drain_results(pg, patience);
     if (pg->conn == NULL || PQstatus(pg->conn) != CONNECTION_OK) {
         fault = HEARTH_PG_FAULT_CONNECTION;
     }
@@ -420,6 +430,9 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
                                       const struct hearth_pg_params *params,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(sql != NULL);
+    assert(params == NULL || params->n <= (int)HEARTH_ARRAY_LEN(params->values));
+
     HEARTH_TRY(check_open(pg, ret_fault, err));
     if (params != NULL && params->failed) {
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
@@ -449,7 +462,7 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    struct patience patience = patience_of(pg, cancel);
+    struct patience patience = choose_patience(pg, cancel);
     HEARTH_TRY(send_params(pg, sql, params, ret_fault, err));
     PGresult *result = NULL;
     HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
@@ -461,7 +474,7 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
         return fail_result(pg, &patience, result, ret_fault, err);
     }
 
-    drain(pg, &patience);
+    drain_results(pg, &patience);
     if (ret_result != NULL) {
         *ret_result = result;
     } else {
@@ -477,13 +490,17 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
                                     void *context, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err)
 {
+    assert(visit != NULL);
+
+    /* Send the statement. */
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    struct patience patience = patience_of(pg, cancel);
+    struct patience patience = choose_patience(pg, cancel);
     HEARTH_TRY(send_params(pg, sql, params, ret_fault, err));
     if (PQsetSingleRowMode(pg->conn) != 1) {
         return fail_lost(pg, ret_fault, err);
     }
 
+    /* Visit the rows. */
     unsigned n_rows = 0;
     for (;;) {
         PGresult *result = NULL;
@@ -498,7 +515,7 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
 
         enum hearth_status status = HEARTH_OK;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
-            /* Buffered rows are taken without await(): check for cancellation every 256 rows. */
+            /* Buffered rows are taken without await_socket(): check for cancellation every 256 rows. */
             if ((++n_rows & 0xff) == 0) {
                 status = hearth_cancel_check(patience.cancel, err);
             }
@@ -508,7 +525,7 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
             }
 
             if (status != HEARTH_OK) {
-                give_up(pg, ret_fault);
+                give_up_statement(pg, ret_fault);
             }
         }
 
@@ -522,8 +539,11 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
 enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(sql != NULL);
+
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
+
     return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
 }
 
@@ -532,7 +552,7 @@ enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_re
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
-    struct patience patience = patience_of(pg, NULL);
+    struct patience patience = choose_patience(pg, NULL);
     PGresult *result = NULL;
     HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
     if (result != NULL && is_failure(result)) {
@@ -548,6 +568,7 @@ enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script_send(pg, sql, ret_fault, err));
+
     for (;;) {
         PGresult *result = NULL;
         HEARTH_TRY(hearth_pg_script_next(pg, &result, ret_fault, err));
@@ -569,12 +590,27 @@ void hearth_pg_rollback(struct hearth_pg *pg)
 
 /* ---- COPY ---- */
 
+/* End the COPY on an open connection; reason: NULL, or why it fails. */
+static enum hearth_status end_copy(struct hearth_pg *pg, const char *reason,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    struct patience patience = choose_patience(pg, NULL);
+    int ended;
+
+    while ((ended = PQputCopyEnd(pg->conn, reason)) == 0) {
+        HEARTH_TRY(await_socket(pg, &patience, true, ret_fault, err));
+    }
+
+    return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
+}
+
 enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg, struct hearth_str bytes,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
-    struct patience patience = patience_of(pg, NULL);
+
+    struct patience patience = choose_patience(pg, NULL);
     for (size_t at = 0; at < bytes.n;) {
         size_t n = bytes.n - at < COPY_CHUNK_BYTES ? bytes.n - at : COPY_CHUNK_BYTES;
         int taken = PQputCopyData(pg->conn, bytes.p + at, (int)n);
@@ -584,7 +620,7 @@ enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg, struct hearth_str by
 
         at += taken == 1 ? n : 0;
         if (taken == 0 || at < bytes.n) { /* keeps libpq's buffer small */
-            HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
+            HEARTH_TRY(await_socket(pg, &patience, true, ret_fault, err));
         }
     }
 
@@ -601,28 +637,18 @@ enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fa
                                          struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_copy_put(pg, hearth_str_n("\377\377", 2), ret_fault, err));
-    struct patience patience = patience_of(pg, NULL);
-    int ended;
-    while ((ended = PQputCopyEnd(pg->conn, NULL)) == 0) {
-        HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
-    }
-
-    return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
+    return end_copy(pg, NULL, ret_fault, err);
 }
 
 enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(reason != NULL);
+
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(check_open(pg, ret_fault, err));
-    struct patience patience = patience_of(pg, NULL);
-    int ended;
 
-    while ((ended = PQputCopyEnd(pg->conn, reason)) == 0) {
-        HEARTH_TRY(await(pg, &patience, true, ret_fault, err));
-    }
-
-    return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
+    return end_copy(pg, reason, ret_fault, err);
 }
 
 enum hearth_status hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
@@ -630,6 +656,7 @@ enum hearth_status hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
                                   struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script_send(pg, copy_sql, ret_fault, err));
+
     for (;;) {
         PGresult *result = NULL;
         HEARTH_TRY(hearth_pg_script_next(pg, &result, ret_fault, err));

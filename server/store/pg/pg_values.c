@@ -7,6 +7,7 @@
  */
 #include "pg/pg.h"
 
+#include <assert.h>
 #include <limits.h>
 
 enum {
@@ -31,6 +32,7 @@ static char *put_u32(char *p, uint32_t value)
     for (int shift = 24; shift >= 0; shift -= 8) {
         *p++ = (char)(value >> shift);
     }
+
     return p;
 }
 
@@ -42,15 +44,19 @@ static char *put_u64(char *p, uint64_t value)
 static uint32_t get_u32(const char *p)
 {
     uint32_t value = 0;
+
     for (int i = 0; i < 4; i++) {
         value = value << 8 | (unsigned char)p[i];
     }
+
     return value;
 }
 
-/* The head of a one-dimensional array without NULLs. An empty array has no dimension. */
+/* Write the head of a one-dimensional array without NULLs. An empty array has no dimension. */
 static char *put_array_head(char *p, uint32_t element_oid, size_t n)
 {
+    assert(n <= INT32_MAX);
+
     p = put_u32(p, n > 0);
     p = put_u32(p, 0);
     p = put_u32(p, element_oid);
@@ -66,6 +72,7 @@ static char *put_array_head(char *p, uint32_t element_oid, size_t n)
 
 void hearth_pg_params_init(struct hearth_pg_params *params, struct hearth_arena *arena)
 {
+    assert(arena != NULL);
     *params = (struct hearth_pg_params){.arena = arena};
 }
 
@@ -73,6 +80,7 @@ void hearth_pg_params_init(struct hearth_pg_params *params, struct hearth_arena 
 static char *add_param(struct hearth_pg_params *params, Oid type, size_t n_bytes)
 {
     HEARTH_ASSERT(params->n < (int)HEARTH_ARRAY_LEN(params->values));
+
     char *p = n_bytes > INT_MAX ? NULL : hearth_arena_alloc(params->arena, n_bytes + 1);
 
     params->failed = params->failed || p == NULL;
@@ -131,8 +139,9 @@ void hearth_pg_param_uuid(struct hearth_pg_params *params, struct hearth_hash128
 static char *add_array(struct hearth_pg_params *params, Oid type, uint32_t element_oid, size_t n,
                        size_t element_bytes)
 {
-    size_t n_bytes;
+    assert(element_bytes > 0);
 
+    size_t n_bytes;
     if (__builtin_mul_overflow(n, element_bytes + 4, &n_bytes) ||
         __builtin_add_overflow(n_bytes, n > 0 ? ARRAY_HEAD_BYTES : 12, &n_bytes)) {
         n_bytes = SIZE_MAX;
@@ -182,8 +191,9 @@ void hearth_pg_param_uuid_array(struct hearth_pg_params *params,
 static void add_str_array(struct hearth_pg_params *params, Oid array_type, uint32_t type,
                           const struct hearth_str *values, size_t n)
 {
-    size_t n_bytes = n > 0 ? ARRAY_HEAD_BYTES : 12;
+    assert(n == 0 || values != NULL);
 
+    size_t n_bytes = n > 0 ? ARRAY_HEAD_BYTES : 12;
     for (size_t i = 0; i < n && n_bytes <= INT_MAX; i++) {
         n_bytes = values[i].n > INT_MAX ? SIZE_MAX : n_bytes + 4 + values[i].n;
     }
@@ -219,6 +229,8 @@ void hearth_pg_param_bytes_array(struct hearth_pg_params *params, const struct h
 
 void hearth_copy_row(struct hearth_buf *out, int16_t n_fields)
 {
+    assert(n_fields > 0);
+
     uint16_t n = (uint16_t)n_fields;
     char bytes[2] = {(char)(n >> 8), (char)n};
     hearth_buf_append(out, bytes, sizeof bytes);
@@ -261,7 +273,7 @@ void hearth_copy_null(struct hearth_buf *out)
     copy_u32(out, UINT32_MAX);
 }
 
-/* Length of the field and head of the array. */
+/* Append the length of the field and the head of the array. */
 static void copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t n,
                             size_t elements_bytes)
 {
@@ -278,6 +290,8 @@ static void copy_array_head(struct hearth_buf *out, uint32_t element_oid, size_t
 
 void hearth_copy_i32_array(struct hearth_buf *out, const int32_t *values, size_t n)
 {
+    assert(n == 0 || values != NULL);
+
     copy_array_head(out, OID_INT4, n, n > INT32_MAX ? SIZE_MAX : n * 8);
     for (size_t i = 0; i < n && !out->failed; i++) {
         hearth_copy_i32(out, values[i]);
@@ -286,6 +300,8 @@ void hearth_copy_i32_array(struct hearth_buf *out, const int32_t *values, size_t
 
 void hearth_copy_i64_array(struct hearth_buf *out, const int64_t *values, size_t n)
 {
+    assert(n == 0 || values != NULL);
+
     copy_array_head(out, OID_INT8, n, n > INT32_MAX ? SIZE_MAX : n * 12);
     for (size_t i = 0; i < n && !out->failed; i++) {
         hearth_copy_i64(out, values[i]);
@@ -331,6 +347,7 @@ struct hearth_str hearth_pg_str(const PGresult *result, int row, int column)
     if (PQgetisnull(result, row, column) != 0) {
         return (struct hearth_str){NULL, 0};
     }
+
     return hearth_str_n(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
 }
 
