@@ -1,23 +1,23 @@
 /*
- * pg.c -- one PostgreSQL connection: connecting, statements, scripts, COPY, and what an error
- * means.
+ * pg.c -- statements, scripts and COPY on one PostgreSQL connection, and the meaning of errors.
  *
- * The socket is non-blocking. Statements wait in await_socket() below, which checks cancellation and
- * deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL and its
- * connection is closed: a cancel request that arrives late would otherwise hit the next statement.
+ * The socket is non-blocking. Statements wait in await_socket() below, which checks cancellation
+ * and deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL, and
+ * its connection is closed: a cancel request that arrives late would otherwise hit the next
+ * statement.
  */
 #include "pg/pg.h"
 
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/pg_wait.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#define POLL_STEP_MS     50
 #define COPY_CHUNK_BYTES (64 * 1024)
 
 static const char COPY_HEADER[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
@@ -51,27 +51,6 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate)
     return HEARTH_PG_FAULT_OTHER;
 }
 
-/* Write libpq's text as one line: runs of white space become one blank, the end is trimmed. */
-static void flatten_text(const char *text, char out[320])
-{
-    size_t n = 0;
-
-    for (const char *p = text == NULL ? "" : text; *p != '\0' && n < 319; p++) {
-        bool space = *p == '\n' || *p == '\t' || *p == ' ' || *p == '\r';
-        if (!space) {
-            out[n++] = *p;
-        } else if (n > 0 && out[n - 1] != ' ') {
-            out[n++] = ' ';
-        }
-    }
-
-    while (n > 0 && out[n - 1] == ' ') {
-        n--;
-    }
-
-    out[n] = '\0';
-}
-
 static void set_fault(enum hearth_pg_fault *ret_fault, enum hearth_pg_fault fault)
 {
     if (ret_fault != NULL) {
@@ -85,167 +64,13 @@ static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *
 {
     char text[320];
 
-    flatten_text(PQerrorMessage(pg->conn), text);
+    hearth_pg_flatten(PQerrorMessage(pg->conn), text);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, HEARTH_STR("connection"), 1);
     hearth_pg_close(pg);
     set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
 
     return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "lost the connection to the database: %s",
                        text[0] == '\0' ? "no reason given" : text);
-}
-
-/* ---- connecting ---- */
-
-/* Without this receiver libpq prints NOTICEs ("already exists, skipping") to stderr. */
-static void ignore_notice(void *context, const PGresult *result)
-{
-    (void)context;
-    (void)result;
-}
-
-bool hearth_pg_url_valid(const char *url)
-{
-    char *text = NULL;
-    PQconninfoOption *parsed = PQconninfoParse(url, &text);
-
-    PQfreemem(text); /* never shown: it may quote a piece of a password */
-    bool ok = parsed != NULL;
-    PQconninfoFree(parsed);
-
-    return ok;
-}
-
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/*
- * Return how long poll(2) may wait: at most one step. Never negative, which would mean for ever: a
- * deadline may pass between the check and the wait.
- */
-static int limit_poll_ms(int64_t until_mono_ns, int64_t now_ns)
-{
-    int64_t left_ms = (until_mono_ns - now_ns) / HEARTH_NS_PER_MS + 1;
-    return (int)min_i64(left_ms < 0 ? 0 : left_ms, POLL_STEP_MS);
-}
-
-/* Run poll(2) once; return false on timeout. Errors count as readable: libpq reports them. */
-static bool poll_once(int fd, short events, int64_t until_mono_ns)
-{
-    struct pollfd p = {.fd = fd, .events = events};
-    int n = poll(&p, 1, limit_poll_ms(until_mono_ns, hearth_clock_mono_ns()));
-
-    return n != 0;
-}
-
-static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
-                                      struct hearth_err *err)
-{
-    PostgresPollingStatusType want = PGRES_POLLING_WRITING;
-    while (want != PGRES_POLLING_OK) {
-        if (want == PGRES_POLLING_FAILED) {
-            char text[320];
-            flatten_text(PQerrorMessage(pg->conn), text);
-            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
-        }
-
-        if (hearth_clock_mono_ns() >= deadline_ns) {
-            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database did not answer in time");
-        }
-
-        HEARTH_TRY(hearth_cancel_check(pg->cancel, err));
-        int fd = PQsocket(pg->conn);
-        if (fd < 0 ||
-            poll_once(fd, want == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_ns)) {
-            want = PQconnectPoll(pg->conn);
-        }
-    }
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
-                                     struct hearth_err *err)
-{
-    assert(pg->url != NULL && timeout_ms > 0);
-
-    hearth_pg_close(pg);
-    if (!hearth_pg_url_valid(pg->url)) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
-    }
-
-    /* Keys before dbname (the URL) are defaults; keys after it override the URL. */
-    static const char *const keys[] = {"fallback_application_name",
-                                       "keepalives_idle",
-                                       "keepalives_interval",
-                                       "keepalives_count",
-                                       "tcp_user_timeout",
-                                       "target_session_attrs",
-                                       "dbname",
-                                       "client_encoding",
-                                       NULL};
-    const char *values[] = {"hearthd",    "10",    "5",    "3", "30000",
-                            "read-write", pg->url, "UTF8", NULL};
-    pg->conn = PQconnectStartParams(keys, values, 1);
-    if (pg->conn == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a database connection");
-    }
-
-    /* Poll until the connection is open. */
-    int64_t deadline_ns = hearth_clock_mono_ns() + timeout_ms * HEARTH_NS_PER_MS;
-    enum hearth_status status = HEARTH_OK;
-    if (PQstatus(pg->conn) == CONNECTION_BAD) {
-        char text[320];
-        flatten_text(PQerrorMessage(pg->conn), text);
-        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
-    } else {
-        status = run_connect(pg, deadline_ns, err);
-    }
-
-    if (status == HEARTH_OK && PQsetnonblocking(pg->conn, 1) != 0) {
-        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                             "cannot make the database connection non-blocking");
-    }
-
-    if (status != HEARTH_OK) {
-        hearth_pg_close(pg);
-        return status;
-    }
-
-    (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
-    hearth_metric_add(HEARTH_M_PG_CONNECTS, 1);
-
-    return HEARTH_OK;
-}
-
-void hearth_pg_close(struct hearth_pg *pg)
-{
-    if (pg->conn != NULL) {
-        PQfinish(pg->conn);
-        pg->conn = NULL;
-    }
-}
-
-bool hearth_pg_usable(const struct hearth_pg *pg)
-{
-    return pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK &&
-           PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
-}
-
-bool hearth_pg_alive(struct hearth_pg *pg)
-{
-    if (!hearth_pg_usable(pg)) {
-        return false;
-    }
-
-    /*
-     * Input on an idle connection means that the server closed it, or is so rare that a new
-     * connection is cheap.
-     */
-    struct pollfd p = {.fd = PQsocket(pg->conn), .events = POLLIN};
-
-    return poll(&p, 1, 0) == 0;
 }
 
 /* ---- waiting ---- */
@@ -317,12 +142,12 @@ static enum hearth_status await_socket(struct hearth_pg *pg, const struct patien
         /* Wait one step, or until the earlier of the two deadlines. */
         short events = (short)(POLLIN | (unsent != 0 ? POLLOUT : 0));
         int64_t until_ns = patience->deadline_ns;
-        if (patience->cancel != NULL) {
-            until_ns = min_i64(until_ns, patience->cancel->deadline_mono_ns);
+        if (patience->cancel != NULL && patience->cancel->deadline_mono_ns < until_ns) {
+            until_ns = patience->cancel->deadline_mono_ns;
         }
 
         struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
-        int n = poll(&p, 1, limit_poll_ms(until_ns, now_ns));
+        int n = poll(&p, 1, hearth_pg_limit_poll(until_ns, now_ns));
         if (n < 0 && errno != EINTR) {
             return fail_lost(pg, ret_fault, err);
         }
@@ -391,7 +216,7 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     }
 
     (void)snprintf(code, sizeof code, "%s", sqlstate);
-    flatten_text(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
+    hearth_pg_flatten(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY), text);
     PQclear(result);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
 
@@ -515,7 +340,7 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
 
         enum hearth_status status = HEARTH_OK;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
-            /* Buffered rows are taken without await_socket(): check for cancellation every 256 rows. */
+            /* Buffered rows need no await_socket(): check for cancellation every 256 rows. */
             if ((++n_rows & 0xff) == 0) {
                 status = hearth_cancel_check(patience.cancel, err);
             }

@@ -3,6 +3,7 @@
 
 #include "pg/partitions.h"
 #include "pg/pg.h"
+#include "pg/pg_wait.h"
 #include "pg/pool.h"
 #include "pg_cluster.h"
 
@@ -259,6 +260,16 @@ static void a_deadline_ends_the_statement_in_postgresql(void **state)
     wait_until_nothing_runs();
 }
 
+static void a_deadline_that_has_just_passed_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    const int64_t now_ns = 1000 * HEARTH_NS_PER_SEC;
+    assert_int_equal(hearth_pg_limit_poll(now_ns - 10 * HEARTH_NS_PER_MS, now_ns), 0);
+    assert_int_equal(hearth_pg_limit_poll(0, now_ns), 0);
+    assert_int_equal(hearth_pg_limit_poll(now_ns + 3 * HEARTH_NS_PER_MS, now_ns), 4);
+    assert_int_equal(hearth_pg_limit_poll(INT64_MAX, now_ns), 50);
+}
+
 static enum hearth_status count_row(void *context, const PGresult *row, struct hearth_err *err)
 {
     struct hearth_cancel *cancel = context;
@@ -357,6 +368,7 @@ int main(void)
         cmocka_unit_test(rows_are_copied_in_binary),
         cmocka_unit_test(a_refused_copy_fails_with_its_reason),
         cmocka_unit_test(a_deadline_ends_the_statement_in_postgresql),
+        cmocka_unit_test(a_deadline_that_has_just_passed_does_not_wait_for_ever),
         cmocka_unit_test(a_cancelled_stream_stops_between_rows),
         cmocka_unit_test(a_wrong_password_is_not_shown),
         cmocka_unit_test(a_pool_waits_and_replaces_dead_connections),

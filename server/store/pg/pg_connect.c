@@ -1,0 +1,188 @@
+/*
+ * pg_connect.c -- opening and closing one PostgreSQL connection, and whether it is still open
+ * (contract: pg.h).
+ *
+ * Connecting polls in steps of at most 50 ms, so that cancellation and the time limit end it. The
+ * socket is non-blocking afterwards. No text shows a password.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/metrics.h"
+
+#include "pg/pg.h"
+#include "pg/pg_wait.h"
+
+#include <assert.h>
+#include <poll.h>
+
+#define POLL_STEP_MS 50
+
+/* ---- shared with statements ---- */
+
+void hearth_pg_flatten(const char *text, char out[320])
+{
+    size_t n = 0;
+
+    for (const char *p = text == NULL ? "" : text; *p != '\0' && n < 319; p++) {
+        bool space = *p == '\n' || *p == '\t' || *p == ' ' || *p == '\r';
+        if (!space) {
+            out[n++] = *p;
+        } else if (n > 0 && out[n - 1] != ' ') {
+            out[n++] = ' ';
+        }
+    }
+
+    while (n > 0 && out[n - 1] == ' ') {
+        n--;
+    }
+
+    out[n] = '\0';
+}
+
+int hearth_pg_limit_poll(int64_t until_mono_ns, int64_t now_ns)
+{
+    int64_t left_ms = (until_mono_ns - now_ns) / HEARTH_NS_PER_MS + 1;
+    if (left_ms < 0) {
+        return 0;
+    }
+
+    return left_ms < POLL_STEP_MS ? (int)left_ms : POLL_STEP_MS;
+}
+
+/* ---- connecting ---- */
+
+/* Without this receiver libpq prints NOTICEs ("already exists, skipping") to stderr. */
+static void ignore_notice(void *context, const PGresult *result)
+{
+    (void)context;
+    (void)result;
+}
+
+bool hearth_pg_url_valid(const char *url)
+{
+    char *text = NULL;
+    PQconninfoOption *parsed = PQconninfoParse(url, &text);
+
+    PQfreemem(text); /* never shown: it may quote a piece of a password */
+    bool ok = parsed != NULL;
+    PQconninfoFree(parsed);
+
+    return ok;
+}
+
+/* Run poll(2) once; return false on timeout. Errors count as readable: libpq reports them. */
+static bool poll_once(int fd, short events, int64_t until_mono_ns)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    int n = poll(&p, 1, hearth_pg_limit_poll(until_mono_ns, hearth_clock_mono_ns()));
+
+    return n != 0;
+}
+
+static enum hearth_status run_connect(struct hearth_pg *pg, int64_t deadline_ns,
+                                      struct hearth_err *err)
+{
+    PostgresPollingStatusType want = PGRES_POLLING_WRITING;
+    while (want != PGRES_POLLING_OK) {
+        if (want == PGRES_POLLING_FAILED) {
+            char text[320];
+            hearth_pg_flatten(PQerrorMessage(pg->conn), text);
+            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
+        }
+
+        if (hearth_clock_mono_ns() >= deadline_ns) {
+            return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database did not answer in time");
+        }
+
+        HEARTH_TRY(hearth_cancel_check(pg->cancel, err));
+        int fd = PQsocket(pg->conn);
+        if (fd < 0 ||
+            poll_once(fd, want == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_ns)) {
+            want = PQconnectPoll(pg->conn);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
+                                     struct hearth_err *err)
+{
+    assert(pg->url != NULL && timeout_ms > 0);
+
+    hearth_pg_close(pg);
+    if (!hearth_pg_url_valid(pg->url)) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the database URL cannot be parsed");
+    }
+
+    /* Keys before dbname (the URL) are defaults; keys after it override the URL. */
+    static const char *const keys[] = {"fallback_application_name",
+                                       "keepalives_idle",
+                                       "keepalives_interval",
+                                       "keepalives_count",
+                                       "tcp_user_timeout",
+                                       "target_session_attrs",
+                                       "dbname",
+                                       "client_encoding",
+                                       NULL};
+    const char *values[] = {"hearthd",    "10",    "5",    "3", "30000",
+                            "read-write", pg->url, "UTF8", NULL};
+    pg->conn = PQconnectStartParams(keys, values, 1);
+    if (pg->conn == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a database connection");
+    }
+
+    /* Poll until the connection is open. */
+    int64_t deadline_ns = hearth_clock_mono_ns() + timeout_ms * HEARTH_NS_PER_MS;
+    enum hearth_status status = HEARTH_OK;
+    if (PQstatus(pg->conn) == CONNECTION_BAD) {
+        char text[320];
+        hearth_pg_flatten(PQerrorMessage(pg->conn), text);
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", text);
+    } else {
+        status = run_connect(pg, deadline_ns, err);
+    }
+
+    if (status == HEARTH_OK && PQsetnonblocking(pg->conn, 1) != 0) {
+        status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                             "cannot make the database connection non-blocking");
+    }
+
+    if (status != HEARTH_OK) {
+        hearth_pg_close(pg);
+        return status;
+    }
+
+    (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
+    hearth_metric_add(HEARTH_M_PG_CONNECTS, 1);
+
+    return HEARTH_OK;
+}
+
+void hearth_pg_close(struct hearth_pg *pg)
+{
+    if (pg->conn != NULL) {
+        PQfinish(pg->conn);
+        pg->conn = NULL;
+    }
+}
+
+bool hearth_pg_usable(const struct hearth_pg *pg)
+{
+    return pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK &&
+           PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+}
+
+bool hearth_pg_alive(struct hearth_pg *pg)
+{
+    if (!hearth_pg_usable(pg)) {
+        return false;
+    }
+
+    /*
+     * Input on an idle connection means that the server closed it, or is so rare that a new
+     * connection is cheap.
+     */
+    struct pollfd p = {.fd = PQsocket(pg->conn), .events = POLLIN};
+
+    return poll(&p, 1, 0) == 0;
+}
