@@ -172,7 +172,7 @@ void hearth_partitions_forget(struct hearth_store *store, int32_t day)
 
 /* ---- creating leaves ---- */
 
-/* What the catalogs say about the leaf of a parent and a day. */
+/* The state of a leaf in PostgreSQL's catalogs. */
 struct leaf_state {
     bool exists, is_attached;
     bool is_occupied; /* an earlier leaf of the day, which is being dropped, has the bounds */

@@ -50,7 +50,7 @@ struct leaf_drop {
     bool has_left;
 };
 
-/* What the catalogs say about the leaf. */
+/* The state of the drop, from PostgreSQL's catalogs. */
 struct drop_stage {
     char pending[64]; /* a child of the parent whose detaching was interrupted; may be empty */
     bool leaf_exists, leaving_exists, leaving_is_attached;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define PG_ATTEMPTS 4
-/* Seed of the keys of tenants' locks: random, so that no other program of the database uses them. */
+/* Seed of the keys of tenants' locks: random, so that no other program uses these keys. */
 #define LOCK_SEED "4721170935208671310"
 
 /* ---- readiness ---- */

@@ -32,8 +32,8 @@ void hearth_store_note_back(struct hearth_store *store);
 /* ---- connections ---- */
 
 /*
- * Work on a connection. If it fails with *ret_fault CONNECTION or RETRY, it is called again, perhaps
- * on another connection.
+ * Work on a connection. If it fails with *ret_fault CONNECTION or RETRY, it is called again,
+ * perhaps on another connection.
  */
 typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg,
                                              enum hearth_pg_fault *ret_fault,
@@ -66,11 +66,11 @@ struct hearth_transaction {
     struct hearth_pg *pg;
     struct hearth_arena *arena; /* for parameters and intermediate rows; empty at each attempt */
     /*
-     * 1 at first. Above 1: earlier attempts met a passing fault; their COMMIT may have been executed
-     * although its result was lost.
+     * 1 at first. Above 1: earlier attempts met a passing fault; their COMMIT may have been
+     * executed although its result was lost.
      */
     unsigned attempt;
-    enum hearth_pg_fault fault; /* of the latest failed statement; NONE if there is none */
+    enum hearth_pg_fault fault; /* fault of the latest failed statement, or NONE */
 };
 
 /* The statements of a transaction. May be called several times. */

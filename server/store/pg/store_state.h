@@ -118,7 +118,7 @@ struct hearth_store {
     struct hearth_committers *committers;
     struct hearth_ingest_dicts *dicts;
     struct hearth_read_cache *cache;
-    /* Once migrated, with a registered writer and a loaded catalogue: true, and it stays true. */
+    /* Set once: migrated, the writer is registered, the catalogue is loaded. */
     _Atomic bool ready;
     _Atomic bool closing; /* hearth_store_close was called */
     /* This server's; changes when a dictionary is evicted (ingest_dict.c). */
