@@ -308,18 +308,17 @@ enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
-                                    const struct hearth_pg_params *params,
-                                    struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                    const struct hearth_row_type *type, void *ret_rows,
-                                    size_t *ret_n, enum hearth_pg_fault *ret_fault,
+enum hearth_status hearth_pg_select(struct hearth_pg *pg, const struct hearth_pg_query *query,
+                                    void *ret_rows, size_t *ret_n, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err)
 {
-    assert(arena != NULL && ret_rows != NULL && ret_n != NULL);
-    const struct hearth_scope scope = {.cancel = cancel};
-    struct selection selection = {
-        .scope = &scope, .sql = sql, .params = params, .target = {type, arena, NULL, 0}};
+    assert(query->arena != NULL && ret_rows != NULL && ret_n != NULL);
 
+    const struct hearth_scope scope = {.cancel = query->cancel};
+    struct selection selection = {.scope = &scope,
+                                  .sql = query->sql,
+                                  .params = query->params,
+                                  .target = {query->type, query->arena, NULL, 0}};
     HEARTH_TRY(select_rows(&selection, pg, ret_fault, err));
     give_rows(&selection, ret_rows, ret_n);
 

@@ -120,18 +120,24 @@ enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char
 
 /* ---- on a connection that the caller holds ---- */
 
-/* Return all rows, in `arena`; the statement runs once. */
+/* A statement, its row type and the owner of its rows. All members are borrowed. */
+struct hearth_pg_query {
+    const char *sql;
+    const struct hearth_pg_params *params; /* may be NULL */
+    const struct hearth_row_type *type;
+    struct hearth_cancel *cancel; /* may be NULL */
+    struct hearth_arena *arena;
+};
+
+/* Return all rows; the statement runs once. ret_fault: may be NULL. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_pg_select(struct hearth_pg *pg, const char *sql,
-                                    const struct hearth_pg_params *params,
-                                    struct hearth_cancel *cancel, struct hearth_arena *arena,
-                                    const struct hearth_row_type *type, void *ret_rows,
-                                    size_t *ret_n, enum hearth_pg_fault *ret_fault,
+enum hearth_status hearth_pg_select(struct hearth_pg *pg, const struct hearth_pg_query *query,
+                                    void *ret_rows, size_t *ret_n, enum hearth_pg_fault *ret_fault,
                                     struct hearth_err *err);
 
 /* ---- in a transaction (session.h) ---- */
 
-/* The three functions above, within a transaction; rows are in `arena`. */
+/* hearth_store_select, _select_one and _run within a transaction; rows are in `arena`. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_transaction_select(struct hearth_transaction *transaction,
                                              struct hearth_arena *arena, const char *sql,

@@ -62,8 +62,9 @@ static enum hearth_status delete_agents_slice(struct agents_expiry *expiry, cons
     hearth_pg_param_i64(&params, expiry->before_ms);
     hearth_pg_param_i64(&params, SLICE_ROWS);
 
-    return hearth_pg_select(expiry->pg, sql, &params, NULL, &expiry->arena, &service_id_rows,
-                            ret_services, ret_n, NULL, err);
+    const struct hearth_pg_query query = {
+        .sql = sql, .params = &params, .type = &service_id_rows, .arena = &expiry->arena};
+    return hearth_pg_select(expiry->pg, &query, ret_services, ret_n, NULL, err);
 }
 
 #define UNUSED_SERVICES                                                                     \

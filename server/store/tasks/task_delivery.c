@@ -310,8 +310,9 @@ static enum hearth_status read_commands(struct poll *poll, struct hearth_pg *pg,
 {
     struct told_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_pg_select(pg, poll->read, &poll->params, poll->cancel, poll->arena,
-                                &told_rows, &rows, &n, ret_fault, err));
+    const struct hearth_pg_query query = {poll->read, &poll->params, &told_rows, poll->cancel,
+                                          poll->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     return take_commands(poll, rows, n, err);
 }

@@ -372,8 +372,9 @@ static enum hearth_status read_targets(struct fact_read *read, struct hearth_pg 
 {
     struct target_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_pg_select(pg, SQL_TARGETS, &read->params, read->cancel, read->arena,
-                                &target_rows, &rows, &n, ret_fault, err));
+    const struct hearth_pg_query query = {SQL_TARGETS, &read->params, &target_rows, read->cancel,
+                                          read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     return take_targets(read, rows, n, err);
 }
@@ -457,8 +458,9 @@ static enum hearth_status read_polls(struct fact_read *read, struct hearth_pg *p
 {
     struct poll_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_pg_select(pg, SQL_POLLS, &read->params, read->cancel, read->arena, &poll_rows,
-                                &rows, &n, ret_fault, err));
+    const struct hearth_pg_query query = {SQL_POLLS, &read->params, &poll_rows, read->cancel,
+                                          read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     for (size_t i = 0; i < n; i++) {
         size_t at = find_task(read, rows[i].task_id);
@@ -539,8 +541,9 @@ static enum hearth_status read_turns(struct fact_read *read, struct hearth_pg *p
 {
     struct turn_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_pg_select(pg, SQL_TURNS, &read->params, read->cancel, read->arena, &turn_rows,
-                                &rows, &n, ret_fault, err));
+    const struct hearth_pg_query query = {SQL_TURNS, &read->params, &turn_rows, read->cancel,
+                                          read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     for (size_t i = 0; i < n; i++) {
         size_t at = find_task(read, rows[i].task_id);
@@ -626,8 +629,9 @@ static enum hearth_status read_requests(struct fact_read *read, struct hearth_pg
 {
     struct request_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_pg_select(pg, SQL_REQUESTS, &read->params, read->cancel, read->arena,
-                                &request_rows, &rows, &n, ret_fault, err));
+    const struct hearth_pg_query query = {SQL_REQUESTS, &read->params, &request_rows, read->cancel,
+                                          read->arena};
+    HEARTH_TRY(hearth_pg_select(pg, &query, &rows, &n, ret_fault, err));
 
     for (size_t i = 0; i < n; i++) {
         size_t at = find_task(read, rows[i].task_id);
