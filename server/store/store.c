@@ -46,6 +46,7 @@
 void hearth_store_options_init(struct hearth_store_options *options)
 {
     *options = (struct hearth_store_options){
+        /* connections, queues, memory */
         .n_committers = 2,
         .max_readers = 8,
         .linger_ns = 3 * HEARTH_NS_PER_MS,
@@ -58,12 +59,17 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .max_series = 500000,
         .statement_timeout_ms = 60000,
         .read_wait_ns = 500 * HEARTH_NS_PER_MS,
+        .max_span_queue_bytes = (size_t)32 << 20,
+
+        /* background work */
         .builder = true,
         .builder_interval_ns = 10 * HEARTH_NS_PER_SEC,
         .rollup_grace_ns = 60 * HEARTH_NS_PER_SEC,
         .rule_window_ns = 8 * HEARTH_NS_PER_DAY,
         .compaction = true,
         .compact_after_ns = 6 * HEARTH_NS_PER_HOUR,
+
+        /* retention and disk */
         .retain_raw_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_monitors_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_10m_ns = 7 * HEARTH_NS_PER_DAY,
@@ -74,7 +80,6 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_spans_ns = 3 * HEARTH_NS_PER_DAY,
         .retain_network_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_captured_ns = HEARTH_NS_PER_DAY,
-        .max_span_queue_bytes = (size_t)32 << 20,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };
 }
@@ -113,6 +118,24 @@ static enum hearth_status check_is_safe(struct hearth_pg *pg, struct hearth_err 
     return status;
 }
 
+/* Start the threads that write, each only once. */
+static enum hearth_status start_writers(struct hearth_store *store, struct hearth_err *err)
+{
+    if (store->committers == NULL) {
+        HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
+    }
+
+    if (store->trace_writer == NULL) {
+        HEARTH_TRY(hearth_trace_writer_start(store, &store->trace_writer, err));
+    }
+
+    if (store->builder == NULL && store->options.builder) {
+        HEARTH_TRY(hearth_builder_start(store, &store->builder, err));
+    }
+
+    return HEARTH_OK;
+}
+
 /*
  * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
  * failure: it repeats harmless steps, and starts each part only once.
@@ -142,20 +165,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
 
-    /* Start the threads that write. */
-    if (store->committers == NULL) {
-        HEARTH_TRY(hearth_committers_start(store, &store->committers, err));
-    }
-
-    if (store->trace_writer == NULL) {
-        HEARTH_TRY(hearth_trace_writer_start(store, &store->trace_writer, err));
-    }
-
-    if (store->builder == NULL && store->options.builder) {
-        HEARTH_TRY(hearth_builder_start(store, &store->builder, err));
-    }
-
-    return HEARTH_OK;
+    return start_writers(store, err);
 }
 
 /* Sleep until the time has passed or the store closes. */
