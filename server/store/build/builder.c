@@ -16,7 +16,6 @@
 #include "build/roll.h"
 #include "pg/store_state.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -43,7 +42,7 @@ struct hearth_builder_thread {
     struct hearth_builder builder; /* the thread's own, like said */
     struct hearth_cancel cancel;   /* of its statements */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards woken, stopping */
+    struct hearth_mutex lock; /* guards woken, stopping */
     pthread_cond_t wake;
     bool woken, stopping;
     char said[HEARTH_ARRAY_LEN(STEPS)][160]; /* why each step failed last: logged once */
@@ -201,25 +200,23 @@ enum hearth_status hearth_builder_next_generation(struct hearth_builder *builder
 
 static bool is_stopping(struct hearth_builder_thread *thread)
 {
-    (void)pthread_mutex_lock(&thread->lock);
+    hearth_mutex_lock(&thread->lock);
     bool stopping = thread->stopping;
-    (void)pthread_mutex_unlock(&thread->lock);
+    hearth_mutex_unlock(&thread->lock);
     return stopping;
 }
 
 /* Until the time has passed or somebody wakes us. */
 static void rest(struct hearth_builder_thread *thread, int64_t duration_ns)
 {
-    int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
-    struct timespec ts = {.tv_sec = until_ns / HEARTH_NS_PER_SEC,
-                          .tv_nsec = (long)(until_ns % HEARTH_NS_PER_SEC)};
-    (void)pthread_mutex_lock(&thread->lock);
-    int rc = 0;
-    while (rc != ETIMEDOUT && !thread->stopping && !thread->woken) {
-        rc = pthread_cond_timedwait(&thread->wake, &thread->lock, &ts);
+    int64_t until_mono_ns = hearth_clock_mono_ns() + duration_ns;
+    bool in_time = true;
+    hearth_mutex_lock(&thread->lock);
+    while (in_time && !thread->stopping && !thread->woken) {
+        in_time = hearth_mutex_wait_until(&thread->lock, &thread->wake, until_mono_ns);
     }
     thread->woken = false;
-    (void)pthread_mutex_unlock(&thread->lock);
+    hearth_mutex_unlock(&thread->lock);
 }
 
 /* Log a reason when it is a new one. */
@@ -305,7 +302,7 @@ static void free_thread(struct hearth_builder_thread *thread)
     hearth_inflater_free(thread->builder.inflater);
     hearth_packer_free(thread->builder.packer);
     (void)pthread_cond_destroy(&thread->wake);
-    (void)pthread_mutex_destroy(&thread->lock);
+    hearth_mutex_destroy(&thread->lock);
     hearth_mem_free(thread);
 }
 
@@ -332,7 +329,7 @@ enum hearth_status hearth_builder_start(struct hearth_store *store,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the builder");
     }
     hearth_cancel_init(&thread->cancel, INT64_MAX);
-    (void)pthread_mutex_init(&thread->lock, NULL);
+    hearth_mutex_init(&thread->lock, HEARTH_RANK_BUILDER, "builder.lock");
     hearth_cond_init(&thread->wake);
     thread->builder = (struct hearth_builder){
         .store = store,
@@ -363,10 +360,10 @@ enum hearth_status hearth_builder_start(struct hearth_store *store,
 
 void hearth_builder_wake(struct hearth_builder_thread *thread)
 {
-    (void)pthread_mutex_lock(&thread->lock);
+    hearth_mutex_lock(&thread->lock);
     thread->woken = true;
     (void)pthread_cond_signal(&thread->wake);
-    (void)pthread_mutex_unlock(&thread->lock);
+    hearth_mutex_unlock(&thread->lock);
 }
 
 void hearth_builder_stop(struct hearth_builder_thread *thread)
@@ -375,10 +372,10 @@ void hearth_builder_stop(struct hearth_builder_thread *thread)
         return;
     }
     atomic_store(&thread->cancel.cancelled, true);
-    (void)pthread_mutex_lock(&thread->lock);
+    hearth_mutex_lock(&thread->lock);
     thread->stopping = true;
     (void)pthread_cond_signal(&thread->wake);
-    (void)pthread_mutex_unlock(&thread->lock);
+    hearth_mutex_unlock(&thread->lock);
     (void)pthread_join(thread->thread, NULL);
     free_thread(thread);
 }
