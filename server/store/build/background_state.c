@@ -1,6 +1,6 @@
 /*
- * background_state.c -- what the background work is at, for people; and asking for roll-ups to be
- * built anew (contract: hearth/store/background.h).
+ * background_state.c -- the state of the background work, for operators; requests to build roll-ups
+ * again (contract: hearth/store/background.h).
  */
 #include "hearth/store/background.h"
 
@@ -12,21 +12,25 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 /* ---- state ---- */
 
-struct state_question {
+/* One reading of the state: over which connection, and where it is written. */
+struct state_read {
     struct hearth_store *store;
     struct hearth_arena *arena;
     struct hearth_background_state *ret;
+    struct hearth_pg *pg;
+    enum hearth_pg_fault *ret_fault; /* of the statement that failed */
 };
 
-static enum hearth_status ask(struct hearth_pg *pg, const char *sql, PGresult **ret_result,
-                              enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status exec_state_sql(const struct state_read *read, const char *sql,
+                                         PGresult **ret_result, struct hearth_err *err)
 {
-    return hearth_pg_exec(pg, sql, NULL, NULL, ret_result, ret_fault, err);
+    return hearth_pg_exec(read->pg, sql, NULL, NULL, ret_result, read->ret_fault, err);
 }
 
 static enum hearth_status copy_text(struct hearth_arena *arena, struct hearth_str text,
@@ -36,31 +40,36 @@ static enum hearth_status copy_text(struct hearth_arena *arena, struct hearth_st
     return ret->p == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_lease(struct state_question *question, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Who holds the lease, if anybody does. */
+static enum hearth_status read_lease(const struct state_read *read, struct hearth_err *err)
 {
-    struct hearth_background_state *ret = question->ret;
+    struct hearth_background_state *ret = read->ret;
     PGresult *result = NULL;
-    HEARTH_TRY(ask(pg,
-                   "SELECT holder, token, host FROM hearth_data.lease JOIN hearth_data.writer ON"
-                   " writer_id = holder WHERE name = '" HEARTH_LEASE_BUILDER
-                   "' AND expires_at > clock_timestamp()",
-                   &result, ret_fault, err));
+    HEARTH_TRY(exec_state_sql(
+        read,
+        "SELECT holder, token, host FROM hearth_data.lease JOIN hearth_data.writer ON"
+        " writer_id = holder WHERE name = '" HEARTH_LEASE_BUILDER
+        "' AND expires_at > clock_timestamp()",
+        &result, err));
+
     enum hearth_status status = HEARTH_OK;
     if (PQntuples(result) > 0) {
         ret->has_builder = true;
         ret->builder_writer = hearth_pg_i32(result, 0, 0);
         ret->lease_token = hearth_pg_i64(result, 0, 1);
-        status = copy_text(question->arena, hearth_pg_str(result, 0, 2), &ret->builder_host, err);
+        status = copy_text(read->arena, hearth_pg_str(result, 0, 2), &ret->builder_host, err);
     }
     PQclear(result);
+
     return status;
 }
 
 /*
- * The oldest bucket with profiles that is due and not built, among all services. Hours are known by series_hour. Within
- * the first hour of a service that was not built yet, or was idle, profiles are looked up: an hour may be old, and its
- * first profile a second.
+ * SQL_DUE: of each service, built_to and the first hour with profiles between it and the due time,
+ * from the primary key of series_hour (service_id, hour). SQL_FIRST_OF_HOUR: the time of the first
+ * profile of that hour, by one probe of profile_series_ts for each series. It is needed if built_to
+ * lies before the hour (the service was not built yet, or was idle): the begin of the hour may be
+ * long ago, and its first profile a second.
  */
 #define SQL_DUE                                                                                 \
     "SELECT b.service_id, b.built_to, (SELECT min(h.hour) FROM hearth_data.series_hour h WHERE" \
@@ -74,34 +83,40 @@ static enum hearth_status read_lease(struct state_question *question, struct hea
     " from_ns + %" PRId64 " ORDER BY p.ts LIMIT 1) f WHERE h.service_id = d.service_id AND" \
     " h.hour = d.hour"
 
-static enum hearth_status read_lag(struct state_question *question, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The age of the oldest bucket of all services that has profiles, is due and is not built. */
+static enum hearth_status read_lag(const struct state_read *read, struct hearth_err *err)
 {
-    int64_t grace_ns = question->store->options.rollup_grace_ns;
+    int64_t grace_ns = read->store->options.rollup_grace_ns;
     int64_t now_ns = hearth_clock_wall_ns();
-    int64_t target_ns = hearth_floor_ns(now_ns - grace_ns, HEARTH_BUCKET_NS);
+    int64_t due_ns = hearth_floor_ns(now_ns - grace_ns, HEARTH_BUCKET_NS);
+
     char sql[1536];
     (void)snprintf(sql, sizeof sql,
                    "SELECT min(CASE WHEN built_to < from_ns THEN coalesce((" SQL_FIRST_OF_HOUR
                    "), from_ns) ELSE built_to END) FROM (SELECT *, hour * %" PRId64
                    " AS from_ns FROM (" SQL_DUE ") due WHERE hour IS NOT NULL) d",
-                   HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, hearth_hour_of(target_ns - 1),
-                   HEARTH_NEVER_NS, target_ns);
+                   HEARTH_NS_PER_HOUR, HEARTH_NS_PER_HOUR, hearth_hour_of(due_ns - 1),
+                   HEARTH_NEVER_NS, due_ns);
+
     PGresult *result = NULL;
-    HEARTH_TRY(ask(pg, sql, &result, ret_fault, err));
+    HEARTH_TRY(exec_state_sql(read, sql, &result, err));
     if (!hearth_pg_is_null(result, 0, 0)) {
         int64_t from_ns = hearth_floor_ns(hearth_pg_i64(result, 0, 0), HEARTH_BUCKET_NS);
         int64_t lag_ns = now_ns - from_ns - HEARTH_BUCKET_NS - grace_ns;
-        question->ret->lag_ns = lag_ns > 0 ? lag_ns : 0;
+        read->ret->lag_ns = lag_ns > 0 ? lag_ns : 0;
     }
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* *ret_ns stays as it is when the day has no profiles. By series, the first of each: the index of a
- * leaf is by series and time. */
-static enum hearth_status oldest_of_day(struct hearth_pg *pg, int32_t day, int64_t *ret_ns,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/*
+ * Sets oldest_profile_ns to the time of the day's first profile or segment; leaves it if the day
+ * has neither. The statement skips from series to series: a leaf's index is by (series_id, ts), so each
+ * first profile is one probe, and min(ts) alone would read the whole index.
+ */
+static enum hearth_status read_oldest_of_day(const struct state_read *read, int32_t day,
+                                             struct hearth_err *err)
 {
     int64_t from_ns = day * HEARTH_NS_PER_DAY;
     char sql[1024], where[96];
@@ -115,92 +130,109 @@ static enum hearth_status oldest_of_day(struct hearth_pg *pg, int32_t day, int64
                    " SELECT least((SELECT min(ts) FROM s), (SELECT min(t0) FROM"
                    " hearth_data.segment WHERE t0 %s))",
                    where, where, where);
+
     PGresult *result = NULL;
-    HEARTH_TRY(ask(pg, sql, &result, ret_fault, err));
+    HEARTH_TRY(exec_state_sql(read, sql, &result, err));
     if (!hearth_pg_is_null(result, 0, 0)) {
-        *ret_ns = hearth_pg_i64(result, 0, 0);
+        read->ret->oldest_profile_ns = hearth_pg_i64(result, 0, 0);
     }
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* The days that profiles have leaves for, ascending. */
-static enum hearth_status read_days(struct hearth_pg *pg, PGresult **ret_result,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The days of the leaves of profile and segment, ascending. */
+static enum hearth_status read_days(const struct state_read *read, PGresult **ret_result,
+                                    struct hearth_err *err)
 {
-    return ask(pg,
-               "SELECT DISTINCT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' FROM"
-               " pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent IN"
-               " ('hearth_data.profile'::regclass, 'hearth_data.segment'::regclass) ORDER BY 1",
-               ret_result, ret_fault, err);
+    return exec_state_sql(
+        read,
+        "SELECT DISTINCT to_date(right(c.relname, 8), 'YYYYMMDD') - date '1970-01-01' FROM"
+        " pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent IN"
+        " ('hearth_data.profile'::regclass, 'hearth_data.segment'::regclass) ORDER BY 1",
+        ret_result, err);
 }
 
-static enum hearth_status read_oldest(struct state_question *question, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The time of the oldest profile: on the first day that has any. */
+static enum hearth_status read_oldest(const struct state_read *read, struct hearth_err *err)
 {
-    PGresult *result = NULL;
-    HEARTH_TRY(read_days(pg, &result, ret_fault, err));
+    assert(read->ret->oldest_profile_ns == INT64_MAX);
+
+    PGresult *days = NULL;
+    HEARTH_TRY(read_days(read, &days, err));
+
     enum hearth_status status = HEARTH_OK;
-    int64_t *oldest_ns = &question->ret->oldest_profile_ns;
-    for (int i = 0; i < PQntuples(result) && status == HEARTH_OK && *oldest_ns == INT64_MAX; i++) {
-        status = oldest_of_day(pg, hearth_pg_i32(result, i, 0), oldest_ns, ret_fault, err);
+    const int64_t *oldest_ns = &read->ret->oldest_profile_ns;
+    for (int i = 0; i < PQntuples(days) && status == HEARTH_OK && *oldest_ns == INT64_MAX; i++) {
+        status = read_oldest_of_day(read, hearth_pg_i32(days, i, 0), err);
     }
-    PQclear(result);
+    PQclear(days);
+
     return status;
 }
 
-static enum hearth_status read_counts(struct state_question *question, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status read_counts(const struct state_read *read, struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(ask(pg,
-                   "SELECT (SELECT count(*) FROM hearth_data.profile_late),"
-                   " (SELECT count(*) FROM hearth_data.tombstone)",
-                   &result, ret_fault, err));
-    question->ret->n_late_rows = hearth_pg_i64(result, 0, 0);
-    question->ret->n_tombstones = hearth_pg_i64(result, 0, 1);
+    HEARTH_TRY(exec_state_sql(read,
+                              "SELECT (SELECT count(*) FROM hearth_data.profile_late),"
+                              " (SELECT count(*) FROM hearth_data.tombstone)",
+                              &result, err));
+    read->ret->n_late_rows = hearth_pg_i64(result, 0, 0);
+    read->ret->n_tombstones = hearth_pg_i64(result, 0, 1);
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-static enum hearth_status read_sizes(struct state_question *question, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* The size of each table, a partitioned one with its leaves. */
+static enum hearth_status read_sizes(const struct state_read *read, struct hearth_err *err)
 {
-    struct hearth_background_state *ret = question->ret;
+    struct hearth_background_state *ret = read->ret;
     PGresult *result = NULL;
-    HEARTH_TRY(ask(pg,
-                   "SELECT coalesce(p.relname, c.relname)::text,"
-                   " sum(pg_total_relation_size(c.oid))::int8 FROM pg_class c JOIN pg_namespace n"
-                   " ON n.oid = c.relnamespace LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
-                   " LEFT JOIN pg_class p ON p.oid = i.inhparent WHERE n.nspname = 'hearth_data'"
-                   " AND c.relkind = 'r' GROUP BY 1 ORDER BY 1",
-                   &result, ret_fault, err));
+    HEARTH_TRY(exec_state_sql(
+        read,
+        "SELECT coalesce(p.relname, c.relname)::text,"
+        " sum(pg_total_relation_size(c.oid))::int8 FROM pg_class c JOIN pg_namespace n"
+        " ON n.oid = c.relnamespace LEFT JOIN pg_inherits i ON i.inhrelid = c.oid"
+        " LEFT JOIN pg_class p ON p.oid = i.inhparent WHERE n.nspname = 'hearth_data'"
+        " AND c.relkind = 'r' GROUP BY 1 ORDER BY 1",
+        &result, err));
+
     size_t n = (size_t)PQntuples(result);
     enum hearth_status status = HEARTH_OK;
     ret->n_tables = 0;
-    ret->tables = hearth_arena_array(question->arena, n, sizeof *ret->tables);
+    ret->tables = hearth_arena_array(read->arena, n, sizeof *ret->tables);
     if (ret->tables == NULL) {
-        status = HEARTH_FAIL_ARENA(err, question->arena);
+        status = HEARTH_FAIL_ARENA(err, read->arena);
     }
+
+    /* The size is NULL if the table was dropped meanwhile. */
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         struct hearth_table_size *size = &ret->tables[ret->n_tables++];
         size->n_bytes = hearth_pg_is_null(result, (int)i, 1) ? 0 : hearth_pg_i64(result, (int)i, 1);
-        status = copy_text(question->arena, hearth_pg_str(result, (int)i, 0), &size->table, err);
+        status = copy_text(read->arena, hearth_pg_str(result, (int)i, 0), &size->table, err);
     }
     PQclear(result);
+
     return status;
 }
 
+/* A hearth_with_pg_fn. A second call, after a lost connection, begins again. */
 static enum hearth_status read_state(void *context, struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct state_question *question = context;
-    *question->ret = (struct hearth_background_state){.oldest_profile_ns = INT64_MAX};
-    HEARTH_TRY(read_lease(question, pg, ret_fault, err));
-    HEARTH_TRY(read_lag(question, pg, ret_fault, err));
-    HEARTH_TRY(read_counts(question, pg, ret_fault, err));
-    HEARTH_TRY(read_oldest(question, pg, ret_fault, err));
-    return read_sizes(question, pg, ret_fault, err);
+    struct state_read *read = context;
+    read->pg = pg;
+    read->ret_fault = ret_fault;
+    *read->ret = (struct hearth_background_state){.oldest_profile_ns = INT64_MAX};
+
+    HEARTH_TRY(read_lease(read, err));
+    HEARTH_TRY(read_lag(read, err));
+    HEARTH_TRY(read_counts(read, err));
+    HEARTH_TRY(read_oldest(read, err));
+
+    return read_sizes(read, err);
 }
 
 enum hearth_status hearth_store_background_state(struct hearth_store *store,
@@ -208,22 +240,28 @@ enum hearth_status hearth_store_background_state(struct hearth_store *store,
                                                  struct hearth_background_state *ret,
                                                  struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL);
+
     HEARTH_TRY(hearth_store_check_open(store, err));
-    struct state_question question = {store, arena, ret};
-    return hearth_store_with_pg(store, NULL, read_state, &question, err);
+    struct state_read read = {.store = store, .arena = arena, .ret = ret};
+
+    return hearth_store_with_pg(store, NULL, read_state, &read, err);
 }
 
-/* ---- building anew ---- */
+/* ---- building again ---- */
 
 struct rebuild {
     struct hearth_store *store;
     struct hearth_str tenant;
-    int32_t service_id; /* 0: all */
-    int64_t day_ns;
+    int32_t service_id; /* 0: all services of the tenant */
+    int64_t day_ns;     /* a day's begin: blocks from here on are deleted and built again */
 };
 
-/* What is thrown away begins with the first day of roll-ups: before it nothing can be lost. */
-static enum hearth_status first_rolled_up(const struct rebuild *rebuild, struct hearth_pg *pg,
+/*
+ * The first day from day_ns on that has roll-ups; INT64_MAX: no day has. Deletion begins there:
+ * before it nothing can be lost.
+ */
+static enum hearth_status find_rolled_day(const struct rebuild *rebuild, struct hearth_pg *pg,
                                           int64_t *ret_ns, struct hearth_err *err)
 {
     int32_t day = 0;
@@ -231,21 +269,27 @@ static enum hearth_status first_rolled_up(const struct rebuild *rebuild, struct 
     HEARTH_TRY(hearth_partitions_next_day(pg, "'roll_10m', 'roll_1h', 'roll_1d', 'hour_totals'",
                                           hearth_day_of(rebuild->day_ns), &day, &found, err));
     *ret_ns = found ? day * HEARTH_NS_PER_DAY : INT64_MAX;
+
     return HEARTH_OK;
 }
 
-/* Blocks outlive profiles: what cannot be built again must not be thrown away. */
-static enum hearth_status check_reach(const struct rebuild *rebuild, const PGresult *services,
-                                      struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+/*
+ * Roll-ups may be kept longer than profiles: blocks that cannot be built again must not be deleted.
+ * Fails if one of the services has such blocks.
+ */
+static enum hearth_status check_rebuildable(const struct rebuild *rebuild, const PGresult *services,
+                                            struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                            struct hearth_err *err)
 {
     int64_t from_ns, reach_ns;
-    HEARTH_TRY(first_rolled_up(rebuild, pg, &from_ns, err));
+    HEARTH_TRY(find_rolled_day(rebuild, pg, &from_ns, err));
     HEARTH_TRY(hearth_profiles_reach(rebuild->store, pg, rebuild->tenant, &reach_ns, err));
+
     for (int i = 0; i < PQntuples(services) && from_ns >= reach_ns && from_ns < INT64_MAX; i++) {
         HEARTH_TRY(hearth_profiles_check_reach(pg, hearth_pg_i32(services, i, 0), from_ns,
                                                &reach_ns, ret_fault, err));
     }
+
     if (from_ns < reach_ns) {
         char from[32], reach[32];
         hearth_clock_format(from_ns, from);
@@ -254,6 +298,7 @@ static enum hearth_status check_reach(const struct rebuild *rebuild, const PGres
                            "roll-ups from %s on cannot be built again: profiles reach back to %s",
                            from, reach);
     }
+
     return HEARTH_OK;
 }
 
@@ -267,6 +312,7 @@ static enum hearth_status find_services(const struct rebuild *rebuild, struct he
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_text(&params, rebuild->tenant);
     hearth_pg_param_i32(&params, rebuild->service_id);
+
     enum hearth_status status =
         hearth_pg_exec(pg,
                        "SELECT service_id FROM hearth_data.service JOIN hearth_data.tenant t USING"
@@ -274,19 +320,25 @@ static enum hearth_status find_services(const struct rebuild *rebuild, struct he
                        " ORDER BY service_id",
                        &params, NULL, ret_result, ret_fault, err);
     hearth_arena_release(&arena);
+
     return status;
 }
 
 /*
- * Lower built_to first: it is the row that the builder locks first too. Whatever it is: a builder that
- * is about to raise it beyond the day is waited for, and what it built goes as well.
+ * Deletes the service's blocks from day_ns on, in a transaction. The row of roll_state comes first,
+ * as in the builder's transactions. It is updated even if built_to lies before day_ns: so the script
+ * waits for a builder that is raising it past the day, and deletes the blocks that it built as well.
  */
-static enum hearth_status throw_away(const struct rebuild *rebuild, int32_t service_id,
-                                     struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+static enum hearth_status delete_blocks(const struct rebuild *rebuild, int32_t service_id,
+                                        struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
 {
     static const char *const TABLES[] = {"roll_10m", "roll_1h", "roll_1d", "hour_totals"};
     char sql[1024];
+
+    assert(rebuild->day_ns % HEARTH_NS_PER_DAY == 0);
+
+    /* One script, so that it costs one round trip. */
     int n = snprintf(sql, sizeof sql,
                      "BEGIN; UPDATE hearth_data.roll_state SET built_to = least(built_to, %" PRId64
                      "), generation = generation + 1 WHERE service_id = %" PRId32 "; ",
@@ -297,28 +349,36 @@ static enum hearth_status throw_away(const struct rebuild *rebuild, int32_t serv
                       "; ",
                       TABLES[i], service_id, rebuild->day_ns);
     }
-    (void)snprintf(sql + n, sizeof sql - (size_t)n, "COMMIT");
+    n += snprintf(sql + n, sizeof sql - (size_t)n, "COMMIT");
+    assert((size_t)n < sizeof sql);
+
     enum hearth_status status = hearth_pg_script(pg, sql, ret_fault, err);
     hearth_pg_rollback(pg);
+
     return status;
 }
 
+/* A hearth_with_pg_fn. A second call, after a lost connection, repeats all services: harmless. */
 static enum hearth_status run_rebuild(void *context, struct hearth_pg *pg,
                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct rebuild *rebuild = context;
-    PGresult *result = NULL;
-    HEARTH_TRY(find_services(rebuild, pg, &result, ret_fault, err));
+    PGresult *services = NULL;
+    HEARTH_TRY(find_services(rebuild, pg, &services, ret_fault, err));
+
+    /* All services are checked before the first one changes. */
     enum hearth_status status = HEARTH_OK;
-    if (PQntuples(result) == 0) {
+    if (PQntuples(services) == 0) {
         status = HEARTH_FAIL(err, HEARTH_NOT_FOUND, "the tenant has no such service");
     } else {
-        status = check_reach(rebuild, result, pg, ret_fault, err);
+        status = check_rebuildable(rebuild, services, pg, ret_fault, err);
     }
-    for (int i = 0; i < PQntuples(result) && status == HEARTH_OK; i++) {
-        status = throw_away(rebuild, hearth_pg_i32(result, i, 0), pg, ret_fault, err);
+
+    for (int i = 0; i < PQntuples(services) && status == HEARTH_OK; i++) {
+        status = delete_blocks(rebuild, hearth_pg_i32(services, i, 0), pg, ret_fault, err);
     }
-    PQclear(result);
+    PQclear(services);
+
     return status;
 }
 
@@ -329,8 +389,11 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct heart
     struct rebuild rebuild = {store, tenant, service_id,
                               hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY)};
     HEARTH_TRY(hearth_store_with_pg(store, NULL, run_rebuild, &rebuild, err));
+
+    /* The builder builds them again now if it is this server's; another server's begins later. */
     if (store->builder != NULL) {
         hearth_builder_wake(store->builder);
     }
+
     return HEARTH_OK;
 }
