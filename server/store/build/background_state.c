@@ -112,8 +112,8 @@ static enum hearth_status read_lag(const struct state_read *read, struct hearth_
 
 /*
  * Sets oldest_profile_ns to the time of the day's first profile or segment; leaves it if the day
- * has neither. The statement skips from series to series: a leaf's index is by (series_id, ts), so each
- * first profile is one probe, and min(ts) alone would read the whole index.
+ * has neither. The statement skips from series to series: a leaf's index is by (series_id, ts), so
+ * each first profile is one probe, and min(ts) alone would read the whole index.
  */
 static enum hearth_status read_oldest_of_day(const struct state_read *read, int32_t day,
                                              struct hearth_err *err)
@@ -326,8 +326,8 @@ static enum hearth_status find_services(const struct rebuild *rebuild, struct he
 
 /*
  * Deletes the service's blocks from day_ns on, in a transaction. The row of roll_state comes first,
- * as in the builder's transactions. It is updated even if built_to lies before day_ns: so the script
- * waits for a builder that is raising it past the day, and deletes the blocks that it built as well.
+ * as in the builder's transactions. It is updated even if built_to lies before day_ns: so the
+ * script waits for a builder that is raising it past the day, and deletes its blocks as well.
  */
 static enum hearth_status delete_blocks(const struct rebuild *rebuild, int32_t service_id,
                                         struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
