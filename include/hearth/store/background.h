@@ -52,20 +52,25 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct
 
 /* ---- deletion ---- */
 
+/* What to delete, borrowed during the call. */
+struct hearth_erase_request {
+    const struct hearth_series_hit *hits; /* of one tenant, in any order; columns are ignored */
+    size_t n_hits;
+    int64_t from_ns, to_ns;                   /* both included */
+    struct hearth_str selector, requested_by; /* texts for the log */
+};
+
 /*
- * Hide the profiles of these series (of one tenant; sorted by (service_id, series_id), columns are
- * ignored) with from_ns <= ts <= to_ns, at once and in all servers, in one transaction; the builder
- * removes them. Profiles that are pushed into the range before the builder has finished are removed
- * as well. Hours that lie within the range vanish from label queries; series and label pairs that
- * have no hour left are removed.
+ * Hide the profiles of these series with from_ns <= ts <= to_ns, at once and in all servers, in one
+ * transaction; the builder removes them. Profiles that are pushed into the range before the builder
+ * has finished are removed as well. Hours that lie within the range vanish from label queries;
+ * series and label pairs that have no hour left are removed. INVALID_ARGUMENT: from_ns lies after
+ * to_ns. NOT_FOUND: the tenant does not exist.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_str tenant,
-                                      const struct hearth_series_hit *hits, size_t n_hits,
-                                      struct hearth_str selector, /* for the log */
-                                      struct hearth_str requested_by, int64_t from_ns,
-                                      int64_t to_ns, int64_t *ret_erasure_id,
-                                      struct hearth_err *err);
+                                      const struct hearth_erase_request *request,
+                                      int64_t *ret_erasure_id, struct hearth_err *err);
 
 /* Return the tenant's latest 1,000 deletions, newest first. */
 HEARTH_MUST_CHECK

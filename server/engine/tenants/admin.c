@@ -156,9 +156,14 @@ static enum hearth_status erase_selected(const struct hearth_scope *scope,
         return HEARTH_OK;
     }
 
-    return hearth_store_erase(scope->store, scope->tenant, selected.hits, selected.n,
-                              what->selector, what->requested_by, selected.from_ns, selected.to_ns,
-                              &ret->erasure_id, err);
+    const struct hearth_erase_request request = {.hits = selected.hits,
+                                                 .n_hits = selected.n,
+                                                 .from_ns = selected.from_ns,
+                                                 .to_ns = selected.to_ns,
+                                                 .selector = what->selector,
+                                                 .requested_by = what->requested_by};
+
+    return hearth_store_erase(scope->store, scope->tenant, &request, &ret->erasure_id, err);
 }
 
 enum hearth_status hearth_admin_erase(struct hearth_admin *admin,

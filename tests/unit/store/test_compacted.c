@@ -127,9 +127,13 @@ static void a_deletion_takes_rows_out_of_all_segments(void **state)
     struct hearth_series_hit *hits = NULL;
     size_t n = select_hits(fix.store, TENANT, "{pod=\"pod-1\"}", 0, INT64_MAX, &fix.arena, &hits);
     int64_t id;
-    assert_ok(hearth_store_erase(fix.store, TENANT, hits, n, HEARTH_STR("{pod=\"pod-1\"}"),
-                                 HEARTH_STR("test"), day_ns + 3 * HOUR, day_ns + 4 * HOUR - 1, &id,
-                                 &err));
+    const struct hearth_erase_request request = {.hits = hits,
+                                                 .n_hits = n,
+                                                 .from_ns = day_ns + 3 * HOUR,
+                                                 .to_ns = day_ns + 4 * HOUR - 1,
+                                                 .selector = HEARTH_STR("{pod=\"pod-1\"}"),
+                                                 .requested_by = HEARTH_STR("test")};
+    assert_ok(hearth_store_erase(fix.store, TENANT, &request, &id, &err));
     pg_cluster_run(fix.url, "UPDATE hearth_data.erasure SET requested_at = requested_at -"
                             " interval '2 minutes'");
     bool more = true;

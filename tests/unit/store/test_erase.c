@@ -15,8 +15,9 @@ static int64_t erase(struct fixture *fix, const char *selector, int64_t from_ns,
     int64_t id = 0;
     size_t n = select_hits(fix->store, TENANT, selector, from_ns, to_ns, &fix->arena, &hits);
     assert_true(n > 0);
-    assert_ok(hearth_store_erase(fix->store, TENANT, hits, n, hearth_str_c(selector),
-                                 HEARTH_STR("test"), from_ns, to_ns, &id, &err));
+    const struct hearth_erase_request request = {
+        hits, n, from_ns, to_ns, hearth_str_c(selector), HEARTH_STR("test")};
+    assert_ok(hearth_store_erase(fix->store, TENANT, &request, &id, &err));
     return id;
 }
 
@@ -427,14 +428,13 @@ static void nonsense_is_refused(void **state)
     push(fix.store, 1, 1, T0);
     struct hearth_err err = HEARTH_ERR_INIT;
     int64_t id = 0;
-    assert_int_equal(hearth_store_erase(fix.store, TENANT, NULL, 0, HEARTH_STR("{}"),
-                                        HEARTH_STR("test"), 5, 4, &id, &err),
+    struct hearth_erase_request request = {NULL, 0, 5, 4, HEARTH_STR("{}"), HEARTH_STR("test")};
+    assert_int_equal(hearth_store_erase(fix.store, TENANT, &request, &id, &err),
                      HEARTH_INVALID_ARGUMENT);
-    assert_int_equal(hearth_store_erase(fix.store, HEARTH_STR("nobody"), NULL, 0, HEARTH_STR("{}"),
-                                        HEARTH_STR("test"), 0, 4, &id, &err),
+    request.from_ns = 0;
+    assert_int_equal(hearth_store_erase(fix.store, HEARTH_STR("nobody"), &request, &id, &err),
                      HEARTH_NOT_FOUND);
-    assert_ok(hearth_store_erase(fix.store, TENANT, NULL, 0, HEARTH_STR("{}"), HEARTH_STR("test"),
-                                 0, 4, &id, &err));
+    assert_ok(hearth_store_erase(fix.store, TENANT, &request, &id, &err));
     assert_int_equal(count(&fix, "erasure WHERE done_at IS NOT NULL"), 1);
     close_fixture(&fix);
 }

@@ -114,8 +114,9 @@ static void a_deletion_in_the_middle_does_not_stop_a_rebuild(void **state)
     struct hearth_series_hit *hits = NULL;
     int64_t id;
     size_t n = select_hits(fix.store, TENANT, "{pod=\"pod-2\"}", 0, INT64_MAX, &fix.arena, &hits);
-    assert_ok(hearth_store_erase(fix.store, TENANT, hits, n, HEARTH_STR("{}"), HEARTH_STR("test"),
-                                 0, INT64_MAX, &id, &err));
+    const struct hearth_erase_request request = {
+        hits, n, 0, INT64_MAX, HEARTH_STR("{}"), HEARTH_STR("test")};
+    assert_ok(hearth_store_erase(fix.store, TENANT, &request, &id, &err));
     pg_cluster_run(fix.url, "DELETE FROM hearth_data.profile p USING hearth_data.tombstone t WHERE"
                             " p.series_id = ANY (t.series_ids)");
     assert_int_equal(count(&fix, "profile"), 17);
