@@ -140,7 +140,7 @@ static enum hearth_status erase_hour(struct hearth_erase_work *work, bool *ret_d
                                      struct hearth_err *err)
 {
     struct hearth_builder *builder = work->builder;
-    int64_t ts_ns, n_rows = 0, n_late = 0;
+    int64_t ts_ns, n_rows = 0, n_late = 0, next_ns = builder->store->erase.next_ns;
     HEARTH_TRY(next_hour(work, &ts_ns, err));
     *ret_done = ts_ns == INT64_MAX;
     HEARTH_TRY(hearth_builder_begin(builder, err));
@@ -149,9 +149,10 @@ static enum hearth_status erase_hour(struct hearth_erase_work *work, bool *ret_d
         int64_t end_ns = hearth_hour_of(ts_ns) * HEARTH_NS_PER_HOUR + HEARTH_NS_PER_HOUR - 1;
         end_ns = end_ns < work->to_ns ? end_ns : work->to_ns;
         HEARTH_TRY(delete_rows(work, "profile", ts_ns, end_ns, false, &n_rows, err));
-        builder->store->erase.next_ns = end_ns;
+        next_ns = end_ns;
     }
     HEARTH_TRY(hearth_builder_commit(builder, err));
+    builder->store->erase.next_ns = next_ns;
     hearth_metric_add(HEARTH_M_ERASED_ROWS, n_rows + n_late);
     return HEARTH_OK;
 }
@@ -298,6 +299,9 @@ static enum hearth_status erase_segments(struct hearth_erase_work *work, bool *r
         hearth_arena_init(&rewrite.arena, 0);
         status = rewrite_segments(&rewrite, rows, err);
         hearth_arena_release(&rewrite.arena);
+    }
+    /* After a failure the same segments are next: a tombstone must not end before they are done. */
+    if (n > 0 && status == HEARTH_OK) {
         at->segment_t0_ns = hearth_pg_i64(rows, n - 1, 0);
         at->segment_part = hearth_pg_i64(rows, n - 1, 1);
         at->segment_ordinal = hearth_pg_i32(rows, n - 1, 2);

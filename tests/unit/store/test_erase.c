@@ -329,6 +329,40 @@ static void segments_are_written_again_without_the_rows(void **state)
     close_fixture(&fix);
 }
 
+/* The step fails while segments are written again, and is repeated: no row comes back. */
+static void a_failure_in_between_leaves_no_row_in_segments(void **state)
+{
+    (void)state;
+    struct fixture fix;
+    open_fixture(&fix);
+    for (int i = 0; i < 60; i++) {
+        push(fix.store, 1, 1 + i % 3, T0 + i);
+    }
+    struct hearth_series_ref ref = resolve_one(fix.store, TENANT, 1, 1, T0);
+    compact_by_hand(&fix);
+    (void)erase(&fix, "{pod=\"pod-1\"}", T0 + 20, T0 + 39);
+    let_two_minutes_pass(&fix);
+
+    pg_cluster_run(fix.url, "CREATE FUNCTION hearth_data.refuse() RETURNS trigger LANGUAGE plpgsql"
+                            " AS $$BEGIN RAISE 'refused'; END$$");
+    pg_cluster_run(fix.url, "CREATE TRIGGER refuse BEFORE DELETE ON hearth_data.segment"
+                            " FOR EACH ROW EXECUTE FUNCTION hearth_data.refuse()");
+    bool more = false;
+    struct hearth_err refused = HEARTH_ERR_INIT;
+    assert_int_not_equal(hearth_step_erase(&fix.builder, &more, &refused), HEARTH_OK);
+    assert_int_equal(count(&fix, "tombstone"), 1);
+
+    pg_cluster_run(fix.url, "DROP TRIGGER refuse ON hearth_data.segment");
+    run_step(&fix);
+    struct segment_count counted = {.series_id = ref.series_id};
+    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
+                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    assert_int_equal(counted.n_in_range, 0);
+    assert_int_equal(counted.n_rows, 53);
+    assert_int_equal(count(&fix, "tombstone"), 0);
+    close_fixture(&fix);
+}
+
 /* ---- roll-ups ---- */
 
 /* Blocks of the whole service that are not the sum of those of its series. */
@@ -452,6 +486,7 @@ int main(void)
         cmocka_unit_test(late_rows_go_and_a_restart_in_between_does_no_harm),
         cmocka_unit_test(only_the_holder_of_the_lease_removes),
         cmocka_unit_test(segments_are_written_again_without_the_rows),
+        cmocka_unit_test(a_failure_in_between_leaves_no_row_in_segments),
         cmocka_unit_test(blocks_are_built_again_from_the_profiles_that_are_left),
         cmocka_unit_test(where_profiles_are_gone_blocks_of_the_rest_are_summed_again),
         cmocka_unit_test(nonsense_is_refused),
