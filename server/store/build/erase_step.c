@@ -10,7 +10,7 @@
  * readers notice nothing, and a stage that is done again finds nothing to do: after a restart the
  * tombstone begins anew.
  *   rows      profile and profile_late, an hour at a time
- *   segments  those that hold rows of it are written again without them
+ *   segments  those that hold rows of it are written again without them (erase_segments.c)
  *   days      roll-ups of days whose profiles retention has taken (erase_blocks.c)
  *   end       what came meanwhile; blocks that can be built again from profiles are deleted from the
  *             first day on and the builder builds them again; the tombstone goes
@@ -26,15 +26,11 @@
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
-#include "read/stored_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define SLICE_NS            HEARTH_NS_PER_SEC
-#define SEGMENTS_AT_ONCE    16
-#define MAX_SEGMENT_BYTES   ((size_t)1 << 30)
 #define SCRUB_MAX_BYTES     "67108864"
 #define SCRUB_PAIRS_PRIMARY "hearth_data.label_pair USING label_pair_pkey"
 
@@ -61,8 +57,8 @@ bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t serie
 
 /* ---- statements: the least int8 is written as text, SQL would read its digits as numeric ---- */
 
-static enum hearth_status run(struct hearth_erase_work *work, const char *sql,
-                              PGresult **ret_result, struct hearth_err *err)
+enum hearth_status hearth_erase_exec(struct hearth_erase_work *work, const char *sql,
+                                     PGresult **ret_result, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &work->arena);
@@ -81,15 +77,15 @@ static enum hearth_status ask(struct hearth_erase_work *work, const char *sql, i
                               struct hearth_err *err)
 {
     PGresult *result = NULL;
-    HEARTH_TRY(run(work, sql, &result, err));
+    HEARTH_TRY(hearth_erase_exec(work, sql, &result, err));
     *ret = PQntuples(result) > 0 && !hearth_pg_is_null(result, 0, 0) ? hearth_pg_i64(result, 0, 0)
                                                                      : INT64_MAX;
     PQclear(result);
     return HEARTH_OK;
 }
 
-static enum hearth_status count_rows(struct hearth_erase_work *work, int64_t n_rows,
-                                     struct hearth_err *err)
+enum hearth_status hearth_erase_count_rows(struct hearth_erase_work *work, int64_t n_rows,
+                                           struct hearth_err *err)
 {
     char sql[160];
     if (n_rows == 0) {
@@ -115,7 +111,7 @@ static enum hearth_status delete_rows(struct hearth_erase_work *work, const char
         "'::int8 RETURNING ts) SELECT count(*) FROM gone WHERE ts >= '%" PRId64 "'::int8",
         table, work->service_id, from_ns, to_ns, late ? INT64_MIN : work->compacted_to_ns);
     HEARTH_TRY(ask(work, sql, ret_n, err));
-    return count_rows(work, *ret_n, err);
+    return hearth_erase_count_rows(work, *ret_n, err);
 }
 
 /* ---- rows ---- */
@@ -155,159 +151,6 @@ static enum hearth_status erase_hour(struct hearth_erase_work *work, bool *ret_d
     builder->store->erase.next_ns = next_ns;
     hearth_metric_add(HEARTH_M_ERASED_ROWS, n_rows + n_late);
     return HEARTH_OK;
-}
-
-/* ---- segments ---- */
-
-struct rewrite {
-    struct hearth_erase_work *work;
-    struct hearth_stored_row *rows; /* that stay */
-    size_t n_rows;
-    int64_t n_gone;
-    struct hearth_arena arena; /* of the rows and their bytes */
-};
-
-static int compare_rows(const void *left, const void *right)
-{
-    const struct hearth_stored_row *a = left, *b = right;
-    if (a->series_id != b->series_id) {
-        return a->series_id < b->series_id ? -1 : 1;
-    }
-    return (a->ts_ns > b->ts_ns) - (a->ts_ns < b->ts_ns);
-}
-
-static bool is_hit(const struct hearth_erase_work *work, const struct hearth_stored_row *row)
-{
-    return row->ts_ns >= work->from_ns && row->ts_ns <= work->to_ns &&
-           hearth_erase_has_series(work, row->series_id);
-}
-
-/* Keep what stays of one segment; nothing at all when none of its rows goes. */
-static enum hearth_status take_segment(struct rewrite *rewrite, struct hearth_str payload,
-                                       bool *ret_changes, struct hearth_err *err)
-{
-    struct hearth_buf plain;
-    hearth_buf_init(&plain, 0);
-    enum hearth_status status =
-        hearth_inflate(rewrite->work->builder->inflater, HEARTH_COMPRESSION_ZSTD, payload,
-                       MAX_SEGMENT_BYTES, &plain, err);
-    struct hearth_str bytes = {NULL, 0};
-    if (status == HEARTH_OK) {
-        bytes = hearth_arena_str(&rewrite->arena, hearth_buf_view(&plain));
-        status = bytes.p == NULL ? HEARTH_FAIL_ARENA(err, &rewrite->arena) : HEARTH_OK;
-    }
-    hearth_buf_release(&plain);
-    HEARTH_TRY(status);
-    struct hearth_stored_row *rows;
-    size_t n, n_stay = 0;
-    HEARTH_TRY(hearth_segment_decode(bytes, &rewrite->arena, &rows, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        n_stay += !is_hit(rewrite->work, &rows[i]);
-    }
-    *ret_changes = n_stay < n;
-    if (n_stay == n) {
-        return HEARTH_OK;
-    }
-    struct hearth_stored_row *all =
-        hearth_arena_array(&rewrite->arena, rewrite->n_rows + n_stay, sizeof *all);
-    if (all == NULL) {
-        return HEARTH_FAIL_ARENA(err, &rewrite->arena);
-    }
-    if (rewrite->n_rows > 0) {
-        memcpy(all, rewrite->rows, rewrite->n_rows * sizeof *all);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (!is_hit(rewrite->work, &rows[i])) {
-            all[rewrite->n_rows++] = rows[i];
-        }
-    }
-    rewrite->rows = all;
-    rewrite->n_gone += (int64_t)(n - n_stay);
-    return HEARTH_OK;
-}
-
-/* The next few segments of one hour that have one of the series: t0, part, ordinal, payload. */
-static enum hearth_status next_segments(struct hearth_erase_work *work, PGresult **ret_rows,
-                                        struct hearth_err *err)
-{
-    const struct hearth_erase_progress *at = &work->builder->store->erase;
-    int64_t first_ns = work->from_ns > INT64_MIN + HEARTH_NS_PER_HOUR
-                           ? work->from_ns - HEARTH_NS_PER_HOUR
-                           : INT64_MIN;
-    char sql[640];
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT t0, part, ordinal, payload FROM (SELECT t0, part, ordinal, payload,"
-                   " min(t0) OVER () first FROM hearth_data.segment WHERE service_id = %" PRId32
-                   " AND t0 > '%" PRId64 "'::int8 AND t0 <= %" PRId64 " AND series_ids && $1"
-                   " AND (t0, part, ordinal) > ('%" PRId64 "'::int8, %" PRId64 ", %" PRId32 ")"
-                   " ORDER BY t0, part, ordinal LIMIT %d) s WHERE t0 = first"
-                   " ORDER BY t0, part, ordinal",
-                   work->service_id, first_ns, work->to_ns, at->segment_t0_ns, at->segment_part,
-                   at->segment_ordinal, SEGMENTS_AT_ONCE);
-    return run(work, sql, ret_rows, err);
-}
-
-static enum hearth_status delete_segment(struct hearth_erase_work *work, const PGresult *rows,
-                                         int row, struct hearth_err *err)
-{
-    char sql[256];
-    (void)snprintf(sql, sizeof sql,
-                   "DELETE FROM hearth_data.segment WHERE service_id = %" PRId32
-                   " AND t0 = %" PRId64 " AND part = %" PRId64 " AND ordinal = %" PRId32,
-                   work->service_id, hearth_pg_i64(rows, row, 0), hearth_pg_i64(rows, row, 1),
-                   hearth_pg_i32(rows, row, 2));
-    return run_plain(work->builder, sql, err);
-}
-
-static enum hearth_status rewrite_segments(struct rewrite *rewrite, const PGresult *rows,
-                                           struct hearth_err *err)
-{
-    struct hearth_erase_work *work = rewrite->work;
-    struct hearth_builder *builder = work->builder;
-    int64_t part;
-    HEARTH_TRY(hearth_builder_begin(builder, err));
-    HEARTH_TRY(hearth_builder_next_generation(builder, work->service_id, &part, err));
-    for (int row = 0; row < PQntuples(rows); row++) {
-        bool changes = false;
-        HEARTH_TRY(take_segment(rewrite, hearth_pg_str(rows, row, 3), &changes, err));
-        if (changes) {
-            HEARTH_TRY(delete_segment(work, rows, row, err));
-        }
-    }
-    if (rewrite->n_rows > 0) {
-        qsort(rewrite->rows, rewrite->n_rows, sizeof *rewrite->rows, compare_rows);
-        HEARTH_TRY(hearth_segments_write(builder->store, &builder->pg, work->service_id, part,
-                                         rewrite->rows, rewrite->n_rows, err));
-    }
-    HEARTH_TRY(count_rows(work, rewrite->n_gone, err));
-    HEARTH_TRY(hearth_builder_commit(builder, err));
-    hearth_metric_add(HEARTH_M_ERASED_ROWS, rewrite->n_gone);
-    return HEARTH_OK;
-}
-
-static enum hearth_status erase_segments(struct hearth_erase_work *work, bool *ret_done,
-                                         struct hearth_err *err)
-{
-    struct hearth_erase_progress *at = &work->builder->store->erase;
-    PGresult *rows = NULL;
-    HEARTH_TRY(next_segments(work, &rows, err));
-    int n = PQntuples(rows);
-    *ret_done = n == 0;
-    enum hearth_status status = HEARTH_OK;
-    if (n > 0) {
-        struct rewrite rewrite = {.work = work};
-        hearth_arena_init(&rewrite.arena, 0);
-        status = rewrite_segments(&rewrite, rows, err);
-        hearth_arena_release(&rewrite.arena);
-    }
-    /* After a failure the same segments are next: a tombstone must not end before they are done. */
-    if (n > 0 && status == HEARTH_OK) {
-        at->segment_t0_ns = hearth_pg_i64(rows, n - 1, 0);
-        at->segment_part = hearth_pg_i64(rows, n - 1, 1);
-        at->segment_ordinal = hearth_pg_i32(rows, n - 1, 2);
-    }
-    PQclear(rows);
-    return status;
 }
 
 /* ---- days whose profiles are gone ---- */
@@ -490,7 +333,7 @@ static enum hearth_status advance(struct hearth_erase_work *work, bool *ret_done
         HEARTH_TRY(erase_hour(work, &stage_done, err));
         break;
     case STAGE_SEGMENTS:
-        HEARTH_TRY(erase_segments(work, &stage_done, err));
+        HEARTH_TRY(hearth_erase_segments(work, &stage_done, err));
         break;
     case STAGE_DAYS:
         HEARTH_TRY(erase_day(work, &stage_done, err));

@@ -1,7 +1,8 @@
 /*
- * erase_work.h -- a tombstone that is being worked off (private to erase_step.c and erase_blocks.c).
+ * erase_work.h -- the tombstone whose rows are being removed (private to erase_step.c,
+ * erase_segments.c and erase_blocks.c).
  *
- * Threads: the builder's.
+ * Threads: confined to the builder's.
  */
 #ifndef HEARTH_STORE_ERASE_WORK_H
 #define HEARTH_STORE_ERASE_WORK_H
@@ -10,23 +11,45 @@
 
 struct hearth_erase_work {
     struct hearth_builder *builder;
-    struct hearth_arena arena; /* of the call */
-    int32_t service_id;
-    int64_t erasure_id, from_ns, to_ns; /* included */
-    int32_t *series_ids;                /* ascending */
+    struct hearth_arena arena; /* of one call of the step */
+    int32_t service_id;        /* 0: there is no tombstone */
+    int64_t erasure_id;
+    int64_t from_ns, to_ns; /* both included */
+    int32_t *series_ids;    /* ascending */
     size_t n_series;
-    int64_t compacted_to_ns, built_to_ns;
-    int64_t reach_ns; /* a day's begin: from here on blocks can be built again from profiles */
-    bool reach_checked;
+    int64_t compacted_to_ns, built_to_ns; /* of the service, when the call began */
+    int64_t reach_ns;   /* a day's begin: from here on blocks can be built again from profiles */
+    bool reach_checked; /* reach_ns takes into account which profiles are stored (reach.h) */
 };
 
-/* Among the tombstone's series. */
+/* ---- erase_step.c ---- */
+
+/* Return whether the series is one of the tombstone's. */
 bool hearth_erase_has_series(const struct hearth_erase_work *work, int32_t series_id);
 
+/* Run a statement with $1 = the series of the tombstone. ret_result may be NULL. */
+HEARTH_MUST_CHECK enum hearth_status hearth_erase_exec(struct hearth_erase_work *work,
+                                                       const char *sql, PGresult **ret_result,
+                                                       struct hearth_err *err);
+
+/* In a transaction: add to the number of removed rows in the log of deletions. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_erase_count_rows(struct hearth_erase_work *work, int64_t n_rows, struct hearth_err *err);
+
+/* ---- the other files ---- */
+
 /*
- * In a transaction: take the series out of the blocks and totals of a day whose profiles are gone.
- * Blocks of a series go whole when they touch the range; those of the whole service are summed again
- * from what is left. *ret_part is the last part used. *ret_wider: some reached beyond the range.
+ * Write the next segments that hold the tombstone's rows again without them, in a transaction.
+ * *ret_done: no segment is left.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_erase_segments(struct hearth_erase_work *work,
+                                                           bool *ret_done, struct hearth_err *err);
+
+/*
+ * In a transaction: take the series out of the blocks and totals of a day whose profiles are
+ * deleted. Blocks of a series are deleted as a whole when they touch the range; blocks of the whole
+ * service are summed again from those of its other series. *ret_part: the last part used.
+ * *ret_wider: some deleted blocks reached beyond the range.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work,
                                                                 int32_t day, int64_t part,
