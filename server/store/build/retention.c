@@ -1,6 +1,6 @@
 /*
- * retention.c -- how long a tenant's data is kept: the server's options, and what the tenant's
- * settings say instead.
+ * retention.c -- how long a tenant's data is kept: the tenant's settings, otherwise the options of
+ * the server.
  */
 #include "build/retention.h"
 
@@ -8,6 +8,8 @@
 
 #include "pg/session.h"
 #include "pg/store_state.h"
+
+#include <assert.h>
 
 void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret)
 {
@@ -21,8 +23,8 @@ void hearth_retention_default(const struct hearth_store *store, struct hearth_re
                                      .network_ns = options->retain_network_ns};
 }
 
-/* The field of that name; NULL: no such setting. */
-static int64_t *field_of(struct hearth_retention *retention, struct hearth_str name)
+/* Finds the field of a setting; NULL: no retention has this name. */
+static int64_t *find_retention_field(struct hearth_retention *retention, struct hearth_str name)
 {
     return hearth_str_eq_c(name, "retain-raw")   ? &retention->profiles_ns
            : hearth_str_eq_c(name, "retain-10m") ? &retention->roll_10m_ns
@@ -34,13 +36,14 @@ static int64_t *field_of(struct hearth_retention *retention, struct hearth_str n
 void hearth_retention_apply(struct hearth_retention *retention, struct hearth_str name,
                             int64_t value_ns)
 {
-    int64_t *field = field_of(retention, name);
+    int64_t *field = find_retention_field(retention, name);
+
     if (field != NULL && value_ns >= 0) {
         *field = value_ns;
     }
 }
 
-static void apply(void *context, struct hearth_str name, int64_t value)
+static void apply_setting(void *context, struct hearth_str name, int64_t value)
 {
     hearth_retention_apply(context, name, value);
 }
@@ -48,8 +51,10 @@ static void apply(void *context, struct hearth_str name, int64_t value)
 void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
                             struct hearth_retention *ret)
 {
+    assert(ret != NULL);
+
     hearth_retention_default(store, ret);
-    hearth_store_settings(store, tenant, apply, ret);
+    hearth_store_settings(store, tenant, apply_setting, ret);
 }
 
 enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
@@ -58,12 +63,14 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct
 {
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct hearth_retention any;
-    if (field_of(&any, name) == NULL) {
+    if (find_retention_field(&any, name) == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "no setting \"" HEARTH_STR_FMT "\": there are retain-raw, retain-10m, "
                            "retain-1h and retain-1d",
                            HEARTH_STR_ARG(name));
     }
+
     struct hearth_setting setting = {name, value_ns};
+
     return hearth_store_settings_set(store, tenant, false, &setting, 1, err);
 }

@@ -22,6 +22,7 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -45,8 +46,10 @@ enum kept_by {
     BY_SPAN_INDEX, /* the longer of profiles and spans */
 };
 
+/* Partitioned tables, in the order in which their leaves are dropped. */
 static const struct {
-    const char *name, *key; /* key: the partition key */
+    const char *name;
+    const char *key; /* the partition key */
     enum kept_by by;
     int64_t unit_ns;   /* of the key */
     int64_t length_ns; /* the time that a row covers */
@@ -67,25 +70,29 @@ static const struct {
      false},
 };
 
+/* A tenant with its settings applied. */
 struct tenant {
     int32_t tenant_id;
     struct hearth_retention retention;
 };
 
+/* One pass over all tenants and tables. */
 struct pass {
     struct hearth_builder *builder;
     struct hearth_arena arena;
-    int64_t now_ns;
-    struct tenant *tenants;
+    int64_t now_ns;         /* the wall clock when the pass began */
+    struct tenant *tenants; /* by id */
     size_t n_tenants;
-    struct hearth_retention longest;
+    struct hearth_retention longest; /* of all tenants */
 };
 
 /* ---- how long rows are kept ---- */
 
 /* The longer of two retentions; 0 means forever. */
-static int64_t longer(int64_t a_ns, int64_t b_ns)
+static int64_t pick_longer(int64_t a_ns, int64_t b_ns)
 {
+    assert(a_ns >= 0 && b_ns >= 0);
+
     return a_ns == 0 || b_ns == 0 ? 0 : a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -108,18 +115,20 @@ static int64_t kept_ns(const struct hearth_retention *retention, enum kept_by by
     case BY_NETWORK:
         return retention->network_ns;
     case BY_SPAN_INDEX:
-        return longer(retention->profiles_ns, retention->spans_ns);
+        return pick_longer(retention->profiles_ns, retention->spans_ns);
     case BY_ALL:
         break;
     }
 
-    return longer(longer(retention->profiles_ns, retention->roll_10m_ns),
-                  longer(retention->roll_1h_ns, retention->roll_1d_ns));
+    return pick_longer(pick_longer(retention->profiles_ns, retention->roll_10m_ns),
+                       pick_longer(retention->roll_1h_ns, retention->roll_1d_ns));
 }
 
 /* Rows that end at or before this time have expired; INT64_MIN: none expires. */
 static int64_t cutoff_ns(const struct pass *pass, int64_t kept)
 {
+    assert(kept >= 0);
+
     int64_t cutoff;
     if (kept == 0 || __builtin_sub_overflow(pass->now_ns - MARGIN_NS, kept, &cutoff)) {
         return INT64_MIN;
@@ -161,10 +170,10 @@ static enum hearth_status take_tenants(struct pass *pass, const PGresult *rows,
         pass->longest =
             i == 0 ? *own
                    : (struct hearth_retention){
-                         .profiles_ns = longer(pass->longest.profiles_ns, own->profiles_ns),
-                         .roll_10m_ns = longer(pass->longest.roll_10m_ns, own->roll_10m_ns),
-                         .roll_1h_ns = longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
-                         .roll_1d_ns = longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
+                         .profiles_ns = pick_longer(pass->longest.profiles_ns, own->profiles_ns),
+                         .roll_10m_ns = pick_longer(pass->longest.roll_10m_ns, own->roll_10m_ns),
+                         .roll_1h_ns = pick_longer(pass->longest.roll_1h_ns, own->roll_1h_ns),
+                         .roll_1d_ns = pick_longer(pass->longest.roll_1d_ns, own->roll_1d_ns),
                          .spans_ns = own->spans_ns,
                          .monitors_ns = own->monitors_ns,
                          .network_ns = own->network_ns};
@@ -245,14 +254,14 @@ static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, b
 {
     int64_t kept = kept_ns(&pass->longest, TABLES[table].by);
     *ret_due = (day + 1) * HEARTH_NS_PER_DAY <= cutoff_ns(pass, kept);
-    bool outlived = longer(kept, kept_ns(&pass->longest, BY_ALL)) != kept;
+    bool outlived = pick_longer(kept, kept_ns(&pass->longest, BY_ALL)) != kept;
 
     if (*ret_due && TABLES[table].by == BY_PROFILES && outlived) {
         HEARTH_TRY(is_built(pass, day, ret_due, err));
         if (!*ret_due) {
             HEARTH_LOG(HEARTH_LOG_INFO, "builder",
-                       "profiles are past their time, but not all of "
-                       "their roll-ups are built",
+                       "profiles are past their retention, but are kept until all of their "
+                       "roll-ups are built",
                        "day", hearth_log_i64(day), NULL);
         }
     }
@@ -267,6 +276,8 @@ static enum hearth_status is_due(struct pass *pass, size_t table, int32_t day, b
 static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret_dropped,
                                       struct hearth_err *err)
 {
+    assert(table < N_TABLES);
+
     struct hearth_builder *builder = pass->builder;
     char names[32];
     int32_t day = 0;
@@ -304,7 +315,7 @@ static enum hearth_status drop_oldest(struct pass *pass, size_t table, bool *ret
     /* Report it. */
     *ret_dropped = true;
     hearth_metric_add_label(HEARTH_M_RETENTION_DAYS, hearth_str_c(TABLES[table].name), 1);
-    HEARTH_LOG(HEARTH_LOG_INFO, "builder", "dropped a day past its time", "table",
+    HEARTH_LOG(HEARTH_LOG_INFO, "builder", "dropped a day past its retention", "table",
                TABLES[table].name, "day", hearth_log_i64(day), NULL);
 
     return HEARTH_OK;
@@ -338,6 +349,8 @@ static enum hearth_status delete_day(struct pass *pass, const struct tenant *ten
     int64_t unit_ns = TABLES[table].unit_ns;
     int64_t cutoff = cutoff_ns(pass, kept_ns(&tenant->retention, TABLES[table].by));
     int64_t end_ns = (day + 1) * HEARTH_NS_PER_DAY, last_ns = cutoff - TABLES[table].length_ns;
+
+    assert(TABLES[table].delete_rows && cutoff > INT64_MIN);
 
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -389,7 +402,7 @@ static enum hearth_status delete_next(struct pass *pass, const struct tenant *te
     *ret_done = true;
 
     if (!TABLES[table].delete_rows || cutoff == INT64_MIN ||
-        longer(own, kept_ns(&pass->longest, TABLES[table].by)) == own) {
+        pick_longer(own, kept_ns(&pass->longest, TABLES[table].by)) == own) {
         return HEARTH_OK; /* its rows go with the leaf */
     }
 
@@ -413,7 +426,8 @@ static enum hearth_status delete_next(struct pass *pass, const struct tenant *te
 }
 
 /* Continues the round over tenants and tables for SLICE_NS. *ret_done: the round is complete. */
-static enum hearth_status delete_rows(struct pass *pass, bool *ret_done, struct hearth_err *err)
+static enum hearth_status delete_expired_rows(struct pass *pass, bool *ret_done,
+                                              struct hearth_err *err)
 {
     struct hearth_retention_progress *at = &pass->builder->store->retention;
     int64_t end_ns = hearth_clock_mono_ns() + SLICE_NS;
@@ -468,7 +482,7 @@ static enum hearth_status enforce(struct pass *pass, bool *ret_more, struct hear
     if (settled) {
         HEARTH_TRY(drop_leaves(pass, &more, err));
         if (now_ns >= at->next_rows_mono_ns) {
-            HEARTH_TRY(delete_rows(pass, &done, err));
+            HEARTH_TRY(delete_expired_rows(pass, &done, err));
             at->next_rows_mono_ns = done ? now_ns + ROWS_EACH_NS : 0;
         }
     }

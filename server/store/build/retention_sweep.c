@@ -15,6 +15,7 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,8 +23,8 @@
 #define RECENT_HOURS 72
 
 /* The first service after `after`; 0: no service is left. */
-static enum hearth_status next_service(struct hearth_builder *builder, int32_t after,
-                                       int32_t *ret_service_id, struct hearth_err *err)
+static enum hearth_status find_next_service(struct hearth_builder *builder, int32_t after,
+                                            int32_t *ret_service_id, struct hearth_err *err)
 {
     char sql[128];
     (void)snprintf(sql, sizeof sql,
@@ -43,9 +44,9 @@ static enum hearth_status next_service(struct hearth_builder *builder, int32_t a
  * of the service. *ret_n: in, the number of series_ids; out, the number found. The result is in the
  * arena.
  */
-static enum hearth_status without_hours(struct hearth_prune *prune, int32_t service_id,
-                                        int32_t hour, const int32_t *series_ids, int32_t **ret,
-                                        size_t *ret_n, struct hearth_err *err)
+static enum hearth_status find_without_hours(struct hearth_prune *prune, int32_t service_id,
+                                             int32_t hour, const int32_t *series_ids, int32_t **ret,
+                                             size_t *ret_n, struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(
@@ -78,6 +79,8 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
                                         int32_t service_id, const int32_t *series_ids, size_t n,
                                         struct hearth_err *err)
 {
+    assert(n > 0 && series_ids != NULL);
+
     /* hearth_prune_series takes the service of each series. */
     int32_t *service_ids = hearth_arena_array(prune->arena, n, sizeof *service_ids);
     if (service_ids == NULL) {
@@ -95,12 +98,12 @@ static enum hearth_status remove_series(struct hearth_builder *builder, struct h
     HEARTH_TRY(hearth_prune_lock(prune, err));
     HEARTH_TRY(hearth_prune_series(prune, service_ids, series_ids, n, &n_gone, err));
     if (n_gone == 0) {
-        hearth_builder_rollback(builder); /* the epoch is as it was */
+        hearth_builder_rollback(builder); /* so that the epoch does not change */
         return HEARTH_OK;
     }
 
     HEARTH_TRY(hearth_builder_commit(builder, err));
-    HEARTH_LOG(HEARTH_LOG_INFO, "builder", "series that ended are gone", "service",
+    HEARTH_LOG(HEARTH_LOG_INFO, "builder", "removed series that have no profiles left", "service",
                hearth_log_i64(service_id), "series", hearth_log_i64((int64_t)n_gone), NULL);
 
     /* In a transaction of its own: in the order of locks, roll_state precedes the clock. */
@@ -131,11 +134,12 @@ static enum hearth_status sweep_service(struct hearth_builder *builder, int32_t 
     /* Search the last days first, then all days for the series that were not found there. */
     enum hearth_status status = hearth_prune_version(&prune, err);
     if (status == HEARTH_OK) {
-        status = without_hours(&prune, service_id, recent, NULL, &series_ids, &n, err);
+        status = find_without_hours(&prune, service_id, recent, NULL, &series_ids, &n, err);
     }
 
     if (status == HEARTH_OK && n > 0) {
-        status = without_hours(&prune, service_id, INT32_MIN, series_ids, &series_ids, &n, err);
+        status =
+            find_without_hours(&prune, service_id, INT32_MIN, series_ids, &series_ids, &n, err);
     }
 
     /* Remove the series that have no hour at all. */
@@ -157,7 +161,7 @@ enum hearth_status hearth_sweep(struct hearth_builder *builder, bool *ret_done,
 
     while (hearth_clock_mono_ns() < end_ns) {
         int32_t service_id = 0;
-        HEARTH_TRY(next_service(builder, at->sweep_service, &service_id, err));
+        HEARTH_TRY(find_next_service(builder, at->sweep_service, &service_id, err));
         at->sweep_service = service_id;
         if (service_id == 0) {
             *ret_done = true;
