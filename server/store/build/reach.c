@@ -1,9 +1,9 @@
 /*
  * reach.c -- how far back profiles reach: from which day on roll-ups can be built again.
  *
- * That a day has a leaf and is within its retention does not say that its profiles are there: the
- * retention may have been raised after they went, and a late profile makes a leaf again. So one
- * profile is looked for of each series and hour, or day, that roll-ups know of.
+ * A day may have a leaf and lie within its retention, and yet its profiles are gone: the retention
+ * may have been raised after they were deleted, and a late profile makes a leaf again. So for each
+ * series and hour, or day, that has roll-ups, one profile is searched.
  */
 #include "build/reach.h"
 
@@ -14,15 +14,17 @@
 #include "pg/partitions.h"
 #include "pg/store_state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
 
 #define HOUR "3600000000000"
 #define DAY  "86400000000000"
 
 /*
- * $1: service, $2: from when on. Presence, not sums: rebuilding is what one does about sums that are
- * wrong.
+ * The begin of the last block without profiles; NULL if all blocks have some. $1: the service, $2:
+ * the begin of the first block that is checked. Sums are not compared: a rebuild mends wrong sums.
+ *   summed     blocks of series, by the primary keys (service_id, series_id, t0)
+ *   compacted  series in segments, by the primary key (service_id, t0); held: their hours and days
+ *   last       one probe of profile_series_ts (series_id, ts) for each block not in segments
  */
 static const char REACH_SQL[] =
     "WITH r AS (SELECT built_to / " HOUR " * " HOUR " AS end_ts, compacted_to FROM"
@@ -45,7 +47,7 @@ static const char REACH_SQL[] =
     /* A deletion removes profiles first, blocks later. */
     " AND NOT EXISTS (SELECT FROM hearth_data.tombstone t WHERE t.service_id = $1"
     " AND t.from_ts < s.t0 + s.length AND t.to_ts >= s.t0 AND s.series_id = ANY (t.series_ids))"
-    /* One probe of the index each. */
+    /* One probe of the index for each block. */
     " AND (SELECT true FROM hearth_data.profile p WHERE p.service_id = $1"
     " AND p.series_id = s.series_id AND p.ts >= greatest(s.t0, (SELECT compacted_to FROM r))"
     " AND p.ts < s.t0 + s.length LIMIT 1) IS NULL";
@@ -54,6 +56,7 @@ enum hearth_status hearth_profiles_reach(struct hearth_store *store, struct hear
                                          struct hearth_str tenant, int64_t *ret_ns,
                                          struct hearth_err *err)
 {
+    /* The first day that has a leaf. */
     int32_t day;
     bool found;
     HEARTH_TRY(
@@ -62,15 +65,18 @@ enum hearth_status hearth_profiles_reach(struct hearth_store *store, struct hear
         *ret_ns = INT64_MAX;
         return HEARTH_OK;
     }
+
     *ret_ns = day * HEARTH_NS_PER_DAY;
+
+    /* The day in which the retention ends may have lost some of its profiles. */
     struct hearth_retention retention;
     hearth_store_retention(store, tenant, &retention);
     int64_t now_ns = hearth_clock_wall_ns();
     if (retention.profiles_ns > 0 && retention.profiles_ns < now_ns) {
-        /* Of the day in which its retention ends, some profiles may have been removed. */
         int64_t whole_ns = (hearth_day_of(now_ns - retention.profiles_ns) + 1) * HEARTH_NS_PER_DAY;
         *ret_ns = whole_ns > *ret_ns ? whole_ns : *ret_ns;
     }
+
     return HEARTH_OK;
 }
 
@@ -79,6 +85,8 @@ enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg, int32_t ser
                                                enum hearth_pg_fault *ret_fault,
                                                struct hearth_err *err)
 {
+    assert(*reach_ns == INT64_MAX || *reach_ns % HEARTH_NS_PER_DAY == 0);
+
     struct hearth_arena arena;
     struct hearth_pg_params params;
     PGresult *result = NULL;
@@ -86,6 +94,7 @@ enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg, int32_t ser
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32(&params, service_id);
     hearth_pg_param_i64(&params, hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY));
+
     enum hearth_status status =
         hearth_pg_exec(pg, REACH_SQL, &params, NULL, &result, ret_fault, err);
     if (status == HEARTH_OK && !hearth_pg_is_null(result, 0, 0)) {
@@ -94,5 +103,6 @@ enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg, int32_t ser
     }
     PQclear(result);
     hearth_arena_release(&arena);
+
     return status;
 }

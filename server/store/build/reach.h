@@ -11,16 +11,18 @@
 #include "pg/pg.h"
 
 /*
- * The begin of the first day that has a leaf of profiles within the tenant's retention: before it
- * none are whole. INT64_MAX: there is none.
+ * Return the begin of the first day that has a leaf of profiles and lies wholly within the tenant's
+ * retention; INT64_MAX: no day has a leaf.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_profiles_reach(struct hearth_store *store,
                                                            struct hearth_pg *pg,
                                                            struct hearth_str tenant,
                                                            int64_t *ret_ns, struct hearth_err *err);
+
 /*
- * Raise *reach_ns, a day's begin, past the last day of which the service has roll-ups without their
- * profiles: blocks from there on can be built again. Looks from the day of from_ns on.
+ * Raise *reach_ns, the begin of a day or INT64_MAX, past the last day on which the service has
+ * roll-ups without their profiles: blocks from there on can be built again. Days before from_ns are
+ * not checked. ret_fault may be NULL.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_profiles_check_reach(struct hearth_pg *pg,
                                                                  int32_t service_id,
