@@ -1,10 +1,12 @@
 /*
- * background.h -- the builder's work: state, rebuilding, retention, deletion and checks.
+ * background.h -- background work as operators see it: its state, rebuilding, retention, deletion
+ * and checks.
  *
- * Every server runs a builder thread. The one that holds the lease works, the others wait for the
- * lease to expire. All functions here work on any server.
+ * Every server runs a builder thread. The builder that holds the lease works, the others wait for
+ * the lease to expire. All functions here work on any server.
  *
- * Threads: safe. Ownership: answers are in the given arena.
+ * Threads: safe. Ownership: texts of requests are borrowed; results are in the given arena.
+ * Errors: UNAVAILABLE while the store is not ready or the database is away.
  */
 #ifndef HEARTH_STORE_BACKGROUND_H
 #define HEARTH_STORE_BACKGROUND_H
@@ -14,6 +16,7 @@
 
 /* ---- state ---- */
 
+/* Read the state of the background work: of all servers, from the database. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_background_state(struct hearth_store *store,
                                                  struct hearth_arena *arena,
@@ -35,15 +38,15 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct heart
 /* ---- retention ---- */
 
 /*
- * Return the tenant's retention, with the server's values where the tenant has no setting. Reads
+ * Return the retention of a tenant: its settings, and the server's options where it has none. Reads
  * memory only (settings.h).
  */
 void hearth_store_retention(struct hearth_store *store, struct hearth_str tenant,
                             struct hearth_retention *ret);
 
 /*
- * Set one value of a tenant. name: retain-raw, retain-10m, retain-1h, retain-1d. value_ns < 0: the
- * server's value applies again.
+ * Change one setting of a tenant. name: retain-raw, retain-10m, retain-1h or retain-1d. value_ns:
+ * 0: forever; below 0: the server's option applies again. INVALID_ARGUMENT: there is no such name.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct hearth_str tenant,
@@ -80,7 +83,7 @@ enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hear
 
 /* ---- doctor ---- */
 
-/* Check the present state of the database. */
+/* Check the present state of the database and of the background work. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_doctor(struct hearth_store *store, struct hearth_arena *arena,
                                        struct hearth_check **ret, size_t *ret_n,
