@@ -1,6 +1,6 @@
 /*
- * erase_blocks.c -- deletion from roll-ups of days whose profiles retention has taken: what is left
- * of the whole service is the sum of the blocks of its other series.
+ * erase_blocks.c -- deletion from roll-ups of days whose profiles retention has deleted: a block of
+ * the whole service is replaced by the sum of the blocks of its other series.
  */
 #include "hearth/base/mem.h"
 
@@ -8,45 +8,50 @@
 #include "build/roll.h"
 #include "pg/pg.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #define MAX_UNPACKED_BYTES ((size_t)256 << 20)
 
-/* One whole-service block that has a series of the tombstone among its members. */
+/* A block of the whole service that has a series of the tombstone among its members. */
 struct mixed {
-    int32_t series_id, writer_id; /* -shape_id */
+    int32_t series_id; /* -shape_id */
+    int32_t writer_id;
     int64_t t0_ns;
-    int32_t *rest; /* its other members */
+    int32_t *rest; /* its members that stay */
     size_t n_rest;
 };
 
+/* The sums of one tier of a day. */
 struct resum {
     struct hearth_erase_work *work;
     struct hearth_roll *roll;
     enum hearth_tier tier;
-    const struct mixed *of;
+    const struct mixed *of;     /* the block that is summed */
     struct hearth_roll_set set; /* at most one sum */
     struct hearth_arena arena;  /* of one row */
-    struct hearth_buf unpacked; /* likewise */
+    struct hearth_buf unpacked; /* of one column of the row */
 };
 
-/* ---- what is left of a whole-service block ---- */
+/* ---- sums of the series that stay ---- */
 
-static enum hearth_status unpack(struct resum *resum, struct hearth_str *bytes,
-                                 struct hearth_err *err)
+/* Replaces the packed column by its bytes, in the arena. */
+static enum hearth_status unpack_column(struct resum *resum, struct hearth_str *bytes,
+                                        struct hearth_err *err)
 {
     struct hearth_str view;
     hearth_buf_reset(&resum->unpacked);
     HEARTH_TRY(hearth_unpack(resum->work->builder->inflater, *bytes, MAX_UNPACKED_BYTES,
                              &resum->unpacked, &view, err));
     *bytes = hearth_arena_str(&resum->arena, view);
+
     return bytes->p == NULL ? HEARTH_FAIL_ARENA(err, &resum->arena) : HEARTH_OK;
 }
 
-/* The totals come as an array column; its elements are 8 bytes each. */
-static enum hearth_status take_totals(const PGresult *row, struct hearth_arena *arena,
-                                      int64_t **ret, size_t *ret_n, struct hearth_err *err)
+/* Takes the array column of the totals; its elements are big-endian, 8 bytes each. */
+static enum hearth_status take_block_totals(const PGresult *row, struct hearth_arena *arena,
+                                            int64_t **ret, size_t *ret_n, struct hearth_err *err)
 {
     struct hearth_str *elements;
     HEARTH_TRY(hearth_pg_str_array(row, 0, 2, arena, &elements, ret_n, err));
@@ -58,58 +63,87 @@ static enum hearth_status take_totals(const PGresult *row, struct hearth_arena *
         }
         (*ret)[i] = (int64_t)value;
     }
+
     return *ret == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
-/* series_id, n_profiles, totals, ids, vals */
-static enum hearth_status add_block(void *context, const PGresult *row, struct hearth_err *err)
+/* Finds or makes the sum. A sum that these totals would overflow is first written as a part. */
+static enum hearth_status find_sum(struct resum *resum, const int64_t *totals, size_t n_types,
+                                   struct hearth_roll_sum **ret_sum, struct hearth_err *err)
 {
-    struct resum *resum = context;
-    hearth_arena_reset(&resum->arena);
-    int64_t *totals;
-    struct hearth_str *vals;
-    size_t n_types, n_vals;
-    HEARTH_TRY(take_totals(row, &resum->arena, &totals, &n_types, err));
-    HEARTH_TRY(hearth_pg_str_array(row, 0, 4, &resum->arena, &vals, &n_vals, err));
-    if (n_types != n_vals) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a roll-up block has %zu totals and %zu columns",
-                           n_types, n_vals);
-    }
-    struct hearth_str ids = hearth_pg_str(row, 0, 3);
-    HEARTH_TRY(unpack(resum, &ids, err));
-    for (size_t k = 0; k < n_vals; k++) {
-        HEARTH_TRY(unpack(resum, &vals[k], err));
-    }
     struct hearth_roll_sum *sum =
         hearth_roll_find(resum->roll, &resum->set, resum->of->series_id, resum->of->t0_ns,
                          resum->of->writer_id, (uint32_t)n_types, err);
     if (sum == NULL) {
         return err->status;
     }
+
+    assert(resum->set.n == 1);
     if (!hearth_roll_fits(sum, totals)) {
         HEARTH_TRY(hearth_roll_put(resum->roll, resum->tier, sum, err));
         hearth_roll_sum_clear(sum);
         resum->roll->part++;
     }
+    *ret_sum = sum;
+
+    return HEARTH_OK;
+}
+
+/* Adds a block of a series: a row (series_id, n_profiles, totals, ids, vals). */
+static enum hearth_status add_series_block(void *context, const PGresult *row,
+                                           struct hearth_err *err)
+{
+    struct resum *resum = context;
+    hearth_arena_reset(&resum->arena);
+
+    /* Decode it. */
+    int64_t *totals;
+    struct hearth_str *vals;
+    size_t n_types, n_vals;
+    HEARTH_TRY(take_block_totals(row, &resum->arena, &totals, &n_types, err));
+    HEARTH_TRY(hearth_pg_str_array(row, 0, 4, &resum->arena, &vals, &n_vals, err));
+    if (n_types != n_vals) {
+        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a roll-up block has %zu totals and %zu columns",
+                           n_types, n_vals);
+    }
+
+    struct hearth_str ids = hearth_pg_str(row, 0, 3);
+    HEARTH_TRY(unpack_column(resum, &ids, err));
+    for (size_t k = 0; k < n_vals; k++) {
+        HEARTH_TRY(unpack_column(resum, &vals[k], err));
+    }
+
+    /* Add it to the sum, and its series to the members. */
+    struct hearth_roll_sum *sum = NULL;
+    HEARTH_TRY(find_sum(resum, totals, n_types, &sum, err));
     HEARTH_TRY(hearth_block_sums_add(&sum->sums, ids, vals, totals, hearth_pg_i32(row, 0, 1), err));
     int32_t series_id = hearth_pg_i32(row, 0, 0);
+
     return hearth_roll_add_members(sum, &series_id, 1)
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the members of a block");
 }
 
+/* Replaces all parts of the block resum->of by the sum of the blocks of its members that stay. */
 static enum hearth_status sum_rest(struct resum *resum, struct hearth_err *err)
 {
     struct hearth_builder *builder = resum->work->builder;
     const struct mixed *of = resum->of;
     const char *table = hearth_tier_table(resum->tier);
     char where[192], sql[512];
+
+    assert(of->series_id < 0);
+    assert(resum->set.n == 0);
+
+    /* Delete it. */
     (void)snprintf(where, sizeof where,
                    "service_id = %" PRId32 " AND t0 = %" PRId64 " AND writer_id = %" PRId32,
                    resum->work->service_id, of->t0_ns, of->writer_id);
     (void)snprintf(sql, sizeof sql, "DELETE FROM hearth_data.%s WHERE %s AND series_id = %" PRId32,
                    table, where, of->series_id);
     HEARTH_TRY(hearth_pg_exec(&builder->pg, sql, NULL, NULL, NULL, NULL, err));
+
+    /* Sum the others. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &resum->work->arena);
     hearth_pg_param_i32_array(&params, of->rest, of->n_rest);
@@ -117,34 +151,44 @@ static enum hearth_status sum_rest(struct resum *resum, struct hearth_err *err)
                    "SELECT series_id, n_profiles, totals, ids, vals FROM hearth_data.%s WHERE %s"
                    " AND series_id = ANY ($1)",
                    table, where);
-    HEARTH_TRY(hearth_pg_stream(&builder->pg, sql, &params, NULL, add_block, resum, NULL, err));
+    HEARTH_TRY(
+        hearth_pg_stream(&builder->pg, sql, &params, NULL, add_series_block, resum, NULL, err));
+
+    /* Write the sum, if there is one. */
     if (resum->set.n > 0) {
         HEARTH_TRY(hearth_roll_put(resum->roll, resum->tier, &resum->set.sums[0], err));
     }
     hearth_roll_set_clear(&resum->set);
+
     return hearth_roll_is_full(resum->roll) ? hearth_roll_send(resum->roll, err) : HEARTH_OK;
 }
 
-/* ---- which blocks ---- */
+/* ---- blocks of the whole service ---- */
 
 /*
- * A key's members are those of all its parts, and all parts go when one is mixed: so they are
- * gathered before anything is summed. *ret_is_mixed is set when the tombstone has one of them.
+ * Adds the members of a part to those of its key. All parts of a key are replaced when one has a
+ * series of the tombstone, so the members of all parts are gathered before anything is summed.
+ * *ret_is_mixed is set when this part has such a series, and otherwise left as it is.
  */
-static enum hearth_status add_members(struct hearth_erase_work *work, struct mixed *into,
-                                      const PGresult *rows, int row, bool *ret_is_mixed,
-                                      struct hearth_err *err)
+static enum hearth_status add_rest(struct hearth_erase_work *work, struct mixed *into,
+                                   struct hearth_str encoded, bool *ret_is_mixed,
+                                   struct hearth_err *err)
 {
     int32_t *members;
     size_t n;
-    HEARTH_TRY(hearth_members_decode(hearth_pg_str(rows, row, 3), &work->arena, &members, &n, err));
+    HEARTH_TRY(hearth_members_decode(encoded, &work->arena, &members, &n, err));
+
+    /* Copy the members so far to a larger array. */
     int32_t *all = hearth_arena_array(&work->arena, into->n_rest + n, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, &work->arena);
     }
+
     if (into->n_rest > 0) {
         memcpy(all, into->rest, into->n_rest * sizeof *all);
     }
+
+    /* Append those that stay. */
     size_t n_all = into->n_rest;
     for (size_t i = 0; i < n; i++) {
         if (hearth_erase_has_series(work, members[i])) {
@@ -155,17 +199,18 @@ static enum hearth_status add_members(struct hearth_erase_work *work, struct mix
     }
     into->rest = all;
     into->n_rest = n_all;
+
     return HEARTH_OK;
 }
 
-static bool same_key(const struct mixed *mixed, const PGresult *rows, int row)
+static bool has_key(const struct mixed *mixed, const PGresult *rows, int row)
 {
     return mixed->series_id == hearth_pg_i32(rows, row, 0) &&
            mixed->t0_ns == hearth_pg_i64(rows, row, 1) &&
            mixed->writer_id == hearth_pg_i32(rows, row, 2);
 }
 
-/* Rows by key: series_id, t0, writer_id, members. */
+/* Sums the mixed blocks. Rows: series_id, t0, writer_id, members; sorted by the first three. */
 static enum hearth_status sum_mixed(struct resum *resum, const PGresult *rows,
                                     struct hearth_err *err)
 {
@@ -175,80 +220,100 @@ static enum hearth_status sum_mixed(struct resum *resum, const PGresult *rows,
                             .t0_ns = hearth_pg_i64(rows, row, 1),
                             .writer_id = hearth_pg_i32(rows, row, 2)};
         bool is_mixed = false;
-        for (; row < n && same_key(&key, rows, row); row++) {
-            HEARTH_TRY(add_members(resum->work, &key, rows, row, &is_mixed, err));
+        for (; row < n && has_key(&key, rows, row); row++) {
+            HEARTH_TRY(add_rest(resum->work, &key, hearth_pg_str(rows, row, 3), &is_mixed, err));
         }
+
         if (is_mixed) {
             resum->of = &key;
             HEARTH_TRY(sum_rest(resum, err));
         }
     }
+
     return HEARTH_OK;
 }
 
 /* ---- a tier of a day ---- */
 
-static enum hearth_status erase_series_blocks(struct hearth_erase_work *work, const char *table,
-                                              int64_t length_ns, int64_t first_ns, int64_t last_ns,
-                                              bool *ret_wider, struct hearth_err *err)
+/* The blocks of a table that meet the range on one day. */
+struct day_blocks {
+    const char *table;
+    int64_t length_ns;         /* of each block */
+    int64_t first_ns, last_ns; /* t0 lies between them, both included */
+};
+
+/* Finds the first and last t0 of the day; returns false if no block of the day meets the range. */
+static bool find_day_blocks(const struct hearth_erase_work *work, int32_t day,
+                            struct day_blocks *blocks)
+{
+    int64_t first_ns = day * HEARTH_NS_PER_DAY, last_ns = first_ns + HEARTH_NS_PER_DAY - 1;
+    if (work->from_ns > first_ns) {
+        first_ns = hearth_floor_ns(work->from_ns, blocks->length_ns);
+    }
+    blocks->first_ns = first_ns;
+    blocks->last_ns = work->to_ns < last_ns ? work->to_ns : last_ns;
+
+    return blocks->first_ns <= blocks->last_ns;
+}
+
+/* Deletes the blocks of the series. Sets *ret_wider if one reached beyond the range. */
+static enum hearth_status erase_series_blocks(struct hearth_erase_work *work,
+                                              const struct day_blocks *blocks, bool *ret_wider,
+                                              struct hearth_err *err)
 {
     char sql[512];
     (void)snprintf(sql, sizeof sql,
                    "WITH gone AS (DELETE FROM hearth_data.%s WHERE service_id = %" PRId32
                    " AND series_id = ANY ($1) AND t0 BETWEEN %" PRId64 " AND %" PRId64
                    " RETURNING t0) SELECT count(*) FILTER (WHERE t0 < $2 OR t0 > $3) FROM gone",
-                   table, work->service_id, first_ns, last_ns);
+                   blocks->table, work->service_id, blocks->first_ns, blocks->last_ns);
+
+    /* A block ends within the range if t0 <= $3. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &work->arena);
     hearth_pg_param_i32_array(&params, work->series_ids, work->n_series);
     hearth_pg_param_i64(&params, work->from_ns);
-    hearth_pg_param_i64(&params,
-                        work->to_ns > INT64_MAX - 1 ? INT64_MAX : work->to_ns - length_ns + 1);
+    hearth_pg_param_i64(&params, work->to_ns > INT64_MAX - 1 ? INT64_MAX
+                                                             : work->to_ns - blocks->length_ns + 1);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(&work->builder->pg, sql, &params, NULL, &result, NULL, err));
     *ret_wider = *ret_wider || hearth_pg_i64(result, 0, 0) > 0;
     PQclear(result);
+
     return HEARTH_OK;
 }
 
-/* First and last t0 of the day whose blocks meet the range; false: none. */
-static bool blocks_in_range(const struct hearth_erase_work *work, int32_t day, int64_t length_ns,
-                            int64_t *ret_first_ns, int64_t *ret_last_ns)
-{
-    int64_t first_ns = day * HEARTH_NS_PER_DAY, last_ns = first_ns + HEARTH_NS_PER_DAY - 1;
-    if (work->from_ns > first_ns) {
-        first_ns = hearth_floor_ns(work->from_ns, length_ns);
-    }
-    *ret_first_ns = first_ns;
-    *ret_last_ns = work->to_ns < last_ns ? work->to_ns : last_ns;
-    return *ret_first_ns <= *ret_last_ns;
-}
-
+/* Takes the series out of the blocks of resum->tier: first their own, then those of the service. */
 static enum hearth_status erase_tier(struct resum *resum, int32_t day, bool *ret_wider,
                                      struct hearth_err *err)
 {
     struct hearth_erase_work *work = resum->work;
-    const char *table = hearth_tier_table(resum->tier);
-    int64_t first_ns, last_ns, length_ns = hearth_tier_length_ns(resum->tier);
-    if (!blocks_in_range(work, day, length_ns, &first_ns, &last_ns)) {
+    struct day_blocks blocks = {.table = hearth_tier_table(resum->tier),
+                                .length_ns = hearth_tier_length_ns(resum->tier)};
+    if (!find_day_blocks(work, day, &blocks)) {
         return HEARTH_OK;
     }
-    HEARTH_TRY(erase_series_blocks(work, table, length_ns, first_ns, last_ns, ret_wider, err));
+
+    HEARTH_TRY(erase_series_blocks(work, &blocks, ret_wider, err));
+
     char sql[384];
     (void)snprintf(sql, sizeof sql,
                    "SELECT series_id, t0, writer_id, members FROM hearth_data.%s WHERE service_id ="
                    " %" PRId32 " AND series_id < 0 AND t0 BETWEEN %" PRId64 " AND %" PRId64
                    " ORDER BY series_id, t0, writer_id",
-                   table, work->service_id, first_ns, last_ns);
+                   blocks.table, work->service_id, blocks.first_ns, blocks.last_ns);
+
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(&work->builder->pg, sql, NULL, NULL, &rows, NULL, err));
     enum hearth_status status = sum_mixed(resum, rows, err);
     PQclear(rows);
+
     return status;
 }
 
 enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, int32_t day,
-                                              int64_t part, int64_t *ret_part, bool *ret_wider,
+                                              int64_t *part, bool *ret_wider,
                                               struct hearth_err *err)
 {
     struct hearth_roll roll;
@@ -256,26 +321,31 @@ enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work, in
     hearth_arena_init(&resum.arena, 0);
     hearth_buf_init(&resum.unpacked, 0);
     *ret_wider = false;
+
+    /* Blocks of all tiers. */
     enum hearth_status status =
-        hearth_roll_init(&roll, work->builder, work->service_id, part, day * HEARTH_NS_PER_DAY,
+        hearth_roll_init(&roll, work->builder, work->service_id, *part, day * HEARTH_NS_PER_DAY,
                          (day + 1) * HEARTH_NS_PER_DAY, err);
     for (int tier = 0; tier < HEARTH_N_TIERS && status == HEARTH_OK; tier++) {
         resum.tier = (enum hearth_tier)tier;
         status = erase_tier(&resum, day, ret_wider, err);
     }
-    int64_t first_ns, last_ns;
-    if (status == HEARTH_OK &&
-        blocks_in_range(work, day, HEARTH_NS_PER_HOUR, &first_ns, &last_ns)) {
-        status = erase_series_blocks(work, "hour_totals", HEARTH_NS_PER_HOUR, first_ns, last_ns,
-                                     ret_wider, err);
+
+    /* Totals of hours: they have no rows of the whole service. */
+    struct day_blocks hours = {.table = "hour_totals", .length_ns = HEARTH_NS_PER_HOUR};
+    if (status == HEARTH_OK && find_day_blocks(work, day, &hours)) {
+        status = erase_series_blocks(work, &hours, ret_wider, err);
     }
+
     if (status == HEARTH_OK) {
         status = hearth_roll_send(&roll, err);
     }
-    *ret_part = roll.part;
+    *part = roll.part;
+
     hearth_roll_set_release(&resum.set);
     hearth_roll_release(&roll);
     hearth_buf_release(&resum.unpacked);
     hearth_arena_release(&resum.arena);
+
     return status;
 }

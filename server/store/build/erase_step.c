@@ -189,16 +189,16 @@ static enum hearth_status erase_day(struct hearth_erase_work *work, bool *ret_do
     if (*ret_done) {
         return HEARTH_OK;
     }
-    int64_t part, last_part;
+    int64_t part;
     bool wider = false;
     char sql[160];
     HEARTH_TRY(hearth_builder_begin(builder, err));
     HEARTH_TRY(hearth_builder_next_generation(builder, work->service_id, &part, err));
-    HEARTH_TRY(hearth_erase_blocks_of_day(work, day, part, &last_part, &wider, err));
+    HEARTH_TRY(hearth_erase_blocks_of_day(work, day, &part, &wider, err));
     (void)snprintf(sql, sizeof sql,
                    "UPDATE hearth_data.roll_state SET generation = %" PRId64
                    " WHERE service_id = %" PRId32,
-                   last_part, work->service_id);
+                   part, work->service_id);
     HEARTH_TRY(run_plain(builder, sql, err));
     HEARTH_TRY(hearth_builder_commit(builder, err));
     if (wider) {

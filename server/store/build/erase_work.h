@@ -48,12 +48,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_erase_segments(struct hearth_erase_w
 /*
  * In a transaction: take the series out of the blocks and totals of a day whose profiles are
  * deleted. Blocks of a series are deleted as a whole when they touch the range; blocks of the whole
- * service are summed again from those of its other series. *ret_part: the last part used.
- * *ret_wider: some deleted blocks reached beyond the range.
+ * service are summed again from those of its other series. *part: in, the first part to write; out,
+ * the last one used. *ret_wider: some deleted blocks reached beyond the range.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_erase_blocks_of_day(struct hearth_erase_work *work,
-                                                                int32_t day, int64_t part,
-                                                                int64_t *ret_part, bool *ret_wider,
+                                                                int32_t day, int64_t *part,
+                                                                bool *ret_wider,
                                                                 struct hearth_err *err);
 
 #endif
