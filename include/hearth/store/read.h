@@ -38,11 +38,13 @@ struct hearth_read_state {
     size_t n_tombstones;
 };
 
-/* Read the state of these services into the arena. service_ids: ascending and distinct. */
+/*
+ * Read the state of these services into scope->arena. service_ids: ascending and distinct. The
+ * tenant is not used.
+ */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_state(struct hearth_store *store, const int32_t *service_ids,
-                                           size_t n_services, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
+enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
+                                           const int32_t *service_ids, size_t n_services,
                                            struct hearth_read_state *ret, struct hearth_err *err);
 
 /*

@@ -96,9 +96,10 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(hearth_store_read_state(query->call.engine->store, selection->service_ids,
-                                       selection->n_services, query->call.cancel, arena, state,
-                                       err));
+    HEARTH_TRY(hearth_store_read_state(
+        &(const struct hearth_scope){
+            .store = query->call.engine->store, .cancel = query->call.cancel, .arena = arena},
+        selection->service_ids, selection->n_services, state, err));
 
     struct hearth_plan_input input = {
         .hits = selection->hits,

@@ -1,15 +1,18 @@
-/* read_state.c -- what stands where: roll_state and tombstones of the services of a question. */
+/*
+ * read_state.c -- the state of services: how far they are built and compacted (roll_state), and
+ * what is deleted (tombstones). Contract: hearth/store/read.h.
+ */
 #include "pg/pg.h"
 #include "pg/session.h"
 #include "read/read_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct state_query {
+    const struct hearth_scope *scope;
     const int32_t *service_ids;
     size_t n_services;
-    struct hearth_cancel *cancel;
-    struct hearth_arena *arena;
     struct hearth_read_state *ret;
 };
 
@@ -21,6 +24,8 @@ static enum hearth_status take_tombstone(const PGresult *result, int row,
                                      .from_ns = hearth_pg_i64(result, row, 1),
                                      .to_ns = hearth_pg_i64(result, row, 2)};
     HEARTH_TRY(hearth_pg_i32_array(result, row, 5, arena, &ret->series_ids, &ret->n_series, err));
+
+    /* The array is searched later. */
     for (size_t i = 1; i < ret->n_series; i++) {
         if (ret->series_ids[i - 1] >= ret->series_ids[i]) {
             return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -32,18 +37,20 @@ static enum hearth_status take_tombstone(const PGresult *result, int row,
     return HEARTH_OK;
 }
 
-static enum hearth_status take_state(const struct state_query *query, const PGresult *result,
-                                     struct hearth_err *err)
+static enum hearth_status take_states(const struct state_query *query, const PGresult *result,
+                                      struct hearth_err *err)
 {
     struct hearth_read_state *ret = query->ret;
+    struct hearth_arena *arena = query->scope->arena;
     int n_rows = PQntuples(result);
 
-    ret->services = hearth_arena_array(query->arena, query->n_services, sizeof ret->services[0]);
-    ret->tombstones = hearth_arena_array(query->arena, (size_t)n_rows, sizeof ret->tombstones[0]);
+    ret->services = hearth_arena_array(arena, query->n_services, sizeof ret->services[0]);
+    ret->tombstones = hearth_arena_array(arena, (size_t)n_rows, sizeof ret->tombstones[0]);
     if (ret->services == NULL || ret->tombstones == NULL) {
-        return HEARTH_FAIL_ARENA(err, query->arena);
+        return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Services without a row. */
     ret->n_services = query->n_services;
     ret->n_tombstones = 0;
     for (size_t i = 0; i < query->n_services; i++) {
@@ -51,10 +58,11 @@ static enum hearth_status take_state(const struct state_query *query, const PGre
                                                          INT64_MIN, INT64_MIN, 0};
     }
 
+    /* Rows of tombstones have an array of series; others are of roll_state. */
     for (int row = 0; row < n_rows; row++) {
         if (!hearth_pg_is_null(result, row, 5)) {
-            HEARTH_TRY(take_tombstone(result, row, query->arena,
-                                      &ret->tombstones[ret->n_tombstones++], err));
+            HEARTH_TRY(
+                take_tombstone(result, row, arena, &ret->tombstones[ret->n_tombstones++], err));
             continue;
         }
 
@@ -76,14 +84,16 @@ static enum hearth_status take_state(const struct state_query *query, const PGre
     return HEARTH_OK;
 }
 
-static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* One statement, so that state and tombstones have one snapshot; both by their primary keys. */
+static enum hearth_status read_states_on(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     const struct state_query *query = context;
     struct hearth_pg_params params;
 
-    hearth_pg_params_init(&params, query->arena);
+    hearth_pg_params_init(&params, query->scope->arena);
     hearth_pg_param_i32_array(&params, query->service_ids, query->n_services);
+
     PGresult *result = NULL;
     enum hearth_status status = hearth_pg_exec(
         pg,
@@ -91,9 +101,9 @@ static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
         " NULL::int4[] FROM hearth_data.roll_state WHERE service_id = ANY ($1::int4[])"
         " UNION ALL SELECT service_id, from_ts, to_ts, 0::int8, 0::int8, series_ids"
         " FROM hearth_data.tombstone WHERE service_id = ANY ($1::int4[])) u",
-        &params, query->cancel, &result, ret_fault, err);
+        &params, query->scope->cancel, &result, ret_fault, err);
     if (status == HEARTH_OK) {
-        status = take_state(query, result, err);
+        status = take_states(query, result, err);
     }
 
     PQclear(result);
@@ -101,18 +111,23 @@ static enum hearth_status read_state_on(void *context, struct hearth_pg *pg,
     return status;
 }
 
-enum hearth_status hearth_store_read_state(struct hearth_store *store, const int32_t *service_ids,
-                                           size_t n_services, struct hearth_cancel *cancel,
-                                           struct hearth_arena *arena,
+enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
+                                           const int32_t *service_ids, size_t n_services,
                                            struct hearth_read_state *ret, struct hearth_err *err)
 {
+    assert(scope->arena != NULL);
+    assert(service_ids != NULL || n_services == 0);
+    for (size_t i = 1; i < n_services; i++) {
+        assert(service_ids[i - 1] < service_ids[i]);
+    }
+
     *ret = (struct hearth_read_state){0};
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     if (n_services == 0) {
         return HEARTH_OK;
     }
 
-    struct state_query query = {service_ids, n_services, cancel, arena, ret};
+    struct state_query query = {scope, service_ids, n_services, ret};
 
-    return hearth_store_read_with_pg(store, cancel, read_state_on, &query, err);
+    return hearth_store_read_with_pg(scope->store, scope->cancel, read_states_on, &query, err);
 }

@@ -8,6 +8,7 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 #include "read_fixture.h"
+#include "store_scope.h"
 
 #define TENANT HEARTH_STR("anonymous")
 #define DAY    HEARTH_NS_PER_DAY
@@ -41,7 +42,8 @@ static inline const struct hearth_read_plan *finish_plan(struct hearth_store *st
         }
     }
     hearth_arena_init(&hand->arena, 0);
-    assert_ok(hearth_store_read_state(store, services, n, NULL, &hand->arena, &hand->state, &err));
+    assert_ok(hearth_store_read_state(STORE_SCOPE(store, HEARTH_STR(""), &hand->arena), services, n,
+                                      &hand->state, &err));
     hand->plan = (struct hearth_read_plan){hand->legs, n_legs, &hand->state};
     return &hand->plan;
 }

@@ -10,6 +10,7 @@
 #include "pg_proxy.h"
 #include "read/stored_rows.h"
 #include "store_fixture.h"
+#include "store_scope.h"
 
 #include <inttypes.h>
 
@@ -429,7 +430,8 @@ static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns
     struct hearth_read_leg leg = {HEARTH_SOURCE_SEGMENT, from_ns, to_ns, hits, 20};
     struct hearth_read_state state;
     const int32_t service = 1;
-    assert_ok(hearth_store_read_state(fix->store, &service, 1, NULL, &arena, &state, &err));
+    assert_ok(hearth_store_read_state(STORE_SCOPE(fix->store, HEARTH_STR(""), &arena), &service, 1,
+                                      &state, &err));
     struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
     struct hearth_leg_cost cost;
     size_t n = 0;

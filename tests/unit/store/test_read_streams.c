@@ -356,9 +356,9 @@ static void deleted_profiles_do_not_come(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     int32_t service = 1;
     hearth_arena_init(&hand.arena, 0);
-    assert_int_equal(
-        hearth_store_read_state(store, &service, 1, NULL, &hand.arena, &hand.state, &err),
-        HEARTH_CORRUPT);
+    assert_int_equal(hearth_store_read_state(STORE_SCOPE(store, HEARTH_STR(""), &hand.arena),
+                                             &service, 1, &hand.state, &err),
+                     HEARTH_CORRUPT);
     hearth_arena_release(&hand.arena);
     close_store(store);
 }
