@@ -1,10 +1,11 @@
 /*
  * read.c -- rows, totals and costs of a plan.
  *
- * The statement (read_sql.c) gives the generations of its own snapshot, as a rule before all else: a
- * service whose generation is not that of the plan ends the read. (A parallel plan may give them
- * later; at the end it is known in any case.) What the database cannot leave out cheaply is left out here: rows under a tombstone, and rows that
- * `profile` still holds although they count as compacted.
+ * The statement (read_sql.c) returns the generations of its own snapshot, normally before all other
+ * rows. A service whose generation differs from the plan's ends the read. (A parallel plan may
+ * return them later: the end of the read checks that all were returned.) Rows that the database
+ * cannot exclude cheaply are skipped here: rows under a tombstone, and rows that `profile` still
+ * holds although they are compacted.
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
@@ -16,32 +17,42 @@
 #include "pg/session.h"
 #include "read/read_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* A column of a block, or a segment, unpacked: far above what the builder writes. */
+/* Limit of a column of a block, or of a segment, unpacked: far above what the builder writes. */
 #define MAX_UNPACKED_BYTES ((size_t)256 << 20)
 
 struct read {
     const struct hearth_read_plan *plan;
     struct read_statement statement;
     struct hearth_cancel *cancel;
-    struct hearth_arena arena;                  /* of the statement */
-    struct hearth_arena rows;                   /* of the segment at hand */
-    struct hearth_buf ids, val, val0;           /* unpacked, of the row at hand */
-    struct hearth_inflater *inflater;           /* made when the first is needed */
-    const struct hearth_service_state *service; /* of the row before */
-    const struct hearth_tombstone *tombstones;  /* its */
+    struct hearth_arena arena;        /* text and parameters of the statement */
+    struct hearth_arena rows;         /* rows of the current segment */
+    struct hearth_buf ids, val, val0; /* unpacked columns of the current row */
+    struct hearth_inflater *inflater; /* NULL until a row needs it */
+
+    /* State of the service of the last row (find_service): */
+    const struct hearth_service_state *service; /* NULL: no row yet, or no state in the plan */
+    const struct hearth_tombstone *tombstones;
     size_t n_tombstones;
-    size_t n_current;  /* services whose generation is the plan's */
-    size_t n_expected; /* that have one */
-    int64_t n_rows, n_bytes;
+
+    size_t n_current;        /* returned generations that equal the plan's */
+    size_t n_expected;       /* services that have a row of roll_state according to the plan */
+    int64_t n_rows, n_bytes; /* for metrics; n_rows also tells whether a second run is allowed */
+
+    /* Consumer of the rows: visit_row, visit_total or costs is set. */
     hearth_read_row_fn *visit_row;
     hearth_read_total_fn *visit_total;
     void *context;
-    struct hearth_leg_cost *costs;
-    const struct read_branch *branch; /* of the totals at hand */
+    struct hearth_leg_cost *costs; /* [plan->n_legs] */
+
+    /* The current row of packed totals: */
+    const struct read_branch *branch;
     int32_t service_id, series_id;
 };
+
+/* ---- state of services ---- */
 
 static enum hearth_status fail_aborted(int32_t service_id, struct hearth_err *err)
 {
@@ -49,18 +60,21 @@ static enum hearth_status fail_aborted(int32_t service_id, struct hearth_err *er
                        "background work on service %d came between plan and read", (int)service_id);
 }
 
-static const struct hearth_service_state *state_of(const struct read *read, int32_t service_id)
+static const struct hearth_service_state *find_state(const struct read *read, int32_t service_id)
 {
     const struct hearth_read_state *state = read->plan->state;
+
     return bsearch(&service_id, state->services, state->n_services, sizeof state->services[0],
                    hearth_compare_i32);
 }
 
+/* Compare a generation of the database with the plan's. */
 static enum hearth_status take_generation(struct read *read, const PGresult *result,
                                           struct hearth_err *err)
 {
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
-    const struct hearth_service_state *state = state_of(read, service_id);
+    const struct hearth_service_state *state = find_state(read, service_id);
+
     if (state == NULL || state->generation != hearth_pg_i64(result, 0, FIELD_WHO)) {
         return fail_aborted(service_id, err);
     }
@@ -70,23 +84,26 @@ static enum hearth_status take_generation(struct read *read, const PGresult *res
     return HEARTH_OK;
 }
 
-/* All have been seen? A row of roll_state that was to be there may not be. */
+/* After the last row: ABORTED if a row of roll_state that the plan knows was not returned. */
 static enum hearth_status check_generations(const struct read *read, struct hearth_err *err)
 {
+    /* Which service it is, is not known: the message names the first. */
     return read->n_current == read->n_expected
                ? HEARTH_OK
                : fail_aborted(read->plan->state->services[0].service_id, err);
 }
 
-/* Remember what is known of the service of a row. */
-static void look_up_service(struct read *read, int32_t service_id)
+/* Set the state and the tombstones of the service of a row. */
+static void find_service(struct read *read, int32_t service_id)
 {
     if (read->service != NULL && read->service->service_id == service_id) {
         return;
     }
 
     const struct hearth_read_state *state = read->plan->state;
-    read->service = state_of(read, service_id);
+    read->service = find_state(read, service_id);
+
+    /* Tombstones are sorted by service. */
     size_t i = 0;
     while (i < state->n_tombstones && state->tombstones[i].service_id < service_id) {
         i++;
@@ -100,7 +117,7 @@ static void look_up_service(struct read *read, int32_t service_id)
     }
 }
 
-static bool is_deleted(const struct read *read, int32_t series_id, int64_t ts_ns)
+static bool has_tombstone(const struct read *read, int32_t series_id, int64_t ts_ns)
 {
     for (size_t i = 0; i < read->n_tombstones; i++) {
         const struct hearth_tombstone *t = &read->tombstones[i];
@@ -114,20 +131,24 @@ static bool is_deleted(const struct read *read, int32_t series_id, int64_t ts_ns
     return false;
 }
 
-/* Does a single profile count? */
-static bool counts(struct read *read, enum hearth_source source, int32_t service, int32_t series,
-                   int64_t ts_ns)
+/* False: the profile is deleted, or it is read from its segment instead. */
+static bool is_profile_valid(struct read *read, enum hearth_source source, int32_t service,
+                             int32_t series, int64_t ts_ns)
 {
-    look_up_service(read, service);
+    assert(hearth_source_length_ns(source) == 0);
+
+    find_service(read, service);
     if (source == HEARTH_SOURCE_PROFILE && read->service != NULL &&
         ts_ns < read->service->compacted_to_ns) {
         return false;
     }
 
-    return read->n_tombstones == 0 || !is_deleted(read, series, ts_ns);
+    return read->n_tombstones == 0 || !has_tombstone(read, series, ts_ns);
 }
 
-static enum hearth_status need_inflater(struct read *read, struct hearth_err *err)
+/* ---- common parts of rows ---- */
+
+static enum hearth_status ensure_inflater(struct read *read, struct hearth_err *err)
 {
     if (read->inflater == NULL) {
         read->inflater = hearth_inflater_new();
@@ -135,15 +156,16 @@ static enum hearth_status need_inflater(struct read *read, struct hearth_err *er
 
     return read->inflater != NULL
                ? HEARTH_OK
-               : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to decompress what was stored");
+               : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to decompress stored profiles");
 }
 
-static enum hearth_status branch_of(const struct read *read, const PGresult *result,
-                                    const struct read_branch **ret, struct hearth_err *err)
+static enum hearth_status find_branch(const struct read *read, const PGresult *result,
+                                      const struct read_branch **ret, struct hearth_err *err)
 {
     size_t i = (size_t)(hearth_pg_i64(result, 0, FIELD_TAG) & INT32_MAX);
     if (i >= read->statement.n_branches) {
-        return HEARTH_FAIL(err, HEARTH_CORRUPT, "a row of part %zu of %zu", i,
+        return HEARTH_FAIL(err, HEARTH_CORRUPT,
+                           "the database returned a row of branch %zu of a statement with %zu", i,
                            read->statement.n_branches);
     }
 
@@ -154,10 +176,14 @@ static enum hearth_status branch_of(const struct read *read, const PGresult *res
 
 /* ---- segments ---- */
 
-static enum hearth_status take_stored_row(struct read *read, const struct hearth_stored_row *stored,
-                                          const struct hearth_series_hit *hit,
-                                          struct hearth_err *err)
+/* Visit one value column of a row of a segment. */
+static enum hearth_status visit_segment_row(struct read *read,
+                                            const struct hearth_stored_row *stored,
+                                            const struct hearth_series_hit *hit,
+                                            struct hearth_err *err)
 {
+    assert(hit->series_id == stored->series_id);
+
     uint32_t k = hit->column;
     if (k >= stored->n_types) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
@@ -166,13 +192,23 @@ static enum hearth_status take_stored_row(struct read *read, const struct hearth
     }
 
     read->n_rows++;
+
+    /* As a total. */
     if (read->visit_total != NULL) {
-        struct hearth_read_total total = {hit->service_id,    stored->series_id,  hit->column,
-                                          stored->ts_ns,      stored->totals[k],  stored->writer_id,
-                                          stored->profile_no, stored->duration_ns};
+        struct hearth_read_total total = {
+            .service_id = hit->service_id,
+            .series_id = stored->series_id,
+            .column = hit->column,
+            .ts_ns = stored->ts_ns,
+            .total = stored->totals[k],
+            .writer_id = stored->writer_id,
+            .profile_no = stored->profile_no,
+            .duration_ns = stored->duration_ns,
+        };
         return read->visit_total(read->context, &total, err);
     }
 
+    /* As a row. */
     struct hearth_read_row row = {
         .service_id = hit->service_id,
         .series_id = stored->series_id,
@@ -195,10 +231,15 @@ static enum hearth_status take_stored_row(struct read *read, const struct hearth
     return read->visit_row(read->context, &row, err);
 }
 
-static enum hearth_status take_segment(struct read *read, const PGresult *result,
-                                       const struct hearth_read_leg *leg, int field,
-                                       struct hearth_err *err)
+/* Visit the rows of a segment, whose payload is in field `field`. */
+static enum hearth_status visit_segment(struct read *read, const PGresult *result,
+                                        const struct hearth_read_leg *leg, int field,
+                                        struct hearth_err *err)
 {
+    assert(leg->source == HEARTH_SOURCE_SEGMENT);
+    assert(field >= FIELD_IDS);
+
+    /* Unpack it. */
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
     int64_t n_bytes = hearth_pg_i64(result, 0, FIELD_WHO);
     struct hearth_str payload = hearth_pg_str(result, 0, field);
@@ -207,16 +248,19 @@ static enum hearth_status take_segment(struct read *read, const PGresult *result
                            (int)service_id, (long long)n_bytes);
     }
 
-    HEARTH_TRY(need_inflater(read, err));
+    HEARTH_TRY(ensure_inflater(read, err));
     hearth_buf_reset(&read->ids);
     hearth_arena_reset(&read->rows);
     HEARTH_TRY(hearth_inflate(read->inflater, HEARTH_COMPRESSION_ZSTD, payload, (size_t)n_bytes,
                               &read->ids, err));
+
     struct hearth_stored_row *rows;
     size_t n_rows, n_hits = 0;
     HEARTH_TRY(
         hearth_segment_decode(hearth_buf_view(&read->ids), &read->rows, &rows, &n_rows, err));
     read->n_bytes += (int64_t)payload.n;
+
+    /* Visit the rows of requested series, times and instants. */
     const struct hearth_series_hit *hits = NULL;
     const struct hearth_read_detail *detail = &read->plan->detail;
     for (size_t i = 0; i < n_rows; i++) {
@@ -227,13 +271,14 @@ static enum hearth_status take_segment(struct read *read, const PGresult *result
 
         if (n_hits == 0 || row->ts_ns < leg->from_ns || row->ts_ns >= leg->to_ns ||
             (detail->attrs == HEARTH_ATTRS_ALONE && row->attrs.p == NULL) ||
-            !counts(read, HEARTH_SOURCE_SEGMENT, service_id, row->series_id, row->ts_ns) ||
-            !hearth_read_wants(detail, service_id, row->series_id, row->ts_ns)) {
+            !is_profile_valid(read, HEARTH_SOURCE_SEGMENT, service_id, row->series_id,
+                              row->ts_ns) ||
+            !hearth_read_has_instant(detail, service_id, row->series_id, row->ts_ns)) {
             continue;
         }
 
         for (size_t h = 0; h < n_hits; h++) {
-            HEARTH_TRY(take_stored_row(read, row, &hits[h], err));
+            HEARTH_TRY(visit_segment_row(read, row, &hits[h], err));
         }
     }
 
@@ -242,24 +287,26 @@ static enum hearth_status take_segment(struct read *read, const PGresult *result
 
 /* ---- rows ---- */
 
-/* Blocks come packed. */
-static enum hearth_status unpack(struct read *read, struct hearth_buf *scratch,
-                                 struct hearth_str *text, struct hearth_err *err)
+/* Unpack one column of a block into `scratch`; NULL remains NULL. */
+static enum hearth_status unpack_column(struct read *read, struct hearth_buf *scratch,
+                                        struct hearth_str *column, struct hearth_err *err)
 {
-    if (text->p == NULL) {
+    if (column->p == NULL) {
         return HEARTH_OK;
     }
+
     hearth_buf_reset(scratch);
-    return hearth_unpack(read->inflater, *text, MAX_UNPACKED_BYTES, scratch, text, err);
+    return hearth_unpack(read->inflater, *column, MAX_UNPACKED_BYTES, scratch, column, err);
 }
 
 static enum hearth_status unpack_block(struct read *read, struct hearth_read_row *row,
                                        struct hearth_err *err)
 {
-    HEARTH_TRY(need_inflater(read, err));
-    enum hearth_status status = unpack(read, &read->ids, &row->ids, err);
-    status = status == HEARTH_OK ? unpack(read, &read->val, &row->val, err) : status;
-    status = status == HEARTH_OK ? unpack(read, &read->val0, &row->val0, err) : status;
+    HEARTH_TRY(ensure_inflater(read, err));
+
+    enum hearth_status status = unpack_column(read, &read->ids, &row->ids, err);
+    status = status == HEARTH_OK ? unpack_column(read, &read->val, &row->val, err) : status;
+    status = status == HEARTH_OK ? unpack_column(read, &read->val0, &row->val0, err) : status;
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "block of series %d at %lld", (int)row->series_id,
                           (long long)row->ts_ns);
@@ -268,9 +315,18 @@ static enum hearth_status unpack_block(struct read *read, struct hearth_read_row
     return status;
 }
 
-static void take_detail(const struct read *read, const PGresult *result,
-                        struct hearth_read_row *row)
+/* Set the members of a row that the statement has only on request. */
+static void take_optional_fields(const struct read *read, const PGresult *result,
+                                 struct hearth_read_row *row)
 {
+    if (read->statement.field_val0 >= 0) {
+        row->val0 = hearth_pg_str(result, 0, read->statement.field_val0);
+    }
+
+    if (read->statement.field_members >= 0) {
+        row->members = hearth_pg_str(result, 0, read->statement.field_members);
+    }
+
     if (read->statement.field_no >= 0) {
         row->profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
         row->duration_ns = hearth_pg_i64(result, 0, read->statement.field_no + 1);
@@ -281,21 +337,25 @@ static void take_detail(const struct read *read, const PGresult *result,
     }
 }
 
-static enum hearth_status take_row(void *context, const PGresult *result, struct hearth_err *err)
+static enum hearth_status take_read_row(void *context, const PGresult *result,
+                                        struct hearth_err *err)
 {
     struct read *read = context;
+
+    /* Generations and segments. */
     int64_t tag = hearth_pg_i64(result, 0, FIELD_TAG);
     if (tag < 0) {
         return take_generation(read, result, err);
     }
 
     const struct read_branch *branch;
-    HEARTH_TRY(branch_of(read, result, &branch, err));
+    HEARTH_TRY(find_branch(read, result, &branch, err));
     enum hearth_source source = branch->leg->source;
     if (source == HEARTH_SOURCE_SEGMENT) {
-        return take_segment(read, result, branch->leg, FIELD_IDS, err);
+        return visit_segment(read, result, branch->leg, FIELD_IDS, err);
     }
 
+    /* A profile, or a block. */
     int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
     struct hearth_read_row row = {
         .service_id = hearth_pg_i32(result, 0, FIELD_SERVICE),
@@ -309,15 +369,8 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
         .source = (int)source,
         .n_profiles = tag >> 32,
     };
-    if (read->statement.field_val0 >= 0) {
-        row.val0 = hearth_pg_str(result, 0, read->statement.field_val0);
-    }
+    take_optional_fields(read, result, &row);
 
-    if (read->statement.field_members >= 0) {
-        row.members = hearth_pg_str(result, 0, read->statement.field_members);
-    }
-
-    take_detail(read, result, &row);
     read->n_rows++;
     read->n_bytes += (int64_t)(row.ids.n + row.val.n + row.val0.n + row.attrs.n);
     if (row.val.p == NULL && read->plan->detail.attrs != HEARTH_ATTRS_ALONE) {
@@ -328,7 +381,7 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
 
     if (hearth_source_length_ns(source) > 0) {
         HEARTH_TRY(unpack_block(read, &row, err));
-    } else if (!counts(read, source, row.service_id, row.series_id, row.ts_ns)) {
+    } else if (!is_profile_valid(read, source, row.service_id, row.series_id, row.ts_ns)) {
         return HEARTH_OK;
     }
 
@@ -337,23 +390,32 @@ static enum hearth_status take_row(void *context, const PGresult *result, struct
 
 /* ---- totals ---- */
 
-static enum hearth_status take_packed_total(void *context, int64_t ts_ns, int64_t value,
-                                            struct hearth_err *err)
+static enum hearth_status visit_packed_total(void *context, int64_t ts_ns, int64_t value,
+                                             struct hearth_err *err)
 {
     struct read *read = context;
+
     if (ts_ns < read->branch->leg->from_ns || ts_ns >= read->branch->leg->to_ns) {
         return HEARTH_OK;
     }
 
     struct hearth_read_total total = {
-        read->service_id, read->series_id, read->branch->column, ts_ns, value, 0, 0, 0};
+        .service_id = read->service_id,
+        .series_id = read->series_id,
+        .column = read->branch->column,
+        .ts_ns = ts_ns,
+        .total = value,
+    };
 
     return read->visit_total(read->context, &total, err);
 }
 
-static enum hearth_status take_packed(struct read *read, const PGresult *result, int64_t t0_ns,
-                                      struct hearth_err *err)
+/* Visit the totals of a series and hour. */
+static enum hearth_status take_packed_totals(struct read *read, const PGresult *result,
+                                             int64_t t0_ns, struct hearth_err *err)
 {
+    assert(read->statement.field_packed >= 0);
+
     struct hearth_str ts = hearth_pg_str(result, 0, read->statement.field_packed);
     struct hearth_str val = hearth_pg_str(result, 0, read->statement.field_packed + 1);
 
@@ -364,23 +426,26 @@ static enum hearth_status take_packed(struct read *read, const PGresult *result,
                            (int)read->series_id, (long long)t0_ns, (unsigned)read->branch->column);
     }
 
-    return hearth_totals_read(ts, val, t0_ns, take_packed_total, read, err);
+    return hearth_totals_read(ts, val, t0_ns, visit_packed_total, read, err);
 }
 
-static enum hearth_status take_total(void *context, const PGresult *result, struct hearth_err *err)
+static enum hearth_status take_read_total(void *context, const PGresult *result,
+                                          struct hearth_err *err)
 {
     struct read *read = context;
 
+    /* Generations and segments. */
     if (hearth_pg_i64(result, 0, FIELD_TAG) < 0) {
         return take_generation(read, result, err);
     }
 
-    HEARTH_TRY(branch_of(read, result, &read->branch, err));
+    HEARTH_TRY(find_branch(read, result, &read->branch, err));
     enum hearth_source source = read->branch->leg->source;
     if (source == HEARTH_SOURCE_SEGMENT) {
-        return take_segment(read, result, read->branch->leg, read->statement.field_packed, err);
+        return visit_segment(read, result, read->branch->leg, read->statement.field_packed, err);
     }
 
+    /* Totals of an hour. */
     int64_t who = hearth_pg_i64(result, 0, FIELD_WHO);
     bool identity = read->statement.field_no >= 0;
     read->service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
@@ -388,23 +453,23 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
     read->n_rows++;
     int64_t at_ns = hearth_pg_i64(result, 0, FIELD_TIME);
     if (source == HEARTH_SOURCE_TOTALS) {
-        return take_packed(read, result, at_ns, err);
+        return take_packed_totals(read, result, at_ns, err);
     }
 
+    /* The total of a profile. */
     if (hearth_pg_is_null(result, 0, FIELD_TOTAL)) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "a profile of series %d at %lld lacks the total of column %u",
                            (int)read->series_id, (long long)at_ns, (unsigned)read->branch->column);
     }
 
-    struct hearth_read_total total = {read->service_id,
-                                      read->series_id,
-                                      read->branch->column,
-                                      at_ns,
-                                      hearth_pg_i64(result, 0, FIELD_TOTAL),
-                                      0,
-                                      0,
-                                      0};
+    struct hearth_read_total total = {
+        .service_id = read->service_id,
+        .series_id = read->series_id,
+        .column = read->branch->column,
+        .ts_ns = at_ns,
+        .total = hearth_pg_i64(result, 0, FIELD_TOTAL),
+    };
     if (identity) {
         total.writer_id = (int32_t)(who & INT32_MAX);
         total.profile_no = hearth_pg_i64(result, 0, read->statement.field_no);
@@ -413,14 +478,14 @@ static enum hearth_status take_total(void *context, const PGresult *result, stru
 
     read->n_bytes += (int64_t)sizeof total.total;
 
-    return counts(read, source, total.service_id, total.series_id, at_ns)
+    return is_profile_valid(read, source, total.service_id, total.series_id, at_ns)
                ? read->visit_total(read->context, &total, err)
                : HEARTH_OK;
 }
 
 /* ---- costs ---- */
 
-static enum hearth_status take_cost(void *context, const PGresult *result, struct hearth_err *err)
+static enum hearth_status add_cost(void *context, const PGresult *result, struct hearth_err *err)
 {
     struct read *read = context;
 
@@ -429,7 +494,7 @@ static enum hearth_status take_cost(void *context, const PGresult *result, struc
     }
 
     const struct read_branch *branch;
-    HEARTH_TRY(branch_of(read, result, &branch, err));
+    HEARTH_TRY(find_branch(read, result, &branch, err));
     struct hearth_leg_cost *cost = &read->costs[branch->leg - read->plan->legs];
     if (__builtin_add_overflow(cost->n_rows, hearth_pg_i64(result, 0, FIELD_WHO), &cost->n_rows) ||
         __builtin_add_overflow(cost->n_bytes, hearth_pg_i64(result, 0, FIELD_TIME),
@@ -444,37 +509,44 @@ static enum hearth_status take_cost(void *context, const PGresult *result, struc
 
 /* ---- running ---- */
 
-static hearth_pg_row_fn *const TAKERS[] = {
-    [READ_ROWS] = take_row, [READ_TOTALS] = take_total, [READ_COSTS] = take_cost};
+static hearth_pg_row_fn *const row_functions[] = {
+    [READ_ROWS] = take_read_row, [READ_TOTALS] = take_read_total, [READ_COSTS] = add_cost};
 
-static enum hearth_status read_on(void *context, struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status run_read_on(void *context, struct hearth_pg *pg,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct read *read = context;
+    assert(read->n_rows == 0);
 
     read->n_current = 0;
     enum hearth_status status =
         hearth_pg_stream(pg, read->statement.sql.p, &read->statement.params, read->cancel,
-                         TAKERS[read->statement.kind], read, ret_fault, err);
+                         row_functions[read->statement.kind], read, ret_fault, err);
     if (read->n_rows > 0) {
-        *ret_fault = HEARTH_PG_FAULT_OTHER; /* a second run would deliver rows twice */
+        *ret_fault = HEARTH_PG_FAULT_OTHER; /* a second run would visit rows twice */
     }
 
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
-static enum hearth_status run(struct hearth_store *store, struct read *read, enum read_kind kind,
-                              struct hearth_err *err)
+static enum hearth_status run_read(struct hearth_store *store, struct read *read,
+                                   enum read_kind kind, struct hearth_err *err)
 {
+    assert(read->plan->state != NULL);
+    assert((read->visit_row != NULL) == (kind == READ_ROWS));
+    assert((read->visit_total != NULL) == (kind == READ_TOTALS));
+
     HEARTH_TRY(hearth_store_check_open(store, err));
     if (read->plan->n_legs == 0) {
         return HEARTH_OK;
     }
 
+    /* A service that had no row of roll_state has generation 0. */
     for (size_t i = 0; i < read->plan->state->n_services; i++) {
         read->n_expected += read->plan->state->services[i].generation != 0;
     }
 
+    /* Make the statement, and run it. */
     hearth_arena_init(&read->arena, 0);
     hearth_arena_init(&read->rows, MAX_UNPACKED_BYTES);
     hearth_buf_init(&read->ids, 0);
@@ -482,10 +554,11 @@ static enum hearth_status run(struct hearth_store *store, struct read *read, enu
     hearth_buf_init(&read->val0, 0);
     read->arena.budget = read->rows.budget = read->plan->budget;
     read->ids.budget = read->val.budget = read->val0.budget = read->plan->budget;
+
     enum hearth_status status =
         hearth_read_statement_make(&read->statement, kind, read->plan, &read->arena, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_read_with_pg(store, read->cancel, read_on, read, err);
+        status = hearth_store_read_with_pg(store, read->cancel, run_read_on, read, err);
     }
 
     if (kind != READ_COSTS) {
@@ -493,6 +566,7 @@ static enum hearth_status run(struct hearth_store *store, struct read *read, enu
         hearth_metric_add(HEARTH_M_QUERY_BYTES, read->n_bytes);
     }
 
+    /* Release. */
     hearth_buf_release(&read->statement.sql);
     hearth_inflater_free(read->inflater);
     hearth_buf_release(&read->ids);
@@ -510,7 +584,7 @@ enum hearth_status hearth_store_read(struct hearth_store *store,
                                      void *context, struct hearth_err *err)
 {
     struct read read = {.plan = plan, .cancel = cancel, .visit_row = visit, .context = context};
-    return run(store, &read, READ_ROWS, err);
+    return run_read(store, &read, READ_ROWS, err);
 }
 
 enum hearth_status hearth_store_read_totals(struct hearth_store *store,
@@ -520,7 +594,7 @@ enum hearth_status hearth_store_read_totals(struct hearth_store *store,
                                             struct hearth_err *err)
 {
     struct read read = {.plan = plan, .cancel = cancel, .visit_total = visit, .context = context};
-    return run(store, &read, READ_TOTALS, err);
+    return run_read(store, &read, READ_TOTALS, err);
 }
 
 enum hearth_status hearth_store_read_cost(struct hearth_store *store,
@@ -529,6 +603,7 @@ enum hearth_status hearth_store_read_cost(struct hearth_store *store,
                                           struct hearth_leg_cost *costs, struct hearth_err *err)
 {
     memset(costs, 0, plan->n_legs * sizeof costs[0]);
+
     struct read read = {.plan = plan, .cancel = cancel, .costs = costs};
-    return run(store, &read, READ_COSTS, err);
+    return run_read(store, &read, READ_COSTS, err);
 }

@@ -1,25 +1,30 @@
 /*
- * read_detail.c -- what is wanted of single profiles besides their values, and of which ones.
+ * read_detail.c -- additional fields of single profiles, and filters on them.
  *
- * Profiles that are known by their moment are looked up one by one (read_sql.c); segments are left
- * out by their hour, and their rows here. Numbers of profiles and ids of spans are hints: they go into
- * the statement while they are few, so that only rows which can matter are sent, and whoever asks looks
- * again.
+ * If a plan is restricted to instants, profiles are looked up one by one (read_sql.c), and segments
+ * of other hours are excluded by the statement, their other rows by hearth_read_has_instant.
+ * Profile numbers and attribute texts are hints: if they are few, they become conditions of the
+ * statement, so that fewer rows are sent. The engine checks the rows that it receives.
  */
 #include "pg/store_state.h"
 #include "read/read_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#define MAX_HOURS      2000 /* of segments, in the text of a statement */
-#define MAX_NUMBERS    200
-#define MAX_ATTRS_WITH 16              /* each is looked for in all attributes */
-#define FAR_NS         (INT64_MIN / 2) /* of ends: beyond, they are not worth a hint that might overflow */
+/* Up to these numbers, hints become conditions of the statement. */
+#define MAX_HOURS      2000 /* hours of segments */
+#define MAX_NUMBERS    200  /* profile numbers */
+#define MAX_ATTRS_WITH 16   /* texts; each is searched in all attributes */
+
+/* Ends below FAR_NS or above -FAR_NS give no hint: its subtraction could overflow. */
+#define FAR_NS (INT64_MIN / 2)
 
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
                                                     int32_t service_id, int32_t series_id,
                                                     size_t *ret_n)
 {
+    /* The first hit of the series. */
     size_t low = 0, high = leg->n_hits;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -33,6 +38,7 @@ const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg
         }
     }
 
+    /* The others follow it, sorted by column. */
     size_t n = 0;
     while (low + n < leg->n_hits && leg->hits[low + n].service_id == service_id &&
            leg->hits[low + n].series_id == series_id) {
@@ -61,9 +67,11 @@ static int compare_instants(const void *left, const void *right)
     return (a.ts_ns > b.ts_ns) - (a.ts_ns < b.ts_ns);
 }
 
-bool hearth_read_wants(const struct hearth_read_detail *detail, int32_t service_id,
-                       int32_t series_id, int64_t ts_ns)
+bool hearth_read_has_instant(const struct hearth_read_detail *detail, int32_t service_id,
+                             int32_t series_id, int64_t ts_ns)
 {
+    assert(detail->instants != NULL || detail->n_instants == 0);
+
     if (!detail->some) {
         return true;
     }
@@ -95,6 +103,7 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
         hearth_buf_cstr(sql, " AND attrs IS NOT NULL");
     }
 
+    /* Profile numbers. */
     if (detail->n_profile_nos > 0 && detail->n_profile_nos <= MAX_NUMBERS) {
         for (size_t i = 0; i < detail->n_profile_nos; i++) {
             hearth_buf_printf(sql, "%s%lld", i == 0 ? " AND profile_no = ANY ('{" : ",",
@@ -104,6 +113,7 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
         hearth_buf_cstr(sql, "}'::int8[])");
     }
 
+    /* Texts in attributes, in hexadecimal. */
     if (detail->n_attrs_with > 0 && detail->n_attrs_with <= MAX_ATTRS_WITH) {
         for (size_t i = 0; i < detail->n_attrs_with; i++) {
             hearth_buf_cstr(sql, i == 0 ? " AND (position('\\x" : " OR position('\\x");
@@ -117,7 +127,10 @@ void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_r
         hearth_buf_cstr(sql, ")");
     }
 
-    /* No sum of a time and a duration, which may be anything; times are those of the leg by now. */
+    /*
+     * The end. `ts + duration_ns` could overflow, because a stored duration may have any value; ts
+     * is in the range of the leg.
+     */
     if (detail->has_end && detail->end_ns > FAR_NS && detail->end_ns < -FAR_NS) {
         hearth_buf_printf(sql, " AND duration_ns >= '%lld'::int8 - ts", (long long)detail->end_ns);
     }
@@ -129,7 +142,7 @@ void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_d
         return;
     }
 
-    /* Moments of one series come in order, so that few hours come again. */
+    /* The instants of a series are sorted by time, so few hours are repeated. */
     size_t n = 0;
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < detail->n_instants; i++) {
@@ -142,6 +155,7 @@ void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_d
         return;
     }
 
+    /* An empty list excludes all segments. */
     hearth_buf_cstr(sql, " AND t0 = ANY ('{");
     last = INT64_MIN;
     for (size_t i = 0; i < detail->n_instants; i++) {

@@ -1,10 +1,12 @@
 /*
- * read_internal.h -- the statement of a read and the one who takes its rows (private to the store).
+ * read_internal.h -- the statement of a read and the fields of its rows (private to the room).
  *
- *   read_state.c   what stands where
- *   read_sql.c     branches, parameters, text
- *   read_detail.c  what is wanted of single profiles: whether it comes, and as SQL
- *   read.c         rows, totals, costs
+ *   read_state.c   state of services
+ *   read_sql.c     branches, parameters and text of the statement
+ *   read_detail.c  the plan's struct hearth_read_detail, as conditions in SQL and in C
+ *   read.c         runs the statement: rows, totals, costs
+ *
+ * Threads: pure.
  */
 #ifndef HEARTH_STORE_READ_INTERNAL_H
 #define HEARTH_STORE_READ_INTERNAL_H
@@ -13,69 +15,78 @@
 
 #include "pg/pg.h"
 
-/* For tombstones and states, which begin with it, and for ids themselves. */
+/* For bsearch and qsort of int32_t, and of structs whose first member is the int32_t to compare. */
 static inline int hearth_compare_i32(const void *a, const void *b)
 {
     int32_t x, y;
+
     memcpy(&x, a, sizeof x);
     memcpy(&y, b, sizeof y);
     return (x > y) - (x < y);
 }
 
-/* What the rows of a statement are. */
+/* Meaning of the rows of a statement. */
 enum read_kind {
-    READ_ROWS,
-    READ_TOTALS,
-    READ_COSTS,
+    READ_ROWS,   /* hearth_read_row */
+    READ_TOTALS, /* hearth_read_total */
+    READ_COSTS,  /* hearth_leg_cost, by leg and service */
 };
 
 /* One SELECT of the statement: a leg, or one value column of it. */
 struct read_branch {
     const struct hearth_read_leg *leg;
-    uint16_t column; /* of segments and costs: any */
+    uint16_t column; /* 0 in branches of segments and costs, which have no column */
 };
 
-/* Fields of the answer. */
+/* Fields of a row. */
 enum {
     FIELD_SERVICE,
-    FIELD_WHO,  /* series_id << 32 | writer_id; totals without identity: series_id; segments:
-                   n_bytes; costs: rows; generations: the generation */
-    FIELD_TIME, /* costs: bytes */
-    FIELD_TAG,  /* n_profiles << 32 | branch; negative: a generation */
-    FIELD_IDS,  /* rows only; segments: the payload */
-    FIELD_VAL,
-    FIELD_TOTAL = FIELD_IDS, /* totals only */
+    /*
+     * Rows and totals with identity: series_id << 32 | writer_id. Totals without identity:
+     * series_id. Segments: bytes when unpacked. Costs: rows. Generations: the generation.
+     */
+    FIELD_WHO,
+    FIELD_TIME, /* ts or t0 in ns; costs: bytes */
+    FIELD_TAG,  /* n_profiles << 32 | index of the branch; negative: the row is a generation */
+    FIELD_IDS,  /* READ_ROWS only; segments: the payload */
+    FIELD_VAL,  /* READ_ROWS only */
+    FIELD_TOTAL = FIELD_IDS, /* READ_TOTALS only */
 };
 
 struct read_statement {
     enum read_kind kind;
-    struct hearth_buf sql;
+    struct hearth_buf sql; /* NUL-terminated */
     struct hearth_pg_params params;
     struct read_branch *branches;
     size_t n_branches;
-    int field_val0, field_members; /* of rows; -1: not there */
-    int field_packed;              /* of totals: packed times or a segment, then packed values */
-    int field_no;    /* with the duration behind it, as the detail asks; -1: not there */
-    int field_attrs; /* likewise */
+
+    /* Indexes of optional fields; -1: the statement has no such field. */
+    int field_val0, field_members; /* READ_ROWS only */
+    int field_packed; /* READ_TOTALS only: packed times or a segment; the next: packed totals */
+    int field_no;     /* profile_no; the next: duration_ns */
+    int field_attrs;  /* READ_ROWS only */
 };
 
-/* The leg's hits of a series. */
+/* The hits of a series in a leg; *ret_n may be 0. */
 const struct hearth_series_hit *hearth_read_hits_of(const struct hearth_read_leg *leg,
                                                     int32_t service_id, int32_t series_id,
                                                     size_t *ret_n);
-/* Is it one of the instants that a plan is about? */
-bool hearth_read_wants(const struct hearth_read_detail *detail, int32_t service_id,
-                       int32_t series_id, int64_t ts_ns);
+/* True if the plan is not restricted to instants, or if this is one of them. */
+bool hearth_read_has_instant(const struct hearth_read_detail *detail, int32_t service_id,
+                             int32_t series_id, int64_t ts_ns);
 
-/* Fields of a branch beyond those that all have; `is_row`: not of a segment. */
+/* Append the optional fields of a branch; is_row false: they are NULL (segments, generations). */
 void hearth_read_detail_fields(struct hearth_buf *sql, const struct read_statement *statement,
                                bool is_row);
-/* Conditions on the rows of profile and profile_late. */
+/* Append conditions on rows of profile and profile_late. */
 void hearth_read_detail_conditions(struct hearth_buf *sql, const struct hearth_read_detail *detail);
-/* Conditions on segments: the hours of instants. */
+/* Append a condition on segments: the hours of the plan's instants. */
 void hearth_read_detail_hours(struct hearth_buf *sql, const struct hearth_read_detail *detail);
 
-/* NUL-terminated text and parameters in arena. RESOURCE_EXHAUSTED: too many legs or columns. */
+/*
+ * Make the statement of a plan with at least one leg. Branches and parameters in arena; the caller
+ * releases statement->sql, also after a failure. RESOURCE_EXHAUSTED: too many legs or columns.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
