@@ -1,50 +1,62 @@
 /*
  * read_sql.c -- the one statement of a read.
  *
- * A branch is one SELECT: a leg of the plan, or one value column of it, since the column's number is
- * a literal and only that element of vals is sent. The first branch gives the generations, so that
- * a reader whose plan is out of date knows before it takes anything. All branches share five
- * parameters: the services of the plan, and the hits as runs (service, first, last) over one array
- * of series; a branch takes its slice of both.
+ * The statement is a UNION ALL of branches. The first branch selects the generations, so that a
+ * reader with an outdated plan notices it before it takes any row. Each other branch is one SELECT:
+ * of a leg of the plan, or of one value column of a leg, because the column's number is a literal
+ * and only that element of vals is sent. An example, with a leg of one service and column 0:
  *
- * The plan must not depend on statistics, because every day begins with empty leaves that nobody
- * has analyzed:
+ *     SELECT * FROM (SELECT service_id, generation AS who, .. FROM hearth_data.roll_state
+ *         WHERE service_id = ANY ($5)
+ *       UNION ALL SELECT service_id, .., ids, vals[1] AS val FROM hearth_data.profile
+ *         WHERE service_id = ANY ($1[1:1]) AND series_id = ANY ($4[1:3]) AND ts >= .. AND ts < ..
+ *       UNION ALL ..) u
+ *
+ * All branches share these parameters, and use slices of the first four:
+ *
+ *     $1, $2, $3  runs: a service, and the first and last index of its series in $4
+ *     $4          series
+ *     $5          services of the plan
+ *     $6, $7, $8  service, series and time of instants, only if the plan is restricted to instants
+ *
+ * PostgreSQL's plan must not depend on statistics, because each day begins with empty leaves
+ * without statistics:
  *
  * - profile has an index (series_id, ts) INCLUDE (service_id, totals), where equality on series_id
  *   and the range on ts are always index conditions: a bitmap scan (which prefetches) for rows, an
- *   index-only scan for totals;
- * - the others are keyed by service and series. With arrays for both, an index scan would look for
- *   every pair of them; so several services are a nested loop, which OFFSET 0 keeps from being
- *   planned any other way, with one service and its own series inside.
+ *   index-only scan for totals.
+ * - The other tables are keyed by service and series. With arrays for both, an index scan would
+ *   search each pair. So several services are a nested loop with one service and its own series
+ *   inside; OFFSET 0 prevents any other plan.
  *
- * Every branch names service_id, so that the statement can be routed when the tables are
- * distributed. Answers have as few fields as can be: each costs libpq an allocation and a copy of
- * its name for every row.
+ * Each branch names service_id, so that the statement can be routed when the tables are
+ * distributed. Rows have as few fields as possible: for each field of each row, libpq allocates
+ * memory and copies the name.
  */
-#include "hearth/base/mem.h"
-
 #include "catalog/catalog.h"
 #include "pg/pg.h"
 #include "read/read_internal.h"
 #include "read/stored_rows.h"
 
+#include <assert.h>
+
 #define MAX_COLUMNS     HEARTH_SERIES_MAX_TYPES
 #define MAX_BRANCHES    1024
 #define SQL_LIMIT_BYTES (1024 * 1024)
-/* Above, segments are not looked into for series that nobody asked for: comparing would cost more. */
+/* With more series, segments are sent without a test of their series, which would cost more. */
 #define OVERLAP_SERIES 500
 
-/* Slices of the shared arrays, counted from 1 as in SQL; n 0: nothing. */
+/* Slices of the shared arrays, counted from 1 as in SQL; counts may be 0. */
 struct slice {
     size_t first_run, n_runs, first_series, n_series;
 };
 
-/* What a list of hits became; legs of one group share their list. */
+/* A list of hits and its slices; legs of one group share a list. */
 struct selection {
     const struct hearth_series_hit *hits;
     size_t n_hits;
-    struct slice columns[MAX_COLUMNS];
-    struct slice all; /* whatever the column */
+    struct slice columns[MAX_COLUMNS]; /* hits of one column */
+    struct slice all;                  /* hits of all columns */
 };
 
 struct maker {
@@ -54,15 +66,37 @@ struct maker {
     struct selection *selections;
     size_t n_selections;
     size_t *selection_of; /* [plan->n_legs] */
+
+    /* Parameters $1 to $4: */
     int32_t *run_service, *run_first, *run_last, *series;
     size_t n_runs, n_series;
-    int32_t *moment_service, *moment_series;
-    int64_t *moments;
-    size_t n_moments;
+    size_t cap_runs; /* of each of the four arrays */
+
+    /* Parameters $6 to $8: */
+    int32_t *instant_service, *instant_series;
+    int64_t *instants;
+    size_t n_instants;
 };
 
 /* ---- hits to slices ---- */
 
+/* True if hits are sorted by (service_id, series_id, column), as read.h demands. */
+HEARTH_UNUSED static bool are_hits_sorted(const struct hearth_read_leg *leg)
+{
+    for (size_t i = 1; i < leg->n_hits; i++) {
+        const struct hearth_series_hit *a = &leg->hits[i - 1], *b = &leg->hits[i];
+        bool in_order = a->service_id != b->service_id ? a->service_id < b->service_id
+                        : a->series_id != b->series_id ? a->series_id < b->series_id
+                                                       : a->column <= b->column;
+        if (!in_order) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+/* List the distinct lists of hits, and allocate the arrays for their slices. */
 static bool find_selections(struct maker *m)
 {
     const struct hearth_read_plan *plan = m->plan;
@@ -73,6 +107,7 @@ static bool find_selections(struct maker *m)
         return false;
     }
 
+    /* The selection of each leg. */
     size_t n_hits = 0;
     for (size_t i = 0; i < plan->n_legs; i++) {
         size_t s = 0;
@@ -82,15 +117,18 @@ static bool find_selections(struct maker *m)
         }
 
         if (s == m->n_selections) {
+            assert(are_hits_sorted(&plan->legs[i]));
             m->selections[s].hits = plan->legs[i].hits;
             m->selections[s].n_hits = plan->legs[i].n_hits;
             m->n_selections++;
-            n_hits += 2 * plan->legs[i].n_hits; /* by column, and all */
+            n_hits += 2 * plan->legs[i].n_hits; /* slices of columns, slices of all columns */
         }
 
         m->selection_of[i] = s;
     }
 
+    /* The parameters. */
+    m->cap_runs = n_hits;
     m->run_service = hearth_arena_array(m->arena, n_hits, sizeof m->run_service[0]);
     m->run_first = hearth_arena_array(m->arena, n_hits, sizeof m->run_first[0]);
     m->run_last = hearth_arena_array(m->arena, n_hits, sizeof m->run_last[0]);
@@ -100,7 +138,7 @@ static bool find_selections(struct maker *m)
            m->series != NULL;
 }
 
-/* Append the hits of one column (-1: of any) as runs. */
+/* Append the hits of one column (-1: of all columns) as runs. */
 static struct slice add_slice(struct maker *m, const struct selection *selection, int column)
 {
     struct slice slice = {.first_run = m->n_runs + 1, .first_series = m->n_series + 1};
@@ -113,6 +151,7 @@ static struct slice add_slice(struct maker *m, const struct selection *selection
             continue;
         }
 
+        assert(m->n_series < m->cap_runs && m->n_runs <= m->n_series);
         m->series[m->n_series++] = hit->series_id;
         slice.n_series++;
         if (!same_service) {
@@ -135,19 +174,23 @@ static enum hearth_status slice_hits(struct maker *m, struct hearth_err *err)
 
     for (size_t s = 0; s < m->n_selections; s++) {
         struct selection *selection = &m->selections[s];
+
+        /* Count the hits of each column. */
         size_t n_in[MAX_COLUMNS] = {0}, n_columns = 0, last = 0;
         for (size_t i = 0; i < selection->n_hits; i++) {
             const struct hearth_series_hit *hit = &selection->hits[i];
             if (hit->column >= MAX_COLUMNS) {
                 return HEARTH_FAIL(
                     err, HEARTH_RESOURCE_EXHAUSTED,
-                    "series %d has its values in column %u, queries reach %d columns",
+                    "series %d has its values in column %u, but queries read only the first %d "
+                    "columns",
                     (int)hit->series_id, (unsigned)hit->column, MAX_COLUMNS);
             }
 
             n_in[hit->column]++;
         }
 
+        /* Make their slices; a single column shares its slice with all columns. */
         for (size_t k = 0; k < MAX_COLUMNS; k++) {
             if (n_in[k] > 0) {
                 selection->columns[k] = add_slice(m, selection, (int)k);
@@ -169,16 +212,19 @@ static const char *table_of(enum hearth_source source)
     static const char *const names[HEARTH_N_SOURCES] = {
         "profile", "profile_late", "segment", "hour_totals", "roll_10m", "roll_1h", "roll_1d",
     };
+
+    assert((unsigned)source < HEARTH_N_SOURCES);
     return names[source];
 }
 
-/* The output of one branch; prefix: "" or "r." of a nested loop is not needed, names are unique. */
+/* Append the select list of one branch of rows: the order of enum in read_internal.h. */
 static void append_rows_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
     struct hearth_buf *sql = &m->out->sql;
     unsigned k = (unsigned)branch->column + 1;
     enum hearth_source source = branch->leg->source;
 
+    /* The fields that all branches have. */
     long long one = (long long)((uint64_t)1 << 32 | tag);
     if (source == HEARTH_SOURCE_SEGMENT) {
         hearth_buf_printf(sql,
@@ -203,9 +249,9 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     }
 
     /*
-     * A column that is a multiple of column 0 begins with byte 1, others with 0; in blocks, the byte
-     * that says "not compressed" comes before. One comparison is a third cheaper for the whole row
-     * than looking at a byte.
+     * Column 0, if the column is a multiple of it: then the column begins with byte 1, otherwise
+     * with 0; in blocks after a byte that says "not compressed". One comparison of the whole column
+     * is a third cheaper per row than extracting the byte.
      */
     if (m->out->field_val0 >= 0) {
         if (branch->column == 0 || source == HEARTH_SOURCE_SEGMENT) {
@@ -221,6 +267,7 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
         }
     }
 
+    /* Fields on request. */
     if (m->out->field_members >= 0) {
         hearth_buf_cstr(sql, hearth_source_length_ns(source) == 0 ? ", NULL::bytea AS members"
                                                                   : ", members");
@@ -229,6 +276,7 @@ static void append_rows_fields(struct maker *m, const struct read_branch *branch
     hearth_read_detail_fields(sql, m->out, source != HEARTH_SOURCE_SEGMENT);
 }
 
+/* Append the select list of one branch of totals. */
 static void append_totals_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
     struct hearth_buf *sql = &m->out->sql;
@@ -260,6 +308,7 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
     hearth_read_detail_fields(sql, m->out, branch->leg->source != HEARTH_SOURCE_SEGMENT);
 }
 
+/* Append the select list of one branch of costs. */
 static void append_cost_fields(struct maker *m, const struct read_branch *branch, size_t tag)
 {
     const char *bytes = branch->leg->source == HEARTH_SOURCE_SEGMENT ? "pg_column_size(payload)"
@@ -271,13 +320,17 @@ static void append_cost_fields(struct maker *m, const struct read_branch *branch
                       "service_id, count(*) AS who, sum(%s) AS at, '%zu'::int8 AS tag", bytes, tag);
 }
 
-/* [from, to) of the leg, on the table's time: a segment or totals begin with their hour. */
+/*
+ * Append the condition on the table's time: [from_ns, to_ns) of the leg; for tables by hour, each hour
+ * that overlaps it.
+ */
 static void append_time_range(struct hearth_buf *sql, const struct hearth_read_leg *leg)
 {
     bool by_hour = leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
     const char *column = by_hour || hearth_source_length_ns(leg->source) > 0 ? "t0" : "ts";
     int64_t from_ns = leg->from_ns;
 
+    /* Round down to the hour. */
     if (by_hour) {
         int64_t rest = from_ns % HEARTH_NS_PER_HOUR;
         rest += rest < 0 ? HEARTH_NS_PER_HOUR : 0;
@@ -286,6 +339,8 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
 
     hearth_buf_printf(sql, " AND %s >= '%lld'::int8 AND %s < '%lld'::int8", column,
                       (long long)from_ns, column, (long long)leg->to_ns);
+
+    /* Exclude slices of an hour (HEARTH_SEGMENT_SLICE_BITS) that lie outside. */
     bool whole_hours = from_ns == leg->from_ns && leg->to_ns % HEARTH_NS_PER_HOUR == 0;
     if (leg->source == HEARTH_SOURCE_SEGMENT && !whole_hours) {
         hearth_buf_printf(
@@ -298,6 +353,10 @@ static void append_time_range(struct hearth_buf *sql, const struct hearth_read_l
     }
 }
 
+/*
+ * Append the condition on series: `first` and `last` are expressions, indexes into $4. known_few:
+ * they are fewer than OVERLAP_SERIES, otherwise the statement counts them.
+ */
 static void append_series_test(struct hearth_buf *sql, const struct hearth_read_leg *leg,
                                const char *first, const char *last, bool known_few)
 {
@@ -336,13 +395,17 @@ static void append_detail(struct hearth_buf *sql, const struct hearth_read_leg *
     }
 }
 
-/* Profiles that are known by series and time: each is a look in the index. */
-static void append_moments(struct maker *m, const struct read_branch *branch, size_t tag)
+/*
+ * Append a branch of profiles that are known by series and time: each is one look-up in the index.
+ * A leg without such instants gets no SELECT.
+ */
+static void append_instants(struct maker *m, const struct read_branch *branch, size_t tag)
 {
     struct hearth_buf *sql = &m->out->sql;
     const struct hearth_read_detail *detail = &m->plan->detail;
-    size_t first = m->n_moments + 1;
+    size_t first = m->n_instants + 1;
 
+    /* The instants of the leg's series, column and range. */
     for (size_t i = 0; i < detail->n_instants; i++) {
         const struct hearth_read_instant *at = &detail->instants[i];
         size_t n_hits;
@@ -354,25 +417,26 @@ static void append_moments(struct maker *m, const struct read_branch *branch, si
         }
 
         if (has_column && at->ts_ns >= branch->leg->from_ns && at->ts_ns < branch->leg->to_ns) {
-            m->moment_service[m->n_moments] = at->service_id;
-            m->moment_series[m->n_moments] = at->series_id;
-            m->moments[m->n_moments++] = at->ts_ns;
+            m->instant_service[m->n_instants] = at->service_id;
+            m->instant_series[m->n_instants] = at->series_id;
+            m->instants[m->n_instants++] = at->ts_ns;
         }
     }
 
-    if (m->n_moments < first) {
+    if (m->n_instants < first) {
         return;
     }
 
+    /* A nested loop over them. */
     hearth_buf_printf(sql,
                       " UNION ALL SELECT r.* FROM unnest(($6::int4[])[%zu:%zu],"
-                      " ($7::int4[])[%zu:%zu], ($8::int8[])[%zu:%zu]) w (service, series, moment)"
+                      " ($7::int4[])[%zu:%zu], ($8::int8[])[%zu:%zu]) w (service, series, instant)"
                       " CROSS JOIN LATERAL (SELECT ",
-                      first, m->n_moments, first, m->n_moments, first, m->n_moments);
+                      first, m->n_instants, first, m->n_instants, first, m->n_instants);
     append_fields(m, branch, tag);
     hearth_buf_printf(sql,
                       " FROM hearth_data.%s WHERE service_id = w.service AND series_id = w.series"
-                      " AND ts = w.moment",
+                      " AND ts = w.instant",
                       table_of(branch->leg->source));
     append_detail(sql, branch->leg, detail);
     hearth_buf_cstr(sql, " OFFSET 0) r");
@@ -386,11 +450,15 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     size_t last_run = slice.first_run + slice.n_runs - 1;
     const char *group = m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
     const struct hearth_read_detail *detail = &m->plan->detail;
+    assert(tag < m->out->n_branches);
+    assert(slice.n_runs > 0 && slice.n_series >= slice.n_runs);
+
     if (detail->some && leg->source != HEARTH_SOURCE_SEGMENT) {
-        append_moments(m, branch, tag);
+        append_instants(m, branch, tag);
         return;
     }
 
+    /* The index of profile begins with the series; or there is only one service: a plain SELECT. */
     if (leg->source == HEARTH_SOURCE_PROFILE || slice.n_runs == 1) {
         char first[24], last[24];
         (void)snprintf(first, sizeof first, "%zu", slice.first_series);
@@ -407,6 +475,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
         return;
     }
 
+    /* Several services: a nested loop. */
     hearth_buf_printf(sql,
                       " UNION ALL SELECT r.* FROM unnest(($1::int4[])[%zu:%zu],"
                       " ($2::int4[])[%zu:%zu], ($3::int4[])[%zu:%zu]) h (service, lo, hi)"
@@ -422,7 +491,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     hearth_buf_printf(sql, "%s OFFSET 0) r", group);
 }
 
-/* The branch that everything else must agree with in its columns. */
+/* Append the first branch: it defines the names and types of all fields. */
 static void append_generations(struct maker *m)
 {
     struct read_statement *out = m->out;
@@ -444,12 +513,29 @@ static void append_generations(struct maker *m)
     hearth_buf_cstr(&out->sql, " FROM hearth_data.roll_state WHERE service_id = ANY ($5::int4[])");
 }
 
-/* ---- the whole ---- */
+/* ---- branches ---- */
 
-/* Segments have all columns at once, and costs do not ask for one. */
-static bool one_branch(const struct maker *m, const struct hearth_read_leg *leg)
+/* True if a leg has one branch for all columns: segments contain all, costs select none. */
+static bool has_one_branch(const struct maker *m, const struct hearth_read_leg *leg)
 {
     return m->out->kind == READ_COSTS || leg->source == HEARTH_SOURCE_SEGMENT;
+}
+
+/* The optional fields of the statement in their order, after the fields that all branches have. */
+static void number_fields(const struct maker *m, bool val0, bool members, bool packed)
+{
+    struct read_statement *out = m->out;
+    const struct hearth_read_detail *detail = &m->plan->detail;
+    bool of_rows = out->kind == READ_ROWS;
+
+    int field = of_rows ? FIELD_VAL + 1 : FIELD_TOTAL + 1;
+    out->field_val0 = of_rows && val0 && detail->attrs != HEARTH_ATTRS_ALONE ? field++ : -1;
+    out->field_members = of_rows && members ? field++ : -1;
+    out->field_packed = !of_rows && packed ? field : -1;
+    field += out->field_packed >= 0 ? 2 : 0;
+    out->field_no = detail->identity ? field : -1;
+    field += detail->identity ? 2 : 0;
+    out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
 }
 
 static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
@@ -466,12 +552,14 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     for (size_t i = 0; i < m->plan->n_legs; i++) {
         const struct hearth_read_leg *leg = &m->plan->legs[i];
         const struct selection *selection = &m->selections[m->selection_of[i]];
-        size_t n_columns = one_branch(m, leg) ? 1 : MAX_COLUMNS;
+        size_t n_columns = has_one_branch(m, leg) ? 1 : MAX_COLUMNS;
         packed =
             packed || leg->source == HEARTH_SOURCE_SEGMENT || leg->source == HEARTH_SOURCE_TOTALS;
         members = members || (leg->n_hits > 0 && leg->hits[0].series_id < 0);
+
         for (size_t k = 0; k < n_columns; k++) {
-            if (leg->n_hits == 0 || (!one_branch(m, leg) && selection->columns[k].n_runs == 0)) {
+            if (leg->n_hits == 0 ||
+                (!has_one_branch(m, leg) && selection->columns[k].n_runs == 0)) {
                 continue;
             }
 
@@ -488,22 +576,15 @@ static enum hearth_status make_branches(struct maker *m, struct hearth_err *err)
     }
 
     out->n_branches = n;
-    const struct hearth_read_detail *detail = &m->plan->detail;
-    bool of_rows = out->kind == READ_ROWS;
-    int field = of_rows ? FIELD_VAL + 1 : FIELD_TOTAL + 1;
-    out->field_val0 = of_rows && val0 && detail->attrs != HEARTH_ATTRS_ALONE ? field++ : -1;
-    out->field_members = of_rows && members ? field++ : -1;
-    out->field_packed = !of_rows && packed ? field : -1;
-    field += out->field_packed >= 0 ? 2 : 0;
-    out->field_no = detail->identity ? field : -1;
-    field += detail->identity ? 2 : 0;
-    out->field_attrs = of_rows && detail->attrs != HEARTH_ATTRS_NOT_READ ? field : -1;
+    number_fields(m, val0, members, packed);
 
     return HEARTH_OK;
 }
 
-/* Each branch has those of its column. */
-static bool make_room_for_moments(struct maker *m)
+/* ---- parameters ---- */
+
+/* Allocate $6 to $8: each branch may add all instants. */
+static bool make_instant_arrays(struct maker *m)
 {
     size_t n;
 
@@ -515,56 +596,75 @@ static bool make_room_for_moments(struct maker *m)
         return false;
     }
 
-    m->moment_service = hearth_arena_array(m->arena, n, sizeof m->moment_service[0]);
-    m->moment_series = hearth_arena_array(m->arena, n, sizeof m->moment_series[0]);
-    m->moments = hearth_arena_array(m->arena, n, sizeof m->moments[0]);
+    m->instant_service = hearth_arena_array(m->arena, n, sizeof m->instant_service[0]);
+    m->instant_series = hearth_arena_array(m->arena, n, sizeof m->instant_series[0]);
+    m->instants = hearth_arena_array(m->arena, n, sizeof m->instants[0]);
 
-    return m->moment_service != NULL && m->moment_series != NULL && m->moments != NULL;
+    return m->instant_service != NULL && m->instant_series != NULL && m->instants != NULL;
+}
+
+static bool add_read_params(struct maker *m)
+{
+    struct hearth_pg_params *params = &m->out->params;
+    const struct hearth_read_state *state = m->plan->state;
+
+    int32_t *services = hearth_arena_array(m->arena, state->n_services, sizeof services[0]);
+    if (services == NULL) {
+        return false;
+    }
+
+    for (size_t i = 0; i < state->n_services; i++) {
+        services[i] = state->services[i].service_id;
+    }
+
+    hearth_pg_params_init(params, m->arena);
+    hearth_pg_param_i32_array(params, m->run_service, m->n_runs);
+    hearth_pg_param_i32_array(params, m->run_first, m->n_runs);
+    hearth_pg_param_i32_array(params, m->run_last, m->n_runs);
+    hearth_pg_param_i32_array(params, m->series, m->n_series);
+    hearth_pg_param_i32_array(params, services, state->n_services);
+    if (m->plan->detail.some) {
+        hearth_pg_param_i32_array(params, m->instant_service, m->n_instants);
+        hearth_pg_param_i32_array(params, m->instant_series, m->n_instants);
+        hearth_pg_param_i64_array(params, m->instants, m->n_instants);
+    }
+
+    return true;
 }
 
 enum hearth_status hearth_read_statement_make(struct read_statement *statement, enum read_kind kind,
                                               const struct hearth_read_plan *plan,
                                               struct hearth_arena *arena, struct hearth_err *err)
 {
+    assert(plan->n_legs > 0 && plan->state != NULL);
+
     *statement = (struct read_statement){.kind = kind};
     hearth_buf_init(&statement->sql, SQL_LIMIT_BYTES);
     struct maker m = {.out = statement, .plan = plan, .arena = arena};
+
+    /* Decide on slices and branches. */
     HEARTH_TRY(slice_hits(&m, err));
     HEARTH_TRY(make_branches(&m, err));
-    if (!make_room_for_moments(&m)) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the moments of a read");
+    if (!make_instant_arrays(&m)) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the instants of a read");
     }
 
+    /* Write the text. */
     append_generations(&m);
     for (size_t i = 0; i < statement->n_branches; i++) {
         const struct read_branch *branch = &statement->branches[i];
         const struct selection *selection = &m.selections[m.selection_of[branch->leg - plan->legs]];
         append_branch(&m, branch,
-                      one_branch(&m, branch->leg) ? selection->all
-                                                  : selection->columns[branch->column]);
+                      has_one_branch(&m, branch->leg) ? selection->all
+                                                      : selection->columns[branch->column]);
     }
 
     hearth_buf_cstr(&statement->sql, ") u");
     hearth_buf_byte(&statement->sql, '\0');
-    int32_t *services = hearth_arena_array(arena, plan->state->n_services, sizeof services[0]);
-    if (hearth_buf_failed(&statement->sql) || services == NULL) {
+
+    /* Add the parameters, which append_branch has completed. */
+    if (hearth_buf_failed(&statement->sql) || !add_read_params(&m)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the text of a query");
-    }
-
-    for (size_t i = 0; i < plan->state->n_services; i++) {
-        services[i] = plan->state->services[i].service_id;
-    }
-
-    hearth_pg_params_init(&statement->params, arena);
-    hearth_pg_param_i32_array(&statement->params, m.run_service, m.n_runs);
-    hearth_pg_param_i32_array(&statement->params, m.run_first, m.n_runs);
-    hearth_pg_param_i32_array(&statement->params, m.run_last, m.n_runs);
-    hearth_pg_param_i32_array(&statement->params, m.series, m.n_series);
-    hearth_pg_param_i32_array(&statement->params, services, plan->state->n_services);
-    if (plan->detail.some) {
-        hearth_pg_param_i32_array(&statement->params, m.moment_service, m.n_moments);
-        hearth_pg_param_i32_array(&statement->params, m.moment_series, m.n_moments);
-        hearth_pg_param_i64_array(&statement->params, m.moments, m.n_moments);
     }
 
     return HEARTH_OK;
