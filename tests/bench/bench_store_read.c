@@ -374,7 +374,8 @@ static void bench_dictionary(void)
         must(hearth_read_cache_new(g_store, &g_store->cache, &err), &err);
         for (int i = 0; i < 1000; i++) {
             int64_t start = hearth_clock_mono_ns();
-            must(hearth_store_read_dict(g_store, 1, hearth_day_of(T0), 1, n, NULL, &dict, &err),
+            must(hearth_store_read_dict(g_store, (struct hearth_dict_key){1, hearth_day_of(T0), 1},
+                                        n, NULL, &dict, &err),
                  &err);
             double ms = ms_since(start);
             n_bytes = hearth_dict_bytes(dict);

@@ -245,15 +245,19 @@ struct hearth_read_total {
 typedef enum hearth_status
 hearth_read_total_fn(void *context, const struct hearth_read_total *total, struct hearth_err *err);
 
+/* What identifies a dictionary. */
+struct hearth_dict_key {
+    int32_t service_id, day, writer_id;
+};
+
 /*
- * Return the dictionary of (service, day, writer) with at least min_stacks stacks and its name
- * tree, from memory or from the database. It does not change until it is released with
- * hearth_store_read_dict_release. CORRUPT: the database has fewer stacks.
+ * Return a dictionary with at least min_stacks stacks and its name tree, from memory or from the
+ * database. It does not change until it is released with hearth_store_read_dict_release. CORRUPT:
+ * the database has fewer stacks.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t service_id,
-                                          int32_t day, int32_t writer_id, uint32_t min_stacks,
-                                          struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hearth_dict_key key,
+                                          uint32_t min_stacks, struct hearth_cancel *cancel,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err);
 void hearth_store_read_dict_release(struct hearth_store *store, const struct hearth_dict *dict);

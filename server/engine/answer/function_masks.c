@@ -98,8 +98,10 @@ static enum hearth_status load_function_mask(const struct hearth_function_masks 
     const struct hearth_query *query = table->query;
     const struct hearth_dict *dict;
 
-    HEARTH_TRY(hearth_store_read_dict(query->call.engine->store, mask->service_id, mask->day,
-                                      mask->writer_id, bound, query->call.cancel, &dict, err));
+    HEARTH_TRY(hearth_store_read_dict(
+        query->call.engine->store,
+        (struct hearth_dict_key){mask->service_id, mask->day, mask->writer_id}, bound,
+        query->call.cancel, &dict, err));
     struct hearth_arena scratch;
     hearth_arena_init_like(&scratch, query->call.arena);
     enum hearth_status status = fill_function_mask(table, dict, mask, &scratch, err);

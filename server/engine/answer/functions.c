@@ -30,8 +30,9 @@ static enum hearth_status fill_frame_table(const struct hearth_query *query,
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
-        status = hearth_store_read_dict(store, part->service_id, part->day, part->writer_id,
-                                        part->bound, query->call.cancel, &dict, err);
+        status = hearth_store_read_dict(
+            store, (struct hearth_dict_key){part->service_id, part->day, part->writer_id},
+            part->bound, query->call.cancel, &dict, err);
         if (status != HEARTH_OK) {
             break;
         }

@@ -381,9 +381,10 @@ static enum hearth_status visit_summed_dicts(struct pprof_merge *m, const struct
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
-        status =
-            hearth_store_read_dict(m->query->call.engine->store, part->service_id, part->day,
-                                   part->writer_id, part->bound, m->query->call.cancel, &dict, err);
+        status = hearth_store_read_dict(
+            m->query->call.engine->store,
+            (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
+            m->query->call.cancel, &dict, err);
         if (status != HEARTH_OK) {
             break;
         }

@@ -185,9 +185,10 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums.dicts[i];
         const struct hearth_dict *dict;
-        status =
-            hearth_store_read_dict(query->call.engine->store, part->service_id, part->day,
-                                   part->writer_id, part->bound, query->call.cancel, &dict, err);
+        status = hearth_store_read_dict(
+            query->call.engine->store,
+            (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
+            query->call.cancel, &dict, err);
         if (status == HEARTH_OK) {
             status = hearth_tree_merge_add(&merge, dict, part, err);
             hearth_store_read_dict_release(query->call.engine->store, dict);

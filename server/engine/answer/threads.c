@@ -186,8 +186,9 @@ static enum hearth_status add_filtered_dict(struct thread_run *run,
     const struct hearth_dict *dict;
     const bool *inside;
 
-    HEARTH_TRY(hearth_store_read_dict(store, sums->service_id, sums->day, sums->writer_id,
-                                      sums->bound, run->query->call.cancel, &dict, err));
+    HEARTH_TRY(hearth_store_read_dict(
+        store, (struct hearth_dict_key){sums->service_id, sums->day, sums->writer_id}, sums->bound,
+        run->query->call.cancel, &dict, err));
     enum hearth_status status = hearth_stack_mask_of(&run->mask, dict->tree, &inside, err);
     if (status == HEARTH_OK && !add_dict_threads(run, sums, entries, n, dict, inside)) {
         status = HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over threads exceeds 64 bits");

@@ -548,9 +548,8 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
     }
 }
 
-enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t service_id,
-                                          int32_t day, int32_t writer_id, uint32_t min_stacks,
-                                          struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hearth_dict_key key,
+                                          uint32_t min_stacks, struct hearth_cancel *cancel,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err)
 {
@@ -559,7 +558,7 @@ enum hearth_status hearth_store_read_dict(struct hearth_store *store, int32_t se
     struct copy *copy = NULL;
     enum hearth_status status;
     (void)pthread_mutex_lock(&cache->lock);
-    struct entry *entry = use_entry(cache, service_id, day, writer_id);
+    struct entry *entry = use_entry(cache, key.service_id, key.day, key.writer_id);
     if (entry == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
     } else {
