@@ -21,18 +21,16 @@
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
-#include "hearth/codec/compress.h"
 
-#include "pg/pg.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 #include "read/read_cache.h"
+#include "read/read_dict_load.h"
 
 #include <time.h>
 
-#define N_BUCKETS       1024u
-#define MAX_CHUNK_BYTES ((size_t)256 << 20)
-#define WAIT_STEP_NS    (50 * HEARTH_NS_PER_MS)
+#define N_BUCKETS    1024u
+#define WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
 
 struct entry;
 
@@ -46,13 +44,11 @@ struct grove {
 };
 
 struct copy {
-    struct hearth_dict *dict;
+    struct hearth_loaded_dict loaded;
     struct grove *grove;
     struct entry *entry; /* whose current copy this is; NULL: it was replaced */
     unsigned refs;
-    bool usable;                     /* it has a tree */
-    size_t n_bytes;                  /* as accounted */
-    int32_t last_stack, last_string; /* key of the last chunk applied; -1 before the first */
+    size_t n_bytes; /* as accounted */
     struct copy *bucket_next;
     struct copy *lru_prev, *lru_next; /* current and not held: older, newer */
 };
@@ -234,7 +230,8 @@ static struct copy *copy_new(struct hearth_read_cache *cache, int32_t service_id
         return NULL;
     }
 
-    *copy = (struct copy){.dict = dict, .grove = grove, .last_stack = -1, .last_string = -1};
+    *copy = (struct copy){.loaded = {.dict = dict, .last_stack = -1, .last_string = -1},
+                          .grove = grove};
 
     return copy;
 }
@@ -265,11 +262,11 @@ static void lru_append(struct hearth_read_cache *cache, struct copy *copy)
 /* Make a loaded copy known, and the one to use from now on. Its size is looked at anew. */
 static void publish(struct hearth_read_cache *cache, struct entry *entry, struct copy *copy)
 {
-    struct copy **bucket = copy_bucket(cache, copy->dict);
+    struct copy **bucket = copy_bucket(cache, copy->loaded.dict);
 
     copy->bucket_next = *bucket;
     *bucket = copy;
-    size_t n_bytes = sizeof *copy + hearth_dict_bytes(copy->dict);
+    size_t n_bytes = sizeof *copy + hearth_dict_bytes(copy->loaded.dict);
     account(cache, 0, n_bytes);
     copy->n_bytes = n_bytes;
     weigh_grove(cache, copy->grove);
@@ -280,7 +277,7 @@ static void publish(struct hearth_read_cache *cache, struct entry *entry, struct
 /* The opposite: nobody finds it any more. */
 static void withdraw(struct hearth_read_cache *cache, struct copy *copy)
 {
-    struct copy **at = copy_bucket(cache, copy->dict);
+    struct copy **at = copy_bucket(cache, copy->loaded.dict);
     while (*at != copy) {
         at = &(*at)->bucket_next;
     }
@@ -318,7 +315,7 @@ static void free_list(struct copy *dead)
 {
     while (dead != NULL) {
         struct copy *next = dead->bucket_next;
-        hearth_dict_free(dead->dict);
+        hearth_dict_free(dead->loaded.dict);
         hearth_mem_free(dead);
         dead = next;
     }
@@ -346,102 +343,6 @@ void hearth_read_cache_free(struct hearth_read_cache *cache)
     (void)pthread_cond_destroy(&cache->loaded);
     (void)pthread_mutex_destroy(&cache->lock);
     hearth_mem_free(cache);
-}
-
-/* ---- loading ---- */
-
-static const char SQL_CHUNKS[] =
-    "SELECT first_stack, first_string, payload FROM hearth_data.dict_chunk"
-    " WHERE service_id = $1 AND day = $2 AND writer_id = $3"
-    " AND (first_stack, first_string) > ($4, $5) ORDER BY first_stack, first_string";
-
-struct chunk_load {
-    const struct entry *entry; /* its key only */
-    struct copy *copy;
-    struct hearth_cancel *cancel;
-    struct hearth_inflater *inflater;
-    struct hearth_buf bytes;
-};
-
-static enum hearth_status apply_chunk(void *context, const PGresult *row, struct hearth_err *err)
-{
-    struct chunk_load *load = context;
-    int32_t first_stack = hearth_pg_i32(row, 0, 0), first_string = hearth_pg_i32(row, 0, 1);
-
-    hearth_buf_reset(&load->bytes);
-    enum hearth_status status =
-        hearth_inflate(load->inflater, HEARTH_COMPRESSION_ZSTD, hearth_pg_str(row, 0, 2),
-                       MAX_CHUNK_BYTES, &load->bytes, err);
-    if (status == HEARTH_OK) {
-        status = hearth_dict_apply(load->copy->dict, hearth_buf_view(&load->bytes), err);
-    }
-
-    if (status == HEARTH_OK) {
-        load->copy->last_stack = first_stack;
-        load->copy->last_string = first_string;
-        return HEARTH_OK;
-    }
-
-    hearth_err_prefix(err, "dictionary of service %d, day %d, writer %d, chunk at stack %d",
-                      (int)load->entry->service_id, (int)load->entry->day,
-                      (int)load->entry->writer_id, (int)first_stack);
-
-    /* Bytes that do not inflate are our own stored bytes, not the caller's. */
-    status = status == HEARTH_NO_MEMORY ? HEARTH_NO_MEMORY : HEARTH_CORRUPT;
-    if (err != NULL) {
-        err->status = status;
-    }
-
-    return status;
-}
-
-static enum hearth_status load_chunks_on(void *context, struct hearth_pg *pg,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct chunk_load *load = context;
-    struct hearth_arena arena;
-    struct hearth_pg_params params;
-
-    hearth_arena_init(&arena, 0);
-    hearth_pg_params_init(&params, &arena);
-    hearth_pg_param_i32(&params, load->entry->service_id);
-    hearth_pg_param_i32(&params, load->entry->day);
-    hearth_pg_param_i32(&params, load->entry->writer_id);
-    hearth_pg_param_i32(&params, load->copy->last_stack);
-    hearth_pg_param_i32(&params, load->copy->last_string);
-    enum hearth_status status =
-        hearth_pg_stream(pg, SQL_CHUNKS, &params, load->cancel, apply_chunk, load, ret_fault, err);
-    hearth_arena_release(&arena);
-
-    return status;
-}
-
-/* Bring a copy that nobody else sees up to the database. */
-static enum hearth_status load_copy(struct hearth_read_cache *cache, const struct entry *entry,
-                                    struct copy *copy, struct hearth_cancel *cancel,
-                                    struct hearth_err *err)
-{
-    struct chunk_load load = {
-        .entry = entry, .copy = copy, .cancel = cancel, .inflater = hearth_inflater_new()};
-    if (load.inflater == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
-    }
-
-    hearth_buf_init(&load.bytes, MAX_CHUNK_BYTES);
-    enum hearth_status status =
-        hearth_store_read_with_pg(cache->store, cancel, load_chunks_on, &load, err);
-    if (status == HEARTH_OK || status == HEARTH_CORRUPT) {
-        /* What stands before a damaged chunk is good, and older profiles need no more than that. */
-        enum hearth_status built =
-            hearth_dict_build_tree(copy->dict, status == HEARTH_OK ? err : NULL);
-        copy->usable = copy->usable || built == HEARTH_OK;
-        status = status == HEARTH_OK ? built : status;
-    }
-
-    hearth_buf_release(&load.bytes);
-    hearth_inflater_free(load.inflater);
-
-    return status;
 }
 
 /* ---- acquiring ---- */
@@ -475,13 +376,16 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache, struct ent
     entry->loading = true;
     (void)pthread_mutex_unlock(&cache->lock);
     hearth_metric_add(HEARTH_M_CACHE_MISSES, 1);
-    enum hearth_status status = load_copy(cache, entry, copy, cancel, err);
+    enum hearth_status status = hearth_read_dict_load(
+        cache->store, (struct hearth_dict_key){entry->service_id, entry->day, entry->writer_id},
+        &copy->loaded, cancel, err);
     (void)pthread_mutex_lock(&cache->lock);
     entry->loading = false;
     (void)pthread_cond_broadcast(&cache->loaded);
 
     struct copy *old = entry->current; /* held by others, or released meanwhile */
-    if (!copy->usable || (old != NULL && copy->dict->n_tree_stacks <= old->dict->n_tree_stacks)) {
+    if (!copy->loaded.has_tree ||
+        (old != NULL && copy->loaded.dict->n_tree_stacks <= old->loaded.dict->n_tree_stacks)) {
         bury(cache, copy); /* it failed, or found nothing new */
         return status;
     }
@@ -516,7 +420,7 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
 {
     for (bool loaded = false;;) {
         struct copy *copy = entry->current;
-        if (copy != NULL && copy->dict->n_tree_stacks >= min_stacks) {
+        if (copy != NULL && copy->loaded.dict->n_tree_stacks >= min_stacks) {
             hearth_metric_add(HEARTH_M_CACHE_HITS, loaded ? 0 : 1);
             hold(cache, copy);
             *ret_copy = copy;
@@ -530,12 +434,14 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
                 err, HEARTH_CORRUPT,
                 "dictionary of service %d, day %d, writer %d has %u stacks, profiles name %u",
                 (int)entry->service_id, (int)entry->day, (int)entry->writer_id,
-                copy == NULL ? 0u : (unsigned)copy->dict->n_tree_stacks, (unsigned)min_stacks);
+                copy == NULL ? 0u : (unsigned)copy->loaded.dict->n_tree_stacks,
+                (unsigned)min_stacks);
         } else {
             struct hearth_err failure = HEARTH_ERR_INIT;
             enum hearth_status status = load_entry(cache, entry, cancel, &failure);
             copy = entry->current;
-            if (status != HEARTH_OK && (copy == NULL || copy->dict->n_tree_stacks < min_stacks)) {
+            if (status != HEARTH_OK &&
+                (copy == NULL || copy->loaded.dict->n_tree_stacks < min_stacks)) {
                 if (err != NULL) {
                     *err = failure;
                 }
@@ -571,7 +477,7 @@ enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hea
     (void)pthread_mutex_unlock(&cache->lock);
     free_list(dead);
     if (status == HEARTH_OK) {
-        *ret_dict = copy->dict;
+        *ret_dict = copy->loaded.dict;
     }
 
     return status;
@@ -587,7 +493,7 @@ void hearth_store_read_dict_release(struct hearth_store *store, const struct hea
 
     (void)pthread_mutex_lock(&cache->lock);
     struct copy *copy = *copy_bucket(cache, dict);
-    while (copy != NULL && copy->dict != dict) {
+    while (copy != NULL && copy->loaded.dict != dict) {
         copy = copy->bucket_next;
     }
 
