@@ -252,13 +252,17 @@ static enum hearth_status append_segments(struct hour *hour, int32_t slice,
 {
     assert(slice >= 0 && slice <= HEARTH_SEGMENT_SLICES);
 
-    int64_t n_bytes = 0;
-    int32_t ordinal = slice << HEARTH_SEGMENT_SLICE_BITS | hour->ordinal;
-    enum hearth_status status = hearth_segments_append(
-        &hour->builder->pg, hour->service_id, hour->part, &ordinal, rows, n_rows, &n_bytes, err);
-    hour->ordinal = ordinal & ((1 << HEARTH_SEGMENT_SLICE_BITS) - 1);
+    struct hearth_segment_target target = {
+        .service_id = hour->service_id,
+        .part = hour->part,
+        .ordinal = slice << HEARTH_SEGMENT_SLICE_BITS | hour->ordinal,
+    };
+
+    enum hearth_status status =
+        hearth_segments_append(&hour->builder->pg, &target, rows, n_rows, err);
+    hour->ordinal = target.ordinal & ((1 << HEARTH_SEGMENT_SLICE_BITS) - 1);
     hour->n_written += (int64_t)n_rows;
-    hour->n_written_bytes += n_bytes;
+    hour->n_written_bytes += target.n_bytes;
 
     return status;
 }

@@ -175,8 +175,8 @@ static enum hearth_status rewrite_segments(struct rewrite *rewrite, const PGresu
     /* Write their other rows as a new part. */
     if (rewrite->n_rows > 0) {
         qsort(rewrite->rows, rewrite->n_rows, sizeof *rewrite->rows, compare_segment_rows);
-        HEARTH_TRY(hearth_segments_write(builder->store, &builder->pg, work->service_id, part,
-                                         rewrite->rows, rewrite->n_rows, err));
+        HEARTH_TRY(hearth_segments_write(&builder->pg, work->service_id, part, rewrite->rows,
+                                         rewrite->n_rows, err));
     }
 
     HEARTH_TRY(hearth_erase_count_rows(work, rewrite->n_gone, err));

@@ -423,13 +423,14 @@ static enum hearth_status sum_rows(struct hearth_roll *roll, const struct due *d
 {
     assert(from_ns < to_ns);
 
+    const struct hearth_stored_range range = {due->service_id, due->compacted_to_ns, from_ns,
+                                              to_ns};
     struct sum_pass pass = {.roll = roll};
     do {
         pass.skip_to = pass.series_id;
         pass.full = false;
         pass.has_series = false;
-        HEARTH_TRY(hearth_stored_rows_read(&roll->builder->pg, roll->builder->inflater,
-                                           due->service_id, due->compacted_to_ns, from_ns, to_ns,
+        HEARTH_TRY(hearth_stored_rows_read(&roll->builder->pg, roll->builder->inflater, &range,
                                            sum_stored_row, &pass, err));
         HEARTH_TRY(hearth_roll_end_series(roll, err));
         HEARTH_TRY(hearth_roll_send(roll, err));

@@ -156,8 +156,8 @@ static enum hearth_status put_segments(struct fold *fold, struct hearth_err *err
         for (to = from + 1; to < n && hour_of(&rows[to]) == hour_of(&rows[from]); to++) {
         }
 
-        HEARTH_TRY(hearth_segments_write(fold->builder->store, &fold->builder->pg, fold->service_id,
-                                         fold->part, rows + from, to - from, err));
+        HEARTH_TRY(hearth_segments_write(&fold->builder->pg, fold->service_id, fold->part,
+                                         rows + from, to - from, err));
     }
 
     return HEARTH_OK;

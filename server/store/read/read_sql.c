@@ -321,8 +321,8 @@ static void append_cost_fields(struct maker *m, const struct read_branch *branch
 }
 
 /*
- * Append the condition on the table's time: [from_ns, to_ns) of the leg; for tables by hour, each hour
- * that overlaps it.
+ * Append the condition on the table's time: [from_ns, to_ns) of the leg; for tables by hour, all
+ * hours that overlap it.
  */
 static void append_time_range(struct hearth_buf *sql, const struct hearth_read_leg *leg)
 {

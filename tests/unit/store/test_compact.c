@@ -191,9 +191,11 @@ static struct hearth_buf see(const struct fixture *fix, int32_t service)
     int64_t compacted_to_ns = state_of(fix, service, "compacted_to");
     for (int64_t hour = 0; hour < 24; hour++) {
         int64_t from_ns = START + hour * HEARTH_NS_PER_HOUR;
-        assert_ok(hearth_stored_rows_read(&pg, fix->builder.inflater, service, compacted_to_ns,
-                                          from_ns, from_ns + HEARTH_NS_PER_HOUR, collect_row,
-                                          &collect, &err));
+        assert_ok(
+            hearth_stored_rows_read(&pg, fix->builder.inflater,
+                                    &(struct hearth_stored_range){service, compacted_to_ns, from_ns,
+                                                                  from_ns + HEARTH_NS_PER_HOUR},
+                                    collect_row, &collect, &err));
     }
     hearth_pg_close(&pg);
     return out;

@@ -101,9 +101,11 @@ static struct seen read_hour(struct fixture *fix, struct hearth_series_ref ref, 
 {
     struct seen seen = {.series_id = ref.series_id};
     int64_t from_ns = the_day() * HEARTH_NS_PER_DAY + hour * HOUR;
-    assert_ok(hearth_stored_rows_read(&fix->builder.pg, fix->builder.inflater, ref.service_id,
-                                      (the_day() + 1) * HEARTH_NS_PER_DAY, from_ns, from_ns + HOUR,
-                                      see, &seen, &err));
+    assert_ok(hearth_stored_rows_read(
+        &fix->builder.pg, fix->builder.inflater,
+        &(struct hearth_stored_range){ref.service_id, (the_day() + 1) * HEARTH_NS_PER_DAY, from_ns,
+                                      from_ns + HOUR},
+        see, &seen, &err));
     return seen;
 }
 

@@ -273,8 +273,8 @@ static void compact_by_hand(struct fixture *fix)
     /* Two segments of one hour. */
     for (int64_t part = 1; part <= 2; part++) {
         size_t from = part == 1 ? 0 : n / 2, to = part == 1 ? n / 2 : n;
-        assert_ok(hearth_segments_write(fix->store, &fix->builder.pg, service_id, part,
-                                        stored + from, to - from, &err));
+        assert_ok(hearth_segments_write(&fix->builder.pg, service_id, part, stored + from,
+                                        to - from, &err));
     }
     PQclear(rows);
     char sql[256];
@@ -311,16 +311,20 @@ static void segments_are_written_again_without_the_rows(void **state)
     struct hearth_series_ref ref = resolve_one(fix.store, TENANT, 1, 1, T0);
     compact_by_hand(&fix);
     struct segment_count counted = {.series_id = ref.series_id};
-    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
-                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    assert_ok(hearth_stored_rows_read(
+        &fix.builder.pg, fix.builder.inflater,
+        &(struct hearth_stored_range){ref.service_id, T0 + HOUR, T0, T0 + HOUR}, count_segment_row,
+        &counted, &err));
     assert_int_equal(counted.n_rows, 60);
     assert_int_equal(counted.n_in_range, 7);
     (void)erase(&fix, "{pod=\"pod-1\"}", T0 + 20, T0 + 39);
     let_two_minutes_pass(&fix);
     run_step(&fix);
     counted = (struct segment_count){.series_id = ref.series_id};
-    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
-                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    assert_ok(hearth_stored_rows_read(
+        &fix.builder.pg, fix.builder.inflater,
+        &(struct hearth_stored_range){ref.service_id, T0 + HOUR, T0, T0 + HOUR}, count_segment_row,
+        &counted, &err));
     assert_int_equal(counted.n_rows, 53);
     assert_int_equal(counted.n_in_range, 0);
     /* The leftovers in `profile` are gone too, and are not counted twice. */

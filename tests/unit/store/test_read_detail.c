@@ -97,7 +97,7 @@ static void put_profiles(struct fixture *fix, struct hearth_pg *pg)
                 hour[n++] = *row;
             }
         }
-        assert_ok(hearth_segments_write(fix->store, pg, fix->service_id, 1, hour, n, &err));
+        assert_ok(hearth_segments_write(pg, fix->service_id, 1, hour, n, &err));
     }
 }
 

@@ -106,7 +106,7 @@ static void write_segments(struct fixture *fix, int64_t part, size_t first, size
     for (size_t i = first; i < fix->n_rows; i += stride) {
         some[n++] = fix->rows[i];
     }
-    assert_ok(hearth_segments_write(fix->store, &fix->pg, SERVICE, part, some, n, &err));
+    assert_ok(hearth_segments_write(&fix->pg, SERVICE, part, some, n, &err));
 }
 
 struct comparison {
@@ -159,8 +159,10 @@ static void assert_read(struct fixture *fix, int64_t compacted_to_ns, int64_t fr
                         int64_t to_ns)
 {
     struct comparison c = {fix, from_ns, to_ns, 0};
-    assert_ok(hearth_stored_rows_read(&fix->pg, fix->inflater, SERVICE, compacted_to_ns, from_ns,
-                                      to_ns, compare, &c, &err));
+    assert_ok(hearth_stored_rows_read(
+        &fix->pg, fix->inflater,
+        &(struct hearth_stored_range){SERVICE, compacted_to_ns, from_ns, to_ns}, compare, &c,
+        &err));
     skip_outside(&c);
     assert_int_equal(c.next, fix->n_rows);
 }
@@ -216,14 +218,18 @@ static void an_hour_without_rows_is_empty_and_a_damaged_segment_is_named(void **
     struct comparison c = {&fix, HOUR, end_ns, 0};
     struct hearth_err refusal = HEARTH_ERR_INIT;
     pg_cluster_run(fix.url, "UPDATE hearth_data.segment SET n_bytes = n_bytes - 1");
-    assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
-                                             compare, &c, &refusal),
-                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_int_equal(
+        hearth_stored_rows_read(&fix.pg, fix.inflater,
+                                &(struct hearth_stored_range){SERVICE, end_ns, HOUR, end_ns},
+                                compare, &c, &refusal),
+        HEARTH_RESOURCE_EXHAUSTED);
     assert_ok(hearth_pg_connect(&fix.pg, CONNECT_MS, &err));
     pg_cluster_run(fix.url, "UPDATE hearth_data.segment SET n_bytes = -1");
-    assert_int_equal(hearth_stored_rows_read(&fix.pg, fix.inflater, SERVICE, end_ns, HOUR, end_ns,
-                                             compare, &c, &refusal),
-                     HEARTH_CORRUPT);
+    assert_int_equal(
+        hearth_stored_rows_read(&fix.pg, fix.inflater,
+                                &(struct hearth_stored_range){SERVICE, end_ns, HOUR, end_ns},
+                                compare, &c, &refusal),
+        HEARTH_CORRUPT);
     assert_int_equal(c.next, 0);
     close_fixture(&fix);
 }
