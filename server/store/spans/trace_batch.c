@@ -1,65 +1,88 @@
 /*
- * trace_batch.c -- spans and snapshots of several items as one transaction (trace_writer.h).
+ * trace_batch.c -- spans and snapshots of several items in one transaction (trace_writer.h):
  *
- *   services     from memory, else from the database, made when they are new
- *   instances    of agents, refreshed once a minute; that may fail (there are too many, or it takes too long): the spans are stored nevertheless
- *   leaves       of the days
- *   transaction  the services are locked, so that they stay; an INSERT of all groups; one of where their spans are, a row for each service;
- *                one of the snapshots of each tenant, those of a segment in one row
+ *   before       ids of the services, which are created if they are new (trace_services.c);
+ *                instances of agents are refreshed once a minute. If that fails (too many, or too
+ *                slow), the spans are stored nevertheless; partitions of the days
+ *   transaction  lock the services, so that they are not removed; insert all groups, then the
+ *                associations of their spans, a row for each service; then the snapshots
+ *                (trace_snapshots.c)
  *
- * ON CONFLICT DO NOTHING makes all of it repeatable, but for where spans are: said twice, or of groups that are not kept, it does no harm.
+ * ON CONFLICT DO NOTHING makes the inserts repeatable. Associations have no key: repeated ones, and
+ * those of groups that were dropped, do no harm.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
-#include "hearth/codec/compress.h"
 #include "hearth/store/store_agents.h"
 
 #include "pg/partitions.h"
-#include "pg/pg.h"
+#include "pg/pg_rows.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "spans/span_group_rows.h"
 #include "spans/trace_writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#define LEAF_TRIES 3
-/* Instances may wait for others of their tenant; spans of all tenants do not wait for these any longer. */
+#define MAX_ATTEMPTS 3 /* while partitions are dropped */
+/*
+ * Limit for refreshing instances, which waits for locks of their tenant; spans of all tenants wait
+ * for it.
+ */
 #define REFRESH_NS (3 * HEARTH_NS_PER_SEC)
-#define ONLY       8 /* of the statement: if the service has a trace task */
+#define ONLY_PROFILED \
+    8 /* flag in the statement: drop the group unless its service has a trace task */
 
-/* Snapshots and segments of a request come when it has ended, which a task's end does not wait for. */
+/*
+ * A segment arrives when its request has ended, which may be after the end of the task: until then,
+ * groups of the service are kept.
+ */
 #define TASK_GRACE_MS "600000"
 
-struct placed {
+/* A row of span_group, as a parameter. */
+struct group_row {
+    int32_t service_id;
+    int64_t start_ns, segment_key, trace_key, duration_ns;
+    int32_t n_spans, kind, flags; /* flags: enum hearth_span_group_flags and ONLY_PROFILED */
+    struct hearth_str trace_id, segment_id, instance, endpoint, spans;
+};
+
+#define GROUP_ROW(kind, member) HEARTH_COLUMN(kind, struct group_row, member)
+static const struct hearth_column group_row_columns[] = {
+    GROUP_ROW(I32, service_id),   GROUP_ROW(I64, start_ns),    GROUP_ROW(I64, segment_key),
+    GROUP_ROW(I64, trace_key),    GROUP_ROW(I64, duration_ns), GROUP_ROW(I32, n_spans),
+    GROUP_ROW(I32, kind),         GROUP_ROW(I32, flags),       GROUP_ROW(BYTES, trace_id),
+    GROUP_ROW(BYTES, segment_id), GROUP_ROW(TEXT, instance),   GROUP_ROW(TEXT, endpoint),
+    GROUP_ROW(BYTES, spans),
+};
+static const struct hearth_row_type group_row_type =
+    HEARTH_ROW_TYPE(group_row_columns, struct group_row);
+
+/* A group whose spans have ids. */
+struct associated {
     int32_t service_id;
     const struct hearth_span_group *group;
 };
 
-/* One group as it is sent. */
-struct batch {
-    struct hearth_store *store;
-    struct hearth_trace_names *names;
-    struct hearth_trace_item *const *items;
-    size_t n_items;
-    struct hearth_cancel *cancel;
-    struct hearth_arena arena;
-    size_t n; /* groups */
-    int32_t *service_ids, *n_spans, *kinds, *flags;
-    int64_t *starts, *durations, *segment_keys, *trace_keys;
-    struct hearth_str *trace_ids, *segment_ids, *instances, *endpoints, *spans;
-    struct placed *placed; /* groups whose spans have ids */
-    size_t n_placed;
-    int64_t now_ms;
+/* The groups of a batch. */
+struct groups {
+    struct hearth_trace_batch *batch;
+    struct group_row *rows;
+    struct associated *associated;
+    size_t n, n_associated, cap;     /* cap: of both arrays */
     struct hearth_cancel refreshing; /* instances are refreshed until its deadline */
 };
 
 /* ---- instances ---- */
 
-/* Those of an item that were not refreshed in this minute. */
-static enum hearth_status
-refresh_instances(struct batch *batch, const struct hearth_trace_item *item, struct hearth_err *err)
+/* Refresh the agents' instances of an item that were not refreshed in this minute. */
+static enum hearth_status refresh_instances(struct groups *groups,
+                                            const struct hearth_trace_item *item,
+                                            struct hearth_err *err)
 {
+    struct hearth_trace_batch *batch = groups->batch;
     struct hearth_instance *due = hearth_arena_calloc(&batch->arena, item->n_groups, sizeof *due);
     size_t n_due = 0;
 
@@ -67,18 +90,19 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
 
+    /* List them. Exporters of raw spans are no agents: they cannot be given a task. */
     struct hearth_idmap *refreshed = &batch->names->refreshed;
     if (refreshed->n >= HEARTH_TRACE_MAX_KNOWN) {
         hearth_idmap_reset(refreshed);
     }
 
     for (size_t i = 0;
-         i < item->n_groups && hearth_clock_mono_ns() < batch->refreshing.deadline_mono_ns; i++) {
+         i < item->n_groups && hearth_clock_mono_ns() < groups->refreshing.deadline_mono_ns; i++) {
         const struct hearth_span_group *group = &item->groups[i];
         const struct hearth_str parts[] = {item->tenant, group->service, group->instance};
         bool is_new = false;
         if (group->instance.n == 0 || group->is_raw) {
-            continue; /* who exports spans is no agent that could be given a task */
+            continue;
         }
 
         (void)hearth_idmap_intern(
@@ -96,9 +120,10 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
         return HEARTH_OK;
     }
 
+    /* Report them. */
     struct hearth_err reason = HEARTH_ERR_INIT;
     struct hearth_scope scope = {
-        .store = batch->store, .tenant = item->tenant, .cancel = &batch->refreshing};
+        .store = batch->store, .tenant = item->tenant, .cancel = &groups->refreshing};
     struct hearth_agent_report report = {
         .instances = due,
         .n_instances = n_due,
@@ -115,130 +140,143 @@ refresh_instances(struct batch *batch, const struct hearth_trace_item *item, str
 
 /* ---- rows ---- */
 
-static bool make_columns(struct batch *batch)
+static bool make_group_arrays(struct groups *groups)
 {
+    struct hearth_trace_batch *batch = groups->batch;
+
     for (size_t i = 0; i < batch->n_items; i++) {
-        batch->n += batch->items[i]->n_groups;
+        groups->cap += batch->items[i]->n_groups;
     }
 
-    struct hearth_arena *arena = &batch->arena;
-    batch->service_ids = hearth_arena_array(arena, batch->n, sizeof *batch->service_ids);
-    batch->n_spans = hearth_arena_array(arena, batch->n, sizeof *batch->n_spans);
-    batch->kinds = hearth_arena_array(arena, batch->n, sizeof *batch->kinds);
-    batch->flags = hearth_arena_array(arena, batch->n, sizeof *batch->flags);
-    batch->starts = hearth_arena_array(arena, batch->n, sizeof *batch->starts);
-    batch->durations = hearth_arena_array(arena, batch->n, sizeof *batch->durations);
-    batch->segment_keys = hearth_arena_array(arena, batch->n, sizeof *batch->segment_keys);
-    batch->trace_keys = hearth_arena_array(arena, batch->n, sizeof *batch->trace_keys);
-    batch->trace_ids = hearth_arena_array(arena, batch->n, sizeof *batch->trace_ids);
-    batch->segment_ids = hearth_arena_array(arena, batch->n, sizeof *batch->segment_ids);
-    batch->instances = hearth_arena_array(arena, batch->n, sizeof *batch->instances);
-    batch->endpoints = hearth_arena_array(arena, batch->n, sizeof *batch->endpoints);
-    batch->spans = hearth_arena_array(arena, batch->n, sizeof *batch->spans);
-    batch->placed = hearth_arena_array(arena, batch->n, sizeof *batch->placed);
+    groups->rows = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->rows);
+    groups->associated = hearth_arena_array(&batch->arena, groups->cap, sizeof *groups->associated);
 
-    return !arena->refused;
+    return !batch->arena.refused;
 }
 
-static void put_group(struct batch *batch, size_t at, const struct hearth_trace_item *item,
-                      const struct hearth_span_group *group, int32_t service_id)
+static void add_group_row(struct groups *groups, const struct hearth_trace_item *item,
+                          const struct hearth_span_group *group, int32_t service_id)
 {
-    batch->service_ids[at] = service_id;
-    batch->n_spans[at] = group->n_spans;
-    batch->kinds[at] = (int32_t)group->kind;
-    batch->flags[at] = (group->is_raw ? HEARTH_GROUP_RAW : 0) |
-                       (group->has_error ? HEARTH_GROUP_ERRORS : 0) |
-                       (group->is_cut ? HEARTH_GROUP_CUT : 0) | (item->only_profiled ? ONLY : 0);
-    batch->starts[at] = group->start_ns;
-    batch->durations[at] = group->end_ns - group->start_ns;
-    batch->segment_keys[at] = hearth_trace_key(group->segment_id, group->is_raw);
-    batch->trace_keys[at] = hearth_trace_key(group->trace_id, group->is_raw);
-    batch->trace_ids[at] = group->trace_id;
-    batch->segment_ids[at] = group->segment_id;
-    batch->instances[at] = group->instance;
-    batch->endpoints[at] = group->endpoint;
-    batch->spans[at] = group->spans;
+    assert(groups->n < groups->cap);
+
+    groups->rows[groups->n++] = (struct group_row){
+        .service_id = service_id,
+        .start_ns = group->start_ns,
+        .segment_key = hearth_trace_key(group->segment_id, group->is_raw),
+        .trace_key = hearth_trace_key(group->trace_id, group->is_raw),
+        .duration_ns = group->end_ns - group->start_ns,
+        .n_spans = group->n_spans,
+        .kind = (int32_t)group->kind,
+        .flags = hearth_span_group_flags_of(group) | (item->only_profiled ? ONLY_PROFILED : 0),
+        .trace_id = group->trace_id,
+        .segment_id = group->segment_id,
+        .instance = group->instance,
+        .endpoint = group->endpoint,
+        .spans = group->spans,
+    };
+
     if (group->n_span_ids > 0) {
-        batch->placed[batch->n_placed++] = (struct placed){service_id, group};
+        groups->associated[groups->n_associated++] = (struct associated){service_id, group};
     }
 }
 
-static enum hearth_status fill_columns(struct batch *batch, struct hearth_err *err)
+static enum hearth_status make_group_rows(struct groups *groups, struct hearth_err *err)
 {
-    size_t at = 0;
+    struct hearth_trace_batch *batch = groups->batch;
+
+    if (!make_group_arrays(groups)) {
+        return HEARTH_FAIL_ARENA(err, &batch->arena);
+    }
 
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_trace_item *item = batch->items[i];
-        HEARTH_TRY(hearth_trace_services_know(batch->store, batch->names, item, batch->cancel,
-                                              &batch->arena, err));
+        const struct hearth_scope scope = {.store = batch->store,
+                                           .tenant = item->tenant,
+                                           .cancel = batch->cancel,
+                                           .arena = &batch->arena};
+        HEARTH_TRY(hearth_trace_services_learn(&scope, batch->names, item, err));
+
         for (size_t k = 0; k < item->n_groups; k++) {
             int32_t service_id;
-            HEARTH_TRY(hearth_trace_service_of(batch->store, batch->names, item->tenant,
-                                               item->groups[k].service, batch->cancel, &service_id,
-                                               err));
-            put_group(batch, at++, item, &item->groups[k], service_id);
+            HEARTH_TRY(hearth_trace_service_find(&scope, batch->names, item->groups[k].service,
+                                                 &service_id, err));
+            add_group_row(groups, item, &item->groups[k], service_id);
         }
 
-        HEARTH_TRY(refresh_instances(batch, item, err));
+        HEARTH_TRY(refresh_instances(groups, item, err));
     }
 
     return HEARTH_OK;
 }
 
-/* ---- the transaction ---- */
+/* ---- partitions ---- */
 
-static enum hearth_status ensure_leaves(struct batch *batch, struct hearth_pg *pg,
-                                        struct hearth_err *err)
+static enum hearth_status ensure_group_leaves(const struct groups *groups, struct hearth_pg *pg,
+                                              struct hearth_err *err)
 {
-    for (size_t i = 0; i < batch->n; i++) {
-        HEARTH_TRY(hearth_partitions_ensure(batch->store, pg, HEARTH_LEAF_SPAN_GROUP,
-                                            hearth_day_of(batch->starts[i]), err));
+    for (size_t i = 0; i < groups->n; i++) {
+        HEARTH_TRY(hearth_partitions_ensure(groups->batch->store, pg, HEARTH_LEAF_SPAN_GROUP,
+                                            hearth_day_of(groups->rows[i].start_ns), err));
     }
+
     return HEARTH_OK;
 }
 
-static void forget_leaves(struct batch *batch)
+static void forget_group_leaves(const struct groups *groups)
 {
-    for (size_t i = 0; i < batch->n; i++) {
-        hearth_partitions_forget(batch->store, hearth_day_of(batch->starts[i]));
+    for (size_t i = 0; i < groups->n; i++) {
+        hearth_partitions_forget(groups->batch->store, hearth_day_of(groups->rows[i].start_ns));
     }
 }
 
-static int compare_ids(const void *left, const void *right)
+/* ---- groups ---- */
+
+static int compare_service_ids(const void *left, const void *right)
 {
     int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
     return (a > b) - (a < b);
 }
 
-/* Nobody removes the services meanwhile. One that was removed before is not known any more: once again. */
-static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *pg,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/*
+ * Lock the services until the end of the transaction. If one was removed before, forget all names:
+ * the next attempt finds them again.
+ */
+static enum hearth_status lock_span_services(const struct groups *groups, struct hearth_pg *pg,
+                                             enum hearth_pg_fault *ret_fault,
+                                             struct hearth_err *err)
 {
-    int32_t *ids = hearth_arena_array(&batch->arena, batch->n, sizeof *ids);
+    struct hearth_trace_batch *batch = groups->batch;
+    int32_t *ids = hearth_arena_array(&batch->arena, groups->n, sizeof *ids);
     if (ids == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
 
-    memcpy(ids, batch->service_ids, batch->n * sizeof *ids);
-    qsort(ids, batch->n, sizeof *ids, compare_ids);
+    /* Each once, in the order of locks. */
+    for (size_t i = 0; i < groups->n; i++) {
+        ids[i] = groups->rows[i].service_id;
+    }
+
+    qsort(ids, groups->n, sizeof *ids, compare_service_ids);
     size_t n = 0;
-    for (size_t i = 0; i < batch->n; i++) {
+    for (size_t i = 0; i < groups->n; i++) {
         if (n == 0 || ids[n - 1] != ids[i]) {
             ids[n++] = ids[i];
         }
     }
 
+    /* Lock them. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_i32_array(&params, ids, n);
+
     PGresult *result = NULL;
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT FROM hearth_data.service WHERE service_id = ANY ($1)"
                               " ORDER BY service_id FOR KEY SHARE",
                               &params, batch->cancel, &result, ret_fault, err));
-    bool all_there = (size_t)PQntuples(result) == n;
+    bool have_all = (size_t)PQntuples(result) == n;
     PQclear(result);
-    if (!all_there) {
+    if (!have_all) {
         hearth_idmap_reset(&batch->names->services);
         hearth_idmap_reset(&batch->names->refreshed);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "a service was removed just now; retry");
@@ -247,40 +285,36 @@ static enum hearth_status lock_services(struct batch *batch, struct hearth_pg *p
     return HEARTH_OK;
 }
 
-static enum hearth_status insert_groups(struct batch *batch, struct hearth_pg *pg,
+/*
+ * $1 to $13: struct group_row, $14 now. Of groups with ONLY_PROFILED, only those of services with a
+ * trace task (kind 4), now or a short time ago.
+ */
+static const char SQL_INSERT_GROUPS[] =
+    "INSERT INTO hearth_data.span_group (service_id, start_at, segment_key, trace_key,"
+    " duration, n_spans, kind, flags, trace_id, segment_id, instance, endpoint, spans)"
+    " SELECT r.service_id, r.start_at, r.segment_key, r.trace_key, r.duration, r.n_spans,"
+    " r.kind, r.flags & 7, r.trace_id, r.segment_id, r.instance, r.endpoint, r.spans"
+    " FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS"
+    " r (service_id, start_at, segment_key, trace_key, duration, n_spans, kind, flags,"
+    " trace_id, segment_id, instance, endpoint, spans)"
+    " WHERE r.flags < 8 OR r.service_id IN (SELECT t.service_id FROM hearth_data.task t"
+    " WHERE t.kind = 4 AND t.start_at <= $14 AND t.start_at + t.duration + " TASK_GRACE_MS
+    " >= $14) ON CONFLICT DO NOTHING";
+
+static enum hearth_status insert_groups(const struct groups *groups, struct hearth_pg *pg,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    struct hearth_trace_batch *batch = groups->batch;
     struct hearth_pg_params params;
 
     hearth_pg_params_init(&params, &batch->arena);
-    hearth_pg_param_i32_array(&params, batch->service_ids, batch->n);
-    hearth_pg_param_i64_array(&params, batch->starts, batch->n);
-    hearth_pg_param_i64_array(&params, batch->segment_keys, batch->n);
-    hearth_pg_param_i64_array(&params, batch->trace_keys, batch->n);
-    hearth_pg_param_i64_array(&params, batch->durations, batch->n);
-    hearth_pg_param_i32_array(&params, batch->n_spans, batch->n);
-    hearth_pg_param_i32_array(&params, batch->kinds, batch->n);
-    hearth_pg_param_i32_array(&params, batch->flags, batch->n);
-    hearth_pg_param_bytes_array(&params, batch->trace_ids, batch->n);
-    hearth_pg_param_bytes_array(&params, batch->segment_ids, batch->n);
-    hearth_pg_param_text_array(&params, batch->instances, batch->n);
-    hearth_pg_param_text_array(&params, batch->endpoints, batch->n);
-    hearth_pg_param_bytes_array(&params, batch->spans, batch->n);
+    hearth_pg_param_rows(&params, &group_row_type, groups->rows, groups->n);
     hearth_pg_param_i64(&params, batch->now_ms);
+
     PGresult *result = NULL;
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "INSERT INTO hearth_data.span_group (service_id, start_at, segment_key, trace_key,"
-        " duration, n_spans, kind, flags, trace_id, segment_id, instance, endpoint, spans)"
-        " SELECT r.service_id, r.start_at, r.segment_key, r.trace_key, r.duration, r.n_spans,"
-        " r.kind, r.flags & 7, r.trace_id, r.segment_id, r.instance, r.endpoint, r.spans"
-        " FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS"
-        " r (service_id, start_at, segment_key, trace_key, duration, n_spans, kind, flags,"
-        " trace_id, segment_id, instance, endpoint, spans)"
-        " WHERE r.flags < 8 OR r.service_id IN (SELECT t.service_id FROM hearth_data.task t"
-        " WHERE t.kind = 4 AND t.start_at <= $14 AND t.start_at + t.duration + " TASK_GRACE_MS
-        " >= $14) ON CONFLICT DO NOTHING",
-        &params, batch->cancel, &result, ret_fault, err));
+    HEARTH_TRY(
+        hearth_pg_exec(pg, SQL_INSERT_GROUPS, &params, batch->cancel, &result, ret_fault, err));
+
     int64_t n_stored = 0;
     (void)hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n_stored);
     PQclear(result);
@@ -289,67 +323,95 @@ static enum hearth_status insert_groups(struct batch *batch, struct hearth_pg *p
     return HEARTH_OK;
 }
 
-static int compare_placed(const void *left, const void *right)
+/* ---- associations ---- */
+
+static int compare_associated(const void *left, const void *right)
 {
-    const struct placed *a = left, *b = right;
+    const struct associated *a = left, *b = right;
     return (a->service_id > b->service_id) - (a->service_id < b->service_id);
 }
 
-static size_t put_associations(struct batch *batch, const struct placed *placed,
-                               struct hearth_buf *out)
+/* Append the ids of a group's spans; a refusal of memory is kept in the arena. */
+static void put_span_ids(struct hearth_arena *arena, const struct hearth_span_group *group,
+                         struct hearth_buf *out)
 {
-    const struct hearth_span_group *group = placed->group;
-    struct hearth_association *all =
-        hearth_arena_array(&batch->arena, group->n_span_ids, sizeof *all);
+    struct hearth_association *all = hearth_arena_array(arena, group->n_span_ids, sizeof *all);
+    if (all == NULL) {
+        return;
+    }
 
-    for (size_t i = 0; all != NULL && i < group->n_span_ids; i++) {
+    for (size_t i = 0; i < group->n_span_ids; i++) {
         all[i] = (struct hearth_association){.key = hearth_span_key(group->span_ids[i]),
                                              .of = HEARTH_OF_STORED_SPAN};
     }
 
-    hearth_associations_put_fresh(all, all == NULL ? 0 : group->n_span_ids, 0, group->start_ns,
-                                  out);
-
-    return group->n_span_ids;
+    hearth_associations_put_fresh(all, group->n_span_ids, 0, group->start_ns, out);
 }
 
-/* In which group each span is, a row for each service. */
-static enum hearth_status insert_associations(struct batch *batch, struct hearth_pg *pg,
+/* The associations of one service: a row of span_fresh, as a parameter. */
+struct fresh_row {
+    int32_t service_id, n_associations;
+    struct hearth_str associations;
+};
+
+#define FRESH_ROW(kind, member) HEARTH_COLUMN(kind, struct fresh_row, member)
+static const struct hearth_column fresh_row_columns[] = {
+    FRESH_ROW(I32, service_id), FRESH_ROW(I32, n_associations), FRESH_ROW(BYTES, associations)};
+static const struct hearth_row_type fresh_row_type =
+    HEARTH_ROW_TYPE(fresh_row_columns, struct fresh_row);
+
+/* Make a row for each service. Returns their number; a refusal is kept in `out` or in the arena. */
+static size_t make_fresh_rows(struct groups *groups, struct fresh_row *rows, struct hearth_buf *out)
+{
+    struct hearth_arena *arena = &groups->batch->arena;
+    size_t n = 0;
+
+    qsort(groups->associated, groups->n_associated, sizeof *groups->associated, compare_associated);
+    for (size_t i = 0; i < groups->n_associated && !arena->refused; n++) {
+        size_t n_here = 0;
+        int32_t service_id = groups->associated[i].service_id;
+        hearth_buf_reset(out);
+        for (; i < groups->n_associated && groups->associated[i].service_id == service_id; i++) {
+            put_span_ids(arena, groups->associated[i].group, out);
+            n_here += groups->associated[i].group->n_span_ids;
+        }
+
+        rows[n] = (struct fresh_row){service_id, (int32_t)n_here,
+                                     hearth_arena_str(arena, hearth_buf_view(out))};
+    }
+
+    return n;
+}
+
+/* Insert, for each id of a span, in which group it is. */
+static enum hearth_status insert_associations(struct groups *groups, struct hearth_pg *pg,
                                               enum hearth_pg_fault *ret_fault,
                                               struct hearth_err *err)
 {
-    int32_t *ids = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *ids);
-    int32_t *counts = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *counts);
-    struct hearth_str *packed = hearth_arena_array(&batch->arena, batch->n_placed, sizeof *packed);
-    struct hearth_buf out;
-
-    hearth_buf_init(&out, 0);
-    size_t n = 0, n_all = 0;
-    qsort(batch->placed, batch->n_placed, sizeof *batch->placed, compare_placed);
-    for (size_t i = 0; i < batch->n_placed && !batch->arena.refused; n++) {
-        size_t n_here = 0;
-        hearth_buf_reset(&out);
-        ids[n] = batch->placed[i].service_id;
-        for (; i < batch->n_placed && batch->placed[i].service_id == ids[n]; i++) {
-            n_here += put_associations(batch, &batch->placed[i], &out);
-        }
-
-        counts[n] = (int32_t)n_here;
-        packed[n] = hearth_arena_str(&batch->arena, hearth_buf_view(&out));
-        n_all += n_here;
+    struct hearth_trace_batch *batch = groups->batch;
+    struct fresh_row *rows = hearth_arena_array(&batch->arena, groups->n_associated, sizeof *rows);
+    if (rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
 
+    /* Make the rows. */
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    size_t n = make_fresh_rows(groups, rows, &out), n_all = 0;
     bool failed = hearth_buf_failed(&out) || batch->arena.refused;
     hearth_buf_release(&out);
     if (failed) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the ids of spans");
     }
 
+    for (size_t i = 0; i < n; i++) {
+        n_all += (size_t)rows[i].n_associations;
+    }
+
+    /* Insert them. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &batch->arena);
-    hearth_pg_param_i32_array(&params, ids, n);
-    hearth_pg_param_i32_array(&params, counts, n);
-    hearth_pg_param_bytes_array(&params, packed, n);
+    hearth_pg_param_rows(&params, &fresh_row_type, rows, n);
     HEARTH_TRY(hearth_pg_exec(pg,
                               "INSERT INTO hearth_data.span_fresh (service_id, n_associations,"
                               " associations) SELECT * FROM unnest($1, $2, $3)",
@@ -359,260 +421,67 @@ static enum hearth_status insert_associations(struct batch *batch, struct hearth
     return HEARTH_OK;
 }
 
-/* Of one tenant: the arrays of the statement. */
-struct runs {
-    struct hearth_str *task_ids, *segment_ids, *packed;
-    int64_t *keys, *contents, *first_at, *last_at;
-    int32_t *first, *last, *counts;
-    size_t n;
-};
+/* ---- the transaction ---- */
 
-static bool make_runs(struct hearth_arena *arena, size_t n, struct runs *ret)
-{
-    ret->task_ids = hearth_arena_array(arena, n, sizeof *ret->task_ids);
-    ret->segment_ids = hearth_arena_array(arena, n, sizeof *ret->segment_ids);
-    ret->packed = hearth_arena_array(arena, n, sizeof *ret->packed);
-    ret->keys = hearth_arena_array(arena, n, sizeof *ret->keys);
-    ret->contents = hearth_arena_array(arena, n, sizeof *ret->contents);
-    ret->first_at = hearth_arena_array(arena, n, sizeof *ret->first_at);
-    ret->last_at = hearth_arena_array(arena, n, sizeof *ret->last_at);
-    ret->first = hearth_arena_array(arena, n, sizeof *ret->first);
-    ret->last = hearth_arena_array(arena, n, sizeof *ret->last);
-    ret->counts = hearth_arena_array(arena, n, sizeof *ret->counts);
-
-    return !arena->refused;
-}
-
-/* Snapshots of one task and segment, by number. */
-static enum hearth_status put_run(struct batch *batch,
-                                  const struct hearth_task_snapshot *const *all, size_t n,
-                                  struct runs *runs, struct hearth_err *err)
-{
-    struct hearth_snapshot *snapshots = hearth_arena_array(&batch->arena, n, sizeof *snapshots);
-    if (snapshots == NULL) {
-        return HEARTH_FAIL_ARENA(err, &batch->arena);
-    }
-
-    size_t at = runs->n, n_kept = 0;
-    int64_t first_ms = INT64_MAX, last_ms = INT64_MIN;
-    for (size_t i = 0; i < n; i++) {
-        const struct hearth_snapshot *it = &all[i]->snapshot;
-        if (n_kept > 0 && snapshots[n_kept - 1].sequence == it->sequence) {
-            continue;
-        }
-
-        snapshots[n_kept++] = *it;
-        first_ms = it->at_ms < first_ms ? it->at_ms : first_ms;
-        last_ms = it->at_ms > last_ms ? it->at_ms : last_ms;
-    }
-
-    struct hearth_buf plain, packed;
-    hearth_buf_init(&plain, 0);
-    hearth_buf_init(&packed, 0);
-    hearth_snapshots_encode(snapshots, n_kept, &plain);
-    enum hearth_status status;
-    if (hearth_buf_failed(&plain)) {
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for %zu snapshots", n_kept);
-    } else {
-        status = hearth_pack_text(hearth_buf_view(&plain), &packed, err);
-    }
-
-    if (status == HEARTH_OK) {
-        runs->packed[at] = hearth_arena_str(&batch->arena, hearth_buf_view(&packed));
-        status = runs->packed[at].p == NULL ? HEARTH_FAIL_ARENA(err, &batch->arena) : HEARTH_OK;
-    }
-
-    hearth_buf_release(&plain);
-    hearth_buf_release(&packed);
-    HEARTH_TRY(status);
-    runs->task_ids[at] = all[0]->task_id;
-    runs->segment_ids[at] = all[0]->segment_id;
-    runs->keys[at] = hearth_trace_key(all[0]->segment_id, false);
-    runs->contents[at] = (int64_t)hearth_hash64(runs->packed[at].p, runs->packed[at].n, 0);
-    runs->first_at[at] = first_ms;
-    runs->last_at[at] = last_ms;
-    runs->first[at] = snapshots[0].sequence;
-    runs->last[at] = snapshots[n_kept - 1].sequence;
-    runs->counts[at] = (int32_t)n_kept;
-    runs->n++;
-
-    return HEARTH_OK;
-}
-
-static int compare_segments(const struct hearth_task_snapshot *a,
-                            const struct hearth_task_snapshot *b)
-{
-    int order = hearth_str_cmp(a->task_id, b->task_id);
-    return order != 0 ? order : hearth_str_cmp(a->segment_id, b->segment_id);
-}
-
-static int compare_snapshots(const void *left, const void *right)
-{
-    const struct hearth_task_snapshot *a = *(const struct hearth_task_snapshot *const *)left;
-    const struct hearth_task_snapshot *b = *(const struct hearth_task_snapshot *const *)right;
-    int order = compare_segments(a, b);
-
-    return order != 0 ? order
-                      : (a->snapshot.sequence > b->snapshot.sequence) -
-                            (a->snapshot.sequence < b->snapshot.sequence);
-}
-
-/* Everything of the tenant of item `first`, which is the first of it, in as few runs as it has segments. */
-static enum hearth_status gather_runs(struct batch *batch, size_t first, struct runs *runs,
-                                      struct hearth_err *err)
-{
-    struct hearth_str tenant = batch->items[first]->tenant;
-    size_t n = 0, at = 0;
-
-    for (size_t i = first; i < batch->n_items; i++) {
-        n += hearth_str_eq(batch->items[i]->tenant, tenant) ? batch->items[i]->n_snapshots : 0;
-    }
-
-    const struct hearth_task_snapshot **all = hearth_arena_array(&batch->arena, n, sizeof *all);
-    if (all == NULL || !make_runs(&batch->arena, n, runs)) {
-        return HEARTH_FAIL_ARENA(err, &batch->arena);
-    }
-
-    for (size_t i = first; i < batch->n_items; i++) {
-        const struct hearth_trace_item *item = batch->items[i];
-        for (size_t k = 0; hearth_str_eq(item->tenant, tenant) && k < item->n_snapshots; k++) {
-            all[at++] = &item->snapshots[k];
-        }
-    }
-
-    qsort(all, n, sizeof *all, compare_snapshots);
-    for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && compare_segments(all[from], all[to]) == 0;) {
-            to++;
-        }
-
-        HEARTH_TRY(put_run(batch, &all[from], to - from, runs, err));
-    }
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status insert_runs(struct batch *batch, const struct hearth_trace_item *item,
-                                      const struct runs *runs, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct hearth_pg_params params;
-
-    hearth_pg_params_init(&params, &batch->arena);
-    hearth_pg_param_text(&params, item->tenant);
-    hearth_pg_param_text_array(&params, runs->task_ids, runs->n);
-    hearth_pg_param_text_array(&params, runs->segment_ids, runs->n);
-    hearth_pg_param_i64_array(&params, runs->keys, runs->n);
-    hearth_pg_param_i32_array(&params, runs->first, runs->n);
-    hearth_pg_param_i32_array(&params, runs->last, runs->n);
-    hearth_pg_param_i32_array(&params, runs->counts, runs->n);
-    hearth_pg_param_i64_array(&params, runs->first_at, runs->n);
-    hearth_pg_param_i64_array(&params, runs->last_at, runs->n);
-    hearth_pg_param_i64_array(&params, runs->contents, runs->n);
-    hearth_pg_param_bytes_array(&params, runs->packed, runs->n);
-    hearth_pg_param_i64(&params, batch->now_ms);
-    hearth_pg_param_i64(&params, item->max_snapshots);
-
-    return hearth_pg_exec(
-        pg,
-        "INSERT INTO hearth_data.task_snapshot (service_id, task_id, segment_id, segment_key,"
-        " first_sequence, last_sequence, n_snapshots, first_at, last_at, content, snapshots,"
-        " received_at) SELECT t.service_id, r.*, $12 FROM unnest($2, $3, $4, $5, $6, $7, $8, $9,"
-        " $10, $11) AS r (task_id, segment_id, segment_key, first_sequence, last_sequence,"
-        " n_snapshots, first_at, last_at, content, snapshots) JOIN hearth_data.task t ON t.task_id"
-        " = r.task_id JOIN hearth_data.service s ON s.service_id = t.service_id JOIN"
-        " hearth_data.tenant n ON n.tenant_id = s.tenant_id AND n.name = $1 WHERE $13 = 0 OR"
-        " (SELECT coalesce(sum(o.n_snapshots), 0) FROM hearth_data.task_snapshot o WHERE"
-        " o.service_id = t.service_id AND o.task_id = r.task_id AND o.segment_key ="
-        " r.segment_key) < $13 ON CONFLICT DO NOTHING",
-        &params, batch->cancel, NULL, ret_fault, err);
-}
-
-/* Of each tenant with its first item's limit. */
-static enum hearth_status write_runs(struct batch *batch, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    for (size_t i = 0; i < batch->n_items; i++) {
-        bool is_first = batch->items[i]->n_snapshots > 0;
-        for (size_t k = 0; k < i && is_first; k++) {
-            is_first = batch->items[k]->n_snapshots == 0 ||
-                       !hearth_str_eq(batch->items[k]->tenant, batch->items[i]->tenant);
-        }
-
-        if (is_first) {
-            struct runs runs = {0};
-            HEARTH_TRY(gather_runs(batch, i, &runs, err));
-            HEARTH_TRY(insert_runs(batch, batch->items[i], &runs, pg, ret_fault, err));
-        }
-    }
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status write_all(struct batch *batch, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status run_batch_transaction(struct groups *groups, struct hearth_pg *pg,
+                                                enum hearth_pg_fault *ret_fault,
+                                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
-    if (batch->n > 0) {
-        HEARTH_TRY(lock_services(batch, pg, ret_fault, err));
-        HEARTH_TRY(insert_groups(batch, pg, ret_fault, err));
+
+    if (groups->n > 0) {
+        HEARTH_TRY(lock_span_services(groups, pg, ret_fault, err));
+        HEARTH_TRY(insert_groups(groups, pg, ret_fault, err));
     }
 
-    if (batch->n_placed > 0) {
-        HEARTH_TRY(insert_associations(batch, pg, ret_fault, err));
+    if (groups->n_associated > 0) {
+        HEARTH_TRY(insert_associations(groups, pg, ret_fault, err));
     }
 
-    HEARTH_TRY(write_runs(batch, pg, ret_fault, err));
+    HEARTH_TRY(hearth_trace_snapshots_insert(groups->batch, pg, ret_fault, err));
 
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-static enum hearth_status write_batch(void *context, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Again if a partition was dropped after it had been seen. */
+static enum hearth_status write_batch_on(void *context, struct hearth_pg *pg,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct batch *batch = context;
+    struct groups *groups = context;
 
     for (int i = 1;; i++) {
-        HEARTH_TRY(ensure_leaves(batch, pg, err));
-        enum hearth_status status = write_all(batch, pg, ret_fault, err);
+        HEARTH_TRY(ensure_group_leaves(groups, pg, err));
+        enum hearth_status status = run_batch_transaction(groups, pg, ret_fault, err);
         if (status == HEARTH_OK) {
             return HEARTH_OK;
         }
 
         hearth_pg_rollback(pg);
-        if (*ret_fault != HEARTH_PG_FAULT_MISSING_TABLE || i == LEAF_TRIES) {
+        if (*ret_fault != HEARTH_PG_FAULT_MISSING_TABLE || i == MAX_ATTEMPTS) {
             return status;
         }
 
-        forget_leaves(batch);
+        forget_group_leaves(groups);
     }
 }
 
-enum hearth_status hearth_trace_batch_store(struct hearth_store *store,
-                                            struct hearth_trace_names *names,
-                                            struct hearth_trace_item *const *items, size_t n_items,
-                                            struct hearth_cancel *cancel, struct hearth_err *err)
+enum hearth_status hearth_trace_batch_store(struct hearth_trace_batch *batch,
+                                            struct hearth_err *err)
 {
-    struct batch batch = {.store = store,
-                          .names = names,
-                          .items = items,
-                          .n_items = n_items,
-                          .cancel = cancel,
-                          .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
+    assert(batch->store != NULL && batch->names != NULL && batch->cancel != NULL);
+    assert(batch->n_items > 0);
 
-    hearth_arena_init(&batch.arena, 0);
-    hearth_cancel_init(&batch.refreshing, hearth_clock_mono_ns() + REFRESH_NS);
-    enum hearth_status status =
-        make_columns(&batch) ? HEARTH_OK : HEARTH_FAIL_ARENA(err, &batch.arena);
+    batch->now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
+    hearth_arena_init(&batch->arena, 0);
+    struct groups groups = {.batch = batch};
+    hearth_cancel_init(&groups.refreshing, hearth_clock_mono_ns() + REFRESH_NS);
+
+    enum hearth_status status = make_group_rows(&groups, err);
     if (status == HEARTH_OK) {
-        status = fill_columns(&batch, err);
+        status = hearth_store_with_pg(batch->store, batch->cancel, write_batch_on, &groups, err);
     }
 
-    if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, cancel, write_batch, &batch, err);
-    }
-
-    hearth_arena_release(&batch.arena);
+    hearth_arena_release(&batch->arena);
 
     return status;
 }

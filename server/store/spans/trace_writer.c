@@ -186,8 +186,14 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
 
     for (int64_t backoff_ns = BACKOFF_FIRST_NS;; backoff_ns *= 2) {
         *err = (struct hearth_err)HEARTH_ERR_INIT;
-        enum hearth_status status =
-            hearth_trace_batch_store(writer->store, &writer->names, items, n, &writer->cancel, err);
+        struct hearth_trace_batch batch = {
+            .store = writer->store,
+            .names = &writer->names,
+            .items = items,
+            .n_items = n,
+            .cancel = &writer->cancel,
+        };
+        enum hearth_status status = hearth_trace_batch_store(&batch, err);
         if (!is_away(status) || hearth_clock_mono_ns() >= give_up_ns ||
             atomic_load(&writer->cancel.cancelled)) {
             return status;
