@@ -1,9 +1,10 @@
 /*
- * trace_writer.c -- the queue of spans and snapshots and the thread that empties it (trace_writer.h).
+ * trace_writer.c -- the queue of spans and snapshots, and the thread that empties it
+ * (trace_writer.h). The outcomes of a batch:
  *
- *   committed                   done(OK)
- *   the database is away        again, 20 to 640 ms apart, for ten seconds; then done(UNAVAILABLE)
- *   anything else               each item alone; what fails alone: done(its status)
+ *   committed             done(OK)
+ *   the database is away  tried again for ten seconds, 20 to 640 ms apart; then done(UNAVAILABLE)
+ *   any other failure     each item is stored alone: done(its own status)
  */
 #include "spans/trace_writer.h"
 
@@ -16,34 +17,37 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
-#include <errno.h>
-#define LINGER_NS        (10 * HEARTH_NS_PER_MS)
+#include <assert.h>
+
+#define LINGER_NS        (10 * HEARTH_NS_PER_MS) /* how long a batch waits for more items */
 #define MAX_BATCH_ITEMS  1000
 #define MAX_BATCH_BYTES  ((size_t)8 << 20)
 #define BACKOFF_FIRST_NS (20 * HEARTH_NS_PER_MS)
 #define BACKOFF_LAST_NS  (640 * HEARTH_NS_PER_MS)
 #define PATIENCE_NS      (10 * HEARTH_NS_PER_SEC)
-/* Of each item: what it is made of, pieces of memory that are not full, the writer's arrays. */
+/* Approximate bytes of an item without its groups and snapshots: structs, arenas, parameters. */
 #define ITEM_BYTES 2048u
 
 struct hearth_trace_writer {
     struct hearth_store *store;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards queue, sums, stopping, ended */
-    pthread_cond_t wake;
+    struct hearth_mutex lock; /* guards the members up to ended */
+    pthread_cond_t wake;      /* an item was queued, or stopping, ended or cancel was set */
     struct hearth_trace_item *head, *tail;
-    size_t n_items;
-    size_t n_bytes; /* queued or in work */
-    bool stopping, ended;
-    struct hearth_cancel cancel; /* set when the closing deadline has passed */
-    /* Its thread's own: */
+    size_t n_items; /* queued */
+    size_t n_bytes; /* queued or in the current batch */
+    bool stopping;  /* no items are accepted; the thread ends when the queue is empty */
+    bool ended;     /* the thread has ended */
+
+    struct hearth_cancel cancel; /* set when the deadline of _stop has passed */
+    /* Only for the thread: */
     struct hearth_trace_names names;
     struct hearth_trace_item *batch[MAX_BATCH_ITEMS];
 };
 
 /* ---- queue ---- */
 
-static size_t bytes_of(const struct hearth_trace_item *item)
+static size_t count_item_bytes(const struct hearth_trace_item *item)
 {
     size_t n = ITEM_BYTES + item->n_groups * sizeof *item->groups +
                item->n_snapshots * sizeof *item->snapshots;
@@ -65,11 +69,13 @@ static size_t bytes_of(const struct hearth_trace_item *item)
     return n;
 }
 
-/* Under the lock. What finds the queue empty is always taken. */
-static enum hearth_status check_room(const struct hearth_trace_writer *writer,
-                                     const struct hearth_trace_item *item, struct hearth_err *err)
+/* The lock is held. An item is always accepted if the queue is empty. */
+static enum hearth_status check_queue_room(const struct hearth_trace_writer *writer,
+                                           const struct hearth_trace_item *item,
+                                           struct hearth_err *err)
 {
     size_t max = writer->store->options.max_span_queue_bytes;
+    hearth_mutex_assert_held(&writer->lock);
 
     if (writer->stopping) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
@@ -87,14 +93,17 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
                                               struct hearth_trace_item *item,
                                               struct hearth_err *err)
 {
+    assert(item->done != NULL);
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
+
     struct hearth_trace_writer *writer = store->trace_writer;
-    item->n_bytes = bytes_of(item);
+    item->n_bytes = count_item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
     item->next = NULL;
-    (void)pthread_mutex_lock(&writer->lock);
-    enum hearth_status status = check_room(writer, item, err);
+
+    hearth_mutex_lock(&writer->lock);
+    enum hearth_status status = check_queue_room(writer, item, err);
     if (status == HEARTH_OK) {
         if (writer->head == NULL) {
             writer->head = item;
@@ -109,30 +118,32 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
         (void)pthread_cond_broadcast(&writer->wake);
     }
 
-    (void)pthread_mutex_unlock(&writer->lock);
+    hearth_mutex_unlock(&writer->lock);
 
     return status;
 }
 
-/* Under the lock: until woken, or the time has come. */
-static void wait_until(struct hearth_trace_writer *writer, int64_t until_mono_ns)
+/* Wait until the thread is woken or the time has passed. The lock is held. */
+static void wait_for_wake(struct hearth_trace_writer *writer, int64_t until_mono_ns)
 {
-    (void)hearth_cond_wait_until(&writer->wake, &writer->lock, until_mono_ns);
+    (void)hearth_mutex_wait_until(&writer->lock, &writer->wake, until_mono_ns);
 }
 
-/* Wait for a batch and take it; 0: stopping, and nothing is left. */
+/* Wait for items and move them into writer->batch. Returns 0 if stopping and the queue is empty. */
 static size_t take_batch(struct hearth_trace_writer *writer)
 {
-    (void)pthread_mutex_lock(&writer->lock);
+    /* Wait for one item, then a short time for more. */
+    hearth_mutex_lock(&writer->lock);
     while (writer->head == NULL && !writer->stopping) {
-        (void)pthread_cond_wait(&writer->wake, &writer->lock);
+        hearth_mutex_wait(&writer->lock, &writer->wake);
     }
 
     while (writer->head != NULL && !writer->stopping && writer->n_items < MAX_BATCH_ITEMS &&
            hearth_clock_mono_ns() < writer->head->queued_mono_ns + LINGER_NS) {
-        wait_until(writer, writer->head->queued_mono_ns + LINGER_NS);
+        wait_for_wake(writer, writer->head->queued_mono_ns + LINGER_NS);
     }
 
+    /* Take as many as a batch may have, at least one. */
     size_t n = 0, n_bytes = 0;
     while (writer->head != NULL && n < MAX_BATCH_ITEMS &&
            (n == 0 || n_bytes + writer->head->n_bytes <= MAX_BATCH_BYTES)) {
@@ -142,42 +153,45 @@ static size_t take_batch(struct hearth_trace_writer *writer)
         writer->batch[n++] = item;
     }
 
+    assert(n <= writer->n_items);
     writer->n_items -= n;
-    (void)pthread_mutex_unlock(&writer->lock);
+    hearth_mutex_unlock(&writer->lock);
 
     return n;
 }
 
-static void end_item(struct hearth_trace_writer *writer, struct hearth_trace_item *item,
-                     enum hearth_status status, const struct hearth_err *err)
+static void end_trace_item(struct hearth_trace_writer *writer, struct hearth_trace_item *item,
+                           enum hearth_status status, const struct hearth_err *err)
 {
-    (void)pthread_mutex_lock(&writer->lock);
+    hearth_mutex_lock(&writer->lock);
+    assert(item->n_bytes <= writer->n_bytes);
     writer->n_bytes -= item->n_bytes;
     hearth_metric_set(HEARTH_M_SPAN_QUEUE_BYTES, (int64_t)writer->n_bytes);
-    (void)pthread_mutex_unlock(&writer->lock);
-    item->done(item, status, err); /* it may be gone after this */
+    hearth_mutex_unlock(&writer->lock);
+    item->done(item, status, err); /* which may free the item */
 }
 
 /* ---- storing ---- */
 
-static bool is_away(enum hearth_status status)
+static bool is_database_away(enum hearth_status status)
 {
     return status == HEARTH_UNAVAILABLE || status == HEARTH_DEADLINE_EXCEEDED;
 }
 
-/* Until the time has passed or nobody waits any more. */
-static void pause_ns(struct hearth_trace_writer *writer, int64_t duration_ns)
+/* Sleep, unless the deadline of _stop passes. */
+static void pause_writer(struct hearth_trace_writer *writer, int64_t duration_ns)
 {
     int64_t until_ns = hearth_clock_mono_ns() + duration_ns;
 
-    (void)pthread_mutex_lock(&writer->lock);
+    hearth_mutex_lock(&writer->lock);
     while (hearth_clock_mono_ns() < until_ns && !atomic_load(&writer->cancel.cancelled)) {
-        wait_until(writer, until_ns);
+        wait_for_wake(writer, until_ns);
     }
 
-    (void)pthread_mutex_unlock(&writer->lock);
+    hearth_mutex_unlock(&writer->lock);
 }
 
+/* Store items in one transaction; try again while the database is away. */
 static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
                                           struct hearth_trace_item *const *items, size_t n,
                                           struct hearth_err *err)
@@ -194,12 +208,12 @@ static enum hearth_status store_patiently(struct hearth_trace_writer *writer,
             .cancel = &writer->cancel,
         };
         enum hearth_status status = hearth_trace_batch_store(&batch, err);
-        if (!is_away(status) || hearth_clock_mono_ns() >= give_up_ns ||
+        if (!is_database_away(status) || hearth_clock_mono_ns() >= give_up_ns ||
             atomic_load(&writer->cancel.cancelled)) {
             return status;
         }
 
-        pause_ns(writer, backoff_ns < BACKOFF_LAST_NS ? backoff_ns : BACKOFF_LAST_NS);
+        pause_writer(writer, backoff_ns < BACKOFF_LAST_NS ? backoff_ns : BACKOFF_LAST_NS);
     }
 }
 
@@ -207,23 +221,24 @@ static void store_batch(struct hearth_trace_writer *writer, size_t n)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = store_patiently(writer, writer->batch, n, &err);
-    bool is_settled = status == HEARTH_OK || is_away(status) || n == 1;
+    bool is_settled = status == HEARTH_OK || is_database_away(status) || n == 1;
 
     for (size_t i = 0; i < n; i++) {
-        if (!is_settled) { /* one of them may be the cause */
+        /* One item may be the cause: store each alone, until the database is away. */
+        if (!is_settled) {
             status = store_patiently(writer, &writer->batch[i], 1, &err);
-            is_settled = is_away(status); /* nobody waits that long again for each of the others */
+            is_settled = is_database_away(status); /* do not wait again for each of the others */
         }
 
         if (status == HEARTH_CANCELLED) {
             status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "the server is stopping");
         }
 
-        end_item(writer, writer->batch[i], status, &err);
+        end_trace_item(writer, writer->batch[i], status, &err);
     }
 }
 
-static void *run_writer(void *arg)
+static void *run_trace_writer(void *arg)
 {
     struct hearth_trace_writer *writer = arg;
 
@@ -231,21 +246,21 @@ static void *run_writer(void *arg)
         store_batch(writer, n);
     }
 
-    (void)pthread_mutex_lock(&writer->lock);
+    hearth_mutex_lock(&writer->lock);
     writer->ended = true;
     (void)pthread_cond_broadcast(&writer->wake);
-    (void)pthread_mutex_unlock(&writer->lock);
+    hearth_mutex_unlock(&writer->lock);
 
     return NULL;
 }
 
 /* ---- life ---- */
 
-static void free_writer(struct hearth_trace_writer *writer)
+static void free_trace_writer(struct hearth_trace_writer *writer)
 {
     hearth_trace_names_release(&writer->names);
     (void)pthread_cond_destroy(&writer->wake);
-    (void)pthread_mutex_destroy(&writer->lock);
+    hearth_mutex_destroy(&writer->lock);
     hearth_mem_free(writer);
 }
 
@@ -261,15 +276,17 @@ enum hearth_status hearth_trace_writer_start(struct hearth_store *store,
     writer->store = store;
     hearth_cancel_init(&writer->cancel, INT64_MAX);
     hearth_trace_names_init(&writer->names);
-    (void)pthread_mutex_init(&writer->lock, NULL);
+    hearth_mutex_init(&writer->lock, HEARTH_RANK_TRACE_WRITER, "trace_writer.lock");
     hearth_cond_init(&writer->wake);
-    sigset_t all, old; /* signals are for the main thread */
+
+    /* Start the thread with all signals blocked: the main thread handles them. */
+    sigset_t all, old;
     hearth_signals_to_block(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &old);
-    int rc = pthread_create(&writer->thread, NULL, run_writer, writer);
+    int rc = pthread_create(&writer->thread, NULL, run_trace_writer, writer);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0) {
-        free_writer(writer);
+        free_trace_writer(writer);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start the thread that writes spans");
     }
 
@@ -285,16 +302,18 @@ void hearth_trace_writer_stop(struct hearth_trace_writer *writer, int64_t deadli
         return;
     }
 
-    (void)pthread_mutex_lock(&writer->lock);
+    /* Let the thread empty the queue. */
+    hearth_mutex_lock(&writer->lock);
     writer->stopping = true;
     (void)pthread_cond_broadcast(&writer->wake);
     while (!writer->ended && hearth_clock_mono_ns() < deadline_mono_ns) {
-        wait_until(writer, deadline_mono_ns);
+        wait_for_wake(writer, deadline_mono_ns);
     }
 
+    /* After the deadline its statements are cancelled. */
     atomic_store(&writer->cancel.cancelled, true);
     (void)pthread_cond_broadcast(&writer->wake);
-    (void)pthread_mutex_unlock(&writer->lock);
+    hearth_mutex_unlock(&writer->lock);
     (void)pthread_join(writer->thread, NULL);
-    free_writer(writer);
+    free_trace_writer(writer);
 }
