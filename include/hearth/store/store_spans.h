@@ -129,18 +129,24 @@ enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *sco
 
 /* ---- imported tasks ---- */
 
+/* Segments and snapshots of an imported trace task. */
+struct hearth_imported_traces {
+    struct hearth_str task_id;
+    int32_t service_id; /* service of the task */
+    const struct hearth_span_group *groups;
+    size_t n_groups;
+    const struct hearth_snapshot_run *runs; /* their task_id is ignored */
+    size_t n_runs;
+};
+
 /*
- * Store groups and snapshots of an imported trace task, whose row need not exist yet. They belong
- * to the task, and do not count as requests of a service. One transaction; stored rows are ignored.
- * RESOURCE_EXHAUSTED: the disk is too full.
+ * Store them; the row of the task need not exist yet. They belong to the task, and do not count as
+ * requests of a service. One transaction; stored rows are ignored. RESOURCE_EXHAUSTED: the disk is
+ * too full.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_imported_put(const struct hearth_scope *scope,
-                                             struct hearth_str task_id,
-                                             int32_t service_id, /* service of the task */
-                                             const struct hearth_span_group *groups,
-                                             size_t n_groups,
-                                             const struct hearth_snapshot_run *runs, size_t n_runs,
+                                             const struct hearth_imported_traces *traces,
                                              struct hearth_err *err);
 /* The groups of such a task, the latest first. */
 HEARTH_MUST_CHECK

@@ -366,10 +366,15 @@ enum hearth_status hearth_archive_store_traces(const struct hearth_call *call,
 {
     for (size_t from = 0; from < t->n_groups || from < t->n_runs; from += BATCH) {
         size_t n_groups = limit_batch(t->n_groups, from), n_runs = limit_batch(t->n_runs, from);
-        HEARTH_TRY(hearth_store_imported_put(HEARTH_CALL_SCOPE(call), task->task_id,
-                                             task->service_id,
-                                             n_groups > 0 ? &t->groups[from] : NULL, n_groups,
-                                             n_runs > 0 ? &t->runs[from] : NULL, n_runs, err));
+        const struct hearth_imported_traces traces = {
+            .task_id = task->task_id,
+            .service_id = task->service_id,
+            .groups = n_groups > 0 ? &t->groups[from] : NULL,
+            .n_groups = n_groups,
+            .runs = n_runs > 0 ? &t->runs[from] : NULL,
+            .n_runs = n_runs,
+        };
+        HEARTH_TRY(hearth_store_imported_put(HEARTH_CALL_SCOPE(call), &traces, err));
     }
 
     return HEARTH_OK;

@@ -16,22 +16,17 @@
 /* ---- writing ---- */
 
 struct import {
-    struct hearth_str task_id;
-    int32_t service_id;
+    const struct hearth_imported_traces *traces;
     int64_t now_ms;
-    const struct hearth_span_group *groups;
-    size_t n_groups;
-    const struct hearth_snapshot_run *runs;
-    size_t n_runs;
 };
 
-/* $1 service, $2 task, $3 now. */
+/* The parameters that both statements have: $1 service, $2 task, $3 now. */
 static void make_import_params(const struct import *import, struct hearth_arena *arena,
                                struct hearth_pg_params *params)
 {
     hearth_pg_params_init(params, arena);
-    hearth_pg_param_i32(params, import->service_id);
-    hearth_pg_param_text(params, import->task_id);
+    hearth_pg_param_i32(params, import->traces->service_id);
+    hearth_pg_param_text(params, import->traces->task_id);
     hearth_pg_param_i64(params, import->now_ms);
 }
 
@@ -57,12 +52,13 @@ static enum hearth_status insert_imported_segments(const struct import *import,
                                                    struct hearth_err *err)
 {
     struct segment_row *rows =
-        hearth_arena_array(transaction->arena, import->n_groups, sizeof *rows);
+        hearth_arena_array(transaction->arena, import->traces->n_groups, sizeof *rows);
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(err, transaction->arena);
     }
-    for (size_t i = 0; i < import->n_groups; i++) {
-        const struct hearth_span_group *group = &import->groups[i];
+
+    for (size_t i = 0; i < import->traces->n_groups; i++) {
+        const struct hearth_span_group *group = &import->traces->groups[i];
         rows[i] = (struct segment_row){
             .key = hearth_trace_key(group->segment_id, group->is_raw),
             .start_ns = group->start_ns,
@@ -81,7 +77,8 @@ static enum hearth_status insert_imported_segments(const struct import *import,
 
     struct hearth_pg_params params;
     make_import_params(import, transaction->arena, &params);
-    hearth_pg_param_rows(&params, &segment_rows, rows, import->n_groups);
+    hearth_pg_param_rows(&params, &segment_rows, rows, import->traces->n_groups);
+
     return hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.task_segment (service_id, task_id, received_at, segment_key,"
@@ -114,12 +111,13 @@ static enum hearth_status insert_imported_runs(const struct import *import,
                                                struct hearth_err *err)
 {
     struct snapshot_row *rows =
-        hearth_arena_array(transaction->arena, import->n_runs, sizeof *rows);
+        hearth_arena_array(transaction->arena, import->traces->n_runs, sizeof *rows);
     if (rows == NULL) {
         return HEARTH_FAIL_ARENA(err, transaction->arena);
     }
-    for (size_t i = 0; i < import->n_runs; i++) {
-        const struct hearth_snapshot_run *run = &import->runs[i];
+
+    for (size_t i = 0; i < import->traces->n_runs; i++) {
+        const struct hearth_snapshot_run *run = &import->traces->runs[i];
         rows[i] = (struct snapshot_row){
             .segment_id = run->segment_id,
             .key = hearth_trace_key(run->segment_id, false),
@@ -135,7 +133,8 @@ static enum hearth_status insert_imported_runs(const struct import *import,
 
     struct hearth_pg_params params;
     make_import_params(import, transaction->arena, &params);
-    hearth_pg_param_rows(&params, &snapshot_rows, rows, import->n_runs);
+    hearth_pg_param_rows(&params, &snapshot_rows, rows, import->traces->n_runs);
+
     return hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.task_snapshot (service_id, task_id, received_at, segment_id,"
@@ -145,41 +144,36 @@ static enum hearth_status insert_imported_runs(const struct import *import,
         &params, NULL, err);
 }
 
-/* After a COMMIT without an answer: rows that are stored conflict and are left as they are. */
+/* Repeatable: after a COMMIT whose answer was lost, the second attempt inserts no row. */
 static enum hearth_status put_import(void *context, struct hearth_transaction *transaction,
                                      struct hearth_err *err)
 {
     const struct import *import = context;
 
-    if (import->n_groups > 0) {
+    if (import->traces->n_groups > 0) {
         HEARTH_TRY(insert_imported_segments(import, transaction, err));
     }
-    if (import->n_runs > 0) {
+
+    if (import->traces->n_runs > 0) {
         HEARTH_TRY(insert_imported_runs(import, transaction, err));
     }
+
     return HEARTH_OK;
 }
 
 enum hearth_status hearth_store_imported_put(const struct hearth_scope *scope,
-                                             struct hearth_str task_id, int32_t service_id,
-                                             const struct hearth_span_group *groups,
-                                             size_t n_groups,
-                                             const struct hearth_snapshot_run *runs, size_t n_runs,
+                                             const struct hearth_imported_traces *traces,
                                              struct hearth_err *err)
 {
-    assert(groups != NULL || n_groups == 0);
-    assert(runs != NULL || n_runs == 0);
+    assert(traces->groups != NULL || traces->n_groups == 0);
+    assert(traces->runs != NULL || traces->n_runs == 0);
     HEARTH_TRY(hearth_disk_check(scope->store, err));
 
     struct import import = {
-        .task_id = task_id,
-        .service_id = service_id,
+        .traces = traces,
         .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
-        .groups = groups,
-        .n_groups = n_groups,
-        .runs = runs,
-        .n_runs = n_runs,
     };
+
     return hearth_store_in_transaction(scope, put_import, &import, err);
 }
 
@@ -190,6 +184,8 @@ enum hearth_status hearth_store_imported_groups(const struct hearth_scope *scope
                                                 struct hearth_span_group **ret, size_t *ret_n,
                                                 struct hearth_err *err)
 {
+    assert(ret != NULL && ret_n != NULL);
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
