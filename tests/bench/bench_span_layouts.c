@@ -241,16 +241,15 @@ static struct hearth_store *open_store(const char *url, struct synth_world *worl
 static size_t find(struct hearth_store *store, uint64_t id)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_span_question question = {hearth_span_key(id), HEARTH_OF_SPAN};
-    struct hearth_association *got;
-    size_t n = 0;
-    bool is_cut;
+    struct hearth_span_lookup lookup = {hearth_span_key(id), HEARTH_OF_SPAN};
+    const struct hearth_span_search search = {&lookup, 1, INT64_MIN, INT64_MAX, 1000};
+    struct hearth_found_spans found;
     hearth_arena_reset(&g_keep);
-    if (hearth_store_find_spans(STORE_SCOPE(store, TENANT, &g_keep), &question, 1, INT64_MIN,
-                                INT64_MAX, 1000, &got, &n, &is_cut, &err) != HEARTH_OK) {
+    if (hearth_store_find_spans(STORE_SCOPE(store, TENANT, &g_keep), &search, &found, &err) !=
+        HEARTH_OK) {
         die_of(err.msg);
     }
-    return n;
+    return found.n;
 }
 
 static void time_finds(struct hearth_store *store, const char *what, bool there)

@@ -18,24 +18,34 @@
 #include "hearth/store/store.h"
 
 /* A key to be found. */
-struct hearth_span_question {
+struct hearth_span_lookup {
     uint64_t key;
     uint8_t of; /* bits of enum hearth_association_of: any of these */
 };
 
+struct hearth_span_search {
+    const struct hearth_span_lookup *lookups;
+    size_t n_lookups;
+    /* Range of the times of profiles and groups, both included; INT64_MIN and INT64_MAX: all. */
+    int64_t from_ns, to_ns;
+    /* Number of profiles (of a series) and groups, the latest ones; 0: no limit. */
+    size_t limit;
+};
+
+struct hearth_found_spans {
+    struct hearth_association *associations;
+    size_t n;
+    bool is_cut; /* the limit was exceeded */
+};
+
 /*
- * Associations sorted by service, series and time; each once, with the `of` bits of all that agree.
- * `key` in an answer is the key of the question. from_ns, to_ns: times of profiles and groups, both
- * included; INT64_MIN and INT64_MAX: all. limit: maximum number of profiles (of a series) and
- * groups, the latest ones, however many of the ids each has (0: no limit); *ret_is_cut: there are
- * more.
+ * Return associations sorted by service, series and time; each once, with the `of` bits of all that
+ * agree. The key of a returned association is that of the lookup.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
-                                           const struct hearth_span_question *questions,
-                                           size_t n_questions, int64_t from_ns, int64_t to_ns,
-                                           size_t limit, struct hearth_association **ret,
-                                           size_t *ret_n, bool *ret_is_cut, struct hearth_err *err);
+                                           const struct hearth_span_search *search,
+                                           struct hearth_found_spans *ret, struct hearth_err *err);
 
 /*
  * Profiles and spans stored since this time are in the index; INT64_MIN: all. Tenant and arena are

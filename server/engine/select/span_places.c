@@ -66,24 +66,24 @@ enum hearth_status hearth_span_places_of(const struct hearth_association *found,
  * profiles.
  */
 static size_t make_span_lookups(const struct hearth_profile_filter *filter,
-                                struct hearth_span_question *out)
+                                struct hearth_span_lookup *out)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < filter->n_spans; i++) {
-        out[n++] = (struct hearth_span_question){hearth_span_key(filter->spans[i]), HEARTH_OF_SPAN};
+        out[n++] = (struct hearth_span_lookup){hearth_span_key(filter->spans[i]), HEARTH_OF_SPAN};
     }
 
     bool more = n == 0 || filter->any_list;
     for (size_t i = 0; i < filter->n_local_roots && more; i++) {
-        out[n++] = (struct hearth_span_question){hearth_span_key(filter->local_roots[i]),
-                                                 HEARTH_OF_LOCAL_ROOT};
+        out[n++] = (struct hearth_span_lookup){hearth_span_key(filter->local_roots[i]),
+                                               HEARTH_OF_LOCAL_ROOT};
     }
 
     more = n == 0 || filter->any_list;
     for (size_t i = 0; i < filter->n_traces && more; i++) {
         out[n++] =
-            (struct hearth_span_question){hearth_trace_id_key(filter->traces[i]), HEARTH_OF_TRACE};
+            (struct hearth_span_lookup){hearth_trace_id_key(filter->traces[i]), HEARTH_OF_TRACE};
     }
 
     return n;
@@ -100,21 +100,24 @@ enum hearth_status hearth_span_places_find(const struct hearth_query *query,
 
     hearth_call_limits(&query->call, &limits);
 
-    struct hearth_span_question *lookups = hearth_arena_array(
+    struct hearth_span_lookup *lookups = hearth_arena_array(
         query->call.arena, filter->n_spans + filter->n_local_roots + filter->n_traces,
         sizeof lookups[0]);
     if (lookups == NULL) {
         return HEARTH_FAIL_ARENA(err, query->call.arena);
     }
 
-    size_t n = make_span_lookups(filter, lookups), n_found;
-    struct hearth_association *found;
-    bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), lookups, n, from_ns, to_ns,
-                                       hearth_lookup_limit(limits.max_lookup_profiles), &found,
-                                       &n_found, &is_cut, err));
-    HEARTH_TRY(hearth_span_places_of(found, n_found, query->call.arena, ret, err));
-    ret->is_cut = is_cut;
+    const struct hearth_span_search search = {
+        .lookups = lookups,
+        .n_lookups = make_span_lookups(filter, lookups),
+        .from_ns = from_ns,
+        .to_ns = to_ns,
+        .limit = hearth_lookup_limit(limits.max_lookup_profiles),
+    };
+    struct hearth_found_spans found;
+    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), &search, &found, err));
+    HEARTH_TRY(hearth_span_places_of(found.associations, found.n, query->call.arena, ret, err));
+    ret->is_cut = found.is_cut;
 
     return HEARTH_OK;
 }

@@ -327,10 +327,10 @@ static enum hearth_status list_exact_ids(struct lookup *lookup, struct hearth_er
 static enum hearth_status query_span_index(struct lookup *lookup, struct hearth_err *err)
 {
     const struct hearth_query *query = lookup->query;
-    struct hearth_span_question *questions =
-        hearth_arena_array(query->call.arena, lookup->n_ids, sizeof questions[0]);
+    struct hearth_span_lookup *lookups =
+        hearth_arena_array(query->call.arena, lookup->n_ids, sizeof lookups[0]);
 
-    if (questions == NULL) {
+    if (lookups == NULL) {
         return fail_lookup_arena(lookup, err);
     }
 
@@ -338,19 +338,29 @@ static enum hearth_status query_span_index(struct lookup *lookup, struct hearth_
     for (size_t i = 0; i < lookup->n_ids; i++) {
         const struct hearth_exact_id *id = &lookup->ids[i];
         bool of_trace = lookup->subjects[id->result_no / 2].asked->is_trace;
-        questions[i] = (struct hearth_span_question){
-            hearth_trace_id_key(id->id),
-            (uint8_t)(id->of | (of_trace ? 0 : HEARTH_OF_STORED_SPAN))};
+        lookups[i] =
+            (struct hearth_span_lookup){hearth_trace_id_key(id->id),
+                                        (uint8_t)(id->of | (of_trace ? 0 : HEARTH_OF_STORED_SPAN))};
     }
 
     if (lookup->n_ids == 0) {
         return HEARTH_OK;
     }
 
-    return hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), questions, lookup->n_ids,
-                                   hearth_lookup_from_ns(&lookup->limits), INT64_MAX,
-                                   hearth_lookup_limit(lookup->limits.max_lookup_profiles),
-                                   &lookup->found, &lookup->n_found, &lookup->is_cut, err);
+    const struct hearth_span_search search = {
+        .lookups = lookups,
+        .n_lookups = lookup->n_ids,
+        .from_ns = hearth_lookup_from_ns(&lookup->limits),
+        .to_ns = INT64_MAX,
+        .limit = hearth_lookup_limit(lookup->limits.max_lookup_profiles),
+    };
+    struct hearth_found_spans found;
+    HEARTH_TRY(hearth_store_find_spans(HEARTH_CALL_SCOPE(&query->call), &search, &found, err));
+    lookup->found = found.associations;
+    lookup->n_found = found.n;
+    lookup->is_cut = found.is_cut;
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status read_exact_samples(struct lookup *lookup, struct hearth_exact **ret,

@@ -119,46 +119,50 @@ enum hearth_status hearth_stored_groups_of_spans(const struct hearth_query *quer
     /* Ask the index where the spans are stored. */
     hearth_call_limits(&query->call, &limits);
     struct hearth_arena *arena = query->call.arena;
-    struct hearth_span_question *questions = hearth_arena_array(arena, n, sizeof questions[0]);
-    struct hearth_association *found;
-    size_t n_found;
-
-    if (questions == NULL) {
+    struct hearth_span_lookup *lookups = hearth_arena_array(arena, n, sizeof lookups[0]);
+    if (lookups == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
     for (size_t i = 0; i < n; i++) {
-        questions[i] =
-            (struct hearth_span_question){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
+        lookups[i] =
+            (struct hearth_span_lookup){hearth_span_key(span_ids[i]), HEARTH_OF_STORED_SPAN};
     }
 
-    bool is_cut;
-    HEARTH_TRY(hearth_store_find_spans(
-        &(const struct hearth_scope){.store = query->call.engine->store,
-                                     .tenant = query->call.tenant,
-                                     .cancel = query->call.cancel,
-                                     .arena = arena},
-        questions, n, INT64_MIN, INT64_MAX, hearth_lookup_limit(limits.max_lookup_spans), &found,
-        &n_found, &is_cut, err));
+    const struct hearth_span_search search = {
+        .lookups = lookups,
+        .n_lookups = n,
+        .from_ns = INT64_MIN,
+        .to_ns = INT64_MAX,
+        .limit = hearth_lookup_limit(limits.max_lookup_spans),
+    };
+    struct hearth_found_spans found;
+    HEARTH_TRY(
+        hearth_store_find_spans(&(const struct hearth_scope){.store = query->call.engine->store,
+                                                             .tenant = query->call.tenant,
+                                                             .cancel = query->call.cancel,
+                                                             .arena = arena},
+                                &search, &found, err));
 
     /* Read the groups there. */
-    struct hearth_group_place *places = hearth_arena_array(arena, n_found, sizeof places[0]);
+    struct hearth_group_place *places = hearth_arena_array(arena, found.n, sizeof places[0]);
     if (places == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    for (size_t i = 0; i < n_found; i++) {
-        places[i] = (struct hearth_group_place){found[i].service_id, found[i].ts_ns};
+    for (size_t i = 0; i < found.n; i++) {
+        places[i] = (struct hearth_group_place){found.associations[i].service_id,
+                                                found.associations[i].ts_ns};
     }
 
     *ret = (struct hearth_stored_groups){0};
-    if (n_found > 0) {
-        const struct hearth_span_query asked = {.places = places, .n_places = n_found};
+    if (found.n > 0) {
+        const struct hearth_span_query asked = {.places = places, .n_places = found.n};
         HEARTH_TRY(hearth_stored_groups_read(query, &asked, ret, err));
     }
 
     /* Either of the two reads may have been limited. */
-    ret->is_cut = ret->is_cut || is_cut;
+    ret->is_cut = ret->is_cut || found.is_cut;
 
     return HEARTH_OK;
 }

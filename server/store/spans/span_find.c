@@ -1,5 +1,5 @@
 /*
- * span_search.c -- associations of bare ids: fresh ones and those of the index (contract:
+ * span_find.c -- associations of bare ids: fresh ones and those of the index (contract:
  * hearth/store/store_span_index.h).
  *
  * One statement, so one snapshot: the builder moves associations, and none may be missed or seen
@@ -25,7 +25,7 @@
  * $1 tenant; $2, $3 sizes and buckets; $4, $5 first and last day; $6 keys, empty: send all fresh
  * rows. Rows of the index have service 0.
  */
-#define FIND_STATEMENT                                                                           \
+#define SQL_FIND_SPANS                                                                           \
     "WITH t AS MATERIALIZED (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"          \
     " SELECT f.service_id, 0, 0, 0, f.associations FROM (SELECT * FROM hearth_data.span_fresh e" \
     " WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT FROM unnest($6::bytea[]) k WHERE"     \
@@ -34,97 +34,114 @@
     " UNION ALL SELECT 0, i.found_day, i.found_bits, i.found_bucket, i.found FROM t,"            \
     " hearth_data.find_in_span_index(t.tenant_id, $2::int4[], $3::int4[], $4::int4, $5::int4) i"
 
-/* A search. */
-struct span_search {
-    struct hearth_str tenant;
-    struct hearth_span_question *questions; /* by key, each once */
-    size_t n_questions;
-    int64_t from_ns, to_ns;
-    size_t limit;
-    struct hearth_cancel *cancel;
-    struct hearth_arena *arena;
-    struct hearth_arena row_arena; /* for one row */
+/* A search while its statement runs. */
+struct span_finder {
+    const struct hearth_scope *scope;
+    const struct hearth_span_search *search;
+    struct hearth_span_lookup *lookups; /* sorted by key, each key once */
+    size_t n_lookups;
+    struct hearth_arena row_arena; /* associations of the current row */
     struct hearth_association *found;
     size_t n, cap;
-    size_t prune_at; /* prune at this n, at least: twice the number that was left last time */
-    bool is_cut;
+    size_t prune_at; /* prune again at this n: twice the number that was left the last time */
+    bool is_cut;     /* some were removed because of the limit */
 };
 
-/* ---- questions ---- */
+/* ---- lookups ---- */
 
-static int compare_questions(const void *left, const void *right)
+static int compare_lookups(const void *left, const void *right)
 {
-    const struct hearth_span_question *a = left, *b = right;
+    const struct hearth_span_lookup *a = left, *b = right;
     return (a->key > b->key) - (a->key < b->key);
 }
 
-static enum hearth_status sort_questions(struct span_search *search,
-                                         const struct hearth_span_question *questions, size_t n,
-                                         struct hearth_err *err)
+static enum hearth_status sort_lookups(struct span_finder *finder, struct hearth_err *err)
 {
-    search->questions = hearth_arena_array(search->arena, n, sizeof *search->questions);
-    if (search->questions == NULL) {
-        return HEARTH_FAIL_ARENA(err, search->arena);
+    size_t n = finder->search->n_lookups;
+    struct hearth_arena *arena = finder->scope->arena;
+
+    finder->lookups = hearth_arena_array(arena, n, sizeof *finder->lookups);
+    if (finder->lookups == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
     }
+
     if (n > 0) {
-        memcpy(search->questions, questions, n * sizeof *questions);
-        qsort(search->questions, n, sizeof *search->questions, compare_questions);
+        memcpy(finder->lookups, finder->search->lookups, n * sizeof *finder->lookups);
+        qsort(finder->lookups, n, sizeof *finder->lookups, compare_lookups);
     }
-    struct hearth_span_question *last = NULL;
+
+    /* Unite lookups of one key. */
+    struct hearth_span_lookup *last = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (last != NULL && last->key == search->questions[i].key) {
-            last->of |= search->questions[i].of;
+        if (last != NULL && last->key == finder->lookups[i].key) {
+            last->of |= finder->lookups[i].of;
         } else {
-            last = &search->questions[search->n_questions++];
-            *last = search->questions[i];
+            last = &finder->lookups[finder->n_lookups++];
+            *last = finder->lookups[i];
         }
     }
+
+    assert(finder->n_lookups <= n);
+
     return HEARTH_OK;
 }
 
-/* Sizes and buckets, each pair once: the questions are sorted, and so are their buckets. */
-static bool add_bucket_params(const struct span_search *search, struct hearth_pg_params *params)
+/*
+ * Add arrays of sizes and buckets, each pair once: lookups are sorted by key, so equal buckets are
+ * neighbours.
+ */
+static bool add_bucket_params(const struct span_finder *finder, struct hearth_pg_params *params)
 {
-    size_t most = search->n_questions * HEARTH_SPAN_N_SIZES, n = 0;
-    int32_t *bits = hearth_arena_array(search->arena, most, sizeof *bits);
-    int32_t *buckets = hearth_arena_array(search->arena, most, sizeof *buckets);
+    size_t cap = finder->n_lookups * HEARTH_SPAN_N_SIZES, n = 0;
+    int32_t *bits = hearth_arena_array(params->arena, cap, sizeof *bits);
+    int32_t *buckets = hearth_arena_array(params->arena, cap, sizeof *buckets);
     if (bits == NULL || buckets == NULL) {
         return false;
     }
+
     for (unsigned size = 0; size < HEARTH_SPAN_N_SIZES; size++) {
         int32_t b = (int32_t)(size * HEARTH_SPAN_SIZE_BITS);
-        for (size_t i = 0; i < search->n_questions; i++) {
-            int32_t bucket = (int32_t)hearth_span_bucket(search->questions[i].key, (unsigned)b);
+        for (size_t i = 0; i < finder->n_lookups; i++) {
+            int32_t bucket = (int32_t)hearth_span_bucket(finder->lookups[i].key, (unsigned)b);
             if (n == 0 || bits[n - 1] != b || buckets[n - 1] != bucket) {
                 bits[n] = b;
                 buckets[n++] = bucket;
             }
         }
     }
+
+    assert(n <= cap);
     hearth_pg_param_i32_array(params, bits, n);
     hearth_pg_param_i32_array(params, buckets, n);
+
     return true;
 }
 
-static bool add_key_bytes_param(const struct span_search *search, struct hearth_pg_params *params)
+/* Add the array of keys as bytes; empty if there are more than MAX_KEYS_IN_SQL. */
+static bool add_key_bytes_param(const struct span_finder *finder, struct hearth_pg_params *params)
 {
-    size_t n = search->n_questions <= MAX_KEYS_IN_SQL ? search->n_questions : 0;
+    size_t n = finder->n_lookups <= MAX_KEYS_IN_SQL ? finder->n_lookups : 0;
     struct hearth_str keys[MAX_KEYS_IN_SQL];
+
     for (size_t i = 0; i < n; i++) {
-        char *bytes = hearth_arena_alloc(search->arena, 8);
+        char *bytes = hearth_arena_alloc(params->arena, 8);
         if (bytes == NULL) {
             return false;
         }
+
         for (int k = 0; k < 8; k++) {
-            bytes[k] = (char)(search->questions[i].key >> (56 - 8 * k));
+            bytes[k] = (char)(finder->lookups[i].key >> (56 - 8 * k));
         }
+
         keys[i] = hearth_str_n(bytes, 8);
     }
+
     hearth_pg_param_bytes_array(params, keys, n);
+
     return true;
 }
 
-/* ---- answers ---- */
+/* ---- found associations ---- */
 
 static int compare_places(const void *left, const void *right)
 {
@@ -148,171 +165,185 @@ static bool is_same_place(const struct hearth_association *a, const struct heart
 }
 
 /*
- * Keep each association once, and those of the latest profiles and groups up to the limit: one may
- * carry many ids.
+ * Keep each association once, and only those of the latest profiles and groups up to the limit,
+ * which counts profiles and groups because one may carry many ids.
  */
-static void prune_found(struct span_search *search)
+static void prune_found(struct span_finder *finder)
 {
-    if (search->n == 0) {
+    if (finder->n == 0) {
         return;
     }
 
-    /* The latest first; equal ones are neighbours. */
-    qsort(search->found, search->n, sizeof *search->found, compare_latest);
+    /* The latest first. Equal associations are neighbours: unite them. */
+    qsort(finder->found, finder->n, sizeof *finder->found, compare_latest);
     size_t n = 0;
-    for (size_t i = 0; i < search->n; i++) {
-        if (n > 0 && compare_places(&search->found[n - 1], &search->found[i]) == 0) {
-            search->found[n - 1].of |= search->found[i].of;
+    for (size_t i = 0; i < finder->n; i++) {
+        if (n > 0 && compare_places(&finder->found[n - 1], &finder->found[i]) == 0) {
+            finder->found[n - 1].of |= finder->found[i].of;
         } else {
-            search->found[n++] = search->found[i];
+            finder->found[n++] = finder->found[i];
         }
     }
 
     /* Cut after the limit. */
     size_t n_places = 0;
-    for (size_t i = 0; i < n && search->limit > 0; i++) {
-        n_places += i == 0 || !is_same_place(&search->found[i - 1], &search->found[i]);
-        if (n_places > search->limit) {
-            search->is_cut = true;
+    for (size_t i = 0; i < n && finder->search->limit > 0; i++) {
+        n_places += i == 0 || !is_same_place(&finder->found[i - 1], &finder->found[i]);
+        if (n_places > finder->search->limit) {
+            finder->is_cut = true;
             n = i;
         }
     }
 
-    assert(n <= search->n);
-    search->n = n;
-    search->prune_at = 2 * n;
+    assert(n <= finder->n);
+    finder->n = n;
+    finder->prune_at = 2 * n;
 }
 
-static enum hearth_status add_found(struct span_search *search,
+static enum hearth_status add_found(struct span_finder *finder,
                                     const struct hearth_association *association,
                                     struct hearth_err *err)
 {
-    if (search->n == search->cap) {
-        size_t cap = search->cap == 0 ? 64 : 2 * search->cap;
-        struct hearth_association *more = hearth_arena_array(search->arena, cap, sizeof *more);
+    /* Make room. */
+    if (finder->n == finder->cap) {
+        size_t cap = finder->cap == 0 ? 64 : 2 * finder->cap;
+        struct hearth_association *more =
+            hearth_arena_array(finder->scope->arena, cap, sizeof *more);
         if (more == NULL) {
-            return HEARTH_FAIL_ARENA(err, search->arena);
+            return HEARTH_FAIL_ARENA(err, finder->scope->arena);
         }
-        if (search->n > 0) {
-            memcpy(more, search->found, search->n * sizeof *more);
+
+        if (finder->n > 0) {
+            memcpy(more, finder->found, finder->n * sizeof *more);
         }
-        search->found = more;
-        search->cap = cap;
+
+        finder->found = more;
+        finder->cap = cap;
     }
 
-    search->found[search->n++] = *association;
-    if (search->limit > 0 && search->n >= PRUNE_AT && search->n / 4 >= search->limit &&
-        search->n >= search->prune_at) {
-        prune_found(search);
+    /* Add it; prune when much was added since the last time. */
+    assert(finder->n < finder->cap);
+    finder->found[finder->n++] = *association;
+    if (finder->search->limit > 0 && finder->n >= PRUNE_AT &&
+        finder->n / 4 >= finder->search->limit && finder->n >= finder->prune_at) {
+        prune_found(finder);
     }
+
     return HEARTH_OK;
 }
 
-/* Add the association for each question whose leading key_bits agree. */
-static enum hearth_status match_association(struct span_search *search,
+/* Add the association for each lookup with the same leading key_bits. */
+static enum hearth_status match_association(struct span_finder *finder,
                                             const struct hearth_association *association,
                                             unsigned key_bits, struct hearth_err *err)
 {
+    assert(key_bits > 0 && key_bits <= 64);
     unsigned shift = 64 - key_bits;
     uint64_t key = association->key >> shift;
-    assert(key_bits > 0 && key_bits <= 64);
 
-    /* The first question with these bits. */
-    size_t low = 0, high = search->n_questions;
+    /* Find the first lookup with these bits. */
+    size_t low = 0, high = finder->n_lookups;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (search->questions[mid].key >> shift < key) {
+        if (finder->lookups[mid].key >> shift < key) {
             low = mid + 1;
         } else {
             high = mid;
         }
     }
 
-    for (; low < search->n_questions && search->questions[low].key >> shift == key; low++) {
+    /* Add the association for all of them. */
+    for (; low < finder->n_lookups && finder->lookups[low].key >> shift == key; low++) {
         struct hearth_association one = *association;
-        one.key = search->questions[low].key;
-        one.of &= search->questions[low].of;
-        if (one.of != 0 && one.ts_ns >= search->from_ns && one.ts_ns <= search->to_ns) {
-            HEARTH_TRY(add_found(search, &one, err));
+        one.key = finder->lookups[low].key;
+        one.of &= finder->lookups[low].of;
+        if (one.of != 0 && one.ts_ns >= finder->search->from_ns &&
+            one.ts_ns <= finder->search->to_ns) {
+            HEARTH_TRY(add_found(finder, &one, err));
         }
     }
+
     return HEARTH_OK;
 }
 
+/* Match the associations of one row, a fresh one or one of the index. */
 static enum hearth_status take_span_row(void *context, const PGresult *row, struct hearth_err *err)
 {
-    struct span_search *search = context;
+    struct span_finder *finder = context;
     int32_t service_id = hearth_pg_i32(row, 0, 0);
     struct hearth_str bytes = hearth_pg_str(row, 0, 4);
     struct hearth_association *all;
     size_t n;
     unsigned key_bits = 64;
 
-    hearth_arena_reset(&search->row_arena);
+    hearth_arena_reset(&finder->row_arena);
     if (service_id != 0) {
         HEARTH_TRY(
-            hearth_associations_read_fresh(bytes, service_id, &search->row_arena, &all, &n, err));
+            hearth_associations_read_fresh(bytes, service_id, &finder->row_arena, &all, &n, err));
     } else {
         HEARTH_TRY(hearth_associations_unpack(
             bytes, hearth_pg_i32(row, 0, 1), (unsigned)hearth_pg_i32(row, 0, 2),
-            (uint32_t)hearth_pg_i32(row, 0, 3), &search->row_arena, &all, &n, &key_bits, err));
+            (uint32_t)hearth_pg_i32(row, 0, 3), &finder->row_arena, &all, &n, &key_bits, err));
     }
 
     for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(match_association(search, &all[i], key_bits, err));
+        HEARTH_TRY(match_association(finder, &all[i], key_bits, err));
     }
+
     return HEARTH_OK;
 }
 
-static enum hearth_status run_search(void *context, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status find_spans_on(void *context, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct span_search *search = context;
-    search->n = 0; /* an earlier attempt may have found some */
-    search->prune_at = 0;
-    search->is_cut = false;
+    struct span_finder *finder = context;
+    struct hearth_arena *arena = finder->scope->arena;
+
+    /* Forget the associations of an earlier attempt. */
+    finder->n = 0;
+    finder->prune_at = 0;
+    finder->is_cut = false;
+
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, search->arena);
-    hearth_pg_param_text(&params, search->tenant);
-    bool ok = add_bucket_params(search, &params);
-    hearth_pg_param_i32(&params, hearth_day_of(search->from_ns));
-    hearth_pg_param_i32(&params, hearth_day_of(search->to_ns));
-    ok = ok && add_key_bytes_param(search, &params);
+    hearth_pg_params_init(&params, arena);
+    hearth_pg_param_text(&params, finder->scope->tenant);
+    bool ok = add_bucket_params(finder, &params);
+    hearth_pg_param_i32(&params, hearth_day_of(finder->search->from_ns));
+    hearth_pg_param_i32(&params, hearth_day_of(finder->search->to_ns));
+    ok = ok && add_key_bytes_param(finder, &params);
     if (!ok || params.failed) {
-        return HEARTH_FAIL_ARENA(err, search->arena);
+        return HEARTH_FAIL_ARENA(err, arena);
     }
-    return hearth_pg_stream(pg, FIND_STATEMENT, &params, search->cancel, take_span_row, search,
-                            ret_fault, err);
+
+    return hearth_pg_stream(pg, SQL_FIND_SPANS, &params, finder->scope->cancel, take_span_row,
+                            finder, ret_fault, err);
 }
 
 enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
-                                           const struct hearth_span_question *questions,
-                                           size_t n_questions, int64_t from_ns, int64_t to_ns,
-                                           size_t limit, struct hearth_association **ret,
-                                           size_t *ret_n, bool *ret_is_cut, struct hearth_err *err)
+                                           const struct hearth_span_search *search,
+                                           struct hearth_found_spans *ret, struct hearth_err *err)
 {
+    assert(search->lookups != NULL || search->n_lookups == 0);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    struct span_search search = {.tenant = scope->tenant,
-                                 .from_ns = from_ns,
-                                 .to_ns = to_ns,
-                                 .limit = limit,
-                                 .cancel = scope->cancel,
-                                 .arena = scope->arena};
-    HEARTH_TRY(sort_questions(&search, questions, n_questions, err));
-    if (search.n_questions > 0) {
-        hearth_arena_init_like(&search.row_arena, scope->arena);
+
+    struct span_finder finder = {.scope = scope, .search = search};
+    HEARTH_TRY(sort_lookups(&finder, err));
+
+    if (finder.n_lookups > 0) {
+        hearth_arena_init_like(&finder.row_arena, scope->arena);
         enum hearth_status status =
-            hearth_store_read_with_pg(scope->store, scope->cancel, run_search, &search, err);
-        hearth_arena_release(&search.row_arena);
+            hearth_store_read_with_pg(scope->store, scope->cancel, find_spans_on, &finder, err);
+        hearth_arena_release(&finder.row_arena);
         HEARTH_TRY(status);
-        prune_found(&search);
-        if (search.n > 0) {
-            qsort(search.found, search.n, sizeof *search.found, compare_places);
+
+        prune_found(&finder);
+        if (finder.n > 0) {
+            qsort(finder.found, finder.n, sizeof *finder.found, compare_places);
         }
     }
-    *ret = search.found;
-    *ret_n = search.n;
-    *ret_is_cut = search.is_cut;
+
+    *ret = (struct hearth_found_spans){finder.found, finder.n, finder.is_cut};
+
     return HEARTH_OK;
 }
 
@@ -323,6 +354,7 @@ enum hearth_status hearth_store_span_index_since(const struct hearth_scope *scop
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
+
     struct hearth_scope own = *scope; /* scope->arena may be NULL */
     own.arena = &arena;
 
@@ -331,5 +363,6 @@ enum hearth_status hearth_store_span_index_since(const struct hearth_scope *scop
     HEARTH_TRY(hearth_store_select_one(&own, "SELECT since FROM hearth_data.span_index_begin", NULL,
                                        &hearth_i64_rows, &since_ns, &found, err));
     *ret_since_ns = since_ns;
+
     return HEARTH_OK;
 }

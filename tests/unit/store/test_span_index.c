@@ -39,13 +39,14 @@ static struct hearth_association push_spans(struct fixture *fix, int service, in
 static size_t find_in(struct hearth_store *store, struct fixture *fix, uint64_t id, unsigned what,
                       struct hearth_association **ret)
 {
-    struct hearth_span_question question = {hearth_span_key(id), (uint8_t)what};
-    size_t n = 0;
-    bool is_cut = true;
-    assert_ok(hearth_store_find_spans(STORE_SCOPE(store, TENANT, &fix->arena), &question, 1,
-                                      INT64_MIN, INT64_MAX, 0, ret, &n, &is_cut, &err));
-    assert_false(is_cut);
-    return n;
+    struct hearth_span_lookup lookup = {hearth_span_key(id), (uint8_t)what};
+    const struct hearth_span_search search = {&lookup, 1, INT64_MIN, INT64_MAX, 0};
+    struct hearth_found_spans found = {.is_cut = true};
+    assert_ok(
+        hearth_store_find_spans(STORE_SCOPE(store, TENANT, &fix->arena), &search, &found, &err));
+    assert_false(found.is_cut);
+    *ret = found.associations;
+    return found.n;
 }
 
 static size_t find(struct fixture *fix, uint64_t id, unsigned what)
@@ -114,18 +115,17 @@ static void other_tenants_find_nothing(void **state)
     (void)state;
     struct fixture fix;
     open_fixture(&fix);
-    struct hearth_association ids[] = {of(1, HEARTH_OF_SPAN)}, *got;
+    struct hearth_association ids[] = {of(1, HEARTH_OF_SPAN)};
     (void)push_spans(&fix, 1, hearth_clock_wall_ns(), (struct pushed){0, ids, 1});
     pg_cluster_run(fix.url, "INSERT INTO hearth_data.tenant (name, version) VALUES"
                             " ('stranger', 0)");
     for (int folded = 0; folded < 2; folded++) {
-        struct hearth_span_question question = {hearth_span_key(1), ANY};
-        size_t n = 1;
-        bool is_cut;
+        struct hearth_span_lookup lookup = {hearth_span_key(1), ANY};
+        const struct hearth_span_search search = {&lookup, 1, INT64_MIN, INT64_MAX, 0};
+        struct hearth_found_spans found = {.n = 1};
         assert_ok(hearth_store_find_spans(
-            STORE_SCOPE(fix.store, HEARTH_STR("stranger"), &fix.arena), &question, 1, INT64_MIN,
-            INT64_MAX, 0, &got, &n, &is_cut, &err));
-        assert_int_equal(n, 0);
+            STORE_SCOPE(fix.store, HEARTH_STR("stranger"), &fix.arena), &search, &found, &err));
+        assert_int_equal(found.n, 0);
         fold(&fix);
     }
     close_fixture(&fix);
@@ -200,21 +200,22 @@ static void the_latest_within_the_range_up_to_the_limit(void **state)
             fold(&fix);
         }
     }
-    struct hearth_span_question twice[] = {{hearth_span_key(1), HEARTH_OF_SPAN},
-                                           {hearth_span_key(1), HEARTH_OF_TRACE}};
-    size_t n;
-    bool is_cut;
-    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), twice, 2, at[1],
-                                      at[4], 0, &got, &n, &is_cut, &err));
-    assert_int_equal(n, 4);
-    assert_false(is_cut);
-    assert_int_equal(got[0].ts_ns, at[1]);
-    assert_int_equal(got[3].ts_ns, at[4]);
-    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), twice, 2, at[1],
-                                      at[4], 3, &got, &n, &is_cut, &err));
-    assert_int_equal(n, 3);
-    assert_true(is_cut);
-    assert_int_equal(got[0].ts_ns, at[2]);
+    struct hearth_span_lookup twice[] = {{hearth_span_key(1), HEARTH_OF_SPAN},
+                                         {hearth_span_key(1), HEARTH_OF_TRACE}};
+    struct hearth_span_search search = {twice, 2, at[1], at[4], 0};
+    struct hearth_found_spans found;
+    assert_ok(
+        hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &search, &found, &err));
+    assert_int_equal(found.n, 4);
+    assert_false(found.is_cut);
+    assert_int_equal(found.associations[0].ts_ns, at[1]);
+    assert_int_equal(found.associations[3].ts_ns, at[4]);
+    search.limit = 3;
+    assert_ok(
+        hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &search, &found, &err));
+    assert_int_equal(found.n, 3);
+    assert_true(found.is_cut);
+    assert_int_equal(found.associations[0].ts_ns, at[2]);
     int64_t since_ns;
     assert_ok(hearth_store_span_index_since(STORE_SCOPE(fix.store, HEARTH_STR(""), NULL), &since_ns,
                                             &err));
@@ -222,30 +223,31 @@ static void the_latest_within_the_range_up_to_the_limit(void **state)
     close_fixture(&fix);
 }
 
-/* More questions than go into the statement. */
+/* More lookups than keys in the statement. */
 static void many_ids_are_asked_at_once(void **state)
 {
     (void)state;
     struct fixture fix;
     open_fixture(&fix);
-    struct hearth_association ids[40], *got;
-    struct hearth_span_question questions[60];
+    struct hearth_association ids[40];
+    struct hearth_span_lookup lookups[60];
     for (unsigned i = 0; i < 40; i++) {
         ids[i] = of(1 + i, HEARTH_OF_SPAN);
     }
     for (unsigned i = 0; i < 60; i++) {
-        questions[i] = (struct hearth_span_question){hearth_span_key(21 + i), ANY};
+        lookups[i] = (struct hearth_span_lookup){hearth_span_key(21 + i), ANY};
     }
     (void)push_spans(&fix, 1, hearth_clock_wall_ns(), (struct pushed){0, ids, 40});
     for (int folded = 0; folded < 2; folded++) {
-        size_t n;
-        bool is_cut;
-        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), questions, 60,
-                                          INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
-        assert_int_equal(n, 20);
-        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), questions, 0,
-                                          INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
-        assert_int_equal(n, 0);
+        struct hearth_span_search search = {lookups, 60, INT64_MIN, INT64_MAX, 0};
+        struct hearth_found_spans found;
+        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &search,
+                                          &found, &err));
+        assert_int_equal(found.n, 20);
+        search.n_lookups = 0;
+        assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &search,
+                                          &found, &err));
+        assert_int_equal(found.n, 0);
         fold(&fix);
     }
     close_fixture(&fix);
@@ -367,14 +369,13 @@ static void ids_that_do_not_spread_are_merged_too_and_nothing_is_lost(void **sta
         pg_cluster_int(fix.url, "SELECT max(n_associations) FROM hearth_data.span_index"), 32768);
     assert_int_equal(
         pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.span_index WHERE bucket = 0"), 1);
-    struct hearth_span_question question = {1ull << 62 | 32769ull << 20, HEARTH_OF_SPAN};
-    struct hearth_association *got;
-    size_t n = 0;
-    bool is_cut;
-    assert_ok(hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &question, 1,
-                                      INT64_MIN, INT64_MAX, 0, &got, &n, &is_cut, &err));
-    assert_int_equal(n, 1);
-    assert_int_equal(got[0].ts_ns, 0);
+    struct hearth_span_lookup lookup = {1ull << 62 | 32769ull << 20, HEARTH_OF_SPAN};
+    const struct hearth_span_search search = {&lookup, 1, INT64_MIN, INT64_MAX, 0};
+    struct hearth_found_spans found;
+    assert_ok(
+        hearth_store_find_spans(STORE_SCOPE(fix.store, TENANT, &fix.arena), &search, &found, &err));
+    assert_int_equal(found.n, 1);
+    assert_int_equal(found.associations[0].ts_ns, 0);
     close_fixture(&fix);
 }
 
