@@ -8,7 +8,10 @@
 
 #include "pg/pg.h"
 
-/* Rows received longer ago than retain_ns whose task ended as long ago or is deleted. 0: deletes nothing. */
+/*
+ * Delete rows that were received longer ago than retain_ns, if their task ended as long ago or is
+ * deleted. retain_ns 0: delete nothing.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_snapshots_expire(struct hearth_pg *pg, int64_t retain_ns, struct hearth_err *err);
 

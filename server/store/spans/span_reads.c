@@ -26,6 +26,7 @@ static void add_key_param(struct hearth_pg_params *params, const struct hearth_s
     for (size_t i = 0; i < n; i++) {
         keys[i] = hearth_trace_key(ids[i], is_raw);
     }
+
     hearth_pg_param_i64_array(params, keys, n);
 }
 
@@ -63,12 +64,16 @@ enum hearth_status hearth_select_span_groups(const struct hearth_scope *scope, c
 {
     struct stored_group *stored;
     size_t n;
+    assert(sql != NULL && ret != NULL && ret_n != NULL);
+
+    /* Read the rows, then make groups of them. */
     HEARTH_TRY(hearth_store_select(scope, sql, params, &group_rows, &stored, &n, err));
 
     struct hearth_span_group *groups = hearth_arena_array(scope->arena, n, sizeof *groups);
     if (groups == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         groups[i] = stored[i].group;
         groups[i].end_ns = groups[i].start_ns + stored[i].duration_ns;
@@ -79,12 +84,13 @@ enum hearth_status hearth_select_span_groups(const struct hearth_scope *scope, c
 
     *ret = groups;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
 /*
- * $1 tenant. The condition follows; an index on each key, and one on (service_id, start_at), serve
- * them.
+ * $1 tenant. A condition follows, which is served by the index on trace_key or segment_key, or by
+ * the primary key (service_id, start_at, segment_key).
  */
 #define SELECT_GROUPS                                                                            \
     "SELECT g.service_id, s.name, g.instance, g.trace_id, g.segment_id, g.start_at, g.duration," \
@@ -108,6 +114,7 @@ static bool contains_id(const struct hearth_str *ids, size_t n, bool is_raw, str
             return true;
         }
     }
+
     return n == 0;
 }
 
@@ -118,6 +125,7 @@ static bool matches_ids(const struct hearth_span_query *query,
         return contains_id(query->trace_ids, query->n_trace_ids, query->is_raw, group->trace_id,
                            group->is_raw);
     }
+
     return contains_id(query->segment_ids, query->n_segment_ids, query->is_raw, group->segment_id,
                        group->is_raw);
 }
@@ -127,6 +135,7 @@ static const char *make_id_statement(const struct hearth_span_query *query,
                                      struct hearth_pg_params *params)
 {
     bool by_trace = query->n_trace_ids > 0;
+
     add_key_param(params, by_trace ? query->trace_ids : query->segment_ids,
                   by_trace ? query->n_trace_ids : query->n_segment_ids, query->is_raw);
     hearth_pg_param_i64(params, limit_or_all(query->limit));
@@ -173,7 +182,9 @@ enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
                                             struct hearth_err *err)
 {
     bool by_id = query->n_trace_ids > 0 || query->n_segment_ids > 0;
+    assert(query->places != NULL || query->n_places == 0);
 
+    /* Choose the statement. */
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_text(&params, scope->tenant);
@@ -185,6 +196,7 @@ enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
     size_t n_found, n = 0;
     HEARTH_TRY(hearth_select_span_groups(scope, sql, &params, &groups, &n_found, err));
 
+    /* Other ids may have the same keys. */
     for (size_t i = 0; i < n_found; i++) {
         if (matches_ids(query, &groups[i])) {
             groups[n++] = groups[i];
@@ -194,6 +206,7 @@ enum hearth_status hearth_store_span_groups(const struct hearth_scope *scope,
 
     *ret = groups;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -204,6 +217,7 @@ enum hearth_status hearth_store_has_span_groups(const struct hearth_scope *scope
     HEARTH_TRY(
         hearth_store_run(scope, "SELECT FROM hearth_data.span_group LIMIT 1", NULL, &n, err));
     *ret = n > 0;
+
     return HEARTH_OK;
 }
 
