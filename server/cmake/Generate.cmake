@@ -75,3 +75,13 @@ function(hearth_embed out symbol)
     DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/server/cmake/EmbedFiles.cmake VERBATIM)
   set(${out} ${c} PARENT_SCOPE)
 endfunction()
+
+# hearth_embed_queries(OUT file...): a .c file with the constants that server/store/pg/queries.h declares.
+function(hearth_embed_queries out)
+  set(c ${CMAKE_BINARY_DIR}/generated/embed_queries.c)
+  add_custom_command(
+    OUTPUT ${c}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${c} "-DFILES=${ARGN}" -P ${CMAKE_SOURCE_DIR}/server/cmake/EmbedQueries.cmake
+    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/server/cmake/EmbedQueries.cmake VERBATIM)
+  set(${out} ${c} PARENT_SCOPE)
+endfunction()

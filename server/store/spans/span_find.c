@@ -2,17 +2,17 @@
  * span_find.c -- associations of bare ids: fresh ones and those of the index (contract:
  * hearth/store/store_span_index.h).
  *
- * One statement, so one snapshot: the builder moves associations, and none may be missed or seen
- * half way. All fresh rows are searched, in PostgreSQL if there are few keys; OFFSET 0 keeps them
- * from being joined, because their number changes too fast for statistics. For each day and each
- * size of parts hearth_data.find_in_span_index returns the rows that may contain the key, by the
- * primary key. That is a function because its plan, which costs more than the lookup, is kept by
- * each connection of PostgreSQL; statements of hearthd have no names (docs/how-to/pgbouncer.md).
+ * One statement (sql/queries/find_spans.sql) returns the rows that may have the keys, and the
+ * associations in them are matched here. All fresh rows are searched, in PostgreSQL if there are
+ * few keys. For each day and each size of parts, hearth_data.find_in_span_index returns rows of the
+ * index. It is a function because its plan costs more than the lookup: each connection of
+ * PostgreSQL keeps the plan, while statements of hearthd have no names (docs/how-to/pgbouncer.md).
  */
 #include "hearth/store/store_span_index.h"
 
 #include "build/span_work.h"
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -20,19 +20,6 @@
 
 #define MAX_KEYS_IN_SQL 8    /* with more keys all fresh rows are sent, and compared here */
 #define PRUNE_AT        4096 /* associations */
-
-/*
- * $1 tenant; $2, $3 sizes and buckets; $4, $5 first and last day; $6 keys, empty: send all fresh
- * rows. Rows of the index have service 0.
- */
-#define SQL_FIND_SPANS                                                                           \
-    "WITH t AS MATERIALIZED (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)"          \
-    " SELECT f.service_id, 0, 0, 0, f.associations FROM (SELECT * FROM hearth_data.span_fresh e" \
-    " WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT FROM unnest($6::bytea[]) k WHERE"     \
-    " position(k IN e.associations) > 0) OFFSET 0) f WHERE (SELECT s.tenant_id FROM"             \
-    " hearth_data.service s WHERE s.service_id = f.service_id) = (SELECT tenant_id FROM t)"      \
-    " UNION ALL SELECT 0, i.found_day, i.found_bits, i.found_bucket, i.found FROM t,"            \
-    " hearth_data.find_in_span_index(t.tenant_id, $2::int4[], $3::int4[], $4::int4, $5::int4) i"
 
 /* A search while its statement runs. */
 struct span_finder {
@@ -315,8 +302,8 @@ static enum hearth_status find_spans_on(void *context, struct hearth_pg *pg,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    return hearth_pg_stream(pg, SQL_FIND_SPANS, &params, finder->scope->cancel, take_span_row,
-                            finder, ret_fault, err);
+    return hearth_pg_stream(pg, hearth_sql_find_spans, &params, finder->scope->cancel,
+                            take_span_row, finder, ret_fault, err);
 }
 
 enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,

@@ -3,6 +3,7 @@
  */
 #include "hearth/store/store_spans.h"
 
+#include "pg/queries.h"
 #include "spans/span_group_rows.h"
 
 #include <assert.h>
@@ -255,25 +256,6 @@ enum hearth_status hearth_store_snapshot_runs(const struct hearth_scope *scope,
         &params, &run_rows, ret, ret_n, err);
 }
 
-/*
- * For each segment with snapshots of the tasks $2: how many, and the times of the first and last.
- * Its instance is found by the segment's key in span_group or, for imported tasks, in task_segment.
- */
-static const char SQL_SEGMENT_SNAPSHOTS[] =
-    "SELECT r.task_id, r.segment_id, coalesce("
-    " (SELECT g.instance FROM hearth_data.span_group g WHERE g.segment_key = r.segment_key"
-    "  AND g.service_id = r.service_id AND g.segment_id = convert_to(r.segment_id, 'UTF8')"
-    "  LIMIT 1),"
-    " (SELECT g.instance FROM hearth_data.task_segment g WHERE g.service_id = r.service_id"
-    "  AND g.task_id = r.task_id AND g.segment_key = r.segment_key LIMIT 1), ''),"
-    " r.n, r.first_at, r.last_at"
-    " FROM (SELECT o.task_id, o.segment_id, o.segment_key, o.service_id,"
-    "  sum(o.n_snapshots)::int8 AS n, min(o.first_at) AS first_at, max(o.last_at) AS last_at"
-    "  FROM hearth_data.task_snapshot o JOIN hearth_data.service s USING (service_id)"
-    "  JOIN hearth_data.tenant t ON t.tenant_id = s.tenant_id AND t.name = $1"
-    "  WHERE o.task_id = ANY ($2) GROUP BY 1, 2, 3, 4) r"
-    " ORDER BY r.task_id COLLATE \"C\", r.first_at, r.segment_id COLLATE \"C\"";
-
 #define SEGMENT_SNAPSHOTS(kind, member) HEARTH_COLUMN(kind, struct hearth_segment_snapshots, member)
 static const struct hearth_column segment_snapshot_columns[] = {
     SEGMENT_SNAPSHOTS(TEXT, task_id),  SEGMENT_SNAPSHOTS(TEXT, segment_id),
@@ -295,6 +277,6 @@ enum hearth_status hearth_store_segment_snapshots(const struct hearth_scope *sco
     hearth_pg_param_text(&params, scope->tenant);
     hearth_pg_param_text_array(&params, task_ids, n_ids);
 
-    return hearth_store_select(scope, SQL_SEGMENT_SNAPSHOTS, &params, &segment_snapshot_rows, ret,
-                               ret_n, err);
+    return hearth_store_select(scope, hearth_sql_count_segment_snapshots, &params,
+                               &segment_snapshot_rows, ret, ret_n, err);
 }

@@ -18,6 +18,7 @@
 
 #include "pg/partitions.h"
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
 #include "spans/span_group_rows.h"
@@ -39,7 +40,7 @@
  * A segment arrives when its request has ended, which may be after the end of the task: until then,
  * groups of the service are kept.
  */
-#define TASK_GRACE_MS "600000"
+#define TASK_GRACE_MS (10 * INT64_C(60000))
 
 /* A row of span_group, as a parameter. */
 struct group_row {
@@ -285,22 +286,6 @@ static enum hearth_status lock_span_services(const struct groups *groups, struct
     return HEARTH_OK;
 }
 
-/*
- * $1 to $13: struct group_row, $14 now. Of groups with ONLY_PROFILED, only those of services with a
- * trace task (kind 4), now or a short time ago.
- */
-static const char SQL_INSERT_GROUPS[] =
-    "INSERT INTO hearth_data.span_group (service_id, start_at, segment_key, trace_key,"
-    " duration, n_spans, kind, flags, trace_id, segment_id, instance, endpoint, spans)"
-    " SELECT r.service_id, r.start_at, r.segment_key, r.trace_key, r.duration, r.n_spans,"
-    " r.kind, r.flags & 7, r.trace_id, r.segment_id, r.instance, r.endpoint, r.spans"
-    " FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS"
-    " r (service_id, start_at, segment_key, trace_key, duration, n_spans, kind, flags,"
-    " trace_id, segment_id, instance, endpoint, spans)"
-    " WHERE r.flags < 8 OR r.service_id IN (SELECT t.service_id FROM hearth_data.task t"
-    " WHERE t.kind = 4 AND t.start_at <= $14 AND t.start_at + t.duration + " TASK_GRACE_MS
-    " >= $14) ON CONFLICT DO NOTHING";
-
 static enum hearth_status insert_groups(const struct groups *groups, struct hearth_pg *pg,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -310,10 +295,11 @@ static enum hearth_status insert_groups(const struct groups *groups, struct hear
     hearth_pg_params_init(&params, &batch->arena);
     hearth_pg_param_rows(&params, &group_row_type, groups->rows, groups->n);
     hearth_pg_param_i64(&params, batch->now_ms);
+    hearth_pg_param_i64(&params, TASK_GRACE_MS);
 
     PGresult *result = NULL;
-    HEARTH_TRY(
-        hearth_pg_exec(pg, SQL_INSERT_GROUPS, &params, batch->cancel, &result, ret_fault, err));
+    HEARTH_TRY(hearth_pg_exec(pg, hearth_sql_insert_span_groups, &params, batch->cancel, &result,
+                              ret_fault, err));
 
     int64_t n_stored = 0;
     (void)hearth_str_to_i64(hearth_str_c(PQcmdTuples(result)), &n_stored);

@@ -5,6 +5,7 @@
 #include "hearth/codec/compress.h"
 
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "spans/trace_writer.h"
 
 #include <assert.h>
@@ -165,23 +166,6 @@ static enum hearth_status make_runs(struct hearth_trace_batch *batch, size_t fir
     return HEARTH_OK;
 }
 
-/*
- * $1 tenant, $2 to $11: struct run_row, $12 now, $13 max_snapshots. Rows of unknown tasks are
- * dropped, and rows of segments that have max_snapshots already, by the primary keys of task and
- * task_snapshot.
- */
-static const char SQL_INSERT_RUNS[] =
-    "INSERT INTO hearth_data.task_snapshot (service_id, task_id, segment_id, segment_key,"
-    " first_sequence, last_sequence, n_snapshots, first_at, last_at, content, snapshots,"
-    " received_at) SELECT t.service_id, r.*, $12 FROM unnest($2, $3, $4, $5, $6, $7, $8, $9,"
-    " $10, $11) AS r (task_id, segment_id, segment_key, first_sequence, last_sequence,"
-    " n_snapshots, first_at, last_at, content, snapshots) JOIN hearth_data.task t ON t.task_id"
-    " = r.task_id JOIN hearth_data.service s ON s.service_id = t.service_id JOIN"
-    " hearth_data.tenant n ON n.tenant_id = s.tenant_id AND n.name = $1 WHERE $13 = 0 OR"
-    " (SELECT coalesce(sum(o.n_snapshots), 0) FROM hearth_data.task_snapshot o WHERE"
-    " o.service_id = t.service_id AND o.task_id = r.task_id AND o.segment_key ="
-    " r.segment_key) < $13 ON CONFLICT DO NOTHING";
-
 static enum hearth_status insert_tenant_runs(struct hearth_trace_batch *batch, size_t first,
                                              struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
                                              struct hearth_err *err)
@@ -196,7 +180,8 @@ static enum hearth_status insert_tenant_runs(struct hearth_trace_batch *batch, s
     hearth_pg_param_i64(&params, batch->now_ms);
     hearth_pg_param_i64(&params, batch->items[first]->max_snapshots);
 
-    return hearth_pg_exec(pg, SQL_INSERT_RUNS, &params, batch->cancel, NULL, ret_fault, err);
+    return hearth_pg_exec(pg, hearth_sql_insert_snapshot_runs, &params, batch->cancel, NULL,
+                          ret_fault, err);
 }
 
 /* For each tenant at its first item with snapshots, whose max_snapshots holds for all. */

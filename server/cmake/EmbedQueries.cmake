@@ -1,0 +1,28 @@
+# Writes FILES as C constants, without their comments, and a table of them (script mode, called by
+# hearth_embed_queries). Comments like "-- $1 text tenant" give the types of the parameters, in order.
+set(constants "")
+set(table "")
+foreach(file IN LISTS FILES)
+  file(READ ${file} sql)
+  get_filename_component(name ${file} NAME_WE)
+
+  set(types "")
+  set(n 0)
+  string(REGEX MATCHALL "\n-- \\$[0-9]+ [a-z0-9]+[][]*" params "\n${sql}")
+  foreach(param IN LISTS params)
+    math(EXPR n "${n} + 1")
+    if(NOT param MATCHES "\\$([0-9]+) (.*)$" OR NOT CMAKE_MATCH_1 EQUAL n)
+      message(FATAL_ERROR "${file}: the comments of parameters must begin with $1 and have no gaps")
+    endif()
+    list(APPEND types "${CMAKE_MATCH_2}")
+  endforeach()
+  list(JOIN types ", " types)
+
+  string(REGEX REPLACE "(^|\n)--[^\n]*" "" sql "${sql}")
+  string(STRIP "${sql}" sql)
+  string(HEX "${sql}" hex)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND constants "const char hearth_sql_${name}[] = {${bytes}0};\n")
+  string(APPEND table "    {\"${name}.sql\", hearth_sql_${name}, \"${types}\"},\n")
+endforeach()
+file(WRITE ${OUT} "#include \"pg/queries.h\"\n\n${constants}\nconst struct hearth_query_text hearth_query_texts[] = {\n${table}    {0, 0, 0},\n};\n")
