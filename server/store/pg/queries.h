@@ -15,6 +15,10 @@ extern const char hearth_sql_count_segment_snapshots[];
 extern const char hearth_sql_find_spans[];
 extern const char hearth_sql_insert_snapshot_runs[];
 extern const char hearth_sql_insert_span_groups[];
+extern const char hearth_sql_select_left_task_flushes[];
+extern const char hearth_sql_select_task_runs[];
+extern const char hearth_sql_select_task_upload_origin[];
+extern const char hearth_sql_upsert_task_run[];
 
 struct hearth_query_text {
     const char *file; /* base name; NULL at the end of the table */

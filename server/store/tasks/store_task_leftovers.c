@@ -9,30 +9,12 @@
 #include "hearth/store/task_results.h"
 
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "tasks/task_chunks.h"
 
 #include <assert.h>
 
 /* ---- stack traces ---- */
-
-/*
- * Parts that are not pushed yet, flushed from $2 to $3, at most $4, the oldest first; $1 tenant.
- * Names as when a flush is stored (task_stacks.c). By the index on (at) of such parts.
- */
-static const char SQL_FLUSHES_LEFT[] =
-    "SELECT c.service_id, c.schedule_no, c.at, c.part, c.payload, d.schedule_id, d.task_id,"
-    " d.process_id, d.start_at, p.service, p.instance, p.process,"
-    " (SELECT s.name FROM hearth_data.task k JOIN hearth_data.service s USING (service_id)"
-    "  WHERE k.task_id = d.task_id AND s.tenant_id = d.tenant_id),"
-    " (SELECT coalesce(max(o.at), 0) FROM hearth_data.task_stack_chunk o"
-    "  WHERE o.service_id = c.service_id AND o.schedule_no = c.schedule_no AND o.at < c.at)"
-    " FROM hearth_data.task_stack_chunk c JOIN hearth_data.task_schedule d USING (schedule_no)"
-    " JOIN hearth_data.tenant t ON t.tenant_id = d.tenant_id AND t.name = $1"
-    " LEFT JOIN LATERAL (SELECT s.name AS service, i.name AS instance, p.name AS process"
-    "  FROM hearth_data.process p JOIN hearth_data.service s USING (service_id)"
-    "  JOIN hearth_data.instance i USING (instance_id)"
-    "  WHERE p.process_id = d.process_id AND s.tenant_id = d.tenant_id LIMIT 1) p ON true"
-    " WHERE NOT c.is_pushed AND c.at BETWEEN $2 AND $3 ORDER BY c.at LIMIT $4";
 
 /* A flush, and the columns of its one part. */
 struct left_flush {
@@ -96,8 +78,8 @@ enum hearth_status hearth_store_task_flushes_left(const struct hearth_scope *sco
 
     struct left_flush *left;
     size_t n;
-    HEARTH_TRY(
-        hearth_store_select(scope, SQL_FLUSHES_LEFT, &params, &left_flush_rows, &left, &n, err));
+    HEARTH_TRY(hearth_store_select(scope, hearth_sql_select_left_task_flushes, &params,
+                                   &left_flush_rows, &left, &n, err));
     struct hearth_task_flush *flushes = hearth_arena_array(scope->arena, n, sizeof *flushes);
     if (flushes == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);

@@ -11,6 +11,7 @@
 
 #include "pg/disk.h"
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "tasks/task_chunks.h"
 
 #include <assert.h>
@@ -30,35 +31,6 @@ struct flush_put {
 };
 
 /* ---- runs ---- */
-
-/*
- * Creates or extends the run of a flush, and returns it with the names of its process: one row, or
- * no row if no service is known. $1 tenant, $2 schedule, $3 task, $4 process, $5 start, $6 time of
- * the flush, $7 the service of runs whose process `p` and task `k` are not known, or 0. By the
- * index process_by_id and the unique key (tenant_id, schedule_id).
- */
-static const char SQL_UPSERT_RUN[] =
-    "WITH t AS (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1),"
-    " p AS (SELECT p.service_id, s.name AS service, i.name AS instance, p.name AS process"
-    "  FROM hearth_data.process p JOIN hearth_data.service s USING (service_id)"
-    "  JOIN hearth_data.instance i USING (instance_id)"
-    "  WHERE p.process_id = $4 AND s.tenant_id = (SELECT tenant_id FROM t) LIMIT 1),"
-    " k AS (SELECT k.service_id, s.name AS service FROM hearth_data.task k"
-    "  JOIN hearth_data.service s USING (service_id)"
-    "  WHERE k.task_id = $3 AND s.tenant_id = (SELECT tenant_id FROM t)),"
-    " w AS (SELECT coalesce((SELECT service_id FROM p), (SELECT service_id FROM k), nullif($7, 0))"
-    "  AS service_id),"
-    " n AS (INSERT INTO hearth_data.task_schedule AS o"
-    "  (tenant_id, service_id, schedule_id, task_id, process_id, start_at, end_at)"
-    "  SELECT t.tenant_id, w.service_id, $2, $3, $4, $5, greatest($5, $6)"
-    "  FROM t, w WHERE w.service_id IS NOT NULL"
-    "  ON CONFLICT (tenant_id, schedule_id)"
-    "  DO UPDATE SET end_at = greatest(o.end_at, excluded.end_at)"
-    "  RETURNING schedule_no, service_id)"
-    " SELECT n.schedule_no, n.service_id, p.service, p.instance, p.process, k.service,"
-    " (SELECT coalesce(max(c.at), 0) FROM hearth_data.task_stack_chunk c WHERE c.service_id ="
-    "  n.service_id AND c.schedule_no = n.schedule_no AND c.at < $6)"
-    " FROM n LEFT JOIN p ON true LEFT JOIN k ON true";
 
 #define FLUSH(kind, member) HEARTH_COLUMN(kind, struct hearth_task_flush, member)
 static const struct hearth_column run_columns[] = {
@@ -86,8 +58,9 @@ static enum hearth_status upsert_run(const struct flush_put *put, struct hearth_
     /* Read the run. */
     struct hearth_task_flush run;
     bool found;
-    HEARTH_TRY(hearth_transaction_select_one(transaction, put->scope->arena, SQL_UPSERT_RUN,
-                                             &params, &run_rows, &run, &found, err));
+    HEARTH_TRY(hearth_transaction_select_one(transaction, put->scope->arena,
+                                             hearth_sql_upsert_task_run, &params, &run_rows, &run,
+                                             &found, err));
     if (!found) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
                            "neither process " HEARTH_STR_FMT " nor task " HEARTH_STR_FMT
@@ -494,27 +467,6 @@ enum hearth_status hearth_store_task_parts_pushed(const struct hearth_scope *sco
 
 /* ---- reading ---- */
 
-/*
- * Runs of the task $2, or with the ids $3 if it is empty, each with at most $4 profiles; $1 tenant.
- * By the index on task_id or the unique key (tenant_id, schedule_id); the profiles by the primary
- * key of task_stack_chunk.
- */
-static const char SQL_SCHEDULES[] =
-    "SELECT d.schedule_no, d.service_id, d.schedule_id, d.task_id, d.process_id, p.name, i.name,"
-    " d.start_at, d.end_at, coalesce(c.writers, '{}'), coalesce(c.numbers, '{}')"
-    " FROM hearth_data.task_schedule d"
-    " JOIN hearth_data.tenant t ON t.tenant_id = d.tenant_id AND t.name = $1"
-    " LEFT JOIN hearth_data.process p ON p.service_id = d.service_id"
-    "  AND p.process_id = d.process_id"
-    " LEFT JOIN hearth_data.instance i USING (instance_id)"
-    " LEFT JOIN LATERAL (SELECT array_agg(k.writer_id) AS writers,"
-    "  array_agg(k.profile_no) AS numbers"
-    "  FROM (SELECT writer_id, profile_no FROM hearth_data.task_stack_chunk"
-    "   WHERE service_id = d.service_id AND schedule_no = d.schedule_no AND writer_id > 0"
-    "   ORDER BY at, part LIMIT $4) k) c ON true"
-    " WHERE CASE WHEN $2 <> '' THEN d.task_id = $2 ELSE d.schedule_id = ANY ($3) END"
-    " ORDER BY d.start_at, d.schedule_id COLLATE \"C\"";
-
 /* A run, and the writers and numbers of its profiles. */
 struct schedule_row {
     struct hearth_task_schedule schedule;
@@ -575,7 +527,8 @@ enum hearth_status hearth_store_task_schedules(const struct hearth_scope *scope,
     /* Read the runs. */
     struct schedule_row *rows;
     size_t n;
-    HEARTH_TRY(hearth_store_select(scope, SQL_SCHEDULES, &params, &schedule_rows, &rows, &n, err));
+    HEARTH_TRY(hearth_store_select(scope, hearth_sql_select_task_runs, &params, &schedule_rows,
+                                   &rows, &n, err));
     struct hearth_task_schedule *schedules = hearth_arena_array(scope->arena, n, sizeof *schedules);
     if (schedules == NULL) {
         return HEARTH_FAIL_ARENA(err, scope->arena);
