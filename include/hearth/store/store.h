@@ -202,7 +202,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 /*
  * Return the tenant's label index, updated from the database (it has all profiles that any server
  * acknowledged before this call), under a read lock until hearth_store_index_unlock. The index of a
- * tenant without data is empty.
+ * tenant without data is empty. A thread locks one index at a time, and unlocks it itself.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,

@@ -39,9 +39,10 @@
 #ifndef HEARTH_STORE_CATALOG_H
 #define HEARTH_STORE_CATALOG_H
 
+#include "hearth/base/sync.h"
+
 #include "catalog/series_cache.h"
 
-#include <pthread.h>
 #include <time.h>
 
 /* Of one series; what the label index and one statement (read_sql.c) can take. */
@@ -91,7 +92,7 @@ struct hearth_catalog {
     struct hearth_idmap by_name, by_id; /* index into tenants */
     bool is_partial;                    /* being loaded anew: not to be read */
 
-    pthread_mutex_t refresh;
+    struct hearth_mutex refresh;
     pthread_cond_t refreshed;
     uint64_t n_started;           /* refreshes are numbered as they start */
     uint64_t n_done, n_failed;    /* number of the latest that ended well, ended badly */
@@ -101,7 +102,7 @@ struct hearth_catalog {
     int64_t version, loaded_epoch;
     bool is_over; /* the limit: nobody may go yet */
 
-    pthread_mutex_t writers;
+    struct hearth_mutex writers;
     pthread_cond_t written;
     struct hearth_catalog_request *first, *last;
     bool writing;
@@ -130,10 +131,20 @@ HEARTH_MUST_CHECK enum hearth_status hearth_catalog_trim(struct hearth_catalog *
 
 /* How long a request waits at a time before it checks whether it has been cancelled. */
 #define HEARTH_CATALOG_WAIT_STEP_NS (50 * HEARTH_NS_PER_MS)
-/* Write lock on catalog->rw; gives up when the request does. */
+/* Acquire catalog->rw for writing; the status of `cancel` (may be NULL) ends the wait. */
 HEARTH_MUST_CHECK enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog,
                                                          struct hearth_cancel *cancel,
                                                          struct hearth_err *err);
+
+/* The name of catalog->rw in messages about the order of locks. */
+#define HEARTH_CATALOG_RW_NAME "catalog.rw"
+
+/* Release catalog->rw, which the calling thread has acquired for writing or for reading. */
+static inline void hearth_catalog_unlock(struct hearth_catalog *catalog)
+{
+    hearth_lock_released(&catalog->rw, HEARTH_CATALOG_RW_NAME);
+    (void)pthread_rwlock_unlock(&catalog->rw);
+}
 
 /* ---- catalog_tenants.c ---- */
 

@@ -80,14 +80,14 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
         atomic_store(&tenant->asked_mono_ns, hearth_clock_mono_ns());
         load->changed = true;
     }
-    (void)pthread_rwlock_unlock(&catalog->rw);
+    hearth_catalog_unlock(catalog);
     return HEARTH_OK;
 }
 
 /* An index that is ready, taken out of its join. */
 static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join *ret)
 {
-    (void)pthread_mutex_lock(&catalog->refresh);
+    hearth_mutex_lock(&catalog->refresh);
     struct hearth_catalog_join *join = catalog->joins;
     while (join != NULL && join->index == NULL) {
         join = join->next;
@@ -96,7 +96,7 @@ static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join
         *ret = *join;
         join->index = NULL;
     }
-    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_mutex_unlock(&catalog->refresh);
     return join != NULL;
 }
 
@@ -117,6 +117,8 @@ enum hearth_status hearth_load_adopt(struct hearth_load *load, enum hearth_pg_fa
 /* catalog->refresh is locked. */
 static struct hearth_catalog_join *join_of(const struct hearth_catalog *catalog, int32_t tenant_id)
 {
+    hearth_mutex_assert_held(&catalog->refresh);
+
     struct hearth_catalog_join *join = catalog->joins;
     while (join != NULL && join->tenant_id != tenant_id) {
         join = join->next;
@@ -129,8 +131,8 @@ static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t 
 {
     enum hearth_status status = HEARTH_OK;
     while (status == HEARTH_OK && join_of(catalog, tenant_id) != NULL) {
-        (void)hearth_cond_wait_until(&catalog->refreshed, &catalog->refresh,
-                                     hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
+        (void)hearth_mutex_wait_until(&catalog->refresh, &catalog->refreshed,
+                                      hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
         status = hearth_cancel_check(cancel, err);
     }
     return status;
@@ -138,14 +140,14 @@ static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t 
 
 static void end_join(struct hearth_catalog *catalog, struct hearth_catalog_join *join)
 {
-    (void)pthread_mutex_lock(&catalog->refresh);
+    hearth_mutex_lock(&catalog->refresh);
     struct hearth_catalog_join **at = &catalog->joins;
     while (*at != join) {
         at = &(*at)->next;
     }
     *at = join->next;
     (void)pthread_cond_broadcast(&catalog->refreshed);
-    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_mutex_unlock(&catalog->refresh);
     hearth_label_index_free(join->index); /* nobody has adopted it */
 }
 
@@ -153,7 +155,7 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
                                         struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct hearth_catalog_join join = {.tenant_id = tenant_id};
-    (void)pthread_mutex_lock(&catalog->refresh);
+    hearth_mutex_lock(&catalog->refresh);
     bool others = join_of(catalog, tenant_id) != NULL;
     enum hearth_status status = HEARTH_OK;
     if (others) {
@@ -162,7 +164,7 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
         join.next = catalog->joins;
         catalog->joins = &join;
     }
-    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_mutex_unlock(&catalog->refresh);
     if (others) {
         return status;
     }
@@ -170,10 +172,10 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
     status = load_join(catalog, &loaded, cancel, err);
     if (status == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_INDEX_LOADED, 1);
-        (void)pthread_mutex_lock(&catalog->refresh);
+        hearth_mutex_lock(&catalog->refresh);
         loaded.next = join.next;
         join = loaded;
-        (void)pthread_mutex_unlock(&catalog->refresh);
+        hearth_mutex_unlock(&catalog->refresh);
         status = hearth_catalog_refresh(catalog, cancel, err);
     }
     end_join(catalog, &join);

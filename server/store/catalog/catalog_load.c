@@ -236,7 +236,7 @@ static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *r
         }
         HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
         status = apply_some(load, rows, &row, end, apply, err);
-        (void)pthread_rwlock_unlock(&load->catalog->rw);
+        hearth_catalog_unlock(load->catalog);
     }
     load->changed = load->changed || n > 0;
     return status;
@@ -444,14 +444,14 @@ static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_
     hearth_catalog_forget(catalog);
     catalog->is_partial = true;
     catalog->version = 0;
-    (void)pthread_rwlock_unlock(&catalog->rw);
+    hearth_catalog_unlock(catalog);
     load->from = 0;
     atomic_store(&catalog->must_load_all, false);
     (void)atomic_fetch_add(&catalog->n_starts, 1);
     HEARTH_TRY(load_table(load, SQL_COUNTED_TENANTS, apply_counted_tenant, ret_fault, err));
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     enum hearth_status status = choose_tenants(load, asked, n_asked, arena, err);
-    (void)pthread_rwlock_unlock(&catalog->rw);
+    hearth_catalog_unlock(catalog);
     HEARTH_TRY(status);
     return hearth_load_tables(load, ret_fault, err);
 }
@@ -505,7 +505,7 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
             catalog->tenants[i].n_more = 0;
         }
         catalog->is_partial = false;
-        (void)pthread_rwlock_unlock(&catalog->rw);
+        hearth_catalog_unlock(catalog);
     }
     catalog->version = load->upto;
     catalog->loaded_epoch = load->epoch;
@@ -566,6 +566,6 @@ enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog, int32_t h
             hearth_label_index_trim(catalog->tenants[i].index, hour);
         }
     }
-    (void)pthread_rwlock_unlock(&catalog->rw);
+    hearth_catalog_unlock(catalog);
     return HEARTH_OK;
 }

@@ -28,8 +28,8 @@ static void init_locks(struct hearth_catalog *catalog)
     (void)pthread_rwlock_init(&catalog->rw, &rw_attr);
     (void)pthread_rwlockattr_destroy(&rw_attr);
     hearth_cond_init(&catalog->refreshed);
-    (void)pthread_mutex_init(&catalog->refresh, NULL);
-    (void)pthread_mutex_init(&catalog->writers, NULL);
+    hearth_mutex_init(&catalog->refresh, HEARTH_RANK_CATALOG_REFRESH, "catalog.refresh");
+    hearth_mutex_init(&catalog->writers, HEARTH_RANK_CATALOG_WRITERS, "catalog.writers");
     (void)pthread_cond_init(&catalog->written, NULL);
 }
 
@@ -64,9 +64,9 @@ void hearth_catalog_free(struct hearth_catalog *catalog)
     hearth_label_index_free(catalog->nothing);
     hearth_series_cache_free(catalog->series);
     (void)pthread_cond_destroy(&catalog->written);
-    (void)pthread_mutex_destroy(&catalog->writers);
+    hearth_mutex_destroy(&catalog->writers);
     (void)pthread_cond_destroy(&catalog->refreshed);
-    (void)pthread_mutex_destroy(&catalog->refresh);
+    hearth_mutex_destroy(&catalog->refresh);
     (void)pthread_rwlock_destroy(&catalog->rw);
     hearth_mem_free(catalog);
 }
@@ -90,10 +90,12 @@ static enum hearth_status lock_rw(struct hearth_catalog *catalog,
                                   int (*lock)(pthread_rwlock_t *, const struct timespec *),
                                   struct hearth_cancel *cancel, struct hearth_err *err)
 {
+    hearth_lock_check(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
     for (;;) {
         struct timespec until = next_wait_step();
         int rc = lock(&catalog->rw, &until);
         if (rc == 0) {
+            hearth_lock_acquired(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
             return HEARTH_OK;
         }
         HEARTH_ASSERT(rc == ETIMEDOUT || rc == EAGAIN);
@@ -113,12 +115,14 @@ enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog, struct he
 static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
                                        struct hearth_err *err)
 {
+    hearth_mutex_assert_held(&catalog->refresh);
+
     uint64_t number = ++catalog->n_started;
     catalog->refreshing = true;
-    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_mutex_unlock(&catalog->refresh);
     struct hearth_err failure = HEARTH_ERR_INIT;
     enum hearth_status status = hearth_catalog_load(catalog, cancel, &failure);
-    (void)pthread_mutex_lock(&catalog->refresh);
+    hearth_mutex_lock(&catalog->refresh);
     catalog->refreshing = false;
     if (status == HEARTH_OK) {
         catalog->n_done = number;
@@ -138,7 +142,7 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
                                           struct hearth_cancel *cancel, struct hearth_err *err)
 {
     enum hearth_status status = HEARTH_OK;
-    (void)pthread_mutex_lock(&catalog->refresh);
+    hearth_mutex_lock(&catalog->refresh);
     uint64_t want = catalog->n_started + 1;
     while (status == HEARTH_OK && catalog->n_done < want) {
         if (catalog->n_failed >= want) {
@@ -149,12 +153,12 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
         } else if (!catalog->refreshing) {
             status = lead_refresh(catalog, cancel, err);
         } else {
-            (void)hearth_cond_wait_until(&catalog->refreshed, &catalog->refresh,
-                                         hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
+            (void)hearth_mutex_wait_until(&catalog->refresh, &catalog->refreshed,
+                                          hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
             status = hearth_cancel_check(cancel, err);
         }
     }
-    (void)pthread_mutex_unlock(&catalog->refresh);
+    hearth_mutex_unlock(&catalog->refresh);
     return status;
 }
 
@@ -181,7 +185,7 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
             return HEARTH_OK;
         }
         int32_t tenant_id = found == NULL ? 0 : found->tenant_id;
-        (void)pthread_rwlock_unlock(&catalog->rw);
+        hearth_catalog_unlock(catalog);
         if (!partial) {
             HEARTH_TRY(hearth_catalog_fetch(catalog, tenant_id, cancel, err));
         }
@@ -191,6 +195,6 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index)
 {
     if (index != NULL) {
-        (void)pthread_rwlock_unlock(&store->catalog->rw);
+        hearth_catalog_unlock(store->catalog);
     }
 }

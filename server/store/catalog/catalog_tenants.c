@@ -44,6 +44,8 @@ void hearth_catalog_forget(struct hearth_catalog *catalog)
 struct hearth_catalog_tenant *hearth_catalog_tenant_of(const struct hearth_catalog *catalog,
                                                        int32_t tenant_id)
 {
+    hearth_lock_assert_held(&catalog->rw, HEARTH_CATALOG_RW_NAME);
+
     uint32_t at = hearth_idmap_find(&catalog->by_id, key_of_id(tenant_id));
     return at == HEARTH_IDMAP_NONE ? NULL : &catalog->tenants[at];
 }
@@ -51,6 +53,8 @@ struct hearth_catalog_tenant *hearth_catalog_tenant_of(const struct hearth_catal
 struct hearth_catalog_tenant *hearth_catalog_tenant_named(const struct hearth_catalog *catalog,
                                                           struct hearth_str name)
 {
+    hearth_lock_assert_held(&catalog->rw, HEARTH_CATALOG_RW_NAME);
+
     uint32_t at = hearth_idmap_find(&catalog->by_name, key_of_name(name));
     if (at == HEARTH_IDMAP_NONE || at >= catalog->n_tenants ||
         !hearth_str_eq(catalog->tenants[at].name, name)) {
@@ -114,10 +118,13 @@ static size_t series_of(const struct hearth_catalog_tenant *tenant)
 
 size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenant_id)
 {
+    hearth_lock_check(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
     (void)pthread_rwlock_rdlock(&catalog->rw);
+    hearth_lock_acquired(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
+
     const struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(catalog, tenant_id);
     size_t n = tenant == NULL ? 0 : series_of(tenant);
-    (void)pthread_rwlock_unlock(&catalog->rw);
+    hearth_catalog_unlock(catalog);
     return n;
 }
 
@@ -181,7 +188,10 @@ void hearth_catalog_shrink(struct hearth_catalog *catalog)
     int64_t now = hearth_clock_mono_ns();
     bool any = false;
     while (limit > 0 && n_bytes > limit) {
+        hearth_lock_check(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
         (void)pthread_rwlock_wrlock(&catalog->rw);
+        hearth_lock_acquired(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
+
         int64_t stay_ns = n_bytes / 2 > limit ? HARD_STAY_NS : MIN_STAY_NS;
         struct hearth_catalog_tenant *tenant = least_asked(catalog, now - stay_ns);
         struct hearth_label_index *index = NULL;
@@ -190,7 +200,7 @@ void hearth_catalog_shrink(struct hearth_catalog *catalog)
             tenant->n_series = series_of(tenant);
             tenant->index = NULL;
         }
-        (void)pthread_rwlock_unlock(&catalog->rw);
+        hearth_catalog_unlock(catalog);
         if (index == NULL) {
             break;
         }

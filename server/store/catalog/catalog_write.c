@@ -33,6 +33,8 @@ struct hearth_catalog_request {
 static struct hearth_catalog_request *take_group(struct hearth_catalog *catalog,
                                                  size_t *ret_n_items)
 {
+    hearth_mutex_assert_held(&catalog->writers);
+
     struct hearth_catalog_request *group = catalog->first;
     struct hearth_catalog_request *end = group;
     size_t n = group->n;
@@ -108,9 +110,9 @@ static void lead(struct hearth_catalog *catalog)
     size_t n_items = 0;
     struct hearth_catalog_request *group = take_group(catalog, &n_items);
     catalog->writing = true;
-    (void)pthread_mutex_unlock(&catalog->writers);
+    hearth_mutex_unlock(&catalog->writers);
     write_group(catalog, group, n_items);
-    (void)pthread_mutex_lock(&catalog->writers);
+    hearth_mutex_lock(&catalog->writers);
     catalog->writing = false;
     while (group != NULL) { /* a request lives on its caller's stack until it is done */
         struct hearth_catalog_request *next = group->next;
@@ -125,7 +127,7 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
                                       struct hearth_err *err)
 {
     struct hearth_catalog_request request = {.items = items, .n = n};
-    (void)pthread_mutex_lock(&catalog->writers);
+    hearth_mutex_lock(&catalog->writers);
     if (catalog->last == NULL) {
         catalog->first = &request;
     } else {
@@ -134,12 +136,12 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
     catalog->last = &request;
     while (!request.done) {
         if (catalog->writing) {
-            (void)pthread_cond_wait(&catalog->written, &catalog->writers);
+            hearth_mutex_wait(&catalog->writers, &catalog->written);
         } else {
             lead(catalog); /* of whoever is first: perhaps not yet of this request */
         }
     }
-    (void)pthread_mutex_unlock(&catalog->writers);
+    hearth_mutex_unlock(&catalog->writers);
     if (request.status != HEARTH_OK && err != NULL) {
         *err = request.err;
     }
