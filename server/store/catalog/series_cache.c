@@ -9,8 +9,9 @@
 
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/sync.h"
 
-#include <pthread.h>
+#include "pg/store_state.h"
 
 #define N_SHARDS       16u
 #define GENERATION_MAX ((size_t)HEARTH_SERIES_CACHE_MAX / N_SHARDS / 2)
@@ -32,7 +33,7 @@ struct table {
 };
 
 struct shard {
-    pthread_mutex_t lock; /* guards both tables */
+    struct hearth_mutex lock; /* guards both tables */
     struct table young, old;
 };
 
@@ -44,7 +45,7 @@ struct hearth_series_cache *hearth_series_cache_new(void)
 {
     struct hearth_series_cache *cache = hearth_mem_zalloc(sizeof *cache);
     for (size_t i = 0; cache != NULL && i < N_SHARDS; i++) {
-        (void)pthread_mutex_init(&cache->shards[i].lock, NULL);
+        hearth_mutex_init(&cache->shards[i].lock, HEARTH_RANK_SERIES_CACHE, "series_cache.lock");
     }
     return cache;
 }
@@ -53,12 +54,12 @@ void hearth_series_cache_clear(struct hearth_series_cache *cache)
 {
     for (size_t i = 0; i < N_SHARDS; i++) {
         struct shard *shard = &cache->shards[i];
-        (void)pthread_mutex_lock(&shard->lock);
+        hearth_mutex_lock(&shard->lock);
         hearth_mem_free(shard->young.entries);
         hearth_mem_free(shard->old.entries);
         shard->young = (struct table){0};
         shard->old = (struct table){0};
-        (void)pthread_mutex_unlock(&shard->lock);
+        hearth_mutex_unlock(&shard->lock);
     }
 }
 
@@ -69,7 +70,7 @@ void hearth_series_cache_free(struct hearth_series_cache *cache)
     }
     hearth_series_cache_clear(cache);
     for (size_t i = 0; i < N_SHARDS; i++) {
-        (void)pthread_mutex_destroy(&cache->shards[i].lock);
+        hearth_mutex_destroy(&cache->shards[i].lock);
     }
     hearth_mem_free(cache);
 }
@@ -186,13 +187,15 @@ static struct entry *add_young(struct shard *shard, const struct entry *entry)
 static struct shard *lock_shard(struct hearth_series_cache *cache, struct hearth_hash128 key)
 {
     struct shard *shard = &cache->shards[key.hi % N_SHARDS];
-    (void)pthread_mutex_lock(&shard->lock);
+    hearth_mutex_lock(&shard->lock);
     return shard;
 }
 
 /* In the young table if it is in either. */
 static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 key)
 {
+    hearth_mutex_assert_held(&shard->lock);
+
     struct entry *entry = find_entry(&shard->young, key);
     if (entry != NULL) {
         return entry;
@@ -221,7 +224,7 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
             }
         }
     }
-    (void)pthread_mutex_unlock(&shard->lock);
+    hearth_mutex_unlock(&shard->lock);
     return known;
 }
 
@@ -246,5 +249,5 @@ void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_ha
         }
         entry->ids = ids;
     }
-    (void)pthread_mutex_unlock(&shard->lock);
+    hearth_mutex_unlock(&shard->lock);
 }

@@ -13,6 +13,8 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#define LOCK_NAME "settings.lock"
+
 struct tenant_settings {
     struct hearth_str tenant;
     struct hearth_setting *v;
@@ -20,7 +22,7 @@ struct tenant_settings {
 };
 
 struct hearth_settings {
-    pthread_mutex_t refreshing;      /* before `lock` */
+    struct hearth_mutex refreshing;  /* held by a refresh from its statement to its end */
     pthread_rwlock_t lock;           /* guards the rest */
     struct hearth_arena arena;       /* holds what tenants points to */
     struct tenant_settings *tenants; /* by name */
@@ -33,7 +35,7 @@ enum hearth_status hearth_settings_new(struct hearth_settings **ret, struct hear
     if (settings == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the settings of tenants");
     }
-    (void)pthread_mutex_init(&settings->refreshing, NULL);
+    hearth_mutex_init(&settings->refreshing, HEARTH_RANK_SETTINGS_REFRESH, "settings.refreshing");
     (void)pthread_rwlock_init(&settings->lock, NULL);
     hearth_arena_init(&settings->arena, 0);
     *ret = settings;
@@ -45,7 +47,7 @@ void hearth_settings_free(struct hearth_settings *settings)
     if (settings != NULL) {
         hearth_arena_release(&settings->arena);
         (void)pthread_rwlock_destroy(&settings->lock);
-        (void)pthread_mutex_destroy(&settings->refreshing);
+        hearth_mutex_destroy(&settings->refreshing);
         hearth_mem_free(settings);
     }
 }
@@ -63,7 +65,10 @@ void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
                            hearth_setting_fn *visit, void *context)
 {
     struct hearth_settings *settings = store->settings;
+    hearth_lock_check(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
     (void)pthread_rwlock_rdlock(&settings->lock);
+    hearth_lock_acquired(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
+
     size_t low = 0, high = settings->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -78,6 +83,8 @@ void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
         low = order < 0 ? mid + 1 : low;
         high = order < 0 ? high : mid;
     }
+
+    hearth_lock_released(&settings->lock, LOCK_NAME);
     (void)pthread_rwlock_unlock(&settings->lock);
 }
 
@@ -126,18 +133,21 @@ enum hearth_status hearth_settings_refresh(struct hearth_store *store, struct he
     struct hearth_settings *settings = store->settings;
     struct hearth_settings fresh = {0};
     hearth_arena_init(&fresh.arena, 0);
-    (void)pthread_mutex_lock(&settings->refreshing);
+    hearth_mutex_lock(&settings->refreshing);
     enum hearth_status status = read_settings(&fresh, pg, err);
     if (status == HEARTH_OK) {
+        hearth_lock_check(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
         (void)pthread_rwlock_wrlock(&settings->lock);
+        hearth_lock_acquired(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
         struct hearth_arena old = settings->arena;
         settings->arena = fresh.arena;
         settings->tenants = fresh.tenants;
         settings->n = fresh.n;
+        hearth_lock_released(&settings->lock, LOCK_NAME);
         (void)pthread_rwlock_unlock(&settings->lock);
         fresh.arena = old;
     }
-    (void)pthread_mutex_unlock(&settings->refreshing);
+    hearth_mutex_unlock(&settings->refreshing);
     hearth_arena_release(&fresh.arena);
     return status;
 }

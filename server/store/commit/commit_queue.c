@@ -45,6 +45,8 @@ static void publish_queue(const struct hearth_committers *all)
 static enum hearth_status check_room(const struct hearth_committers *all,
                                      const struct hearth_push_item *item, struct hearth_err *err)
 {
+    hearth_mutex_assert_held(&all->lock);
+
     const struct hearth_store_options *options = &all->store->options;
     if (all->stopping) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
@@ -77,6 +79,8 @@ static struct hearth_committer *committer_of(struct hearth_committers *all,
 
 static void append(struct hearth_committer *committer, struct hearth_push_item *item)
 {
+    hearth_mutex_assert_held(&committer->all->lock);
+
     item->stage = HEARTH_ITEM_QUEUED;
     item->prev = committer->tail;
     item->next = NULL;
@@ -87,6 +91,8 @@ static void append(struct hearth_committer *committer, struct hearth_push_item *
 
 static void unlink_item(struct hearth_committer *committer, struct hearth_push_item *item)
 {
+    hearth_mutex_assert_held(&committer->all->lock);
+
     *(item->prev == NULL ? &committer->head : &item->prev->next) = item->next;
     *(item->next == NULL ? &committer->tail : &item->next->prev) = item->prev;
     committer->n_rows -= item->n_rows;
@@ -107,7 +113,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
     item->writer_id = item->dict->writer_id;
     item->repeated = false;
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     enum hearth_status status = check_room(all, item, err);
     if (status == HEARTH_OK) {
         size_t before = committer->n_rows;
@@ -121,7 +127,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
             (void)pthread_cond_signal(&committer->wake);
         }
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
     return status;
 }
 
@@ -152,6 +158,8 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
 static void leave(struct hearth_committers *all, struct hearth_push_item *item,
                   enum hearth_status status)
 {
+    hearth_mutex_assert_held(&all->lock);
+
     item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
     all->n_rows -= item->n_rows;
     all->n_bytes -= item->n_bytes;
@@ -175,10 +183,10 @@ void hearth_commit_queue_finish(struct hearth_committers *all,
                                 enum hearth_status status, const struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        (void)pthread_mutex_lock(&all->lock);
+        hearth_mutex_lock(&all->lock);
         committer_of(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
         leave(all, items[i], status);
-        (void)pthread_mutex_unlock(&all->lock);
+        hearth_mutex_unlock(&all->lock);
         end_item(all, items[i], status, err);
     }
 }
@@ -190,7 +198,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
         return true; /* there is no queue yet whose lock would tell */
     }
     struct hearth_committers *all = store->committers;
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     bool was_queued = item->stage == HEARTH_ITEM_QUEUED;
     bool may_be_stored = item->stage == HEARTH_ITEM_STORED;
 
@@ -204,7 +212,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
         may_be_stored = committer->is_exposed;
     }
     item->is_withdrawn = true;
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
 
     /* Not under the lock: `done` is the caller's code. */
     if (was_queued) {
@@ -221,9 +229,9 @@ size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
         HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "withdrawn before it was stored");
     size_t n_kept = 0;
     for (size_t i = 0; i < n; i++) {
-        (void)pthread_mutex_lock(&all->lock);
+        hearth_mutex_lock(&all->lock);
         bool is_withdrawn = items[i]->is_withdrawn;
-        (void)pthread_mutex_unlock(&all->lock);
+        hearth_mutex_unlock(&all->lock);
         if (is_withdrawn) {
             hearth_commit_queue_finish(all, &items[i], 1, status, &err);
         } else {

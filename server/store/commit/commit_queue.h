@@ -6,11 +6,10 @@
 #ifndef HEARTH_STORE_COMMIT_QUEUE_H
 #define HEARTH_STORE_COMMIT_QUEUE_H
 
+#include "hearth/base/sync.h"
 #include "hearth/store/store.h"
 
 #include "pg/pg.h"
-
-#include <pthread.h>
 
 /* Where an item is. Under the lock. */
 enum hearth_item_stage {
@@ -37,9 +36,9 @@ struct hearth_committer {
 
 struct hearth_committers {
     struct hearth_store *store;
-    pthread_mutex_t lock;   /* "committer.lock": guards queues, sums, seqs, stopping */
-    pthread_cond_t idle;    /* a committer ended */
-    size_t n_rows, n_bytes; /* queued or in flight, of all committers */
+    struct hearth_mutex lock; /* "committer.lock": guards queues, sums, seqs, stopping */
+    pthread_cond_t idle;      /* a committer ended */
+    size_t n_rows, n_bytes;   /* queued or in flight, of all committers */
     int64_t next_seq;
     bool stopping;
     unsigned n_running;

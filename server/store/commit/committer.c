@@ -46,12 +46,6 @@
  * twice. */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
 
-/* Under the lock. False when the time has come. */
-static bool wait_until(struct hearth_committers *all, pthread_cond_t *cond, int64_t until_mono_ns)
-{
-    return hearth_cond_wait_until(cond, &all->lock, until_mono_ns);
-}
-
 /* ---- settling a batch ---- */
 
 enum verdict {
@@ -125,6 +119,8 @@ static bool is_suspect(const struct attempts *attempts)
 /* Under the lock: a batch that may be stored is sent as it is. */
 static bool must_shrink(const struct hearth_committer *committer, const struct hearth_batch *batch)
 {
+    hearth_mutex_assert_held(&committer->all->lock);
+
     bool any = false;
     for (size_t i = 0; i < batch->n_items && committer->n_withdrawn > 0 && !batch->in_doubt; i++) {
         any = any || batch->items[i].item->is_withdrawn;
@@ -138,20 +134,20 @@ static bool must_shrink(const struct hearth_committer *committer, const struct h
  */
 static bool expose(struct hearth_committer *committer, const struct hearth_batch *batch)
 {
-    (void)pthread_mutex_lock(&committer->all->lock);
+    hearth_mutex_lock(&committer->all->lock);
     committer->is_exposed = !must_shrink(committer, batch);
     bool is_exposed = committer->is_exposed;
-    (void)pthread_mutex_unlock(&committer->all->lock);
+    hearth_mutex_unlock(&committer->all->lock);
     return is_exposed;
 }
 
 /* After an attempt. False: the batch is not stored, and some of it were withdrawn. */
 static bool cover(struct hearth_committer *committer, const struct hearth_batch *batch, bool stored)
 {
-    (void)pthread_mutex_lock(&committer->all->lock);
+    hearth_mutex_lock(&committer->all->lock);
     committer->is_exposed = stored || batch->in_doubt;
     bool is_whole = stored || !must_shrink(committer, batch);
-    (void)pthread_mutex_unlock(&committer->all->lock);
+    hearth_mutex_unlock(&committer->all->lock);
     return is_whole;
 }
 
@@ -260,10 +256,10 @@ static void back_off(struct hearth_committer *committer)
     int64_t until_ns = hearth_clock_mono_ns() + committer->backoff_ns;
     committer->backoff_ns =
         committer->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : committer->backoff_ns * 2;
-    (void)pthread_mutex_lock(&all->lock);
-    while (!abandoned(all) && wait_until(all, &committer->wake, until_ns)) {
+    hearth_mutex_lock(&all->lock);
+    while (!abandoned(all) && hearth_mutex_wait_until(&all->lock, &committer->wake, until_ns)) {
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
 }
 
 /* Attempt until there is a verdict other than "again". *ret_status and err are the last attempt's.
@@ -315,18 +311,18 @@ static enum verdict settle(struct hearth_committer *committer, struct hearth_bat
 static int64_t take_seq(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     int64_t seq = all->next_seq++;
     committer->seq = seq;
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
     return seq;
 }
 
 static void drop_seq(struct hearth_committer *committer)
 {
-    (void)pthread_mutex_lock(&committer->all->lock);
+    hearth_mutex_lock(&committer->all->lock);
     committer->seq = INT64_MAX;
-    (void)pthread_mutex_unlock(&committer->all->lock);
+    hearth_mutex_unlock(&committer->all->lock);
 }
 
 static void take_over(struct hearth_batch *batch)
@@ -423,13 +419,15 @@ static void process(struct hearth_committer *committer, struct hearth_push_item 
 static bool wait_for_work(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
+    hearth_mutex_assert_held(&all->lock);
+
     const struct hearth_store_options *options = &all->store->options;
     for (;;) {
         if (committer->head == NULL) {
             if (all->stopping) {
                 return false;
             }
-            (void)pthread_cond_wait(&committer->wake, &all->lock);
+            hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
         int64_t due_ns = committer->head->queued_mono_ns + options->linger_ns;
@@ -437,7 +435,7 @@ static bool wait_for_work(struct hearth_committer *committer)
             hearth_clock_mono_ns() >= due_ns) {
             return true;
         }
-        (void)wait_until(all, &committer->wake, due_ns);
+        (void)hearth_mutex_wait_until(&all->lock, &committer->wake, due_ns);
     }
 }
 
@@ -449,21 +447,21 @@ static void *run_committer(void *arg)
     struct hearth_push_item **items = hearth_mem_calloc(max, sizeof(void *));
     struct hearth_push_item *one[1];
     int64_t cpu_ns = hearth_clock_thread_cpu_ns();
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     while (wait_for_work(committer)) {
         size_t n = hearth_commit_queue_take(committer, items == NULL ? one : items,
                                             items == NULL ? 1 : max);
-        (void)pthread_mutex_unlock(&all->lock);
+        hearth_mutex_unlock(&all->lock);
         committer->backoff_ns = BACKOFF_FIRST_NS;
         process(committer, items == NULL ? one : items, n);
         int64_t now_ns = hearth_clock_thread_cpu_ns();
         hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, HEARTH_STR("commit"), now_ns - cpu_ns);
         cpu_ns = now_ns;
-        (void)pthread_mutex_lock(&all->lock);
+        hearth_mutex_lock(&all->lock);
     }
     all->n_running--;
     (void)pthread_cond_signal(&all->idle);
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
     hearth_pg_close(&committer->pg);
     hearth_mem_free(items);
     return NULL;
@@ -481,7 +479,7 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
     all->store = store;
     all->next_seq = 1;
     hearth_cancel_init(&all->abandon, INT64_MAX);
-    (void)pthread_mutex_init(&all->lock, NULL);
+    hearth_mutex_init(&all->lock, HEARTH_RANK_COMMITTER, "committer.lock");
     hearth_cond_init(&all->idle);
     sigset_t everything, old; /* signals are for the main thread */
     hearth_signals_to_block(&everything);
@@ -495,10 +493,10 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
                                              .cancel = &all->abandon,
                                              .timeout_ms = store->options.statement_timeout_ms}};
         hearth_cond_init(&committer->wake);
-        (void)pthread_mutex_lock(&all->lock);
+        hearth_mutex_lock(&all->lock);
         bool started = pthread_create(&committer->thread, NULL, run_committer, committer) == 0;
         all->n_running += started;
-        (void)pthread_mutex_unlock(&all->lock);
+        hearth_mutex_unlock(&all->lock);
         if (!started) {
             (void)pthread_cond_destroy(&committer->wake);
             break;
@@ -521,35 +519,35 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     if (all == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     all->stopping = true;
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_cond_broadcast(&all->committers[i].wake);
     }
     while (all->n_running > 0 && hearth_clock_mono_ns() < deadline_mono_ns) {
-        (void)wait_until(all, &all->idle, deadline_mono_ns);
+        (void)hearth_mutex_wait_until(&all->lock, &all->idle, deadline_mono_ns);
     }
     atomic_store(&all->abandon.cancelled, true);
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_cond_broadcast(&all->committers[i].wake);
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_join(all->committers[i].thread, NULL);
         (void)pthread_cond_destroy(&all->committers[i].wake);
     }
     (void)pthread_cond_destroy(&all->idle);
-    (void)pthread_mutex_destroy(&all->lock);
+    hearth_mutex_destroy(&all->lock);
     hearth_mem_free(all);
 }
 
 int64_t hearth_committers_settled_below(struct hearth_committers *all)
 {
-    (void)pthread_mutex_lock(&all->lock);
+    hearth_mutex_lock(&all->lock);
     int64_t below = all->next_seq;
     for (unsigned i = 0; i < all->n; i++) {
         below = all->committers[i].seq < below ? all->committers[i].seq : below;
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    hearth_mutex_unlock(&all->lock);
     return below;
 }

@@ -28,7 +28,7 @@
 
 struct hearth_ingest_dicts {
     struct hearth_store *store;
-    pthread_mutex_t lock; /* guards the rest */
+    struct hearth_mutex lock; /* "dicts.lock": guards the rest */
     struct hearth_ingest_dict **buckets;
     size_t n_buckets; /* a power of two */
     size_t n_dicts, n_bytes;
@@ -51,7 +51,7 @@ enum hearth_status hearth_ingest_dicts_new(struct hearth_store *store,
     dicts->buckets = buckets;
     dicts->n_buckets = 256;
     dicts->lru.lru_prev = dicts->lru.lru_next = &dicts->lru;
-    (void)pthread_mutex_init(&dicts->lock, NULL);
+    hearth_mutex_init(&dicts->lock, HEARTH_RANK_DICTS, "dicts.lock");
     *ret_dicts = dicts;
     return HEARTH_OK;
 }
@@ -59,7 +59,7 @@ enum hearth_status hearth_ingest_dicts_new(struct hearth_store *store,
 static void free_dict(struct hearth_ingest_dict *dict)
 {
     hearth_dict_writer_free(dict->writer);
-    (void)pthread_mutex_destroy(&dict->lock);
+    hearth_mutex_destroy(&dict->lock);
     hearth_mem_free(dict);
 }
 
@@ -68,6 +68,8 @@ static void free_dict(struct hearth_ingest_dict *dict)
 static struct hearth_ingest_dict **bucket_of(const struct hearth_ingest_dicts *dicts,
                                              int32_t service_id, int32_t day)
 {
+    hearth_mutex_assert_held(&dicts->lock);
+
     uint64_t h = hearth_hash_mix((uint32_t)service_id, (uint32_t)day);
     return &dicts->buckets[h & (dicts->n_buckets - 1)];
 }
@@ -118,6 +120,8 @@ static void publish_sizes(const struct hearth_ingest_dicts *dicts)
 /* Take it out of the table; its name is used up. Whoever drops the last reference frees it. */
 static void let_go(struct hearth_ingest_dicts *dicts, struct hearth_ingest_dict *dict)
 {
+    hearth_mutex_assert_held(&dicts->lock);
+
     struct hearth_ingest_dict **at = bucket_of(dicts, dict->service_id, dict->day);
     while (*at != dict) {
         at = &(*at)->hash_next;
@@ -137,6 +141,8 @@ static void let_go(struct hearth_ingest_dicts *dicts, struct hearth_ingest_dict 
 /* Oldest first, those that nobody holds. */
 static void shrink(struct hearth_ingest_dicts *dicts)
 {
+    hearth_mutex_assert_held(&dicts->lock);
+
     struct hearth_ingest_dict *dict = dicts->lru.lru_prev;
     while (dicts->n_bytes > dicts->store->options.ingest_dict_bytes && dict != &dicts->lru) {
         struct hearth_ingest_dict *newer = dict->lru_prev;
@@ -176,7 +182,7 @@ static struct hearth_ingest_dict *add(struct hearth_ingest_dicts *dicts, int32_t
     dict->day = day;
     dict->writer_id = writer_id;
     dict->writer = writer;
-    (void)pthread_mutex_init(&dict->lock, NULL);
+    hearth_mutex_init(&dict->lock, HEARTH_RANK_DICT, "dict.lock");
     dict->n_bytes = sizeof *dict + hearth_dict_writer_bytes(writer);
     atomic_init(&dict->bytes_now, dict->n_bytes);
     if (dicts->n_dicts >= dicts->n_buckets) {
@@ -202,11 +208,11 @@ static enum hearth_status take_writer_id(struct hearth_ingest_dicts *dicts, stru
     enum hearth_status status = hearth_writer_register(pg, NULL, &writer_id, err);
     hearth_pool_give(dicts->store->pool, pg);
     HEARTH_TRY(status);
-    (void)pthread_mutex_lock(&dicts->lock);
+    hearth_mutex_lock(&dicts->lock);
     /* No dictionary has had this id yet, so none that was let go in the meantime can have. */
     atomic_store(&dicts->store->writer_id, writer_id);
     dicts->rotate = false;
-    (void)pthread_mutex_unlock(&dicts->lock);
+    hearth_mutex_unlock(&dicts->lock);
     return HEARTH_OK;
 }
 
@@ -218,7 +224,7 @@ enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t
     struct hearth_ingest_dicts *dicts = store->dicts;
     int32_t day = hearth_day_of(ts_ns);
     for (;;) {
-        (void)pthread_mutex_lock(&dicts->lock);
+        hearth_mutex_lock(&dicts->lock);
         struct hearth_ingest_dict *dict = find(dicts, service_id, day);
         bool wants_id = dict == NULL && dicts->rotate;
         if (dict == NULL && !wants_id) {
@@ -230,7 +236,7 @@ enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t
         if (dict != NULL) {
             atomic_fetch_add(&dict->refs, 1);
         }
-        (void)pthread_mutex_unlock(&dicts->lock);
+        hearth_mutex_unlock(&dicts->lock);
         if (dict != NULL) {
             *ret_dict = dict;
             return HEARTH_OK;
@@ -247,11 +253,11 @@ enum hearth_status hearth_store_dict_resolve(struct hearth_ingest_dict *dict,
                                              const struct hearth_stack_keys *keys,
                                              uint32_t *ret_ids, struct hearth_err *err)
 {
-    (void)pthread_mutex_lock(&dict->lock);
+    hearth_mutex_lock(&dict->lock);
     enum hearth_status status =
         hearth_dict_writer_resolve(dict->writer, profile, keys, ret_ids, err);
     atomic_store(&dict->bytes_now, sizeof *dict + hearth_dict_writer_bytes(dict->writer));
-    (void)pthread_mutex_unlock(&dict->lock);
+    hearth_mutex_unlock(&dict->lock);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         hearth_ingest_dict_retire(dict);
     }
@@ -266,7 +272,7 @@ void hearth_ingest_dict_retire(struct hearth_ingest_dict *dict)
 void hearth_store_dict_release(struct hearth_store *store, struct hearth_ingest_dict *dict)
 {
     struct hearth_ingest_dicts *dicts = store->dicts;
-    (void)pthread_mutex_lock(&dicts->lock);
+    hearth_mutex_lock(&dicts->lock);
     bool last = atomic_fetch_sub(&dict->refs, 1) == 1;
     if (!dict->unlinked) {
         size_t n_bytes = atomic_load(&dict->bytes_now);
@@ -276,7 +282,7 @@ void hearth_store_dict_release(struct hearth_store *store, struct hearth_ingest_
     } else if (last) {
         free_dict(dict);
     }
-    (void)pthread_mutex_unlock(&dicts->lock);
+    hearth_mutex_unlock(&dicts->lock);
 }
 
 void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts)
@@ -290,7 +296,7 @@ void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts)
         free_dict(dict);
         dict = next;
     }
-    (void)pthread_mutex_destroy(&dicts->lock);
+    hearth_mutex_destroy(&dicts->lock);
     hearth_mem_free(dicts->buckets);
     hearth_mem_free(dicts);
 }
@@ -300,7 +306,7 @@ void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts)
 bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict, struct hearth_buf *out,
                             struct hearth_dict_mark *ret_from, struct hearth_dict_mark *ret_upto)
 {
-    (void)pthread_mutex_lock(&dict->lock);
+    hearth_mutex_lock(&dict->lock);
     struct hearth_dict_mark from = hearth_dict_writer_committed(dict->writer);
     /* Pieces without a stack (of a resolve that failed) wait for one: first_stack must grow from
      * chunk to chunk. */
@@ -308,16 +314,16 @@ bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict, struct hearth_buf *
     if (pending) {
         hearth_dict_writer_cut(dict->writer, out, ret_upto);
     }
-    (void)pthread_mutex_unlock(&dict->lock);
+    hearth_mutex_unlock(&dict->lock);
     *ret_from = from;
     return pending;
 }
 
 void hearth_ingest_dict_commit(struct hearth_ingest_dict *dict, struct hearth_dict_mark upto)
 {
-    (void)pthread_mutex_lock(&dict->lock);
+    hearth_mutex_lock(&dict->lock);
     uint32_t n_before = hearth_dict_writer_committed(dict->writer).n_stacks;
     hearth_dict_writer_commit(dict->writer, upto);
-    (void)pthread_mutex_unlock(&dict->lock);
+    hearth_mutex_unlock(&dict->lock);
     hearth_metric_add(HEARTH_M_DICT_STACKS, (int64_t)upto.n_stacks - n_before);
 }

@@ -7,15 +7,14 @@
 #ifndef HEARTH_STORE_INGEST_DICT_H
 #define HEARTH_STORE_INGEST_DICT_H
 
+#include "hearth/base/sync.h"
 #include "hearth/store/store.h"
-
-#include <pthread.h>
 
 struct hearth_ingest_dicts;
 
 struct hearth_ingest_dict {
     int32_t service_id, day, writer_id;
-    pthread_mutex_t lock; /* guards writer */
+    struct hearth_mutex lock; /* "dict.lock": guards writer */
     struct hearth_dict_writer *writer;
     _Atomic uint32_t refs; /* items and callers; evicted only at 0; changed under dicts.lock */
     struct hearth_ingest_dict *lru_prev, *lru_next, *hash_next; /* under dicts.lock */

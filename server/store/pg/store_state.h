@@ -20,8 +20,8 @@
  *   poll_memo    tasks/task_delivery.c: which agents poll this server for tasks
  *   trace_writer spans/: the queue of spans and snapshots, and its thread
  *
- * The order of locks is the order of enum hearth_store_rank. No lock is held while a statement
- * runs.
+ * The order of locks is that of enum hearth_store_rank. Only settings.refreshing is held while a
+ * statement runs.
  */
 #ifndef HEARTH_STORE_STATE_H
 #define HEARTH_STORE_STATE_H
@@ -51,7 +51,6 @@ struct hearth_trace_writer;
  */
 enum hearth_store_rank {
     HEARTH_RANK_SETTINGS_REFRESH = HEARTH_RANKS_STORE, /* settings.refreshing */
-    HEARTH_RANK_SETTINGS,                              /* settings.lock */
     HEARTH_RANK_CATALOG,         /* catalog.rw: label indexes of all tenants */
     HEARTH_RANK_CATALOG_WRITERS, /* catalog.writers: the queue of new series */
     HEARTH_RANK_DICTS,           /* dicts.lock: the table of the dictionaries of ingest */
@@ -63,6 +62,7 @@ enum hearth_store_rank {
     HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
     HEARTH_RANK_READ_CACHE,      /* cache.lock: the dictionaries of queries */
     /* leaves: no other lock of the store is acquired below them */
+    HEARTH_RANK_SETTINGS, /* settings.lock: the settings of all tenants */
     HEARTH_RANK_SERIES_CACHE,
     HEARTH_RANK_CATALOG_REFRESH,
     HEARTH_RANK_PARTITIONS,
