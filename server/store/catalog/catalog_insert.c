@@ -63,8 +63,10 @@ static enum hearth_status find_tenants(struct hearth_group *group, const struct 
         HEARTH_ASSERT(number >= 1 && (uint64_t)number <= n);
         ids[number - 1] = hearth_pg_i32(result, i, 1);
     }
+
     PQclear(result);
     *ret_all = (size_t)n_found == n;
+
     return HEARTH_OK;
 }
 
@@ -74,9 +76,11 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
     struct hearth_str *names = hearth_arena_array(&group->arena, group->n, sizeof *names);
     int32_t *ids = hearth_arena_calloc(&group->arena, group->n, sizeof *ids);
     uint32_t *of_item = hearth_arena_array(&group->arena, group->n, sizeof *of_item);
+
     if (names == NULL || ids == NULL || of_item == NULL) {
         return hearth_group_no_memory(group);
     }
+
     struct hearth_idmap map;
     hearth_idmap_init(&map);
     size_t n = 0;
@@ -91,10 +95,12 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
             names[n++] = name;
         }
     }
+
     hearth_idmap_release(&map);
     if (refused) {
         return hearth_group_no_memory(group);
     }
+
     bool all = false;
     HEARTH_TRY(find_tenants(group, names, ids, n, &all));
     if (!all) {
@@ -105,12 +111,15 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
         HEARTH_TRY(hearth_group_run(group, SQL_ADD_TENANTS, &params, NULL));
         HEARTH_TRY(find_tenants(group, names, ids, n, &all));
     }
+
     if (!all) {
         return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted tenant was not found");
     }
+
     for (size_t i = 0; i < group->n; i++) {
         group->items[i]->ids.tenant_id = ids[of_item[i]];
     }
+
     return HEARTH_OK;
 }
 
@@ -177,6 +186,7 @@ static enum hearth_status gather_parts(struct hearth_group *group)
         }
         group->n_pair_ids += series->labels.n;
     }
+
     return HEARTH_OK;
 }
 
@@ -200,6 +210,7 @@ static enum hearth_status gather_series(struct hearth_group *group)
     if (group->pair_ids == NULL) {
         return hearth_group_no_memory(group);
     }
+
     size_t n_pair_ids = 0;
     for (size_t i = 0; i < group->n; i++) {
         struct hearth_group_links *links = &group->links[i];
@@ -229,7 +240,9 @@ static enum hearth_status gather_series(struct hearth_group *group)
         }
         sort_ids(group->pair_ids + row->u.s.first_pair, row->u.s.n_pairs);
     }
+
     group->n_pair_ids = n_pair_ids;
+
     return HEARTH_OK;
 }
 
@@ -248,6 +261,7 @@ static enum hearth_status settle_series(struct hearth_group *group)
                 (struct hearth_series_ref){.service_id = row->parent, .series_id = row->id};
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -262,6 +276,7 @@ static void append_column(struct hearth_buf *sql, const struct hearth_group *gro
                                    item->ids.tenant_id};
         hearth_buf_printf(sql, i == 0 ? "%d" : ",%d", (int)columns[column]);
     }
+
     hearth_buf_cstr(sql, "}'::int4[]");
 }
 
@@ -281,6 +296,7 @@ static void append_hours(struct hearth_buf *sql, const struct hearth_group *grou
     for (int column = 0; column < 4; column++) {
         append_column(sql, group, column);
     }
+
     hearth_buf_cstr(sql, ") u (s, h, i, t) JOIN hearth_data.series e ON e.service_id = u.s AND"
                          " e.series_id = u.i ON CONFLICT DO NOTHING; COMMIT");
 }
@@ -292,6 +308,7 @@ static enum hearth_status run_script(struct hearth_group *group, struct hearth_b
     if (hearth_buf_failed(sql)) {
         return hearth_group_no_memory(group);
     }
+
     HEARTH_TRY(hearth_pg_script_send(group->pg, sql->p, group->ret_fault, group->err));
     for (;;) {
         PGresult *result = NULL;
@@ -322,6 +339,7 @@ static enum hearth_status ensure_days(struct hearth_group *group)
             known = day;
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -354,10 +372,12 @@ static bool must_start_over(struct hearth_group *group, int64_t newest)
     for (size_t i = 0; i < group->n && !stale; i++) {
         stale = group->items[i]->has_ids && group->items[i]->epoch != group->epoch;
     }
+
     for (size_t i = 0; i < group->n; i++) {
         group->items[i]->has_ids = group->items[i]->has_ids && !stale;
         group->items[i]->epoch = group->epoch;
     }
+
     return stale;
 }
 
@@ -376,15 +396,18 @@ static enum hearth_status write_series(struct hearth_group *group, int64_t newes
     if (group->version == 0) {
         return HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue's clock has no row");
     }
+
     (void)must_start_over(group, newest);
     group->links = hearth_arena_calloc(&group->arena, group->n, sizeof *group->links);
     if (group->links == NULL) {
         return hearth_group_no_memory(group);
     }
+
     HEARTH_TRY(settle_tenants(group));
     HEARTH_TRY(settle_series(group));
     hearth_buf_reset(sql);
     append_hours(sql, group);
+
     return run_script(group, sql);
 }
 
@@ -397,6 +420,7 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
     group->err = err;
     group->version = 0;
     HEARTH_TRY(ensure_days(group));
+
     /* Every version up to this one was committed before the transaction: it gets a higher one. */
     int64_t newest = atomic_load(&group->catalog->newest);
     struct hearth_buf sql;
@@ -411,11 +435,13 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
             status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "series may be gone; retry");
         }
     }
+
     if (status == HEARTH_OK) {
         hearth_catalog_note(group->catalog, group->version);
     } else {
         hearth_pg_rollback(pg);
     }
+
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
         /* Somebody wrote without the clock (a restore by hand): the next attempt finds it. */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
@@ -423,8 +449,10 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
         forget_days(group); /* retention dropped one: the next attempt makes it again */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     }
+
     hearth_buf_release(&sql);
     hearth_group_reset(group);
+
     return status;
 }
 

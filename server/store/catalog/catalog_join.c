@@ -23,7 +23,9 @@ static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
     if (load->into == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
     }
+
     HEARTH_TRY(hearth_load_clock(load, ret_fault, err));
+
     return hearth_load_tables(load, ret_fault, err);
 }
 
@@ -47,6 +49,7 @@ static enum hearth_status load_join(struct hearth_catalog *catalog,
     } else {
         hearth_label_index_free(load.into);
     }
+
     return status;
 }
 
@@ -60,6 +63,7 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
     if (join->epoch != load->epoch || join->n_starts != atomic_load(&catalog->n_starts)) {
         return HEARTH_OK;
     }
+
     if (join->version < catalog->version) {
         struct hearth_load missed = *load;
         missed.from = join->version;
@@ -72,6 +76,7 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
         load->params = missed.params;
         HEARTH_TRY(status);
     }
+
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(catalog, join->tenant_id);
     if (tenant != NULL && tenant->index == NULL) {
@@ -80,7 +85,9 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
         atomic_store(&tenant->asked_mono_ns, hearth_clock_mono_ns());
         load->changed = true;
     }
+
     hearth_catalog_unlock(catalog);
+
     return HEARTH_OK;
 }
 
@@ -92,11 +99,14 @@ static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join
     while (join != NULL && join->index == NULL) {
         join = join->next;
     }
+
     if (join != NULL) {
         *ret = *join;
         join->index = NULL;
     }
+
     hearth_mutex_unlock(&catalog->refresh);
+
     return join != NULL;
 }
 
@@ -145,6 +155,7 @@ static void end_join(struct hearth_catalog *catalog, struct hearth_catalog_join 
     while (*at != join) {
         at = &(*at)->next;
     }
+
     *at = join->next;
     (void)pthread_cond_broadcast(&catalog->refreshed);
     hearth_mutex_unlock(&catalog->refresh);
@@ -164,10 +175,12 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
         join.next = catalog->joins;
         catalog->joins = &join;
     }
+
     hearth_mutex_unlock(&catalog->refresh);
     if (others) {
         return status;
     }
+
     struct hearth_catalog_join loaded = {.tenant_id = tenant_id};
     status = load_join(catalog, &loaded, cancel, err);
     if (status == HEARTH_OK) {
@@ -178,6 +191,8 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
         hearth_mutex_unlock(&catalog->refresh);
         status = hearth_catalog_refresh(catalog, cancel, err);
     }
+
     end_join(catalog, &join);
+
     return status;
 }

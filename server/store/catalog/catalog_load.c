@@ -40,13 +40,16 @@ static enum hearth_status index_of_row(const struct hearth_load *load, int32_t t
     if (load->into != NULL) {
         return HEARTH_OK;
     }
+
     const struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(load->catalog, tenant_id);
     if (tenant == NULL) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "the catalogue has rows of tenant %d, which it does not know",
                            (int)tenant_id);
     }
+
     *ret_index = tenant->index;
+
     return HEARTH_OK;
 }
 
@@ -70,6 +73,7 @@ static enum hearth_status apply_counted_tenant(struct hearth_load *load, const P
     hearth_label_index_free(tenant->index);
     tenant->index = NULL;
     tenant->n_series = n < 0 ? 0 : (size_t)n;
+
     return HEARTH_OK;
 }
 
@@ -80,11 +84,13 @@ static enum hearth_status outcome(enum hearth_status status, const char *what, i
     if (status == HEARTH_OK) {
         return HEARTH_OK;
     }
+
     if (status == HEARTH_CORRUPT) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
                            "the catalogue's %s %d is empty or refers to what is not there", what,
                            (int)id);
     }
+
     return HEARTH_FAIL(err, status, "no memory for the label index");
 }
 
@@ -96,7 +102,9 @@ static enum hearth_status apply_service(struct hearth_load *load, const PGresult
     if (index == NULL) {
         return HEARTH_OK;
     }
+
     int32_t id = hearth_pg_i32(rows, row, 1);
+
     return outcome(hearth_label_index_add_service(index, id, hearth_pg_str(rows, row, 2)),
                    "service", id, err);
 }
@@ -109,7 +117,9 @@ static enum hearth_status apply_pair(struct hearth_load *load, const PGresult *r
     if (index == NULL) {
         return HEARTH_OK;
     }
+
     int32_t id = hearth_pg_i32(rows, row, 1);
+
     return outcome(hearth_label_index_add_pair(index, id, hearth_pg_str(rows, row, 2),
                                                hearth_pg_str(rows, row, 3)),
                    "label pair", id, err);
@@ -123,10 +133,12 @@ static enum hearth_status apply_shape(struct hearth_load *load, const PGresult *
     if (index == NULL) {
         return HEARTH_OK;
     }
+
     struct hearth_str *type_ids = NULL;
     size_t n_types = 0;
     HEARTH_TRY(hearth_pg_str_array(rows, row, 2, &load->arena, &type_ids, &n_types, err));
     int32_t id = hearth_pg_i32(rows, row, 1);
+
     return outcome(hearth_label_index_add_shape(index, id, type_ids, n_types),
                    "list of profile types", id, err);
 }
@@ -143,13 +155,16 @@ static enum hearth_status apply_series(struct hearth_load *load, const PGresult 
         tenant->n_series = tenant->n_series < n_known ? n_known : tenant->n_series;
         tenant->n_more++;
     }
+
     if (index == NULL) {
         return HEARTH_OK;
     }
+
     int32_t service_id = hearth_pg_i32(rows, row, 1), series_id = hearth_pg_i32(rows, row, 2);
     int32_t *pair_ids = NULL;
     size_t n_pairs = 0;
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 4, &load->arena, &pair_ids, &n_pairs, err));
+
     return outcome(hearth_label_index_add_series(index, series_id, service_id,
                                                  hearth_pg_i32(rows, row, 3), pair_ids, n_pairs),
                    "series", series_id, err);
@@ -164,6 +179,7 @@ static enum hearth_status apply_hour(struct hearth_load *load, const PGresult *r
     if (index == NULL) {
         return HEARTH_OK;
     }
+
     int32_t hour = hearth_pg_i32(rows, row, 1);
     int32_t *series_ids = NULL;
     size_t n = 0;
@@ -176,6 +192,7 @@ static enum hearth_status apply_hour(struct hearth_load *load, const PGresult *r
             HEARTH_TRY(outcome(status, "series", series_ids[i], err));
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -227,6 +244,7 @@ static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *r
 {
     int n = PQntuples(rows);
     enum hearth_status status = HEARTH_OK;
+
     for (int row = 0; row < n && status == HEARTH_OK;) {
         int end = n - row > ROWS_PER_LOCK ? row + ROWS_PER_LOCK : n;
         if (load->into != NULL) { /* nobody else has it yet */
@@ -238,7 +256,9 @@ static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *r
         status = apply_some(load, rows, &row, end, apply, err);
         hearth_catalog_unlock(load->catalog);
     }
+
     load->changed = load->changed || n > 0;
+
     return status;
 }
 
@@ -293,6 +313,7 @@ enum hearth_status hearth_load_tables(struct hearth_load *load, enum hearth_pg_f
         HEARTH_TRY(load->from > 0 ? load_table(load, sql, TABLES[i].apply, ret_fault, err)
                                   : stream_table(load, sql, TABLES[i].apply, ret_fault, err));
     }
+
     return stream_table(load, few ? SQL_HOURS_OF_FEW : SQL_HOURS, apply_hour, ret_fault, err);
 }
 
@@ -312,7 +333,9 @@ enum hearth_status hearth_load_clock(struct hearth_load *load, enum hearth_pg_fa
         status =
             HEARTH_FAIL(err, HEARTH_CORRUPT, "the catalogue's clock has %d rows", PQntuples(rows));
     }
+
     PQclear(rows);
+
     return status;
 }
 
@@ -364,9 +387,11 @@ static int by_merit(const void *left, const void *right)
     if (a->asked_mono_ns != b->asked_mono_ns) {
         return a->asked_mono_ns > b->asked_mono_ns ? -1 : 1;
     }
+
     if (a->n_series != b->n_series) {
         return a->n_series < b->n_series ? -1 : 1;
     }
+
     return by_id(left, right);
 }
 
@@ -376,16 +401,20 @@ static enum hearth_status list_tenants(const struct hearth_load *load, struct he
 {
     size_t n = load->catalog->n_tenants;
     struct candidate *list = hearth_arena_array(arena, n, sizeof list[0]);
+
     if (list == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         struct hearth_catalog_tenant *tenant = &load->catalog->tenants[i];
         list[i] = (struct candidate){tenant->tenant_id, atomic_load(&tenant->asked_mono_ns),
                                      tenant->n_series};
     }
+
     *ret = list;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -397,18 +426,22 @@ static enum hearth_status choose_tenants(struct hearth_load *load, const struct 
     struct candidate *list = NULL;
     size_t n = 0, n_chosen = 0, n_bytes = 0;
     size_t limit = load->catalog->store->options.label_index_bytes;
+
     HEARTH_TRY(list_tenants(load, arena, &list, &n, err));
     int32_t *chosen = hearth_arena_array(arena, n + 1, sizeof chosen[0]);
     if (chosen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n && n_asked > 0; i++) {
         const struct candidate *before = bsearch(&list[i], asked, n_asked, sizeof *asked, by_id);
         list[i].asked_mono_ns = before == NULL ? 0 : before->asked_mono_ns;
     }
+
     if (n > 0) {
         qsort(list, n, sizeof list[0], by_merit);
     }
+
     for (size_t i = 0; i < n; i++) {
         struct hearth_catalog_tenant *tenant =
             hearth_catalog_tenant_of(load->catalog, list[i].tenant_id);
@@ -424,9 +457,11 @@ static enum hearth_status choose_tenants(struct hearth_load *load, const struct 
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
         }
     }
+
     chosen[n_chosen] = 0; /* nobody: an empty list would be everyone */
     load->tenant_ids = chosen;
     load->n_tenant_ids = n_chosen == n ? 0 : n_chosen > 0 ? n_chosen : 1;
+
     return HEARTH_OK;
 }
 
@@ -436,10 +471,12 @@ static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_
     struct hearth_catalog *catalog = load->catalog;
     struct candidate *asked = NULL;
     size_t n_asked = 0;
+
     HEARTH_TRY(list_tenants(load, arena, &asked, &n_asked, err));
     if (n_asked > 0) {
         qsort(asked, n_asked, sizeof asked[0], by_id);
     }
+
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     hearth_catalog_forget(catalog);
     catalog->is_partial = true;
@@ -453,6 +490,7 @@ static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_
     enum hearth_status status = choose_tenants(load, asked, n_asked, arena, err);
     hearth_catalog_unlock(catalog);
     HEARTH_TRY(status);
+
     return hearth_load_tables(load, ret_fault, err);
 }
 
@@ -464,6 +502,7 @@ static enum hearth_status load_all(struct hearth_load *load, enum hearth_pg_faul
                hearth_log_i64(load->epoch), NULL);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
+
     /* It may take longer than a query may: a timeout would only make it start again. */
     int64_t timeout_ms = load->pg->timeout_ms;
     load->pg->timeout_ms = 0;
@@ -472,6 +511,7 @@ static enum hearth_status load_all(struct hearth_load *load, enum hearth_pg_faul
     load->tenant_ids = NULL;
     load->n_tenant_ids = 0;
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -494,9 +534,11 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
 {
     struct hearth_catalog *catalog = load->catalog;
     bool more = catalog->is_partial;
+
     for (size_t i = 0; i < catalog->n_tenants && !more; i++) {
         more = catalog->tenants[i].n_more > 0;
     }
+
     if (more) {
         HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
         for (size_t i = 0; i < catalog->n_tenants; i++) {
@@ -507,8 +549,10 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
         catalog->is_partial = false;
         hearth_catalog_unlock(catalog);
     }
+
     catalog->version = load->upto;
     catalog->loaded_epoch = load->epoch;
+
     return HEARTH_OK;
 }
 
@@ -529,13 +573,16 @@ static enum hearth_status load_on(void *context, struct hearth_pg *pg,
     if (!all) {
         HEARTH_TRY(hearth_load_adopt(load, ret_fault, err));
     }
+
     if (!all && load->upto > load->from) {
         HEARTH_TRY(load_new(load, ret_fault, err));
         all = load->lacks_series;
     }
+
     if (all) {
         HEARTH_TRY(load_all(load, ret_fault, err));
     }
+
     return finish(load, err);
 }
 
@@ -551,9 +598,11 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog, struct he
     if (load.changed) {
         hearth_metric_add(HEARTH_M_CATALOG_REFRESH, 1);
     }
+
     if (load.changed || catalog->is_over) {
         hearth_catalog_shrink(catalog);
     }
+
     return status;
 }
 
@@ -566,6 +615,8 @@ enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog, int32_t h
             hearth_label_index_trim(catalog->tenants[i].index, hour);
         }
     }
+
     hearth_catalog_unlock(catalog);
+
     return HEARTH_OK;
 }

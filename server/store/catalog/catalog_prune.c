@@ -34,11 +34,13 @@ static void make_distinct(struct ids *ids)
     if (ids->n > 1) {
         qsort(ids->v, ids->n, sizeof *ids->v, compare_ids);
     }
+
     for (size_t i = 0; i < ids->n; i++) {
         if (n == 0 || ids->v[n - 1] != ids->v[i]) {
             ids->v[n++] = ids->v[i];
         }
     }
+
     ids->n = n;
 }
 
@@ -60,31 +62,38 @@ static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gon
     size_t n = (size_t)PQntuples(gone), n_pairs = 0;
     int32_t **pairs = hearth_arena_array(prune->arena, n, sizeof *pairs);
     size_t *lengths = hearth_arena_array(prune->arena, n, sizeof *lengths);
+
     for (size_t k = 0; k < 2; k++) {
         parts[k] = (struct ids){hearth_arena_array(prune->arena, n, sizeof *parts[k].v), n};
     }
+
     if (pairs == NULL || lengths == NULL || parts[0].v == NULL || parts[1].v == NULL) {
         return HEARTH_FAIL_ARENA(err, prune->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         parts[0].v[i] = hearth_pg_i32(gone, (int)i, 0);
         parts[1].v[i] = hearth_pg_i32(gone, (int)i, 1);
         HEARTH_TRY(hearth_pg_i32_array(gone, (int)i, 2, prune->arena, &pairs[i], &lengths[i], err));
         n_pairs += lengths[i];
     }
+
     parts[2] = (struct ids){hearth_arena_array(prune->arena, n_pairs, sizeof *parts[2].v), 0};
     if (parts[2].v == NULL) {
         return HEARTH_FAIL_ARENA(err, prune->arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         if (lengths[i] > 0) {
             memcpy(parts[2].v + parts[2].n, pairs[i], lengths[i] * sizeof *pairs[i]);
         }
         parts[2].n += lengths[i];
     }
+
     for (size_t k = 0; k < 3; k++) {
         make_distinct(&parts[k]);
     }
+
     return HEARTH_OK;
 }
 
@@ -103,6 +112,7 @@ static enum hearth_status prune_parts(struct hearth_prune *prune, const PGresult
                    "DELETE FROM hearth_data.shape e WHERE e.shape_id = ANY ($1) AND NOT EXISTS"
                    " (SELECT FROM hearth_data.series s WHERE s.shape_id = e.shape_id)",
                    &parts[1], err));
+
     return run(prune,
                "DELETE FROM hearth_data.label_pair e WHERE e.pair_id = ANY ($1) AND NOT EXISTS"
                " (SELECT FROM hearth_data.series s WHERE s.pair_ids @> ARRAY[e.pair_id])",
@@ -118,6 +128,7 @@ enum hearth_status hearth_prune_version(struct hearth_prune *prune, struct heart
                               NULL, &result, prune->ret_fault, err));
     prune->version = PQntuples(result) == 1 ? hearth_pg_i64(result, 0, 0) : -1;
     PQclear(result);
+
     return prune->version >= 0
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_CORRUPT, "the catalogue's clock has no row");
@@ -141,6 +152,7 @@ enum hearth_status hearth_prune_series(struct hearth_prune *prune, const int32_t
     if (n == 0) {
         return HEARTH_OK;
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, prune->arena);
     hearth_pg_param_i32_array(&params, service_ids, n);
@@ -157,5 +169,6 @@ enum hearth_status hearth_prune_series(struct hearth_prune *prune, const int32_t
     *ret_n_gone = (size_t)PQntuples(gone);
     enum hearth_status status = *ret_n_gone > 0 ? prune_parts(prune, gone, err) : HEARTH_OK;
     PQclear(gone);
+
     return status;
 }

@@ -40,6 +40,7 @@ enum hearth_status hearth_catalog_new(struct hearth_store *store,
     if (catalog == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the catalogue");
     }
+
     init_locks(catalog);
     catalog->store = store;
     catalog->series = hearth_series_cache_new();
@@ -48,7 +49,9 @@ enum hearth_status hearth_catalog_new(struct hearth_store *store,
         hearth_catalog_free(catalog);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the catalogue");
     }
+
     *ret_catalog = catalog;
+
     return HEARTH_OK;
 }
 
@@ -57,6 +60,7 @@ void hearth_catalog_free(struct hearth_catalog *catalog)
     if (catalog == NULL) {
         return;
     }
+
     hearth_catalog_forget(catalog);
     hearth_mem_free(catalog->tenants);
     hearth_idmap_release(&catalog->by_name);
@@ -83,6 +87,7 @@ static struct timespec next_wait_step(void)
         ts.tv_nsec -= (long)HEARTH_NS_PER_SEC;
         ts.tv_sec++;
     }
+
     return ts;
 }
 
@@ -131,10 +136,13 @@ static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct he
         catalog->n_failed = number;
         catalog->failed_err = failure;
     }
+
     if (status != HEARTH_OK && err != NULL) {
         *err = failure;
     }
+
     (void)pthread_cond_broadcast(&catalog->refreshed);
+
     return status;
 }
 
@@ -158,7 +166,9 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
             status = hearth_cancel_check(cancel, err);
         }
     }
+
     hearth_mutex_unlock(&catalog->refresh);
+
     return status;
 }
 

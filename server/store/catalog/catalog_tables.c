@@ -36,12 +36,14 @@ uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
         !hearth_mem_grow(&rows->v, &rows->cap, rows->n + 1, sizeof rows->v[0])) {
         return HEARTH_IDMAP_NONE;
     }
+
     uint32_t at =
         hearth_idmap_intern(&rows->map, key_of(parent, fingerprint), (uint32_t)rows->n, ret_new);
     if (at != HEARTH_IDMAP_NONE && *ret_new) {
         rows->v[rows->n++] =
             (struct hearth_group_row){.fingerprint = fingerprint, .parent = parent};
     }
+
     return at;
 }
 
@@ -78,9 +80,11 @@ static enum hearth_status key_params(struct hearth_group *group,
     int32_t *parents = hearth_arena_array(&group->arena, rows->n, sizeof *parents);
     struct hearth_hash128 *prints = hearth_arena_array(&group->arena, rows->n, sizeof *prints);
     uint32_t *index = hearth_arena_array(&group->arena, rows->n, sizeof *index);
+
     if (parents == NULL || prints == NULL || index == NULL) {
         return hearth_group_no_memory(group);
     }
+
     size_t n = 0;
     for (size_t i = 0; i < rows->n; i++) {
         if (rows->v[i].id == 0) {
@@ -89,10 +93,12 @@ static enum hearth_status key_params(struct hearth_group *group,
             index[n++] = (uint32_t)i;
         }
     }
+
     hearth_pg_param_i32_array(params, parents, n);
     hearth_pg_param_uuid_array(params, prints, n);
     *ret_index = index;
     *ret_n = n;
+
     return HEARTH_OK;
 }
 
@@ -122,6 +128,7 @@ static enum hearth_status take_ids(struct hearth_group *group, const PGresult *r
         }
         rows->v[at].id = id;
     }
+
     return HEARTH_OK;
 }
 
@@ -146,10 +153,13 @@ static enum hearth_status service_columns(struct hearth_group *group,
     if (names == NULL) {
         return hearth_group_no_memory(group);
     }
+
     for (size_t i = 0; i < n; i++) {
         names[i] = rows->v[index[i]].u.name;
     }
+
     hearth_pg_param_text_array(params, names, n);
+
     return HEARTH_OK;
 }
 
@@ -161,12 +171,15 @@ static enum hearth_status pair_columns(struct hearth_group *group,
     if (texts == NULL) {
         return hearth_group_no_memory(group);
     }
+
     for (size_t i = 0; i < n; i++) {
         texts[i] = rows->v[index[i]].u.pair->name;
         texts[n + i] = rows->v[index[i]].u.pair->value;
     }
+
     hearth_pg_param_text_array(params, texts, n);
     hearth_pg_param_text_array(params, texts + n, n);
+
     return HEARTH_OK;
 }
 
@@ -193,10 +206,12 @@ static enum hearth_status shape_columns(struct hearth_group *group,
     for (size_t i = 0; i < n; i++) {
         n_types += rows->v[index[i]].u.series->n_types;
     }
+
     struct hearth_str *types = hearth_arena_array(&group->arena, n_types, sizeof *types);
     if (types == NULL || n_types > INT32_MAX - 1) {
         return hearth_group_no_memory(group);
     }
+
     n_types = 0;
     for (size_t i = 0; i < n; i++) {
         const struct hearth_series_key *series = rows->v[index[i]].u.series;
@@ -206,9 +221,11 @@ static enum hearth_status shape_columns(struct hearth_group *group,
         }
         slices.to[i] = (int32_t)n_types;
     }
+
     hearth_pg_param_text_array(params, types, n_types);
     hearth_pg_param_i32_array(params, slices.from, n);
     hearth_pg_param_i32_array(params, slices.to, n);
+
     return HEARTH_OK;
 }
 
@@ -224,6 +241,7 @@ static enum hearth_status series_columns(struct hearth_group *group,
     if (tenants == NULL || shapes == NULL || group->n_pair_ids > INT32_MAX - 1) {
         return hearth_group_no_memory(group);
     }
+
     for (size_t i = 0; i < n; i++) {
         const struct hearth_group_row *row = &rows->v[index[i]];
         tenants[i] = row->u.s.tenant_id;
@@ -231,11 +249,13 @@ static enum hearth_status series_columns(struct hearth_group *group,
         slices.from[i] = (int32_t)row->u.s.first_pair + 1;
         slices.to[i] = (int32_t)(row->u.s.first_pair + row->u.s.n_pairs);
     }
+
     hearth_pg_param_i32_array(params, tenants, n);
     hearth_pg_param_i32_array(params, shapes, n);
     hearth_pg_param_i32_array(params, group->pair_ids, group->n_pair_ids);
     hearth_pg_param_i32_array(params, slices.from, n);
     hearth_pg_param_i32_array(params, slices.to, n);
+
     return HEARTH_OK;
 }
 
@@ -307,6 +327,7 @@ static size_t max_series_of(const struct hearth_group *group, int32_t tenant_id)
             break;
         }
     }
+
     return limit;
 }
 
@@ -339,6 +360,7 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
                 n_old, n_new, limit);
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -348,14 +370,17 @@ static enum hearth_status add_missing(struct hearth_group *group, enum hearth_gr
     struct hearth_pg_params params;
     uint32_t *index = NULL;
     size_t n = 0;
+
     hearth_pg_params_init(&params, &group->arena);
     HEARTH_TRY(key_params(group, rows, &params, &index, &n));
     if (n == 0) {
         return HEARTH_OK;
     }
+
     if (table == HEARTH_GROUP_SERIES) {
         HEARTH_TRY(check_series_limit(group, rows, index, n));
     }
+
     hearth_pg_param_i64(&params, group->version);
     HEARTH_TRY(INSERTS[table].add_columns(group, rows, index, n, &params));
     HEARTH_TRY(ask(group, INSERTS[table].insert, &params));
@@ -364,6 +389,7 @@ static enum hearth_status add_missing(struct hearth_group *group, enum hearth_gr
             return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted row did not come back");
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -373,13 +399,16 @@ enum hearth_status hearth_group_settle(struct hearth_group *group, enum hearth_g
     struct hearth_pg_params params;
     uint32_t *index = NULL;
     size_t n = 0;
+
     hearth_pg_params_init(&params, &group->arena);
     for (int table = (int)first; table <= (int)last; table++) {
         HEARTH_TRY(key_params(group, &group->tables[table], &params, &index, &n));
     }
+
     HEARTH_TRY(ask(group, last == HEARTH_GROUP_SERIES ? SQL_FIND_SERIES : SQL_FIND_PARTS, &params));
     for (int table = (int)first; table <= (int)last; table++) {
         HEARTH_TRY(add_missing(group, (enum hearth_group_table)table));
     }
+
     return HEARTH_OK;
 }

@@ -60,6 +60,7 @@ struct hearth_catalog_tenant *hearth_catalog_tenant_named(const struct hearth_ca
         !hearth_str_eq(catalog->tenants[at].name, name)) {
         return NULL;
     }
+
     return &catalog->tenants[at];
 }
 
@@ -79,6 +80,7 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog, int
     if (hearth_catalog_tenant_of(catalog, tenant_id) != NULL) {
         return HEARTH_OK;
     }
+
     size_t n = catalog->n_tenants;
     struct hearth_catalog_tenant tenant = {
         .tenant_id = tenant_id,
@@ -96,6 +98,7 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog, int
              hearth_idmap_intern(&catalog->by_id, key_of_id(tenant_id), (uint32_t)n, &inserted) !=
                  HEARTH_IDMAP_NONE;
     }
+
     if (!ok) {
         hearth_label_index_free(tenant.index);
         hearth_mem_freep(&tenant.name.p);
@@ -105,7 +108,9 @@ enum hearth_status hearth_catalog_add_tenant(struct hearth_catalog *catalog, int
         atomic_store(&catalog->must_load_all, true);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
     }
+
     catalog->n_tenants++;
+
     return HEARTH_OK;
 }
 
@@ -125,6 +130,7 @@ size_t hearth_catalog_count_series(struct hearth_catalog *catalog, int32_t tenan
     const struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(catalog, tenant_id);
     size_t n = tenant == NULL ? 0 : series_of(tenant);
     hearth_catalog_unlock(catalog);
+
     return n;
 }
 
@@ -142,9 +148,11 @@ static size_t measure(const struct hearth_catalog *catalog)
             n_bytes += hearth_label_index_bytes(tenant->index);
         }
     }
+
     hearth_metric_set(HEARTH_M_CATALOG_SERIES, (int64_t)n_series);
     hearth_metric_set(HEARTH_M_INDEX_TENANTS, (int64_t)n_indexes);
     hearth_metric_set(HEARTH_M_INDEX_BYTES, (int64_t)n_bytes);
+
     return n_bytes;
 }
 
@@ -154,6 +162,7 @@ static struct hearth_catalog_tenant *least_asked(const struct hearth_catalog *ca
 {
     struct hearth_catalog_tenant *found = NULL;
     int64_t first = before_mono_ns;
+
     for (size_t i = 0; i < catalog->n_tenants; i++) {
         struct hearth_catalog_tenant *tenant = &catalog->tenants[i];
         int64_t asked = atomic_load(&tenant->asked_mono_ns);
@@ -162,6 +171,7 @@ static struct hearth_catalog_tenant *least_asked(const struct hearth_catalog *ca
             first = asked;
         }
     }
+
     return found;
 }
 
@@ -210,5 +220,6 @@ void hearth_catalog_shrink(struct hearth_catalog *catalog)
         hearth_metric_add(HEARTH_M_INDEX_EVICTED, 1);
         any = true;
     }
+
     catalog->is_over = limit > 0 && (any ? measure(catalog) : n_bytes) > limit;
 }

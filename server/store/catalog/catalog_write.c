@@ -42,12 +42,15 @@ static struct hearth_catalog_request *take_group(struct hearth_catalog *catalog,
         end = end->next;
         n += end->n;
     }
+
     catalog->first = end->next;
     if (catalog->first == NULL) {
         catalog->last = NULL;
     }
+
     end->next = NULL;
     *ret_n_items = n;
+
     return group;
 }
 
@@ -71,14 +74,17 @@ static enum hearth_status insert_group(struct hearth_catalog *catalog,
     if (items == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to write new series");
     }
+
     size_t n = 0;
     for (const struct hearth_catalog_request *r = group; r != NULL; r = r->next) {
         for (size_t i = 0; i < r->n; i++) {
             items[n++] = &r->items[i];
         }
     }
+
     enum hearth_status status = hearth_catalog_insert(catalog, items, n, err);
     hearth_mem_free(items);
+
     return status;
 }
 
@@ -87,6 +93,7 @@ static void write_group(struct hearth_catalog *catalog, struct hearth_catalog_re
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = insert_group(catalog, group, n_items, &err);
+
     /* What the database refuses for one request must not fail the others: each by itself. */
     bool alone = status != HEARTH_OK && status != HEARTH_UNAVAILABLE && group->next != NULL;
     for (struct hearth_catalog_request *r = group; r != NULL; r = r->next) {
@@ -109,6 +116,7 @@ static void lead(struct hearth_catalog *catalog)
 {
     size_t n_items = 0;
     struct hearth_catalog_request *group = take_group(catalog, &n_items);
+
     catalog->writing = true;
     hearth_mutex_unlock(&catalog->writers);
     write_group(catalog, group, n_items);
@@ -119,6 +127,7 @@ static void lead(struct hearth_catalog *catalog)
         group->done = true;
         group = next;
     }
+
     (void)pthread_cond_broadcast(&catalog->written);
 }
 
@@ -133,6 +142,7 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
     } else {
         catalog->last->next = &request;
     }
+
     catalog->last = &request;
     while (!request.done) {
         if (catalog->writing) {
@@ -141,10 +151,12 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
             lead(catalog); /* of whoever is first: perhaps not yet of this request */
         }
     }
+
     hearth_mutex_unlock(&catalog->writers);
     if (request.status != HEARTH_OK && err != NULL) {
         *err = request.err;
     }
+
     return request.status;
 }
 
@@ -161,15 +173,18 @@ static enum hearth_status check_series(const struct hearth_series_key *series,
     for (size_t i = 0; i < series->n_types && ok; i++) {
         ok = series->type_ids[i].n > 0 && hearth_str_utf8_valid(series->type_ids[i]);
     }
+
     const struct hearth_label *labels = series->labels.v;
     for (size_t i = 0; i < series->labels.n && ok; i++) {
         ok = labels[i].name.n > 0 && labels[i].value.n > 0 &&
              hearth_str_utf8_valid(labels[i].name) && hearth_str_utf8_valid(labels[i].value) &&
              (i == 0 || hearth_str_cmp(labels[i - 1].name, labels[i].name) < 0);
     }
+
     if (ok && hearth_str_utf8_valid(series->service_name)) {
         return HEARTH_OK;
     }
+
     return HEARTH_FAIL(
         err, HEARTH_INVALID_ARGUMENT,
         "a series of service \"" HEARTH_STR_FMT "\" cannot be stored: it needs 1 to %d "
@@ -206,12 +221,15 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
         item.has_ids = known == HEARTH_SERIES_NEW_HOUR;
         items[n_items++] = item;
     }
+
     if (n_items == 0) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(write_items(catalog, items, n_items, err));
     for (size_t i = 0; i < n_items; i++) {
         ret_refs[items[i].series - keys] = items[i].ids.ref;
     }
+
     return HEARTH_OK;
 }

@@ -68,10 +68,12 @@ void hearth_series_cache_free(struct hearth_series_cache *cache)
     if (cache == NULL) {
         return;
     }
+
     hearth_series_cache_clear(cache);
     for (size_t i = 0; i < N_SHARDS; i++) {
         hearth_mutex_destroy(&cache->shards[i].lock);
     }
+
     hearth_mem_free(cache);
 }
 
@@ -102,14 +104,17 @@ enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
     for (size_t i = 0; i < series->n_types; i++) {
         n_bytes += text_bytes(series->type_ids[i]);
     }
+
     for (size_t i = 0; i < series->labels.n; i++) {
         n_bytes += text_bytes(series->labels.v[i].name) + text_bytes(series->labels.v[i].value);
     }
+
     char local[4096];
     char *bytes = n_bytes <= sizeof local ? local : hearth_mem_alloc(n_bytes);
     if (bytes == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the key of a series");
     }
+
     uint32_t n_types = (uint32_t)series->n_types;
     char *at = put_text(put_text(bytes, tenant), series->service_name);
     memcpy(at, &n_types, sizeof n_types);
@@ -117,13 +122,16 @@ enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
     for (size_t i = 0; i < series->n_types; i++) {
         at = put_text(at, series->type_ids[i]);
     }
+
     for (size_t i = 0; i < series->labels.n; i++) {
         at = put_text(put_text(at, series->labels.v[i].name), series->labels.v[i].value);
     }
+
     *ret_key = hearth_hash128(bytes, (size_t)(at - bytes), hearth_hash_process_seed());
     if (bytes != local) {
         hearth_mem_free(bytes);
     }
+
     return HEARTH_OK;
 }
 
@@ -135,11 +143,13 @@ static struct entry *slot_of(const struct table *table, struct hearth_hash128 ke
     if (table->cap == 0) {
         return NULL;
     }
+
     size_t i = (size_t)key.lo & (table->cap - 1);
     while (table->entries[i].ids.ref.series_id != 0 &&
            !hearth_hash128_eq(table->entries[i].key, key)) {
         i = (i + 1) & (table->cap - 1);
     }
+
     return &table->entries[i];
 }
 
@@ -157,13 +167,16 @@ static bool grow(struct table *table)
     if (bigger.entries == NULL) {
         return false;
     }
+
     for (size_t i = 0; i < table->cap; i++) {
         if (table->entries[i].ids.ref.series_id != 0) {
             *slot_of(&bigger, table->entries[i].key) = table->entries[i];
         }
     }
+
     hearth_mem_free(table->entries);
     *table = bigger;
+
     return true;
 }
 
@@ -175,12 +188,15 @@ static struct entry *add_young(struct shard *shard, const struct entry *entry)
         shard->old = shard->young;
         shard->young = (struct table){0};
     }
+
     if (shard->young.n >= shard->young.cap / 2 && !grow(&shard->young)) {
         return NULL;
     }
+
     struct entry *slot = slot_of(&shard->young, entry->key);
     *slot = *entry;
     shard->young.n++;
+
     return slot;
 }
 
@@ -200,11 +216,13 @@ static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 ke
     if (entry != NULL) {
         return entry;
     }
+
     entry = find_entry(&shard->old, key);
     if (entry != NULL) {
         struct entry copy = *entry; /* add_young may free the old table */
         entry = add_young(shard, &copy);
     }
+
     return entry;
 }
 
@@ -215,6 +233,7 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
     enum hearth_series_known known = HEARTH_SERIES_UNKNOWN;
     struct shard *shard = lock_shard(cache, key);
     const struct entry *entry = find_in_shard(shard, key);
+
     if (entry != NULL) {
         *ret_ids = entry->ids;
         known = HEARTH_SERIES_NEW_HOUR;
@@ -224,7 +243,9 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
             }
         }
     }
+
     hearth_mutex_unlock(&shard->lock);
+
     return known;
 }
 
@@ -233,11 +254,13 @@ void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_ha
 {
     struct shard *shard = lock_shard(cache, key);
     struct entry *entry = find_in_shard(shard, key);
+
     if (entry == NULL) {
         struct entry fresh = {
             .key = key, .ids = ids, .hours = {NO_HOUR, NO_HOUR, NO_HOUR, NO_HOUR}};
         entry = add_young(shard, &fresh);
     }
+
     if (entry != NULL) {
         bool has = false;
         for (size_t i = 0; i < N_HOURS; i++) {
@@ -249,5 +272,6 @@ void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_ha
         }
         entry->ids = ids;
     }
+
     hearth_mutex_unlock(&shard->lock);
 }

@@ -25,6 +25,7 @@ make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
         " hearth_data.catalog_clock c WHERE NOT EXISTS (SELECT FROM hearth_data.tenant t WHERE"
         " t.name = $1)",
         tenant, cancel, NULL, ret_fault, err));
+
     /* Those that there are, in one look: NOT EXISTS compares each with all when statistics are missing. */
     HEARTH_TRY(hearth_pg_exec(
         pg,
@@ -35,6 +36,7 @@ make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
         " hearth_data.service s USING (tenant_id) WHERE o.name = $1 AND s.fingerprint ="
         " ANY ($2::uuid[])))",
         services, cancel, NULL, ret_fault, err));
+
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
@@ -63,10 +65,13 @@ enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str 
         status = make_in_transaction(pg, &of_tenant, &of_services, cancel, ret_fault, err);
         hearth_pg_rollback(pg);
     }
+
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
         *ret_fault = HEARTH_PG_FAULT_RETRY; /* somebody wrote without the clock: found next time */
     }
+
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -91,9 +96,11 @@ static enum hearth_status find(struct question *question, struct hearth_pg *pg,
     if (prints == NULL) {
         return HEARTH_FAIL_ARENA(err, question->arena);
     }
+
     for (size_t i = 0; i < question->n; i++) {
         prints[i] = hearth_service_fingerprint(question->services[i]);
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, question->arena);
     hearth_pg_param_text(&params, question->tenant);
@@ -108,8 +115,10 @@ static enum hearth_status find(struct question *question, struct hearth_pg *pg,
     for (int row = 0; row < PQntuples(rows); row++) {
         question->ids[hearth_pg_i32(rows, row, 1) - 1] = hearth_pg_i32(rows, row, 0);
     }
+
     question->has_all = (size_t)PQntuples(rows) == question->n;
     PQclear(rows);
+
     return HEARTH_OK;
 }
 
@@ -121,8 +130,10 @@ static enum hearth_status find_or_make(void *context, struct hearth_pg *pg,
     if (question->has_all || !question->make) {
         return HEARTH_OK;
     }
+
     HEARTH_TRY(hearth_services_make(pg, question->tenant, question->services, question->n,
                                     question->cancel, ret_fault, err));
+
     return find(question, pg, ret_fault, err);
 }
 
@@ -142,6 +153,7 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_str tena
                                HEARTH_AGENT_NAME_BYTES, HEARTH_STR_ARG(services[i]));
         }
     }
+
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct question question = {.tenant = tenant,
@@ -160,6 +172,7 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_str tena
                             HEARTH_STR_ARG(services[i]));
         }
     }
+
     return status;
 }
 

@@ -35,10 +35,12 @@ enum hearth_status hearth_settings_new(struct hearth_settings **ret, struct hear
     if (settings == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the settings of tenants");
     }
+
     hearth_mutex_init(&settings->refreshing, HEARTH_RANK_SETTINGS_REFRESH, "settings.refreshing");
     (void)pthread_rwlock_init(&settings->lock, NULL);
     hearth_arena_init(&settings->arena, 0);
     *ret = settings;
+
     return HEARTH_OK;
 }
 
@@ -95,10 +97,12 @@ static enum hearth_status take_rows(struct hearth_settings *fresh, const PGresul
     size_t n = (size_t)PQntuples(rows);
     struct hearth_arena *arena = &fresh->arena;
     struct hearth_setting *all = hearth_arena_array(arena, n, sizeof all[0]);
+
     fresh->tenants = hearth_arena_array(arena, n, sizeof fresh->tenants[0]);
     if (all == NULL || fresh->tenants == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
+
     for (size_t i = 0; i < n; i++) {
         struct hearth_str tenant = hearth_pg_str(rows, (int)i, 0);
         if (fresh->n == 0 || !hearth_str_eq(fresh->tenants[fresh->n - 1].tenant, tenant)) {
@@ -109,6 +113,7 @@ static enum hearth_status take_rows(struct hearth_settings *fresh, const PGresul
                                          hearth_pg_i64(rows, (int)i, 2)};
         fresh->tenants[fresh->n - 1].n++;
     }
+
     return arena->refused ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
@@ -124,6 +129,7 @@ static enum hearth_status read_settings(struct hearth_settings *fresh, struct he
                        NULL, NULL, &rows, NULL, err));
     enum hearth_status status = take_rows(fresh, rows, err);
     PQclear(rows);
+
     return status;
 }
 
@@ -132,6 +138,7 @@ enum hearth_status hearth_settings_refresh(struct hearth_store *store, struct he
 {
     struct hearth_settings *settings = store->settings;
     struct hearth_settings fresh = {0};
+
     hearth_arena_init(&fresh.arena, 0);
     hearth_mutex_lock(&settings->refreshing);
     enum hearth_status status = read_settings(&fresh, pg, err);
@@ -147,8 +154,10 @@ enum hearth_status hearth_settings_refresh(struct hearth_store *store, struct he
         (void)pthread_rwlock_unlock(&settings->lock);
         fresh.arena = old;
     }
+
     hearth_mutex_unlock(&settings->refreshing);
     hearth_arena_release(&fresh.arena);
+
     return status;
 }
 
@@ -185,7 +194,9 @@ static enum hearth_status make_tenant(const struct change *change, struct hearth
                                 " version) SELECT $1, version FROM c ON CONFLICT (name) DO NOTHING",
                                 &params, NULL, NULL, ret_fault, err);
     }
+
     hearth_arena_release(&arena);
+
     return status;
 }
 
@@ -194,10 +205,12 @@ static enum hearth_status set_on(void *context, struct hearth_pg *pg,
 {
     const struct change *change = context;
     struct hearth_arena arena;
+
     hearth_arena_init(&arena, 0);
     if (change->make_tenant) {
         HEARTH_TRY(make_tenant(change, pg, ret_fault, err));
     }
+
     struct hearth_str *names = hearth_arena_array(&arena, change->n, sizeof names[0]);
     int64_t *values = hearth_arena_array(&arena, change->n, sizeof values[0]);
     if (names == NULL || values == NULL) {
@@ -205,10 +218,12 @@ static enum hearth_status set_on(void *context, struct hearth_pg *pg,
         hearth_arena_release(&arena);
         return refused;
     }
+
     for (size_t i = 0; i < change->n; i++) {
         names[i] = change->settings[i].name;
         values[i] = change->settings[i].value;
     }
+
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_text(&params, change->tenant);
@@ -235,6 +250,7 @@ static enum hearth_status set_on(void *context, struct hearth_pg *pg,
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no tenant \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(change->tenant));
     }
+
     return hearth_settings_refresh(change->store, pg, err);
 }
 
