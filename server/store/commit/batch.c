@@ -68,6 +68,7 @@ static void collect_dicts(struct hearth_batch *batch)
         batch->dicts[i] =
             (struct hearth_batch_dict){.service_id = item->service_id, .dict = item->dict};
     }
+
     qsort(batch->dicts, batch->n_items, sizeof batch->dicts[0], compare_dicts);
     size_t n = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
@@ -75,6 +76,7 @@ static void collect_dicts(struct hearth_batch *batch)
             batch->dicts[n++] = batch->dicts[i];
         }
     }
+
     batch->n_dicts = n;
 }
 
@@ -88,6 +90,7 @@ static void collect_ids(struct hearth_batch *batch)
             batch->ids[n++] = (struct hearth_batch_id){item->service_id, item->id_hash, i};
         }
     }
+
     qsort(batch->ids, n, sizeof batch->ids[0], compare_ids);
     size_t n_distinct = 0;
     for (size_t i = 0; i < n; i++) {
@@ -97,6 +100,7 @@ static void collect_ids(struct hearth_batch *batch)
             batch->ids[n_distinct++] = batch->ids[i];
         }
     }
+
     batch->n_ids = n_distinct;
 }
 
@@ -106,9 +110,11 @@ static size_t day_index(struct hearth_batch *batch, int32_t day)
     while (i < batch->n_days && batch->days[i].day != day) {
         i++;
     }
+
     if (i == batch->n_days) {
         batch->days[batch->n_days++] = (struct hearth_batch_day){.day = day};
     }
+
     return i;
 }
 
@@ -149,6 +155,7 @@ static bool encode_rows(struct hearth_batch *batch)
         entry->rows_to = out->n;
         failed = failed || hearth_buf_failed(out);
     }
+
     return !failed;
 }
 
@@ -181,8 +188,10 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
         hearth_copy_bytes(out, hearth_buf_view(&packed));
         ok = ok && !hearth_buf_failed(out);
     }
+
     hearth_buf_release(&raw);
     hearth_buf_release(&packed);
+
     return ok;
 }
 
@@ -224,6 +233,7 @@ static void write_claim(struct hearth_batch *batch)
                               batch->dicts[i].service_id, batch->writer_id, batch->seq);
         }
     }
+
     hearth_buf_cstr(out, " RETURNING pg_advisory_xact_lock_shared(" HEARTH_LOCK_INGEST ");");
     batch->n_claim_bytes = out->n;
 }
@@ -239,6 +249,7 @@ static void write_watermarks(struct hearth_batch *batch)
             hearth_buf_printf(out, "%s%" PRId32, i == 0 ? "" : ",", batch->dicts[i].service_id);
         }
     }
+
     hearth_buf_cstr(out, ") ORDER BY service_id;");
 }
 
@@ -257,28 +268,34 @@ static void write_script(struct hearth_batch *batch)
             i == 0 ? "INSERT INTO hearth_data.push_id AS p (service_id, id_hash, at) VALUES " : ",",
             id->service_id, id->hash.hi, id->hash.lo, batch->at_ns);
     }
+
     if (batch->n_ids > 0) {
         hearth_buf_printf(out,
                           " ON CONFLICT (service_id, id_hash) DO UPDATE SET at = excluded.at"
                           " WHERE p.at < excluded.at - %" PRId64 " RETURNING service_id, id_hash;",
                           HEARTH_NS_PER_HOUR);
     }
+
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].chunks.n > 0) {
             write_leaf_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
         }
     }
+
     if (batch->n_spans > 0) {
         write_copy(batch, SPAN_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
     }
+
     for (size_t i = 0; i < batch->n_days; i++) {
         if (fills_leaf(&batch->days[i])) {
             write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
         }
     }
+
     if (batch->with_late) {
         write_copy(batch, LATE_TABLE, HEARTH_PROFILE_COLUMNS);
     }
+
     hearth_buf_append(out, "COMMIT", sizeof "COMMIT");
 }
 
@@ -295,6 +312,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     batch->dicts = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->dicts[0]);
     batch->ids = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->ids[0]);
     batch->spans = hearth_arena_calloc(&batch->arena, n_items, sizeof batch->spans[0]);
+
     /* Days of the items, and of dictionaries acquired for another time than the item's. */
     batch->days = hearth_arena_calloc(&batch->arena, 2 * n_items, sizeof batch->days[0]);
     batch->marks = hearth_arena_array(&batch->arena, n_items, sizeof batch->marks[0]);
@@ -302,10 +320,12 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
         batch->marks == NULL || batch->spans == NULL) {
         return HEARTH_FAIL_ARENA(err, &batch->arena);
     }
+
     for (size_t i = 0; i < n_items; i++) {
         batch->items[i].item = items[i];
         batch->with_late = batch->with_late || items[i]->ts_ns < late_below_ns;
     }
+
     collect_dicts(batch);
     collect_ids(batch);
     hearth_batch_collect_spans(batch);
@@ -313,10 +333,12 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
     }
+
     write_script(batch);
     if (hearth_buf_failed(&batch->script)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");
     }
+
     return HEARTH_OK;
 }
 
@@ -337,11 +359,13 @@ static bool parse_uuid(const char *text, struct hearth_hash128 *ret)
 {
     char hex[33];
     size_t n = 0;
+
     for (; *text != '\0' && n < 32; text++) {
         if (*text != '-') {
             hex[n++] = *text;
         }
     }
+
     return n == 32 && hearth_str_hex_to_u64(hearth_str_n(hex, 16), &ret->hi) &&
            hearth_str_hex_to_u64(hearth_str_n(hex + 16, 16), &ret->lo);
 }
@@ -357,6 +381,7 @@ static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
     for (size_t i = 0; i < batch->n_ids; i++) {
         batch->items[batch->ids[i].item].repeated = true;
     }
+
     for (int row = 0; row < PQntuples(result); row++) {
         int64_t service_id = 0;
         struct hearth_batch_id key = {0};
@@ -387,6 +412,7 @@ static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
         batch->marks[batch->n_marks++] =
             (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
     }
+
     for (size_t i = 0; i < batch->n_items; i++) {
         struct hearth_batch_item *entry = &batch->items[i];
         struct hearth_batch_mark key = {.service_id = entry->item->service_id};
@@ -405,6 +431,7 @@ static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day,
 {
     const char *base = batch->days[day].rows.p;
     size_t from = 0, to = 0;
+
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_batch_item *entry = &batch->items[i];
         if (entry->day != day || entry->repeated || entry->late != late ||
@@ -418,6 +445,7 @@ static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day,
         }
         to = entry->rows_to;
     }
+
     return hearth_pg_copy_put(pg, hearth_str_n(base + from, to - from), ret_fault, err);
 }
 
@@ -441,14 +469,17 @@ static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, s
                                       err);
         }
     }
+
     if (batch->n_spans > 0 && n-- == 0) {
         return hearth_batch_put_spans(batch, pg, ret_fault, err);
     }
+
     for (size_t day = 0; day < batch->n_days; day++) {
         if (fills_leaf(&batch->days[day]) && n-- == 0) {
             return put_rows(batch, day, false, pg, ret_fault, err);
         }
     }
+
     return put_late(batch, pg, ret_fault, err);
 }
 
@@ -492,12 +523,15 @@ static enum hearth_status feed(struct hearth_batch *batch, size_t n, struct hear
     if (lacks_late_copy(batch)) {
         return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
     }
+
     if (n == 0 && batch->n_avoided > 0 && find_blocked(batch)) {
         return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
     }
+
     HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
     HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
     batch->in_doubt = n + 1 == batch->n_copies; /* COMMIT stands behind the last one */
+
     return hearth_pg_copy_finish(pg, ret_fault, err);
 }
 
@@ -543,14 +577,17 @@ static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg
     if (status == HEARTH_OK) {
         status = run_script(batch, pg, &committed, ret_fault, err);
     }
+
     if (status == HEARTH_OK && !committed) {
         *ret_fault = HEARTH_PG_FAULT_OTHER;
         status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
     }
+
     /* A connection that is still open has answered. */
     if (pg->conn != NULL && batch->n_results >= 2) {
         batch->in_doubt = false; /* an error of PostgreSQL's own rolls back */
     }
+
     return status;
 }
 
@@ -586,6 +623,7 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
     for (size_t i = 0; i < batch->n_items; i++) {
         batch->items[i].late = batch->items[i].blocked = false;
     }
+
     batch->n_marks = 0;
     enum hearth_status status = send_once(batch, pg, ret_fault, err);
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
@@ -593,18 +631,22 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "the partition of the profile's day is being dropped; retry");
     }
+
     if (status == HEARTH_OK || pg->conn == NULL || !lacks_late_copy(batch)) {
         return status;
     }
+
     hearth_pg_rollback(pg);
     if (pg->conn == NULL) {
         return status;
     }
+
     status = rewrite_with_late(batch, err);
     if (status != HEARTH_OK) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
         return status;
     }
+
     return send_once(batch, pg, ret_fault, err);
 }
 
@@ -643,9 +685,12 @@ enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_
     } else {
         status = hearth_pg_script_send(pg, sql.p, ret_fault, err);
     }
+
     if (status == HEARTH_OK) {
         status = run_script(batch, pg, &committed, ret_fault, err);
     }
+
     hearth_buf_release(&sql);
+
     return status;
 }

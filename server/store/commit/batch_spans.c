@@ -27,6 +27,7 @@ void hearth_batch_collect_spans(struct hearth_batch *batch)
             batch->spans[batch->n_spans++] = (struct hearth_batch_spans){item->service_id, i};
         }
     }
+
     qsort(batch->spans, batch->n_spans, sizeof batch->spans[0], compare_spans);
 }
 
@@ -54,12 +55,14 @@ static void encode_spans(const struct hearth_batch *batch, size_t from, size_t t
         }
         n += entry->repeated ? 0 : item_associations(entry->item);
     }
+
     if (n > 0) {
         hearth_copy_row(out, HEARTH_N_SPAN_FRESH_COLUMNS);
         hearth_copy_i32(out, batch->spans[from].service_id);
         hearth_copy_i32(out, (int32_t)n);
         hearth_copy_bytes(out, hearth_buf_view(scratch));
     }
+
     out->failed = out->failed || scratch->failed;
 }
 
@@ -76,6 +79,7 @@ enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch, stru
         }
         encode_spans(batch, from, to, &scratch, &out);
     }
+
     enum hearth_status status;
     if (hearth_buf_failed(&out)) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
@@ -83,8 +87,10 @@ enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch, stru
     } else {
         status = hearth_pg_copy_put(pg, hearth_buf_view(&out), ret_fault, err);
     }
+
     hearth_buf_release(&scratch);
     hearth_buf_release(&out);
+
     return status;
 }
 

@@ -32,6 +32,7 @@ static size_t item_bytes(const struct hearth_push_item *item)
             n += row->columns.vals[k].n + sizeof row->columns.vals[k] + sizeof(int64_t);
         }
     }
+
     return n;
 }
 
@@ -51,23 +52,28 @@ static enum hearth_status check_room(const struct hearth_committers *all,
     if (all->stopping) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
+
     if (item->is_withdrawn) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "nobody waits for the profile any more");
     }
+
     if (all->n_rows == 0) {
         return HEARTH_OK;
     }
+
     if (all->n_rows + item->n_rows > options->max_queue_rows) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "ingest queue is full (max-queue-rows %zu); retry",
                            options->max_queue_rows);
     }
+
     if (item->n_bytes > options->max_queue_bytes ||
         all->n_bytes > options->max_queue_bytes - item->n_bytes) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "ingest queue is full (max-queue-bytes %zu); retry",
                            options->max_queue_bytes);
     }
+
     return HEARTH_OK;
 }
 
@@ -106,6 +112,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     if (item->n_rows == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");
     }
+
     struct hearth_committers *all = store->committers;
     struct hearth_committer *committer = committer_of(all, item);
     item->n_bytes = item_bytes(item);
@@ -127,7 +134,9 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
             (void)pthread_cond_signal(&committer->wake);
         }
     }
+
     hearth_mutex_unlock(&all->lock);
+
     return status;
 }
 
@@ -151,6 +160,7 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
         item->stage = HEARTH_ITEM_TAKEN;
         ret_items[n++] = item;
     }
+
     return n;
 }
 
@@ -197,6 +207,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
     if (!atomic_load(&store->ready)) {
         return true; /* there is no queue yet whose lock would tell */
     }
+
     struct hearth_committers *all = store->committers;
     hearth_mutex_lock(&all->lock);
     bool was_queued = item->stage == HEARTH_ITEM_QUEUED;
@@ -211,6 +222,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
         committer->n_withdrawn += !item->is_withdrawn;
         may_be_stored = committer->is_exposed;
     }
+
     item->is_withdrawn = true;
     hearth_mutex_unlock(&all->lock);
 
@@ -218,6 +230,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
     if (was_queued) {
         end_item(all, item, status, err);
     }
+
     return may_be_stored;
 }
 
@@ -228,6 +241,7 @@ size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
     enum hearth_status status =
         HEARTH_FAIL(&err, HEARTH_UNAVAILABLE, "withdrawn before it was stored");
     size_t n_kept = 0;
+
     for (size_t i = 0; i < n; i++) {
         hearth_mutex_lock(&all->lock);
         bool is_withdrawn = items[i]->is_withdrawn;
@@ -238,5 +252,6 @@ size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
             items[n_kept++] = items[i];
         }
     }
+
     return n_kept;
 }

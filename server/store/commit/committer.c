@@ -78,6 +78,7 @@ static enum hearth_status ensure_day(struct hearth_committer *committer, struct 
     struct hearth_store *store = committer->all->store;
     int32_t day = batch->days[i].day;
     bool leaving = false;
+
     HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err)); /* it may have gone meanwhile */
     unsigned leaves = hearth_batch_leaves(batch, i);
     enum hearth_status status = hearth_partitions_ensure(store, &committer->pg, leaves, day, err);
@@ -85,11 +86,14 @@ static enum hearth_status ensure_day(struct hearth_committer *committer, struct 
         !hearth_pg_alive(&committer->pg)) {
         return status;
     }
+
     HEARTH_TRY(hearth_partitions_is_leaving(&committer->pg, "profile", day, &leaving, err));
     if (!leaving) {
         return status;
     }
+
     HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, true, err));
+
     return hearth_partitions_ensure(store, &committer->pg, hearth_batch_leaves(batch, i), day, err);
 }
 
@@ -107,6 +111,7 @@ static enum hearth_status ensure_days(struct hearth_committer *committer,
             return status;
         }
     }
+
     return HEARTH_OK;
 }
 
@@ -163,18 +168,22 @@ static enum hearth_status attempt(struct hearth_committer *committer, struct hea
             return status;
         }
     }
+
     if (is_suspect(attempts)) {
         return hearth_batch_probe(batch, &committer->pg, ret_fault, err);
     }
+
     HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
     if (!expose(committer, batch)) {
         return HEARTH_FAIL(err, HEARTH_ABORTED, "some of the batch were withdrawn");
     }
+
     enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
     if (status != HEARTH_OK) {
         hearth_pg_rollback(&committer->pg);
         attempts->n_lost += committer->pg.conn == NULL;
     }
+
     return status;
 }
 
@@ -210,6 +219,7 @@ static enum verdict judge_answered(struct hearth_committer *committer,
     case HEARTH_PG_FAULT_OTHER:
         break;
     }
+
     return VERDICT_SPLIT;
 }
 
@@ -220,10 +230,13 @@ static enum verdict judge(struct hearth_committer *committer, const struct heart
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
         return VERDICT_STORED;
     }
+
     if (committer->pg.conn == NULL || batch->in_doubt) {
         return abandoned(committer->all) ? VERDICT_FAILED : VERDICT_AGAIN;
     }
+
     size_t n_blocked = hearth_batch_blocked(batch);
+
     return n_blocked > 0 && n_blocked < batch->n_items
                ? VERDICT_SORT
                : judge_answered(committer, batch, fault, attempts);
@@ -247,6 +260,7 @@ static const char *fault_name(enum hearth_pg_fault fault)
     case HEARTH_PG_FAULT_OTHER:
         break;
     }
+
     return "other";
 }
 
@@ -254,11 +268,13 @@ static void back_off(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
     int64_t until_ns = hearth_clock_mono_ns() + committer->backoff_ns;
+
     committer->backoff_ns =
         committer->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : committer->backoff_ns * 2;
     hearth_mutex_lock(&all->lock);
     while (!abandoned(all) && hearth_mutex_wait_until(&all->lock, &committer->wake, until_ns)) {
     }
+
     hearth_mutex_unlock(&all->lock);
 }
 
@@ -269,6 +285,7 @@ static enum verdict settle(struct hearth_committer *committer, struct hearth_bat
 {
     struct hearth_store *store = committer->all->store;
     struct attempts attempts = {0};
+
     for (;;) {
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         bool was_in_doubt = batch->in_doubt;
@@ -332,9 +349,11 @@ static void take_over(struct hearth_batch *batch)
             hearth_ingest_dict_commit(batch->dicts[i].dict, batch->dicts[i].upto);
         }
     }
+
     for (size_t i = 0; i < batch->n_items; i++) {
         batch->items[i].item->repeated = batch->items[i].twin || batch->items[i].repeated;
     }
+
     hearth_metric_add(HEARTH_M_BATCHES, 1);
 }
 
@@ -347,11 +366,14 @@ static enum hearth_status explain(struct hearth_committer *committer,
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "the database did not say whether the profile was stored; retry");
     }
+
     if (abandoned(committer->all)) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
                            "the server stopped before the profile was stored; retry");
     }
+
     err->is_passing = status == HEARTH_RESOURCE_EXHAUSTED; /* PostgreSQL's disk is full */
+
     return status;
 }
 
@@ -366,6 +388,7 @@ static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_
             }
         }
     }
+
     return batch->n_items - hearth_batch_blocked(batch);
 }
 
@@ -379,11 +402,13 @@ static void process(struct hearth_committer *committer, struct hearth_push_item 
     enum hearth_status status =
         hearth_batch_encode(&batch, items, n, all->store->batch_writer_id, take_seq(committer),
                             hearth_clock_wall_ns(), committer->watermark_ns, &err);
+
     if (status != HEARTH_OK) {
         verdict = VERDICT_SPLIT;
     } else if (!abandoned(all)) {
         verdict = settle(committer, &batch, &status, &err);
     }
+
     if (verdict == VERDICT_STORED) {
         take_over(&batch);
         int64_t watermark_ns = hearth_batch_watermark(&batch);
@@ -396,6 +421,7 @@ static void process(struct hearth_committer *committer, struct hearth_push_item 
     } else {
         status = explain(committer, &batch, status, &err);
     }
+
     size_t n_first = verdict == VERDICT_SORT ? move_blocked(&batch, items) : n / 2;
     hearth_batch_release(&batch);
     drop_seq(committer);
@@ -447,6 +473,7 @@ static void *run_committer(void *arg)
     struct hearth_push_item **items = hearth_mem_calloc(max, sizeof(void *));
     struct hearth_push_item *one[1];
     int64_t cpu_ns = hearth_clock_thread_cpu_ns();
+
     hearth_mutex_lock(&all->lock);
     while (wait_for_work(committer)) {
         size_t n = hearth_commit_queue_take(committer, items == NULL ? one : items,
@@ -459,11 +486,13 @@ static void *run_committer(void *arg)
         cpu_ns = now_ns;
         hearth_mutex_lock(&all->lock);
     }
+
     all->n_running--;
     (void)pthread_cond_signal(&all->idle);
     hearth_mutex_unlock(&all->lock);
     hearth_pg_close(&committer->pg);
     hearth_mem_free(items);
+
     return NULL;
 }
 
@@ -473,9 +502,11 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
 {
     unsigned n = store->options.n_committers;
     struct hearth_committers *all = hearth_mem_zalloc(sizeof *all + n * sizeof all->committers[0]);
+
     if (all == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the committers");
     }
+
     all->store = store;
     all->next_seq = 1;
     hearth_cancel_init(&all->abandon, INT64_MAX);
@@ -505,12 +536,15 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
         (void)snprintf(name, sizeof name, "commit-%u", all->n % 1000);
         (void)pthread_setname_np(committer->thread, name);
     }
+
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (all->n < n) {
         hearth_committers_stop(all, 0);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot start %u committer threads", n);
     }
+
     *ret_committers = all;
+
     return HEARTH_OK;
 }
 
@@ -519,23 +553,28 @@ void hearth_committers_stop(struct hearth_committers *all, int64_t deadline_mono
     if (all == NULL) {
         return;
     }
+
     hearth_mutex_lock(&all->lock);
     all->stopping = true;
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_cond_broadcast(&all->committers[i].wake);
     }
+
     while (all->n_running > 0 && hearth_clock_mono_ns() < deadline_mono_ns) {
         (void)hearth_mutex_wait_until(&all->lock, &all->idle, deadline_mono_ns);
     }
+
     atomic_store(&all->abandon.cancelled, true);
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_cond_broadcast(&all->committers[i].wake);
     }
+
     hearth_mutex_unlock(&all->lock);
     for (unsigned i = 0; i < all->n; i++) {
         (void)pthread_join(all->committers[i].thread, NULL);
         (void)pthread_cond_destroy(&all->committers[i].wake);
     }
+
     (void)pthread_cond_destroy(&all->idle);
     hearth_mutex_destroy(&all->lock);
     hearth_mem_free(all);

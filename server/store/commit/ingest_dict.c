@@ -42,17 +42,20 @@ enum hearth_status hearth_ingest_dicts_new(struct hearth_store *store,
 {
     struct hearth_ingest_dicts *dicts = hearth_mem_zalloc(sizeof *dicts);
     struct hearth_ingest_dict **buckets = hearth_mem_calloc(256, sizeof *buckets);
+
     if (dicts == NULL || buckets == NULL) {
         hearth_mem_free(dicts);
         hearth_mem_free(buckets);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the table of dictionaries");
     }
+
     dicts->store = store;
     dicts->buckets = buckets;
     dicts->n_buckets = 256;
     dicts->lru.lru_prev = dicts->lru.lru_next = &dicts->lru;
     hearth_mutex_init(&dicts->lock, HEARTH_RANK_DICTS, "dicts.lock");
     *ret_dicts = dicts;
+
     return HEARTH_OK;
 }
 
@@ -94,9 +97,11 @@ static void grow_table(struct hearth_ingest_dicts *dicts)
     size_t n = dicts->n_buckets;
     struct hearth_ingest_dict **old = dicts->buckets;
     struct hearth_ingest_dict **grown = hearth_mem_calloc(n * 2, sizeof *grown);
+
     if (grown == NULL) {
         return;
     }
+
     dicts->buckets = grown;
     dicts->n_buckets = n * 2;
     for (size_t i = 0; i < n; i++) {
@@ -108,6 +113,7 @@ static void grow_table(struct hearth_ingest_dicts *dicts)
             *at = dict;
         }
     }
+
     hearth_mem_free(old);
 }
 
@@ -126,6 +132,7 @@ static void let_go(struct hearth_ingest_dicts *dicts, struct hearth_ingest_dict 
     while (*at != dict) {
         at = &(*at)->hash_next;
     }
+
     *at = dict->hash_next;
     ring_remove(dict);
     dicts->n_dicts--;
@@ -151,6 +158,7 @@ static void shrink(struct hearth_ingest_dicts *dicts)
         }
         dict = newer;
     }
+
     publish_sizes(dicts);
 }
 
@@ -161,10 +169,12 @@ static struct hearth_ingest_dict *find(struct hearth_ingest_dicts *dicts, int32_
     while (dict != NULL && (dict->service_id != service_id || dict->day != day)) {
         dict = dict->hash_next;
     }
+
     if (dict != NULL && atomic_load(&dict->retired)) {
         let_go(dicts, dict);
         dict = NULL;
     }
+
     return dict;
 }
 
@@ -173,11 +183,13 @@ static struct hearth_ingest_dict *add(struct hearth_ingest_dicts *dicts, int32_t
 {
     struct hearth_ingest_dict *dict = hearth_mem_zalloc(sizeof *dict);
     struct hearth_dict_writer *writer = hearth_dict_writer_new();
+
     if (dict == NULL || writer == NULL) {
         hearth_mem_free(dict);
         hearth_dict_writer_free(writer);
         return NULL;
     }
+
     dict->service_id = service_id;
     dict->day = day;
     dict->writer_id = writer_id;
@@ -188,6 +200,7 @@ static struct hearth_ingest_dict *add(struct hearth_ingest_dicts *dicts, int32_t
     if (dicts->n_dicts >= dicts->n_buckets) {
         grow_table(dicts);
     }
+
     struct hearth_ingest_dict **at = bucket_of(dicts, service_id, day);
     dict->hash_next = *at;
     *at = dict;
@@ -195,6 +208,7 @@ static struct hearth_ingest_dict *add(struct hearth_ingest_dicts *dicts, int32_t
     dicts->n_dicts++;
     dicts->n_bytes += dict->n_bytes;
     publish_sizes(dicts);
+
     return dict;
 }
 
@@ -204,15 +218,18 @@ static enum hearth_status take_writer_id(struct hearth_ingest_dicts *dicts, stru
 {
     struct hearth_pg *pg = NULL;
     int32_t writer_id = 0;
+
     HEARTH_TRY(hearth_pool_take(dicts->store->pool, NULL, &pg, err));
     enum hearth_status status = hearth_writer_register(pg, NULL, &writer_id, err);
     hearth_pool_give(dicts->store->pool, pg);
     HEARTH_TRY(status);
     hearth_mutex_lock(&dicts->lock);
+
     /* No dictionary has had this id yet, so none that was let go in the meantime can have. */
     atomic_store(&dicts->store->writer_id, writer_id);
     dicts->rotate = false;
     hearth_mutex_unlock(&dicts->lock);
+
     return HEARTH_OK;
 }
 
@@ -261,6 +278,7 @@ enum hearth_status hearth_store_dict_resolve(struct hearth_ingest_dict *dict,
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         hearth_ingest_dict_retire(dict);
     }
+
     return status;
 }
 
@@ -282,6 +300,7 @@ void hearth_store_dict_release(struct hearth_store *store, struct hearth_ingest_
     } else if (last) {
         free_dict(dict);
     }
+
     hearth_mutex_unlock(&dicts->lock);
 }
 
@@ -290,12 +309,14 @@ void hearth_ingest_dicts_free(struct hearth_ingest_dicts *dicts)
     if (dicts == NULL) {
         return;
     }
+
     for (struct hearth_ingest_dict *dict = dicts->lru.lru_next; dict != &dicts->lru;) {
         struct hearth_ingest_dict *next = dict->lru_next;
         HEARTH_ASSERT(atomic_load(&dict->refs) == 0);
         free_dict(dict);
         dict = next;
     }
+
     hearth_mutex_destroy(&dicts->lock);
     hearth_mem_free(dicts->buckets);
     hearth_mem_free(dicts);
@@ -308,14 +329,17 @@ bool hearth_ingest_dict_cut(struct hearth_ingest_dict *dict, struct hearth_buf *
 {
     hearth_mutex_lock(&dict->lock);
     struct hearth_dict_mark from = hearth_dict_writer_committed(dict->writer);
+
     /* Pieces without a stack (of a resolve that failed) wait for one: first_stack must grow from
      * chunk to chunk. */
     bool pending = hearth_dict_writer_stacks(dict->writer) > from.n_stacks;
     if (pending) {
         hearth_dict_writer_cut(dict->writer, out, ret_upto);
     }
+
     hearth_mutex_unlock(&dict->lock);
     *ret_from = from;
+
     return pending;
 }
 
