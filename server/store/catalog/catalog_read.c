@@ -1,10 +1,10 @@
 /*
- * catalog_read.c -- the label indexes of all tenants: whose refresh counts for whom, locking.
+ * catalog_read.c -- the label indexes of all tenants: which refresh serves which callers, locking.
  *
- * A caller must see what was acknowledged before it called. So it may share a refresh with others
- * only if that one started after it arrived: refreshes are numbered, and a caller waits for a
- * number above the last one started when it came. Whoever finds nobody refreshing does it itself,
- * for all who wait.
+ * A caller must see all profiles that were acknowledged before its call. So a refresh serves it
+ * only if the refresh started after the call: refreshes are numbered, and a caller waits for a
+ * number above that of the last one started. If no thread is refreshing, a waiting caller runs the
+ * refresh for all that wait.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
@@ -13,20 +13,25 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <time.h>
 
 /* ---- life cycle ---- */
 
-/* New readers wait behind a waiting writer: otherwise steady queries would keep the index from ever
- * being refreshed. */
-static void init_locks(struct hearth_catalog *catalog)
+/*
+ * New readers of rw wait until a waiting writer is done: otherwise a steady flow of queries would
+ * keep the index from being refreshed.
+ */
+static void init_catalog_locks(struct hearth_catalog *catalog)
 {
     pthread_rwlockattr_t rw_attr;
+
     (void)pthread_rwlockattr_init(&rw_attr);
     (void)pthread_rwlockattr_setkind_np(&rw_attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     (void)pthread_rwlock_init(&catalog->rw, &rw_attr);
     (void)pthread_rwlockattr_destroy(&rw_attr);
+
     hearth_cond_init(&catalog->refreshed);
     hearth_mutex_init(&catalog->refresh, HEARTH_RANK_CATALOG_REFRESH, "catalog.refresh");
     hearth_mutex_init(&catalog->writers, HEARTH_RANK_CATALOG_WRITERS, "catalog.writers");
@@ -36,12 +41,14 @@ static void init_locks(struct hearth_catalog *catalog)
 enum hearth_status hearth_catalog_new(struct hearth_store *store,
                                       struct hearth_catalog **ret_catalog, struct hearth_err *err)
 {
+    assert(store != NULL && ret_catalog != NULL);
+
     struct hearth_catalog *catalog = hearth_mem_zalloc(sizeof *catalog);
     if (catalog == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the catalogue");
     }
 
-    init_locks(catalog);
+    init_catalog_locks(catalog);
     catalog->store = store;
     catalog->series = hearth_series_cache_new();
     catalog->nothing = hearth_label_index_new();
@@ -75,10 +82,10 @@ void hearth_catalog_free(struct hearth_catalog *catalog)
     hearth_mem_free(catalog);
 }
 
-/* ---- locks with patience ---- */
+/* ---- locks that a request stops waiting for ---- */
 
-/* A moment from now, on the only clock that timed locks have. */
-static struct timespec next_wait_step(void)
+/* The end of the next wait step, on the only clock that timed locks have. */
+static struct timespec end_of_wait_step(void)
 {
     struct timespec ts;
     (void)clock_gettime(CLOCK_REALTIME, &ts);
@@ -91,18 +98,21 @@ static struct timespec next_wait_step(void)
     return ts;
 }
 
+/* `lock` is pthread_rwlock_timedrdlock or pthread_rwlock_timedwrlock. */
 static enum hearth_status lock_rw(struct hearth_catalog *catalog,
                                   int (*lock)(pthread_rwlock_t *, const struct timespec *),
                                   struct hearth_cancel *cancel, struct hearth_err *err)
 {
     hearth_lock_check(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
+
     for (;;) {
-        struct timespec until = next_wait_step();
+        struct timespec until = end_of_wait_step();
         int rc = lock(&catalog->rw, &until);
         if (rc == 0) {
             hearth_lock_acquired(&catalog->rw, HEARTH_RANK_CATALOG, HEARTH_CATALOG_RW_NAME);
             return HEARTH_OK;
         }
+
         HEARTH_ASSERT(rc == ETIMEDOUT || rc == EAGAIN);
         HEARTH_TRY(hearth_cancel_check(cancel, err));
     }
@@ -116,23 +126,34 @@ enum hearth_status hearth_catalog_lock(struct hearth_catalog *catalog, struct he
 
 /* ---- refreshing ---- */
 
-/* Refresh for everyone who waits. Called and left with catalog->refresh locked. */
+/*
+ * Run a refresh for all waiting callers. The caller holds catalog->refresh, which is released
+ * during the refresh.
+ */
 static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
                                        struct hearth_err *err)
 {
     hearth_mutex_assert_held(&catalog->refresh);
+    assert(!catalog->refreshing);
 
+    /* Load, without the lock. */
     uint64_t number = ++catalog->n_started;
     catalog->refreshing = true;
     hearth_mutex_unlock(&catalog->refresh);
     struct hearth_err failure = HEARTH_ERR_INIT;
     enum hearth_status status = hearth_catalog_load(catalog, cancel, &failure);
     hearth_mutex_lock(&catalog->refresh);
+
+    /* Tell the result to the waiting callers. */
+    assert(catalog->refreshing && catalog->n_started == number);
     catalog->refreshing = false;
     if (status == HEARTH_OK) {
         catalog->n_done = number;
     } else if (status != HEARTH_CANCELLED && status != HEARTH_DEADLINE_EXCEEDED) {
-        /* Not this request's own end: all who wait would fail alike, one after the other. */
+        /*
+         * A failure that is not the end of this request ends the waiting calls too: each of them
+         * would fail in the same way, one after the other.
+         */
         catalog->n_failed = number;
         catalog->failed_err = failure;
     }
@@ -149,6 +170,8 @@ static enum hearth_status lead_refresh(struct hearth_catalog *catalog, struct he
 enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
                                           struct hearth_cancel *cancel, struct hearth_err *err)
 {
+    assert(catalog != NULL);
+
     enum hearth_status status = HEARTH_OK;
     hearth_mutex_lock(&catalog->refresh);
     uint64_t want = catalog->n_started + 1;
@@ -172,20 +195,25 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
     return status;
 }
 
-/* ---- the public face ---- */
+/* ---- public functions ---- */
 
 enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
                                            struct hearth_cancel *cancel,
                                            const struct hearth_label_index **ret_index,
                                            struct hearth_err *err)
 {
+    assert(store != NULL && ret_index != NULL);
+
     HEARTH_TRY(hearth_store_check_open(store, err));
+
     struct hearth_catalog *catalog = store->catalog;
     for (;;) {
         HEARTH_TRY(hearth_catalog_refresh(catalog, cancel, err));
         HEARTH_TRY(lock_rw(catalog, pthread_rwlock_timedrdlock, cancel, err));
+
+        /* Return the index under the lock if it is in memory. */
         struct hearth_catalog_tenant *found = hearth_catalog_tenant_named(catalog, tenant);
-        bool partial = catalog->is_partial; /* then a later refresh loads everything anew */
+        bool partial = catalog->is_partial; /* then a later refresh loads the whole catalogue */
         if (!partial && (found == NULL || found->index != NULL)) {
             *ret_index = catalog->nothing;
             if (found != NULL) {
@@ -194,6 +222,8 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
             }
             return HEARTH_OK;
         }
+
+        /* Otherwise load it, and look it up again. */
         int32_t tenant_id = found == NULL ? 0 : found->tenant_id;
         hearth_catalog_unlock(catalog);
         if (!partial) {
