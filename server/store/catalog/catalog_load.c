@@ -1,17 +1,20 @@
 /*
  * catalog_load.c -- bring the label indexes up to the database's version.
  *
- * Writers of the catalogue take the clock row's lock before anything else, so versions commit in
- * order: once the clock says v, every row of version <= v is visible, for good. A refresh reads the
- * clock and then, table by table, the rows between the version it knows and v; that nothing is new
- * costs one round trip. A refresh that fails half-way has added rows without moving the version;
- * the next one adds them again, which changes nothing. When the clock's epoch is another (catalog.h),
- * or a series returns that had lost all its hours here, everything is loaded anew: all tenants with
- * the number of their series, and the rows of as many as are likely to fit, those first that were
- * asked last. Rows of tenants whose index is not in memory are passed over, series counted.
+ * Writers of the catalogue lock the clock row before all other rows, so versions commit in order:
+ * once the clock says v, every row of version <= v is visible. A refresh reads the clock and then,
+ * table by table, the rows between its own version and v; if there are no new rows, it costs one
+ * round trip. A refresh that fails half-way has added rows without raising the version; the next
+ * refresh adds them again, which changes nothing.
  *
- * Hours are the mass (series times hours of the retention), so they come as one array per tenant
- * and hour instead of a row each; what PostgreSQL needs to gather them is bounded by work_mem.
+ * If the clock's epoch has changed (catalog.h), or an hour of a series is read that the index has
+ * removed, the whole catalogue is loaded again: all tenants with the number of their series, and
+ * the rows of as many tenants as are likely to fit, the last queried ones first. Rows of tenants
+ * whose index is not in memory are skipped, but their series are counted.
+ *
+ * Most rows are hours (series times hours of the retention), so the statement returns one array per
+ * tenant and hour instead of a row each; work_mem bounds the memory in which PostgreSQL gathers
+ * them.
  */
 #include "catalog/catalog_load.h"
 
@@ -23,15 +26,16 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* Rows applied under one write lock: about a millisecond, queries go in between. */
+/* Rows applied under one write lock: about a millisecond. Queries can read in between. */
 #define ROWS_PER_LOCK 2048
-/* What a series takes in the index, for choosing whom to load; measured: 350 to 450. */
+/* Estimates for choosing which tenants to load. Measured for a series: 350 to 450 bytes. */
 #define SERIES_BYTES ((size_t)512)
 #define TENANT_BYTES ((size_t)8192)
 
-/* The index that a row goes into, NULL when it is not in memory. */
+/* Return the index for rows of a tenant; NULL: it is not in memory. */
 static enum hearth_status index_of_row(const struct hearth_load *load, int32_t tenant_id,
                                        struct hearth_label_index **ret_index,
                                        struct hearth_err *err)
@@ -44,7 +48,7 @@ static enum hearth_status index_of_row(const struct hearth_load *load, int32_t t
     const struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(load->catalog, tenant_id);
     if (tenant == NULL) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
-                           "the catalogue has rows of tenant %d, which it does not know",
+                           "the catalogue has rows of tenant %d but not the tenant itself",
                            (int)tenant_id);
     }
 
@@ -62,11 +66,12 @@ static enum hearth_status apply_tenant(struct hearth_load *load, const PGresult 
                                      hearth_pg_str(rows, row, 1), err);
 }
 
-/* The same with the number of its series, and no index for now. */
+/* The tenant with the number of its series, without an index. */
 static enum hearth_status apply_counted_tenant(struct hearth_load *load, const PGresult *rows,
                                                int row, struct hearth_err *err)
 {
     HEARTH_TRY(apply_tenant(load, rows, row, err));
+
     struct hearth_catalog_tenant *tenant =
         hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0));
     int64_t n = hearth_pg_i64(rows, row, 2);
@@ -77,9 +82,9 @@ static enum hearth_status apply_counted_tenant(struct hearth_load *load, const P
     return HEARTH_OK;
 }
 
-/* What the index says about a row, as an error that names the row. */
-static enum hearth_status outcome(enum hearth_status status, const char *what, int32_t id,
-                                  struct hearth_err *err)
+/* Turn the status of adding a row to an index into an error that names the row. */
+static enum hearth_status check_added(enum hearth_status status, const char *what, int32_t id,
+                                      struct hearth_err *err)
 {
     if (status == HEARTH_OK) {
         return HEARTH_OK;
@@ -87,8 +92,8 @@ static enum hearth_status outcome(enum hearth_status status, const char *what, i
 
     if (status == HEARTH_CORRUPT) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT,
-                           "the catalogue's %s %d is empty or refers to what is not there", what,
-                           (int)id);
+                           "the catalogue's %s %d is empty or refers to a row that does not exist",
+                           what, (int)id);
     }
 
     return HEARTH_FAIL(err, status, "no memory for the label index");
@@ -105,8 +110,8 @@ static enum hearth_status apply_service(struct hearth_load *load, const PGresult
 
     int32_t id = hearth_pg_i32(rows, row, 1);
 
-    return outcome(hearth_label_index_add_service(index, id, hearth_pg_str(rows, row, 2)),
-                   "service", id, err);
+    return check_added(hearth_label_index_add_service(index, id, hearth_pg_str(rows, row, 2)),
+                       "service", id, err);
 }
 
 static enum hearth_status apply_pair(struct hearth_load *load, const PGresult *rows, int row,
@@ -120,9 +125,9 @@ static enum hearth_status apply_pair(struct hearth_load *load, const PGresult *r
 
     int32_t id = hearth_pg_i32(rows, row, 1);
 
-    return outcome(hearth_label_index_add_pair(index, id, hearth_pg_str(rows, row, 2),
-                                               hearth_pg_str(rows, row, 3)),
-                   "label pair", id, err);
+    return check_added(hearth_label_index_add_pair(index, id, hearth_pg_str(rows, row, 2),
+                                                   hearth_pg_str(rows, row, 3)),
+                       "label pair", id, err);
 }
 
 static enum hearth_status apply_shape(struct hearth_load *load, const PGresult *rows, int row,
@@ -139,8 +144,8 @@ static enum hearth_status apply_shape(struct hearth_load *load, const PGresult *
     HEARTH_TRY(hearth_pg_str_array(rows, row, 2, &load->arena, &type_ids, &n_types, err));
     int32_t id = hearth_pg_i32(rows, row, 1);
 
-    return outcome(hearth_label_index_add_shape(index, id, type_ids, n_types),
-                   "list of profile types", id, err);
+    return check_added(hearth_label_index_add_shape(index, id, type_ids, n_types),
+                       "list of profile types", id, err);
 }
 
 static enum hearth_status apply_series(struct hearth_load *load, const PGresult *rows, int row,
@@ -148,6 +153,8 @@ static enum hearth_status apply_series(struct hearth_load *load, const PGresult 
 {
     struct hearth_label_index *index = NULL;
     HEARTH_TRY(index_of_row(load, hearth_pg_i32(rows, row, 0), &index, err));
+
+    /* Count series that the index will not count. */
     if (load->into == NULL && (index == NULL || hearth_label_index_is_cut(index))) {
         struct hearth_catalog_tenant *tenant =
             hearth_catalog_tenant_of(load->catalog, hearth_pg_i32(rows, row, 0));
@@ -160,14 +167,16 @@ static enum hearth_status apply_series(struct hearth_load *load, const PGresult 
         return HEARTH_OK;
     }
 
+    /* Add the series. */
     int32_t service_id = hearth_pg_i32(rows, row, 1), series_id = hearth_pg_i32(rows, row, 2);
     int32_t *pair_ids = NULL;
     size_t n_pairs = 0;
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 4, &load->arena, &pair_ids, &n_pairs, err));
 
-    return outcome(hearth_label_index_add_series(index, series_id, service_id,
-                                                 hearth_pg_i32(rows, row, 3), pair_ids, n_pairs),
-                   "series", series_id, err);
+    return check_added(hearth_label_index_add_series(index, series_id, service_id,
+                                                     hearth_pg_i32(rows, row, 3), pair_ids,
+                                                     n_pairs),
+                       "series", series_id, err);
 }
 
 /* All series of one tenant that have a profile in one hour. */
@@ -184,23 +193,25 @@ static enum hearth_status apply_hour(struct hearth_load *load, const PGresult *r
     int32_t *series_ids = NULL;
     size_t n = 0;
     HEARTH_TRY(hearth_pg_i32_array(rows, row, 2, &load->arena, &series_ids, &n, err));
+
     for (size_t i = 0; i < n; i++) {
         enum hearth_status status = hearth_label_index_add_hour(index, series_ids[i], hour);
-        if (status == HEARTH_NOT_FOUND) { /* trimmed; or deleted, then its hours say nothing */
+        if (status == HEARTH_NOT_FOUND) { /* removed by a trim; or deleted, with its hours */
             load->lacks_series = true;
         } else {
-            HEARTH_TRY(outcome(status, "series", series_ids[i], err));
+            HEARTH_TRY(check_added(status, "series", series_ids[i], err));
         }
     }
 
     return HEARTH_OK;
 }
 
-/* ---- statements: $1 < version <= $2, of the tenants $3, or of all ---- */
+/* ---- statements: $1 < version <= $2; tenants $3, or all if the array is empty ---- */
 
+/* Served by the indexes on `version`, which each table has. */
 #define OF_VERSIONS " WHERE version > $1 AND version <= $2"
 #define OF_TENANTS  OF_VERSIONS " AND ($3::int4[] = '{}' OR tenant_id = ANY ($3))"
-/* Of few tenants: through the keys of the large tables. */
+/* For few tenants: uses the primary keys of series and series_hour, which begin with service_id. */
 #define OF_SERVICES                                                   \
     OF_VERSIONS " AND service_id = ANY (ARRAY(SELECT service_id FROM" \
                 " hearth_data.service WHERE tenant_id = ANY ($3::int4[])))"
@@ -213,8 +224,10 @@ static const char SQL_COUNTED_TENANTS[] =
     ") t LEFT JOIN (SELECT tenant_id, count(*) AS n FROM hearth_data.series" OF_TENANTS
     " GROUP BY 1) s ON s.tenant_id = t.tenant_id";
 
+/* In the order of references: a series refers to rows of all tables above it. */
 static const struct {
-    const char *sql, *sql_of_few; /* parents before what refers to them */
+    const char *sql;
+    const char *sql_of_few; /* for few tenants; NULL: the same as sql */
     hearth_apply_row_fn *apply;
 } TABLES[] = {
     {"SELECT tenant_id, service_id, name FROM hearth_data.service" OF_TENANTS, NULL, apply_service},
@@ -228,14 +241,18 @@ static const struct {
 static const char SQL_HOURS[] = HOURS OF_TENANTS " GROUP BY 1, 2";
 static const char SQL_HOURS_OF_FEW[] = HOURS OF_SERVICES " GROUP BY 1, 2";
 
-static enum hearth_status apply_some(struct hearth_load *load, const PGresult *rows, int *row,
-                                     int end, hearth_apply_row_fn *apply, struct hearth_err *err)
+/* Apply rows *row to end - 1. *row becomes the first row that was not applied. */
+static enum hearth_status apply_range(struct hearth_load *load, const PGresult *rows, int *row,
+                                      int end, hearth_apply_row_fn *apply, struct hearth_err *err)
 {
+    assert(*row <= end && end <= PQntuples(rows));
+
     enum hearth_status status = HEARTH_OK;
     for (; *row < end && status == HEARTH_OK; ++*row) {
         status = apply(load, rows, *row, err);
         hearth_arena_reset(&load->arena);
     }
+
     return status;
 }
 
@@ -247,13 +264,14 @@ static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *r
 
     for (int row = 0; row < n && status == HEARTH_OK;) {
         int end = n - row > ROWS_PER_LOCK ? row + ROWS_PER_LOCK : n;
-        if (load->into != NULL) { /* nobody else has it yet */
+        if (load->into != NULL) { /* no other thread has the index yet */
             HEARTH_TRY(hearth_cancel_check(load->cancel, err));
-            status = apply_some(load, rows, &row, end, apply, err);
+            status = apply_range(load, rows, &row, end, apply, err);
             continue;
         }
+
         HEARTH_TRY(hearth_catalog_lock(load->catalog, load->cancel, err));
-        status = apply_some(load, rows, &row, end, apply, err);
+        status = apply_range(load, rows, &row, end, apply, err);
         hearth_catalog_unlock(load->catalog);
     }
 
@@ -262,9 +280,13 @@ static enum hearth_status apply_rows(struct hearth_load *load, const PGresult *r
     return status;
 }
 
-static void make_params(struct hearth_load *load, struct hearth_pg_params *params)
+/*
+ * $1 and $2: versions; $3: tenants. The parameters have their own arena, because that of rows is
+ * reset while a statement streams.
+ */
+static void make_load_params(struct hearth_load *load, struct hearth_pg_params *params)
 {
-    hearth_arena_reset(&load->params); /* not the row's, which is reset while a statement streams */
+    hearth_arena_reset(&load->params);
     hearth_pg_params_init(params, &load->params);
     hearth_pg_param_i64(params, load->from);
     hearth_pg_param_i64(params, load->upto);
@@ -276,7 +298,8 @@ static enum hearth_status load_table(struct hearth_load *load, const char *sql,
                                      struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    make_params(load, &params);
+    make_load_params(load, &params);
+
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(load->pg, sql, &params, load->cancel, &rows, ret_fault, err));
     enum hearth_status status = apply_rows(load, rows, apply, err);
@@ -284,32 +307,37 @@ static enum hearth_status load_table(struct hearth_load *load, const char *sql,
     return status;
 }
 
-/* Row by row: a whole catalogue as one result would take more memory than its indexes. */
-static enum hearth_status visit_row(void *context, const PGresult *row, struct hearth_err *err)
+static enum hearth_status apply_streamed_row(void *context, const PGresult *row,
+                                             struct hearth_err *err)
 {
     struct hearth_load *load = context;
+
     return apply_rows(load, row, load->visit, err);
 }
 
+/* Row by row: a whole catalogue as one result would take more memory than its indexes. */
 static enum hearth_status stream_table(struct hearth_load *load, const char *sql,
                                        hearth_apply_row_fn *apply, enum hearth_pg_fault *ret_fault,
                                        struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    make_params(load, &params);
+    make_load_params(load, &params);
     load->visit = apply;
-    return hearth_pg_stream(load->pg, sql, &params, load->cancel, visit_row, load, ret_fault, err);
+
+    return hearth_pg_stream(load->pg, sql, &params, load->cancel, apply_streamed_row, load,
+                            ret_fault, err);
 }
 
-/* Everything but the tenants themselves. */
 enum hearth_status hearth_load_tables(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
                                       struct hearth_err *err)
 {
+    assert(load->pg != NULL && (load->into == NULL || load->n_tenant_ids > 0));
+
     bool few = load->into != NULL;
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(TABLES); i++) {
         const char *sql =
             few && TABLES[i].sql_of_few != NULL ? TABLES[i].sql_of_few : TABLES[i].sql;
-        /* What is new is little, and comes under few locks; everything is read before it is to be seen. */
+        /* New rows are few and are applied under few locks. A whole table is streamed. */
         HEARTH_TRY(load->from > 0 ? load_table(load, sql, TABLES[i].apply, ret_fault, err)
                                   : stream_table(load, sql, TABLES[i].apply, ret_fault, err));
     }
@@ -317,7 +345,7 @@ enum hearth_status hearth_load_tables(struct hearth_load *load, enum hearth_pg_f
     return stream_table(load, few ? SQL_HOURS_OF_FEW : SQL_HOURS, apply_hour, ret_fault, err);
 }
 
-/* ---- the whole ---- */
+/* ---- clock, version and epoch ---- */
 
 enum hearth_status hearth_load_clock(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
                                      struct hearth_err *err)
@@ -325,6 +353,7 @@ enum hearth_status hearth_load_clock(struct hearth_load *load, enum hearth_pg_fa
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(load->pg, "SELECT version, epoch FROM hearth_data.catalog_clock",
                               NULL, load->cancel, &rows, ret_fault, err));
+
     enum hearth_status status = HEARTH_OK;
     if (PQntuples(rows) == 1) {
         load->upto = hearth_pg_i64(rows, 0, 0);
@@ -346,13 +375,16 @@ bool hearth_catalog_went_back(struct hearth_catalog *catalog, int64_t at_least, 
     }
     hearth_series_cache_clear(catalog->series);
     atomic_store(&catalog->must_load_all, true);
-    atomic_store(&catalog->newest, version - 1); /* it may not be committed yet */
+    atomic_store(&catalog->newest, version - 1); /* `version` may not be committed yet */
     return true;
 }
 
 void hearth_catalog_saw_epoch(struct hearth_catalog *catalog, int64_t epoch)
 {
-    /* First the number, then the memory: who puts something in looks at the number afterwards. */
+    /*
+     * First the epoch, then the cache: a thread that puts ids into the cache compares the epoch
+     * afterwards (catalog_write.c).
+     */
     if (atomic_exchange(&catalog->epoch, epoch) != epoch) {
         hearth_series_cache_clear(catalog->series);
     }
@@ -365,25 +397,27 @@ void hearth_catalog_note(struct hearth_catalog *catalog, int64_t version)
     }
 }
 
-/* ---- everything anew ---- */
+/* ---- loading the whole catalogue ---- */
 
-/* A tenant that may get its index loaded. */
+/* A tenant whose index may be loaded. */
 struct candidate {
     int32_t tenant_id;
     int64_t asked_mono_ns;
     size_t n_series;
 };
 
-static int by_id(const void *left, const void *right)
+static int compare_candidate_ids(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
+
     return (a->tenant_id > b->tenant_id) - (a->tenant_id < b->tenant_id);
 }
 
-/* The last asked first; of those that nobody asked, the small ones. */
-static int by_merit(const void *left, const void *right)
+/* The last queried tenants first; of tenants without a query, the small ones first. */
+static int compare_candidates(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
+
     if (a->asked_mono_ns != b->asked_mono_ns) {
         return a->asked_mono_ns > b->asked_mono_ns ? -1 : 1;
     }
@@ -392,13 +426,16 @@ static int by_merit(const void *left, const void *right)
         return a->n_series < b->n_series ? -1 : 1;
     }
 
-    return by_id(left, right);
+    return compare_candidate_ids(left, right);
 }
 
-static enum hearth_status list_tenants(const struct hearth_load *load, struct hearth_arena *arena,
-                                       struct candidate **ret, size_t *ret_n,
-                                       struct hearth_err *err)
+/* For the refreshing thread, which alone changes the list of tenants. */
+static enum hearth_status list_candidates(const struct hearth_load *load,
+                                          struct hearth_arena *arena, struct candidate **ret,
+                                          size_t *ret_n, struct hearth_err *err)
 {
+    assert(arena != NULL && ret != NULL && ret_n != NULL);
+
     size_t n = load->catalog->n_tenants;
     struct candidate *list = hearth_arena_array(arena, n, sizeof list[0]);
 
@@ -418,38 +455,49 @@ static enum hearth_status list_tenants(const struct hearth_load *load, struct he
     return HEARTH_OK;
 }
 
-/* Empty indexes for those that are likely to fit; load->tenant_ids are theirs. */
+/*
+ * Give the tenants that are likely to fit an empty index, and list them in load->tenant_ids.
+ * `asked`, sorted by id: the tenants before the load, with the times of their last queries. The
+ * caller holds catalog->rw for writing.
+ */
 static enum hearth_status choose_tenants(struct hearth_load *load, const struct candidate *asked,
                                          size_t n_asked, struct hearth_arena *arena,
                                          struct hearth_err *err)
 {
+    hearth_lock_assert_held(&load->catalog->rw, HEARTH_CATALOG_RW_NAME);
+
     struct candidate *list = NULL;
     size_t n = 0, n_chosen = 0, n_bytes = 0;
     size_t limit = load->catalog->store->options.label_index_bytes;
 
-    HEARTH_TRY(list_tenants(load, arena, &list, &n, err));
+    HEARTH_TRY(list_candidates(load, arena, &list, &n, err));
     int32_t *chosen = hearth_arena_array(arena, n + 1, sizeof chosen[0]);
     if (chosen == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Sort by the time of the last query. */
     for (size_t i = 0; i < n && n_asked > 0; i++) {
-        const struct candidate *before = bsearch(&list[i], asked, n_asked, sizeof *asked, by_id);
+        const struct candidate *before =
+            bsearch(&list[i], asked, n_asked, sizeof *asked, compare_candidate_ids);
         list[i].asked_mono_ns = before == NULL ? 0 : before->asked_mono_ns;
     }
 
     if (n > 0) {
-        qsort(list, n, sizeof list[0], by_merit);
+        qsort(list, n, sizeof list[0], compare_candidates);
     }
 
+    /* Choose tenants up to the limit. */
     for (size_t i = 0; i < n; i++) {
         struct hearth_catalog_tenant *tenant =
             hearth_catalog_tenant_of(load->catalog, list[i].tenant_id);
         size_t more = TENANT_BYTES + list[i].n_series * SERIES_BYTES;
+        assert(tenant != NULL && tenant->index == NULL);
         atomic_store(&tenant->asked_mono_ns, list[i].asked_mono_ns);
         if (limit > 0 && (more > limit || n_bytes > limit - more)) {
             continue;
         }
+
         n_bytes += more;
         chosen[n_chosen++] = list[i].tenant_id;
         tenant->index = hearth_catalog_new_index(load->catalog);
@@ -458,25 +506,27 @@ static enum hearth_status choose_tenants(struct hearth_load *load, const struct 
         }
     }
 
-    chosen[n_chosen] = 0; /* nobody: an empty list would be everyone */
+    /* If no tenant fits, the list has id 0, of no tenant: an empty list means all tenants. */
+    chosen[n_chosen] = 0;
     load->tenant_ids = chosen;
     load->n_tenant_ids = n_chosen == n ? 0 : n_chosen > 0 ? n_chosen : 1;
 
     return HEARTH_OK;
 }
 
-static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_arena *arena,
-                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status replace_all_rows(struct hearth_load *load, struct hearth_arena *arena,
+                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     struct candidate *asked = NULL;
     size_t n_asked = 0;
 
-    HEARTH_TRY(list_tenants(load, arena, &asked, &n_asked, err));
+    HEARTH_TRY(list_candidates(load, arena, &asked, &n_asked, err));
     if (n_asked > 0) {
-        qsort(asked, n_asked, sizeof asked[0], by_id);
+        qsort(asked, n_asked, sizeof asked[0], compare_candidate_ids);
     }
 
+    /* Remove all tenants from memory. */
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     hearth_catalog_forget(catalog);
     catalog->is_partial = true;
@@ -485,6 +535,8 @@ static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_
     load->from = 0;
     atomic_store(&catalog->must_load_all, false);
     (void)atomic_fetch_add(&catalog->n_starts, 1);
+
+    /* Load all tenants, then the rows of the chosen ones. */
     HEARTH_TRY(load_table(load, SQL_COUNTED_TENANTS, apply_counted_tenant, ret_fault, err));
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     enum hearth_status status = choose_tenants(load, asked, n_asked, arena, err);
@@ -497,17 +549,19 @@ static enum hearth_status load_all_rows(struct hearth_load *load, struct hearth_
 static enum hearth_status load_all(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
                                    struct hearth_err *err)
 {
-    HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "loading the catalogue anew", "known",
+    struct hearth_arena arena;
+
+    hearth_arena_init(&arena, 0);
+    HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "loading the whole catalogue again", "known",
                hearth_log_i64(load->from), "found", hearth_log_i64(load->upto), "epoch",
                hearth_log_i64(load->epoch), NULL);
-    struct hearth_arena arena;
-    hearth_arena_init(&arena, 0);
 
-    /* It may take longer than a query may: a timeout would only make it start again. */
+    /* The load may take longer than queries may: a timeout would only make it start again. */
     int64_t timeout_ms = load->pg->timeout_ms;
     load->pg->timeout_ms = 0;
-    enum hearth_status status = load_all_rows(load, &arena, ret_fault, err);
+    enum hearth_status status = replace_all_rows(load, &arena, ret_fault, err);
     load->pg->timeout_ms = timeout_ms;
+
     load->tenant_ids = NULL;
     load->n_tenant_ids = 0;
     hearth_arena_release(&arena);
@@ -517,20 +571,21 @@ static enum hearth_status load_all(struct hearth_load *load, enum hearth_pg_faul
 
 /* ---- the refresh ---- */
 
-/* What is new of all tenants. */
-static enum hearth_status load_new(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+/* Load the rows of all tenants that are newer than the catalogue's version. */
+static enum hearth_status load_new_rows(struct hearth_load *load, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     load->lacks_series = false;
     for (size_t i = 0; i < catalog->n_tenants; i++) {
-        catalog->tenants[i].n_more = 0; /* of a refresh that failed */
+        catalog->tenants[i].n_more = 0; /* a refresh that failed may have counted */
     }
     HEARTH_TRY(load_table(load, SQL_TENANTS, apply_tenant, ret_fault, err));
     return hearth_load_tables(load, ret_fault, err);
 }
 
-static enum hearth_status finish(struct hearth_load *load, struct hearth_err *err)
+/* Add the counted series to their tenants, and set the catalogue's version. */
+static enum hearth_status finish_refresh(struct hearth_load *load, struct hearth_err *err)
 {
     struct hearth_catalog *catalog = load->catalog;
     bool more = catalog->is_partial;
@@ -542,7 +597,7 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
     if (more) {
         HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
         for (size_t i = 0; i < catalog->n_tenants; i++) {
-            /* A full load has counted them already. */
+            /* A load of the whole catalogue has counted them already. */
             catalog->tenants[i].n_series += load->from > 0 ? catalog->tenants[i].n_more : 0;
             catalog->tenants[i].n_more = 0;
         }
@@ -556,26 +611,32 @@ static enum hearth_status finish(struct hearth_load *load, struct hearth_err *er
     return HEARTH_OK;
 }
 
-static enum hearth_status load_on(void *context, struct hearth_pg *pg,
-                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status refresh_on(void *context, struct hearth_pg *pg,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_load *load = context;
+    int64_t newest = atomic_load(&load->catalog->newest);
+
+    /* Read the clock. */
     load->pg = pg;
     load->from = load->catalog->version;
-    int64_t newest = atomic_load(&load->catalog->newest);
     HEARTH_TRY(hearth_load_clock(load, ret_fault, err));
     hearth_catalog_saw_epoch(load->catalog, load->epoch);
+
+    /* Decide whether new rows are enough. */
     bool all = hearth_catalog_went_back(load->catalog, newest, load->upto) ||
                atomic_load(&load->catalog->must_load_all) ||
                (load->from > 0 && load->epoch != load->catalog->loaded_epoch) ||
                (load->from == 0 && load->upto > 0);
     hearth_catalog_note(load->catalog, load->upto);
+
+    /* Load the rows. */
     if (!all) {
         HEARTH_TRY(hearth_load_adopt(load, ret_fault, err));
     }
 
     if (!all && load->upto > load->from) {
-        HEARTH_TRY(load_new(load, ret_fault, err));
+        HEARTH_TRY(load_new_rows(load, ret_fault, err));
         all = load->lacks_series;
     }
 
@@ -583,7 +644,7 @@ static enum hearth_status load_on(void *context, struct hearth_pg *pg,
         HEARTH_TRY(load_all(load, ret_fault, err));
     }
 
-    return finish(load, err);
+    return finish_refresh(load, err);
 }
 
 enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog, struct hearth_cancel *cancel,
@@ -592,9 +653,11 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog, struct he
     struct hearth_load load = {.catalog = catalog, .cancel = cancel};
     hearth_arena_init(&load.arena, 0);
     hearth_arena_init(&load.params, 0);
-    enum hearth_status status = hearth_store_with_pg(catalog->store, cancel, load_on, &load, err);
+    enum hearth_status status =
+        hearth_store_with_pg(catalog->store, cancel, refresh_on, &load, err);
     hearth_arena_release(&load.arena);
     hearth_arena_release(&load.params);
+
     if (load.changed) {
         hearth_metric_add(HEARTH_M_CATALOG_REFRESH, 1);
     }
@@ -610,6 +673,7 @@ enum hearth_status hearth_catalog_trim(struct hearth_catalog *catalog, int32_t h
                                        struct hearth_err *err)
 {
     HEARTH_TRY(hearth_catalog_lock(catalog, NULL, err));
+
     for (size_t i = 0; i < catalog->n_tenants; i++) {
         if (catalog->tenants[i].index != NULL) {
             hearth_label_index_trim(catalog->tenants[i].index, hour);
