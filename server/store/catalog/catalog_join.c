@@ -1,6 +1,6 @@
 /*
- * catalog_join.c -- a tenant whose label index is not in memory and which is asked: loading its rows
- * beside everything else, and handing them over (catalog.h, "Residence").
+ * catalog_join.c -- loading the label index of one tenant for a query, next to the refreshes of all
+ * others, and handing it over (catalog.h, "Residence").
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
@@ -10,7 +10,9 @@
 #include "catalog/catalog_load.h"
 #include "pg/session.h"
 
-/* ---- loading, by whoever asks ---- */
+#include <assert.h>
+
+/* ---- loading, by the thread of the query ---- */
 
 static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
@@ -18,7 +20,7 @@ static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
     struct hearth_load *load = context;
     load->pg = pg;
     load->from = 0;
-    hearth_label_index_free(load->into); /* of an attempt that was cut */
+    hearth_label_index_free(load->into); /* of an attempt whose connection was lost */
     load->into = hearth_catalog_new_index(load->catalog);
     if (load->into == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the label index of a tenant");
@@ -29,10 +31,13 @@ static enum hearth_status load_join_on(void *context, struct hearth_pg *pg,
     return hearth_load_tables(load, ret_fault, err);
 }
 
+/* Load join->index and its version. */
 static enum hearth_status load_join(struct hearth_catalog *catalog,
                                     struct hearth_catalog_join *join, struct hearth_cancel *cancel,
                                     struct hearth_err *err)
 {
+    assert(join->index == NULL);
+
     struct hearth_load load = {
         .catalog = catalog, .cancel = cancel, .tenant_ids = &join->tenant_id, .n_tenant_ids = 1};
     hearth_arena_init(&load.arena, 0);
@@ -42,6 +47,7 @@ static enum hearth_status load_join(struct hearth_catalog *catalog,
         hearth_store_with_pg(catalog->store, cancel, load_join_on, &load, err);
     hearth_arena_release(&load.arena);
     hearth_arena_release(&load.params);
+
     join->version = load.upto;
     join->epoch = load.epoch;
     if (status == HEARTH_OK) {
@@ -55,15 +61,21 @@ static enum hearth_status load_join(struct hearth_catalog *catalog,
 
 /* ---- adopting, by the refreshing thread ---- */
 
-/* What a join has missed of the versions that the catalogue knows; then it is the tenant's. */
-static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_join *join,
-                                enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/*
+ * Add the rows that the join lacks up to the catalogue's version, and give its index to the tenant.
+ * Otherwise join->index stays set.
+ */
+static enum hearth_status adopt_join(struct hearth_load *load, struct hearth_catalog_join *join,
+                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(join->index != NULL);
+
     struct hearth_catalog *catalog = load->catalog;
     if (join->epoch != load->epoch || join->n_starts != atomic_load(&catalog->n_starts)) {
         return HEARTH_OK;
     }
 
+    /* Add the missing rows. */
     if (join->version < catalog->version) {
         struct hearth_load missed = *load;
         missed.from = join->version;
@@ -77,6 +89,7 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
         HEARTH_TRY(status);
     }
 
+    /* Hand the index over. */
     HEARTH_TRY(hearth_catalog_lock(catalog, load->cancel, err));
     struct hearth_catalog_tenant *tenant = hearth_catalog_tenant_of(catalog, join->tenant_id);
     if (tenant != NULL && tenant->index == NULL) {
@@ -91,7 +104,7 @@ static enum hearth_status adopt(struct hearth_load *load, struct hearth_catalog_
     return HEARTH_OK;
 }
 
-/* An index that is ready, taken out of its join. */
+/* Copy a join whose index is loaded, and take the index out of it. False: no index is loaded. */
 static bool take_join(struct hearth_catalog *catalog, struct hearth_catalog_join *ret)
 {
     hearth_mutex_lock(&catalog->refresh);
@@ -116,16 +129,17 @@ enum hearth_status hearth_load_adopt(struct hearth_load *load, enum hearth_pg_fa
     struct hearth_catalog_join join;
     enum hearth_status status = HEARTH_OK;
     while (status == HEARTH_OK && take_join(load->catalog, &join)) {
-        status = adopt(load, &join, ret_fault, err);
-        hearth_label_index_free(join.index); /* not adopted: whoever wants it loads it again */
+        status = adopt_join(load, &join, ret_fault, err);
+        hearth_label_index_free(join.index); /* not adopted: its query loads it again */
     }
     return status;
 }
 
 /* ---- fetching ---- */
 
-/* catalog->refresh is locked. */
-static struct hearth_catalog_join *join_of(const struct hearth_catalog *catalog, int32_t tenant_id)
+/* The caller holds catalog->refresh. NULL: no thread loads the tenant. */
+static struct hearth_catalog_join *find_join(const struct hearth_catalog *catalog,
+                                             int32_t tenant_id)
 {
     hearth_mutex_assert_held(&catalog->refresh);
 
@@ -136,11 +150,14 @@ static struct hearth_catalog_join *join_of(const struct hearth_catalog *catalog,
     return join;
 }
 
+/* Wait until no thread loads the tenant. The caller holds catalog->refresh. */
 static enum hearth_status wait_for_join(struct hearth_catalog *catalog, int32_t tenant_id,
                                         struct hearth_cancel *cancel, struct hearth_err *err)
 {
+    hearth_mutex_assert_held(&catalog->refresh);
+
     enum hearth_status status = HEARTH_OK;
-    while (status == HEARTH_OK && join_of(catalog, tenant_id) != NULL) {
+    while (status == HEARTH_OK && find_join(catalog, tenant_id) != NULL) {
         (void)hearth_mutex_wait_until(&catalog->refresh, &catalog->refreshed,
                                       hearth_clock_mono_ns() + HEARTH_CATALOG_WAIT_STEP_NS);
         status = hearth_cancel_check(cancel, err);
@@ -154,20 +171,24 @@ static void end_join(struct hearth_catalog *catalog, struct hearth_catalog_join 
     struct hearth_catalog_join **at = &catalog->joins;
     while (*at != join) {
         at = &(*at)->next;
+        assert(*at != NULL);
     }
 
     *at = join->next;
     (void)pthread_cond_broadcast(&catalog->refreshed);
     hearth_mutex_unlock(&catalog->refresh);
-    hearth_label_index_free(join->index); /* nobody has adopted it */
+
+    hearth_label_index_free(join->index); /* no refresh has taken it */
 }
 
 enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t tenant_id,
                                         struct hearth_cancel *cancel, struct hearth_err *err)
 {
     struct hearth_catalog_join join = {.tenant_id = tenant_id};
+
+    /* Begin, or wait for the thread that loads the tenant. */
     hearth_mutex_lock(&catalog->refresh);
-    bool others = join_of(catalog, tenant_id) != NULL;
+    bool others = find_join(catalog, tenant_id) != NULL;
     enum hearth_status status = HEARTH_OK;
     if (others) {
         status = wait_for_join(catalog, tenant_id, cancel, err);
@@ -181,8 +202,11 @@ enum hearth_status hearth_catalog_fetch(struct hearth_catalog *catalog, int32_t 
         return status;
     }
 
+    /* Load without the lock, into a join that no other thread sees. */
     struct hearth_catalog_join loaded = {.tenant_id = tenant_id};
     status = load_join(catalog, &loaded, cancel, err);
+
+    /* Offer the index to a refresh. */
     if (status == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_INDEX_LOADED, 1);
         hearth_mutex_lock(&catalog->refresh);
