@@ -1,9 +1,10 @@
 /*
- * catalog_group.h -- a group of series on its way into the catalogue: its distinct rows, table by
- * table (private to the store).
+ * catalog_group.h -- a group of series to be created: its distinct rows, table by table (private to
+ * the store).
  *
- * catalog_insert.c walks the items and owns the transaction; catalog_tables.c knows the tables.
- * Threads: belongs to the one leader of a catalogue write.
+ * catalog_insert.c walks the items and runs the transaction; catalog_tables.c knows the tables.
+ *
+ * Threads: confined to the thread that leads the catalogue write.
  */
 #ifndef HEARTH_STORE_CATALOG_GROUP_H
 #define HEARTH_STORE_CATALOG_GROUP_H
@@ -11,10 +12,11 @@
 #include "catalog/catalog.h"
 #include "pg/pg.h"
 
-/* One distinct row of a table in this group. */
+/* A distinct row of a table. */
 struct hearth_group_row {
     struct hearth_hash128 fingerprint;
-    int32_t parent, id; /* id 0: not known yet */
+    int32_t parent; /* tenant id; of a series, service id */
+    int32_t id;     /* 0: not known yet */
     union {
         struct hearth_str name;                 /* service */
         const struct hearth_label *pair;        /* pair */
@@ -32,13 +34,13 @@ struct hearth_group_rows {
     size_t n, cap;
 };
 
-/* The rows that one item stands for. */
+/* The rows of one item, as indexes into the tables of the group. */
 struct hearth_group_links {
     uint32_t service, shape, series;
     uint32_t *pairs; /* [labels.n] */
 };
 
-/* In the order in which they are settled; the numbers stand in statements. */
+/* In the order in which they are settled. The statements contain the numbers. */
 enum hearth_group_table {
     HEARTH_GROUP_SERVICES,
     HEARTH_GROUP_SHAPES,
@@ -50,33 +52,42 @@ enum hearth_group_table {
 struct hearth_group {
     struct hearth_catalog *catalog;
     struct hearth_catalog_item *const *items;
-    size_t n;
+    size_t n; /* >= 1 */
     struct hearth_pg *pg;
     enum hearth_pg_fault *ret_fault;
     struct hearth_err *err;
-    struct hearth_arena arena;
-    int64_t version, epoch;
-    struct hearth_group_links *links;
+    struct hearth_arena arena;        /* of one attempt */
+    int64_t version, epoch;           /* of the transaction; version 0: not read */
+    struct hearth_group_links *links; /* [n] */
     struct hearth_group_rows tables[HEARTH_GROUP_N_TABLES];
-    int32_t *pair_ids; /* of all series, one after the other */
-    size_t n_pair_ids;
+    int32_t *pair_ids; /* of all series of the group, one series after the other */
+    size_t n_pair_ids; /* their number, or an upper bound before they are gathered */
 };
 
-/* The index of the row (parent, fingerprint), added when it is new; HEARTH_IDMAP_NONE when memory
- * was refused. */
+/*
+ * Return the index of the row (parent, fingerprint), which is added if it is new;
+ * HEARTH_IDMAP_NONE: no memory.
+ */
 uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
                              struct hearth_hash128 fingerprint, bool *ret_new);
-/* Ids for all rows of the tables from first to last (the parts, or the series), creating what is
- * missing. */
+
+/*
+ * Set the ids of all rows in the tables first to last: services to pairs, or only series. Missing
+ * rows are created.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_settle(struct hearth_group *group,
                                                          enum hearth_group_table first,
                                                          enum hearth_group_table last);
-/* One statement of the transaction. */
+
+/* Run one statement of the transaction. */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
                                                       struct hearth_pg_params *params,
                                                       PGresult **ret_result);
+
+/* Set the error, and return NO_MEMORY. */
 HEARTH_MUST_CHECK enum hearth_status hearth_group_no_memory(const struct hearth_group *group);
-/* Empty it for another attempt, or for good (the arena stays). */
+
+/* Empty the group for another attempt, or for ever. The arena keeps its memory. */
 void hearth_group_reset(struct hearth_group *group);
 
 #endif

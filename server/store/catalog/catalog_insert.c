@@ -1,16 +1,18 @@
 /*
- * catalog_insert.c -- one transaction that makes a group of series, and their hours, exist.
+ * catalog_insert.c -- one transaction that creates a group of series and their hours.
  *
- * The clock row is updated first: its lock is held until COMMIT, so there is one writer at a time
- * over all servers, versions commit in order, and "look up, insert what is missing" needs no ON
- * CONFLICT (which would use up identities for what exists). A transaction whose COMMIT went
- * unanswered is run again: what it left is found.
+ * The clock row is updated first. Its lock is held until COMMIT, so there is one writer at a time
+ * over all servers, versions commit in order, and missing rows are inserted after a look-up,
+ * without ON CONFLICT (which would use up identities for rows that exist). A transaction whose
+ * COMMIT was not answered is run again, and finds the rows of the first one.
  *
- * Rows are found by (parent, fingerprint). The parent is the tenant; of a series, its service. A
- * fingerprint is a stable XXH3-128: of a service its name; of a pair the label set that holds only
- * it; of a shape the label set whose names are the profile types in order and whose values are
- * empty; of a series the 32 bytes of the shape's and its labels' fingerprints, low word first,
- * little-endian.
+ * Rows are found by (parent, fingerprint). The parent is the tenant; for a series, its service. A
+ * fingerprint is a stable XXH3-128 of:
+ *   service  its name
+ *   pair     the label set that consists of the pair
+ *   shape    the label set whose names are the profile types in order and whose values are empty
+ *   series   32 bytes: the fingerprints of its shape and of its labels, low word first,
+ *            little-endian
  */
 #include "hearth/base/mem.h"
 
@@ -21,14 +23,15 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <endian.h>
 
 #define GROUP_ARENA_BYTES ((size_t)1 << 30)
 
 /*
- * A server that hangs in its transaction would keep all others from new series: PostgreSQL ends it.
- * Look-ups always go by index: what they cost must depend on what is asked, not on how large the
- * tables are or when they were analyzed.
+ * A server that hangs in its transaction would keep all others from creating series, so PostgreSQL
+ * ends it. Look-ups always use an index: their cost must depend on the number of rows looked up,
+ * not on the size of the tables or the time of their last ANALYZE.
  */
 #define SQL_BEGIN                                                                          \
     "BEGIN ISOLATION LEVEL READ COMMITTED;"                                                \
@@ -49,6 +52,7 @@ static const char SQL_ADD_TENANTS[] =
     " SELECT name, $2 FROM unnest($1::text[]) u (name)"
     " WHERE NOT EXISTS (SELECT 1 FROM hearth_data.tenant t WHERE t.name = u.name)";
 
+/* Set ids[i] for each tenant that exists. *ret_all: all do. */
 static enum hearth_status find_tenants(struct hearth_group *group, const struct hearth_str *names,
                                        int32_t *ids, size_t n, bool *ret_all)
 {
@@ -70,7 +74,7 @@ static enum hearth_status find_tenants(struct hearth_group *group, const struct 
     return HEARTH_OK;
 }
 
-/* Tenant ids for all items that have no ids. */
+/* Set the tenant ids of all items, creating missing tenants. */
 static enum hearth_status settle_tenants(struct hearth_group *group)
 {
     struct hearth_str *names = hearth_arena_array(&group->arena, group->n, sizeof *names);
@@ -81,6 +85,7 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
         return hearth_group_no_memory(group);
     }
 
+    /* Gather the distinct names. */
     struct hearth_idmap map;
     hearth_idmap_init(&map);
     size_t n = 0;
@@ -101,6 +106,7 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
         return hearth_group_no_memory(group);
     }
 
+    /* Find them, or create the missing ones and find them all. */
     bool all = false;
     HEARTH_TRY(find_tenants(group, names, ids, n, &all));
     if (!all) {
@@ -125,8 +131,8 @@ static enum hearth_status settle_tenants(struct hearth_group *group)
 
 /* ---- series ---- */
 
-static struct hearth_hash128 shape_print(const struct hearth_series_key *series,
-                                         struct hearth_label *scratch)
+static struct hearth_hash128 shape_fingerprint(const struct hearth_series_key *series,
+                                               struct hearth_label *scratch)
 {
     for (size_t k = 0; k < series->n_types; k++) {
         scratch[k] = (struct hearth_label){.name = series->type_ids[k]};
@@ -135,14 +141,15 @@ static struct hearth_hash128 shape_print(const struct hearth_series_key *series,
     return hearth_labels_fingerprint(&types);
 }
 
-static struct hearth_hash128 series_print(struct hearth_hash128 shape, struct hearth_hash128 labels)
+static struct hearth_hash128 series_fingerprint(struct hearth_hash128 shape,
+                                                struct hearth_hash128 labels)
 {
     uint64_t words[4] = {htole64(shape.lo), htole64(shape.hi), htole64(labels.lo),
                          htole64(labels.hi)};
     return hearth_hash128(words, sizeof words, 0);
 }
 
-/* Distinct services, shapes and pairs of the items that have no ids. */
+/* Intern the service, the shape and the pairs of each item without ids. */
 static enum hearth_status gather_parts(struct hearth_group *group)
 {
     for (size_t i = 0; i < group->n; i++) {
@@ -152,12 +159,15 @@ static enum hearth_status gather_parts(struct hearth_group *group)
         if (group->items[i]->has_ids) {
             continue;
         }
+
         struct hearth_label *scratch =
             hearth_arena_array(&group->arena, series->n_types, sizeof *scratch);
         links->pairs = hearth_arena_array(&group->arena, series->labels.n, sizeof *links->pairs);
         if (scratch == NULL || links->pairs == NULL) {
             return hearth_group_no_memory(group);
         }
+
+        /* The service. */
         bool is_new = false;
         struct hearth_hash128 print =
             hearth_hash128(series->service_name.p, series->service_name.n, 0);
@@ -166,11 +176,15 @@ static enum hearth_status gather_parts(struct hearth_group *group)
         if (links->service != HEARTH_IDMAP_NONE && is_new) {
             group->tables[HEARTH_GROUP_SERVICES].v[links->service].u.name = series->service_name;
         }
+
+        /* The shape. */
         links->shape = hearth_group_intern(&group->tables[HEARTH_GROUP_SHAPES], tenant_id,
-                                           shape_print(series, scratch), &is_new);
+                                           shape_fingerprint(series, scratch), &is_new);
         if (links->shape != HEARTH_IDMAP_NONE && is_new) {
             group->tables[HEARTH_GROUP_SHAPES].v[links->shape].u.series = series;
         }
+
+        /* The pairs. */
         bool refused = links->service == HEARTH_IDMAP_NONE || links->shape == HEARTH_IDMAP_NONE;
         for (size_t k = 0; k < series->labels.n && !refused; k++) {
             struct hearth_labels one = {&series->labels.v[k], 1};
@@ -190,8 +204,8 @@ static enum hearth_status gather_parts(struct hearth_group *group)
     return HEARTH_OK;
 }
 
-/* Labels are sorted by name, pairs are kept sorted by id: sets have 5 to 60. */
-static void sort_ids(int32_t *ids, size_t n)
+/* Labels are sorted by name, but pairs by id. Insertion sort, because a set has 5 to 60 labels. */
+static void sort_pair_ids(int32_t *ids, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         int32_t id = ids[i];
@@ -203,7 +217,7 @@ static void sort_ids(int32_t *ids, size_t n)
     }
 }
 
-/* Distinct series, now that the ids of their parts are known. */
+/* Intern the series of each item without ids. The ids of services, shapes and pairs are known. */
 static enum hearth_status gather_series(struct hearth_group *group)
 {
     group->pair_ids = hearth_arena_array(&group->arena, group->n_pair_ids, sizeof *group->pair_ids);
@@ -218,18 +232,21 @@ static enum hearth_status gather_series(struct hearth_group *group)
         if (group->items[i]->has_ids) {
             continue;
         }
+
         const struct hearth_group_row *shape = &group->tables[HEARTH_GROUP_SHAPES].v[links->shape];
         bool is_new = false;
         links->series = hearth_group_intern(
             &group->tables[HEARTH_GROUP_SERIES],
             group->tables[HEARTH_GROUP_SERVICES].v[links->service].id,
-            series_print(shape->fingerprint, hearth_labels_fingerprint(&series->labels)), &is_new);
+            series_fingerprint(shape->fingerprint, hearth_labels_fingerprint(&series->labels)),
+            &is_new);
         if (links->series == HEARTH_IDMAP_NONE) {
             return hearth_group_no_memory(group);
         }
         if (!is_new) {
             continue;
         }
+
         struct hearth_group_row *row = &group->tables[HEARTH_GROUP_SERIES].v[links->series];
         row->u.s.tenant_id = group->items[i]->ids.tenant_id;
         row->u.s.shape_id = shape->id;
@@ -238,14 +255,16 @@ static enum hearth_status gather_series(struct hearth_group *group)
         for (size_t k = 0; k < series->labels.n; k++) {
             group->pair_ids[n_pair_ids++] = group->tables[HEARTH_GROUP_PAIRS].v[links->pairs[k]].id;
         }
-        sort_ids(group->pair_ids + row->u.s.first_pair, row->u.s.n_pairs);
+        sort_pair_ids(group->pair_ids + row->u.s.first_pair, row->u.s.n_pairs);
     }
 
+    assert(n_pair_ids <= group->n_pair_ids);
     group->n_pair_ids = n_pair_ids;
 
     return HEARTH_OK;
 }
 
+/* Set the ids of all items without ids, creating missing rows. */
 static enum hearth_status settle_series(struct hearth_group *group)
 {
     HEARTH_TRY(gather_parts(group));
@@ -267,7 +286,7 @@ static enum hearth_status settle_series(struct hearth_group *group)
 
 /* ---- scripts ---- */
 
-static void append_column(struct hearth_buf *sql, const struct hearth_group *group, int column)
+static void append_id_column(struct hearth_buf *sql, const struct hearth_group *group, int column)
 {
     hearth_buf_cstr(sql, column == 0 ? "'{" : ", '{");
     for (size_t i = 0; i < group->n; i++) {
@@ -281,12 +300,13 @@ static void append_column(struct hearth_buf *sql, const struct hearth_group *gro
 }
 
 /*
- * The hours of all items, and COMMIT: the end of every transaction, and but for its begin all of
- * one in which only hours are new. Only numbers, so that they can stand in the text and the whole
- * is one message. Another server may know an hour already, and several items of a group may have
- * it. A series that is gone gets no hour: the epoch tells (must_start_over).
+ * Insert the hours of all items, and COMMIT: the end of every transaction, and after SQL_BEGIN all
+ * of a transaction in which only hours are new. The parameters are numbers, so the text contains
+ * them, and the script is one message. ON CONFLICT, because another server may have inserted the
+ * hour, and several items may have the same one. The join with series, served by its primary key,
+ * skips a deleted series; then the epoch has changed (must_start_over).
  */
-static void append_hours(struct hearth_buf *sql, const struct hearth_group *group)
+static void append_hours_and_commit(struct hearth_buf *sql, const struct hearth_group *group)
 {
     hearth_buf_cstr(sql,
                     "INSERT INTO hearth_data.series_hour (service_id, hour, series_id, tenant_id,"
@@ -294,15 +314,15 @@ static void append_hours(struct hearth_buf *sql, const struct hearth_group *grou
                     " hearth_data.catalog_clock)"
                     " FROM unnest(");
     for (int column = 0; column < 4; column++) {
-        append_column(sql, group, column);
+        append_id_column(sql, group, column);
     }
 
     hearth_buf_cstr(sql, ") u (s, h, i, t) JOIN hearth_data.series e ON e.service_id = u.s AND"
                          " e.series_id = u.i ON CONFLICT DO NOTHING; COMMIT");
 }
 
-/* Run the script; group->version and epoch are the clock's if the script reads it. */
-static enum hearth_status run_script(struct hearth_group *group, struct hearth_buf *sql)
+/* Run the script. If it reads the clock, group->version and epoch are set. */
+static enum hearth_status run_group_script(struct hearth_group *group, struct hearth_buf *sql)
 {
     hearth_buf_byte(sql, '\0');
     if (hearth_buf_failed(sql)) {
@@ -327,8 +347,8 @@ static enum hearth_status run_script(struct hearth_group *group, struct hearth_b
 
 /* ---- the transaction ---- */
 
-/* Leaves are made outside the transaction: DDL under the clock's lock would hold up all servers. */
-static enum hearth_status ensure_days(struct hearth_group *group)
+/* Before the transaction: DDL under the clock's lock would make all servers wait. */
+static enum hearth_status ensure_hour_leaves(struct hearth_group *group)
 {
     int32_t known = INT32_MIN;
     for (size_t i = 0; i < group->n; i++) {
@@ -343,7 +363,7 @@ static enum hearth_status ensure_days(struct hearth_group *group)
     return HEARTH_OK;
 }
 
-static void forget_days(struct hearth_group *group)
+static void forget_hour_leaves(struct hearth_group *group)
 {
     for (size_t i = 0; i < group->n; i++) {
         hearth_partitions_forget(group->catalog->store,
@@ -362,8 +382,9 @@ static bool only_hours_are_new(const struct hearth_group *group)
 }
 
 /*
- * True when ids in memory may not be those of this database any more; all have to be asked for
- * then. The transaction holds, or held, the clock's lock: its epoch is the one it was written in.
+ * Return true if ids in memory may be of deleted rows, or of a state that the database has lost:
+ * then all ids are looked up again. The transaction holds, or held, the clock's lock, so its rows
+ * were written in group->epoch.
  */
 static bool must_start_over(struct hearth_group *group, int64_t newest)
 {
@@ -384,19 +405,21 @@ static bool must_start_over(struct hearth_group *group, int64_t newest)
 static enum hearth_status write_hours(struct hearth_group *group, struct hearth_buf *sql)
 {
     hearth_buf_cstr(sql, SQL_BEGIN);
-    append_hours(sql, group);
-    return run_script(group, sql);
+    append_hours_and_commit(sql, group);
+    return run_group_script(group, sql);
 }
 
 static enum hearth_status write_series(struct hearth_group *group, int64_t newest,
                                        struct hearth_buf *sql)
 {
     hearth_buf_cstr(sql, SQL_BEGIN);
-    HEARTH_TRY(run_script(group, sql));
+    HEARTH_TRY(run_group_script(group, sql));
+
     if (group->version == 0) {
         return HEARTH_FAIL(group->err, HEARTH_CORRUPT, "the catalogue's clock has no row");
     }
 
+    /* Look up all rows, create the missing ones. */
     (void)must_start_over(group, newest);
     group->links = hearth_arena_calloc(&group->arena, group->n, sizeof *group->links);
     if (group->links == NULL) {
@@ -405,10 +428,11 @@ static enum hearth_status write_series(struct hearth_group *group, int64_t newes
 
     HEARTH_TRY(settle_tenants(group));
     HEARTH_TRY(settle_series(group));
+    /* Insert the hours. */
     hearth_buf_reset(sql);
-    append_hours(sql, group);
+    append_hours_and_commit(sql, group);
 
-    return run_script(group, sql);
+    return run_group_script(group, sql);
 }
 
 static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
@@ -419,9 +443,9 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
     group->ret_fault = ret_fault;
     group->err = err;
     group->version = 0;
-    HEARTH_TRY(ensure_days(group));
+    HEARTH_TRY(ensure_hour_leaves(group));
 
-    /* Every version up to this one was committed before the transaction: it gets a higher one. */
+    /* All versions up to `newest` are committed, so the transaction gets a higher one. */
     int64_t newest = atomic_load(&group->catalog->newest);
     struct hearth_buf sql;
     hearth_buf_init(&sql, 0);
@@ -432,7 +456,7 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
         status = write_hours(group, &sql);
         if (status == HEARTH_OK && must_start_over(group, newest)) {
             *ret_fault = HEARTH_PG_FAULT_RETRY;
-            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "series may be gone; retry");
+            status = HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "series may have been deleted; retry");
         }
     }
 
@@ -443,10 +467,10 @@ static enum hearth_status insert_on(void *context, struct hearth_pg *pg,
     }
 
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
-        /* Somebody wrote without the clock (a restore by hand): the next attempt finds it. */
+        /* The row was written without the clock's lock (a restore by hand): it is found now. */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     } else if (*ret_fault == HEARTH_PG_FAULT_MISSING_TABLE) {
-        forget_days(group); /* retention dropped one: the next attempt makes it again */
+        forget_hour_leaves(group); /* retention dropped one: the next attempt creates it again */
         *ret_fault = HEARTH_PG_FAULT_RETRY;
     }
 
@@ -460,6 +484,8 @@ enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
                                          struct hearth_catalog_item *const *items, size_t n,
                                          struct hearth_err *err)
 {
+    assert(n > 0);
+
     struct hearth_group group = {.catalog = catalog, .items = items, .n = n};
     hearth_arena_init(&group.arena, GROUP_ARENA_BYTES);
     enum hearth_status status = hearth_store_with_pg(catalog->store, NULL, insert_on, &group, err);

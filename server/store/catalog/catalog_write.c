@@ -1,12 +1,12 @@
 /*
- * catalog_write.c -- resolve series to ids: from memory, or by a catalogue write that all who wait
- * share.
+ * catalog_write.c -- resolve series to ids: from memory, or by a catalogue write that all waiting
+ * callers share.
  *
- * Callers with something new queue up. The first that finds nobody writing leads: it takes what is
- * queued (bounded), writes it in one transaction, hands out the results and wakes everyone; the
- * rest of the queue finds its next leader. So the number of transactions does not grow with the
- * number of callers, and the database sees one writer per server (the clock row's lock makes it one
- * over all servers).
+ * Callers with new series or hours queue requests. If no thread is writing, a waiting caller leads:
+ * it takes the queued requests up to a limit, writes them in one transaction, sets their results
+ * and wakes all callers; one of those that are not done leads next. So the number of transactions
+ * does not grow with the number of callers, and the database has one writer per server (because of
+ * the clock row's lock, one over all servers).
  */
 #include "hearth/base/mem.h"
 
@@ -14,8 +14,9 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
-/* One transaction holds the clock's lock, and all servers' new series wait for it: keep it short.
- */
+#include <assert.h>
+
+/* Bounds the transaction, which holds the clock's lock: new series of all servers wait for it. */
 #define GROUP_MAX_ITEMS 4096
 
 struct hearth_catalog_request {
@@ -29,11 +30,16 @@ struct hearth_catalog_request {
 
 /* ---- leading ---- */
 
-/* Unlink the head of the queue, as many requests as fit into one transaction (at least one). */
-static struct hearth_catalog_request *take_group(struct hearth_catalog *catalog,
-                                                 size_t *ret_n_items)
+/*
+ * Unlink the first requests of the queue: at least one, then as many as fit into one transaction.
+ * The caller holds catalog->writers; the queue is not empty.
+ */
+static struct hearth_catalog_request *take_request_group(struct hearth_catalog *catalog,
+                                                         size_t *ret_n_items)
 {
     hearth_mutex_assert_held(&catalog->writers);
+
+    assert(catalog->first != NULL && catalog->last != NULL);
 
     struct hearth_catalog_request *group = catalog->first;
     struct hearth_catalog_request *end = group;
@@ -54,17 +60,19 @@ static struct hearth_catalog_request *take_group(struct hearth_catalog *catalog,
     return group;
 }
 
-static void remember(struct hearth_catalog *catalog, const struct hearth_catalog_request *request)
+static void cache_written_series(struct hearth_catalog *catalog,
+                                 const struct hearth_catalog_request *request)
 {
     for (size_t i = 0; i < request->n; i++) {
         const struct hearth_catalog_item *item = &request->items[i];
         hearth_series_cache_put(catalog->series, item->cache_key, item->hour, item->ids);
         if (atomic_load(&catalog->epoch) != item->epoch) {
-            hearth_series_cache_clear(catalog->series); /* series went away since it was written */
+            hearth_series_cache_clear(catalog->series); /* series were deleted since the write */
         }
     }
 }
 
+/* Create the series and hours of all requests in the list. n_items: the sum of their items. */
 static enum hearth_status insert_group(struct hearth_catalog *catalog,
                                        const struct hearth_catalog_request *group, size_t n_items,
                                        struct hearth_err *err)
@@ -81,6 +89,7 @@ static enum hearth_status insert_group(struct hearth_catalog *catalog,
             items[n++] = &r->items[i];
         }
     }
+    assert(n == n_items);
 
     enum hearth_status status = hearth_catalog_insert(catalog, items, n, err);
     hearth_mem_free(items);
@@ -94,7 +103,7 @@ static void write_group(struct hearth_catalog *catalog, struct hearth_catalog_re
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_status status = insert_group(catalog, group, n_items, &err);
 
-    /* What the database refuses for one request must not fail the others: each by itself. */
+    /* The database refused perhaps only one of several requests: write each by itself. */
     bool alone = status != HEARTH_OK && status != HEARTH_UNAVAILABLE && group->next != NULL;
     for (struct hearth_catalog_request *r = group; r != NULL; r = r->next) {
         if (alone) {
@@ -105,24 +114,31 @@ static void write_group(struct hearth_catalog *catalog, struct hearth_catalog_re
             r->status = status;
             r->err = err;
         }
+
         if (r->status == HEARTH_OK) {
-            remember(catalog, r);
+            cache_written_series(catalog, r);
         }
     }
 }
 
-/* Called and left with catalog->writers locked. */
-static void lead(struct hearth_catalog *catalog)
+/* Write the first requests. The caller holds catalog->writers, which is released meanwhile. */
+static void lead_write(struct hearth_catalog *catalog)
 {
+    hearth_mutex_assert_held(&catalog->writers);
+    assert(!catalog->writing);
+
+    /* Write, without the lock. */
     size_t n_items = 0;
-    struct hearth_catalog_request *group = take_group(catalog, &n_items);
+    struct hearth_catalog_request *group = take_request_group(catalog, &n_items);
 
     catalog->writing = true;
     hearth_mutex_unlock(&catalog->writers);
     write_group(catalog, group, n_items);
     hearth_mutex_lock(&catalog->writers);
+
+    /* End the requests: from now on their memory may be gone. */
     catalog->writing = false;
-    while (group != NULL) { /* a request lives on its caller's stack until it is done */
+    while (group != NULL) {
         struct hearth_catalog_request *next = group->next;
         group->done = true;
         group = next;
@@ -131,10 +147,13 @@ static void lead(struct hearth_catalog *catalog)
     (void)pthread_cond_broadcast(&catalog->written);
 }
 
-static enum hearth_status write_items(struct hearth_catalog *catalog,
-                                      struct hearth_catalog_item *items, size_t n,
-                                      struct hearth_err *err)
+static enum hearth_status queue_and_write_items(struct hearth_catalog *catalog,
+                                                struct hearth_catalog_item *items, size_t n,
+                                                struct hearth_err *err)
 {
+    assert(n > 0);
+
+    /* Append a request to the queue. */
     struct hearth_catalog_request request = {.items = items, .n = n};
     hearth_mutex_lock(&catalog->writers);
     if (catalog->last == NULL) {
@@ -144,11 +163,13 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
     }
 
     catalog->last = &request;
+
+    /* Wait until it is done, or lead. */
     while (!request.done) {
         if (catalog->writing) {
             hearth_mutex_wait(&catalog->writers, &catalog->written);
         } else {
-            lead(catalog); /* of whoever is first: perhaps not yet of this request */
+            lead_write(catalog); /* perhaps a group without this request */
         }
     }
 
@@ -160,12 +181,11 @@ static enum hearth_status write_items(struct hearth_catalog *catalog,
     return request.status;
 }
 
-/* ---- the public face ---- */
+/* ---- public functions ---- */
 
-/* A row that no index can take would stop every server's refresh: keep it out. Labels are sorted.
- */
-static enum hearth_status check_series(const struct hearth_series_key *series,
-                                       struct hearth_err *err)
+/* A row that no label index accepts would stop the refreshes of all servers: refuse it. */
+static enum hearth_status check_new_series(const struct hearth_series_key *series,
+                                           struct hearth_err *err)
 {
     bool ok = series->service_name.n > 0 && series->n_types > 0 &&
               series->n_types <= HEARTH_SERIES_MAX_TYPES &&
@@ -198,10 +218,14 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
                                                int64_t ts_ns, struct hearth_series_ref *ret_refs,
                                                struct hearth_err *err)
 {
+    assert(store != NULL && (n == 0 || (keys != NULL && ret_refs != NULL)));
+
     HEARTH_TRY(hearth_store_check_open(store, err));
+
+    /* Look all series up in memory. */
     struct hearth_catalog *catalog = store->catalog;
     int32_t hour = hearth_hour_of(ts_ns);
-    int64_t epoch = atomic_load(&catalog->epoch); /* before anything is looked up */
+    int64_t epoch = atomic_load(&catalog->epoch); /* before the look-ups */
     HEARTH_CLEANUP(hearth_mem_freep) struct hearth_catalog_item *items = NULL;
     size_t n_items = 0;
     for (size_t i = 0; i < n; i++) {
@@ -214,7 +238,9 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
         if (known == HEARTH_SERIES_KNOWN) {
             continue;
         }
-        HEARTH_TRY(check_series(&keys[i], err));
+
+        /* Note the unknown ones. */
+        HEARTH_TRY(check_new_series(&keys[i], err));
         if (items == NULL && (items = hearth_mem_calloc(n - i, sizeof *items)) == NULL) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to write new series");
         }
@@ -226,7 +252,8 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(write_items(catalog, items, n_items, err));
+    /* Write them. */
+    HEARTH_TRY(queue_and_write_items(catalog, items, n_items, err));
     for (size_t i = 0; i < n_items; i++) {
         ret_refs[items[i].series - keys] = items[i].ids.ref;
     }
