@@ -1,38 +1,39 @@
 /*
- * catalog_prune.c -- series that are gone, and with them the label pairs, shapes and services that
- * no other series uses.
+ * catalog_prune.c -- delete series, and the label pairs, shapes and services that no other series
+ * uses.
  *
- * Two phases, because looking for hours may take long and the clock's lock holds up all servers'
- * new series. First, without a lock: which series have no hour left, as of a version. Then, under
- * the lock, only what changed since that version is looked at: a series that got an hour meanwhile
- * has one of a higher version, which is committed and visible, since whoever wrote it had the lock
- * before us. Whoever comes after us finds the epoch raised, and the series gone: it gets another id
- * (catalog_insert.c).
+ * Two phases, because a search for hours may take long, and new series of all servers wait for the
+ * clock's lock. First, without the lock, the caller finds the series without an hour at some
+ * version. Then, under the lock, only hours above that version are searched: if a series got an
+ * hour meanwhile, the hour has a higher version, and it is visible, because its writer held the
+ * lock before. A later writer finds the epoch raised and the series deleted, and creates it again
+ * with another id (catalog_insert.c).
  */
 #include "catalog/catalog_prune.h"
 
 #include "catalog/services.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- sets of ids ---- */
 
-struct ids {
+struct part_ids {
     int32_t *v;
     size_t n;
 };
 
-static int compare_ids(const void *left, const void *right)
+static int compare_part_ids(const void *left, const void *right)
 {
     int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
     return (a > b) - (a < b);
 }
 
-static void make_distinct(struct ids *ids)
+static void sort_distinct_ids(struct part_ids *ids)
 {
     size_t n = 0;
     if (ids->n > 1) {
-        qsort(ids->v, ids->n, sizeof *ids->v, compare_ids);
+        qsort(ids->v, ids->n, sizeof *ids->v, compare_part_ids);
     }
 
     for (size_t i = 0; i < ids->n; i++) {
@@ -44,8 +45,8 @@ static void make_distinct(struct ids *ids)
     ids->n = n;
 }
 
-static enum hearth_status run(struct hearth_prune *prune, const char *sql, const struct ids *ids,
-                              struct hearth_err *err)
+static enum hearth_status run_on_ids(struct hearth_prune *prune, const char *sql,
+                                     const struct part_ids *ids, struct hearth_err *err)
 {
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, prune->arena);
@@ -55,16 +56,17 @@ static enum hearth_status run(struct hearth_prune *prune, const char *sql, const
 
 /* ---- parts ---- */
 
-/* Rows: service_id, shape_id, pair_ids of the series that went. */
-static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gone,
-                                 struct ids parts[3], struct hearth_err *err)
+/* Gather the distinct services, shapes and pairs of deleted series: the columns of `gone`. */
+static enum hearth_status gather_parts_of_series(struct hearth_prune *prune, const PGresult *gone,
+                                                 struct part_ids parts[3], struct hearth_err *err)
 {
+    /* Services and shapes, and one array of pairs per series. */
     size_t n = (size_t)PQntuples(gone), n_pairs = 0;
     int32_t **pairs = hearth_arena_array(prune->arena, n, sizeof *pairs);
     size_t *lengths = hearth_arena_array(prune->arena, n, sizeof *lengths);
 
     for (size_t k = 0; k < 2; k++) {
-        parts[k] = (struct ids){hearth_arena_array(prune->arena, n, sizeof *parts[k].v), n};
+        parts[k] = (struct part_ids){hearth_arena_array(prune->arena, n, sizeof *parts[k].v), n};
     }
 
     if (pairs == NULL || lengths == NULL || parts[0].v == NULL || parts[1].v == NULL) {
@@ -78,7 +80,8 @@ static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gon
         n_pairs += lengths[i];
     }
 
-    parts[2] = (struct ids){hearth_arena_array(prune->arena, n_pairs, sizeof *parts[2].v), 0};
+    /* All pairs in one array. */
+    parts[2] = (struct part_ids){hearth_arena_array(prune->arena, n_pairs, sizeof *parts[2].v), 0};
     if (parts[2].v == NULL) {
         return HEARTH_FAIL_ARENA(err, prune->arena);
     }
@@ -91,32 +94,40 @@ static enum hearth_status gather(struct hearth_prune *prune, const PGresult *gon
     }
 
     for (size_t k = 0; k < 3; k++) {
-        make_distinct(&parts[k]);
+        sort_distinct_ids(&parts[k]);
     }
 
     return HEARTH_OK;
 }
 
+/*
+ * Delete the parts of deleted series that no other series uses. The look-ups of remaining series
+ * use the primary key of series for services, and the GIN index on pair_ids for pairs.
+ */
 static enum hearth_status prune_parts(struct hearth_prune *prune, const PGresult *gone,
                                       struct hearth_err *err)
 {
-    struct ids parts[3]; /* services, shapes, pairs */
-    HEARTH_TRY(gather(prune, gone, parts, err));
-    HEARTH_TRY(run(prune, HEARTH_SQL_LOCK_SERVICES, &parts[0], err));
-    HEARTH_TRY(run(prune,
+    struct part_ids parts[3]; /* services, shapes, pairs */
+
+    HEARTH_TRY(gather_parts_of_series(prune, gone, parts, err));
+    HEARTH_TRY(run_on_ids(prune, HEARTH_SQL_LOCK_SERVICES, &parts[0], err));
+    HEARTH_TRY(
+        run_on_ids(prune,
                    "DELETE FROM hearth_data.service e WHERE e.service_id = ANY ($1) AND NOT EXISTS"
                    " (SELECT FROM hearth_data.series s WHERE s.service_id = e.service_id) AND "
                    "NOT " HEARTH_SERVICE_IS_NEEDED,
                    &parts[0], err));
-    HEARTH_TRY(run(prune,
+    HEARTH_TRY(
+        run_on_ids(prune,
                    "DELETE FROM hearth_data.shape e WHERE e.shape_id = ANY ($1) AND NOT EXISTS"
                    " (SELECT FROM hearth_data.series s WHERE s.shape_id = e.shape_id)",
                    &parts[1], err));
 
-    return run(prune,
-               "DELETE FROM hearth_data.label_pair e WHERE e.pair_id = ANY ($1) AND NOT EXISTS"
-               " (SELECT FROM hearth_data.series s WHERE s.pair_ids @> ARRAY[e.pair_id])",
-               &parts[2], err);
+    return run_on_ids(
+        prune,
+        "DELETE FROM hearth_data.label_pair e WHERE e.pair_id = ANY ($1) AND NOT EXISTS"
+        " (SELECT FROM hearth_data.series s WHERE s.pair_ids @> ARRAY[e.pair_id])",
+        &parts[2], err);
 }
 
 /* ---- the two phases ---- */
@@ -148,6 +159,8 @@ enum hearth_status hearth_prune_series(struct hearth_prune *prune, const int32_t
                                        const int32_t *series_ids, size_t n, size_t *ret_n_gone,
                                        struct hearth_err *err)
 {
+    assert(ret_n_gone != NULL && (n == 0 || (service_ids != NULL && series_ids != NULL)));
+
     *ret_n_gone = 0;
     if (n == 0) {
         return HEARTH_OK;

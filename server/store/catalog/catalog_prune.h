@@ -1,10 +1,10 @@
 /*
- * catalog_prune.h -- taking series out of the catalogue (private to the store).
+ * catalog_prune.h -- deleting series from the catalogue (private to the store).
  *
- *   hearth_prune_version          without a lock; then find out which series have no hour
- *   BEGIN; hearth_prune_lock; hearth_prune_series; COMMIT (or ROLLBACK when none went)
+ *   hearth_prune_version          without a lock; then find the series that have no hour
+ *   BEGIN; hearth_prune_lock; hearth_prune_series; COMMIT (or ROLLBACK if none was deleted)
  *
- * Threads: belongs to one thread.
+ * Threads: confined to one thread.
  */
 #ifndef HEARTH_STORE_CATALOG_PRUNE_H
 #define HEARTH_STORE_CATALOG_PRUNE_H
@@ -17,17 +17,20 @@ struct hearth_prune {
     struct hearth_pg *pg;
     struct hearth_arena *arena;
     enum hearth_pg_fault *ret_fault; /* may be NULL */
-    int64_t version;                 /* as of which the series were seen to have no hour */
+    int64_t version;                 /* at which the series had no hour */
 };
 
+/* Read prune->version. */
 HEARTH_MUST_CHECK enum hearth_status hearth_prune_version(struct hearth_prune *prune,
                                                           struct hearth_err *err);
-/* In a transaction: take the clock's lock, raise version and epoch. */
+
+/* In a transaction: acquire the clock's lock, raise version and epoch. */
 HEARTH_MUST_CHECK enum hearth_status hearth_prune_lock(struct hearth_prune *prune,
                                                        struct hearth_err *err);
+
 /*
- * Under the lock: remove those of n series that got no hour since, and what only they used.
- * service_ids[i] is the service of series_ids[i].
+ * Under the lock: delete those of n series that got no hour since prune->version, and the label
+ * pairs, shapes and services that only they used. service_ids[i] is the service of series_ids[i].
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_prune_series(struct hearth_prune *prune,
                                                          const int32_t *service_ids,

@@ -1,9 +1,9 @@
 /*
- * catalog_tables.c -- services, shapes, label pairs and series of a group: look up, insert what is
- * missing.
+ * catalog_tables.c -- services, shapes, label pairs and series of a group: look them up, insert the
+ * missing ones.
  *
- * Everything is set-based: one statement looks up services, shapes and pairs, one the series, and
- * each table in which something is missing costs one more.
+ * All statements work on sets: one looks up services, shapes and pairs, one the series, and each
+ * table with missing rows costs one more.
  */
 #include "hearth/base/mem.h"
 #include "hearth/store/settings.h"
@@ -13,6 +13,7 @@
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
 #include <endian.h>
 
 enum hearth_status hearth_group_no_memory(const struct hearth_group *group)
@@ -22,13 +23,12 @@ enum hearth_status hearth_group_no_memory(const struct hearth_group *group)
 
 /* ---- distinct rows ---- */
 
-static struct hearth_hash128 key_of(int32_t parent, struct hearth_hash128 fingerprint)
+static struct hearth_hash128 hash_row_key(int32_t parent, struct hearth_hash128 fingerprint)
 {
     return (struct hearth_hash128){hearth_hash_mix(fingerprint.lo, (uint32_t)parent),
                                    fingerprint.hi};
 }
 
-/* The index of the row, added when it is new; HEARTH_IDMAP_NONE when memory was refused. */
 uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
                              struct hearth_hash128 fingerprint, bool *ret_new)
 {
@@ -37,8 +37,8 @@ uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
         return HEARTH_IDMAP_NONE;
     }
 
-    uint32_t at =
-        hearth_idmap_intern(&rows->map, key_of(parent, fingerprint), (uint32_t)rows->n, ret_new);
+    uint32_t at = hearth_idmap_intern(&rows->map, hash_row_key(parent, fingerprint),
+                                      (uint32_t)rows->n, ret_new);
     if (at != HEARTH_IDMAP_NONE && *ret_new) {
         rows->v[rows->n++] =
             (struct hearth_group_row){.fingerprint = fingerprint, .parent = parent};
@@ -47,7 +47,7 @@ uint32_t hearth_group_intern(struct hearth_group_rows *rows, int32_t parent,
     return at;
 }
 
-static void rows_release(struct hearth_group_rows *rows)
+static void release_rows(struct hearth_group_rows *rows)
 {
     hearth_idmap_release(&rows->map);
     hearth_mem_free(rows->v);
@@ -57,13 +57,13 @@ static void rows_release(struct hearth_group_rows *rows)
 void hearth_group_reset(struct hearth_group *group)
 {
     for (int table = 0; table < HEARTH_GROUP_N_TABLES; table++) {
-        rows_release(&group->tables[table]);
+        release_rows(&group->tables[table]);
     }
     hearth_arena_reset(&group->arena);
     group->n_pair_ids = 0;
 }
 
-/* ---- questions and answers ---- */
+/* ---- statements and their rows ---- */
 
 enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
                                     struct hearth_pg_params *params, PGresult **ret_result)
@@ -71,11 +71,14 @@ enum hearth_status hearth_group_run(struct hearth_group *group, const char *sql,
     return hearth_pg_exec(group->pg, sql, params, NULL, ret_result, group->ret_fault, group->err);
 }
 
-/* The keys of the rows without an id as int4[] and uuid[]. *ret_index: which rows they are. */
-static enum hearth_status key_params(struct hearth_group *group,
-                                     const struct hearth_group_rows *rows,
-                                     struct hearth_pg_params *params, uint32_t **ret_index,
-                                     size_t *ret_n)
+/*
+ * Add the keys of the rows without an id as int4[] and uuid[]. (*ret_index)[i] is the index in
+ * `rows` of key i.
+ */
+static enum hearth_status add_key_params(struct hearth_group *group,
+                                         const struct hearth_group_rows *rows,
+                                         struct hearth_pg_params *params, uint32_t **ret_index,
+                                         size_t *ret_n)
 {
     int32_t *parents = hearth_arena_array(&group->arena, rows->n, sizeof *parents);
     struct hearth_hash128 *prints = hearth_arena_array(&group->arena, rows->n, sizeof *prints);
@@ -102,7 +105,7 @@ static enum hearth_status key_params(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-static struct hearth_hash128 uuid_column(const PGresult *result, int row, int column)
+static struct hearth_hash128 read_uuid_column(const PGresult *result, int row, int column)
 {
     struct hearth_str bytes = hearth_pg_str(result, row, column);
     uint64_t hi, lo;
@@ -112,19 +115,20 @@ static struct hearth_hash128 uuid_column(const PGresult *result, int row, int co
     return (struct hearth_hash128){.lo = be64toh(lo), .hi = be64toh(hi)};
 }
 
-/* Answers are (table, parent, fingerprint, id). */
-static enum hearth_status take_ids(struct hearth_group *group, const PGresult *result)
+/* Set the ids of rows. Rows of the result: table, parent, fingerprint, id. */
+static enum hearth_status take_row_ids(struct hearth_group *group, const PGresult *result)
 {
     for (int i = 0; i < PQntuples(result); i++) {
         int32_t table = hearth_pg_i32(result, i, 0), id = hearth_pg_i32(result, i, 3);
         HEARTH_ASSERT(table >= 0 && table < HEARTH_GROUP_N_TABLES);
         struct hearth_group_rows *rows = &group->tables[table];
-        struct hearth_hash128 key = key_of(hearth_pg_i32(result, i, 1), uuid_column(result, i, 2));
+        struct hearth_hash128 key =
+            hash_row_key(hearth_pg_i32(result, i, 1), read_uuid_column(result, i, 2));
         uint32_t at = hearth_idmap_find(&rows->map, key);
         if (at == HEARTH_IDMAP_NONE || id < 1) {
-            return HEARTH_FAIL(group->err, HEARTH_CORRUPT,
-                               "the catalogue answered with a row that was not asked for, or an id "
-                               "below 1");
+            return HEARTH_FAIL(
+                group->err, HEARTH_CORRUPT,
+                "the catalogue returned a row that was not looked up, or an id below 1");
         }
         rows->v[at].id = id;
     }
@@ -132,22 +136,22 @@ static enum hearth_status take_ids(struct hearth_group *group, const PGresult *r
     return HEARTH_OK;
 }
 
-static enum hearth_status ask(struct hearth_group *group, const char *sql,
-                              struct hearth_pg_params *params)
+static enum hearth_status query_ids(struct hearth_group *group, const char *sql,
+                                    struct hearth_pg_params *params)
 {
     PGresult *result = NULL;
     HEARTH_TRY(hearth_group_run(group, sql, params, &result));
-    enum hearth_status status = take_ids(group, result);
+    enum hearth_status status = take_row_ids(group, result);
     PQclear(result);
     return status;
 }
 
 /* ---- columns of new rows ---- */
 
-static enum hearth_status service_columns(struct hearth_group *group,
-                                          const struct hearth_group_rows *rows,
-                                          const uint32_t *index, size_t n,
-                                          struct hearth_pg_params *params)
+static enum hearth_status add_service_columns(struct hearth_group *group,
+                                              const struct hearth_group_rows *rows,
+                                              const uint32_t *index, size_t n,
+                                              struct hearth_pg_params *params)
 {
     struct hearth_str *names = hearth_arena_array(&group->arena, n, sizeof *names);
     if (names == NULL) {
@@ -163,9 +167,10 @@ static enum hearth_status service_columns(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-static enum hearth_status pair_columns(struct hearth_group *group,
-                                       const struct hearth_group_rows *rows, const uint32_t *index,
-                                       size_t n, struct hearth_pg_params *params)
+static enum hearth_status add_pair_columns(struct hearth_group *group,
+                                           const struct hearth_group_rows *rows,
+                                           const uint32_t *index, size_t n,
+                                           struct hearth_pg_params *params)
 {
     struct hearth_str *texts = hearth_arena_array(&group->arena, n * 2, sizeof *texts);
     if (texts == NULL) {
@@ -183,25 +188,28 @@ static enum hearth_status pair_columns(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-/* Arrays of arrays do not exist in SQL: all lists one after the other, and where each begins and
- * ends. */
+/*
+ * SQL has no arrays of arrays with different lengths: all lists are one array, and slices say where
+ * each list begins and ends.
+ */
 struct slices {
-    int32_t *from, *to; /* 1-based, inclusive; from > to: empty */
+    int32_t *from, *to; /* [n], 1-based, inclusive; from > to: an empty list */
 };
 
-static enum hearth_status slices_new(struct hearth_group *group, size_t n, struct slices *ret)
+static enum hearth_status new_slices(struct hearth_group *group, size_t n, struct slices *ret)
 {
     ret->from = hearth_arena_array(&group->arena, n, sizeof *ret->from);
     ret->to = hearth_arena_array(&group->arena, n, sizeof *ret->to);
     return ret->from == NULL || ret->to == NULL ? hearth_group_no_memory(group) : HEARTH_OK;
 }
 
-static enum hearth_status shape_columns(struct hearth_group *group,
-                                        const struct hearth_group_rows *rows, const uint32_t *index,
-                                        size_t n, struct hearth_pg_params *params)
+static enum hearth_status add_shape_columns(struct hearth_group *group,
+                                            const struct hearth_group_rows *rows,
+                                            const uint32_t *index, size_t n,
+                                            struct hearth_pg_params *params)
 {
     struct slices slices;
-    HEARTH_TRY(slices_new(group, n, &slices));
+    HEARTH_TRY(new_slices(group, n, &slices));
     size_t n_types = 0;
     for (size_t i = 0; i < n; i++) {
         n_types += rows->v[index[i]].u.series->n_types;
@@ -229,13 +237,13 @@ static enum hearth_status shape_columns(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-static enum hearth_status series_columns(struct hearth_group *group,
-                                         const struct hearth_group_rows *rows,
-                                         const uint32_t *index, size_t n,
-                                         struct hearth_pg_params *params)
+static enum hearth_status add_series_columns(struct hearth_group *group,
+                                             const struct hearth_group_rows *rows,
+                                             const uint32_t *index, size_t n,
+                                             struct hearth_pg_params *params)
 {
     struct slices slices;
-    HEARTH_TRY(slices_new(group, n, &slices));
+    HEARTH_TRY(new_slices(group, n, &slices));
     int32_t *tenants = hearth_arena_array(&group->arena, n, sizeof *tenants);
     int32_t *shapes = hearth_arena_array(&group->arena, n, sizeof *shapes);
     if (tenants == NULL || shapes == NULL || group->n_pair_ids > INT32_MAX - 1) {
@@ -259,7 +267,7 @@ static enum hearth_status series_columns(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-/* ---- statements ---- */
+/* ---- statements: the unique index on (parent, fingerprint) serves the look-ups ---- */
 
 #define FIND(number, id, table, parent, parents, prints)                                   \
     "SELECT " number ", u.parent, u.fp, t." id " FROM unnest(" parents "::int4[], " prints \
@@ -272,33 +280,33 @@ static const char SQL_FIND_PARTS[] =
         "$4") " UNION ALL " FIND("2", "pair_id", "label_pair", "tenant_id", "$5", "$6");
 static const char SQL_FIND_SERIES[] = FIND("3", "series_id", "series", "service_id", "$1", "$2");
 
-/* Adds the columns of the table behind $1 and $2 for the n rows of index. */
+/* Add the parameters after $3, the columns of the table, for the n rows that `index` lists. */
 typedef enum hearth_status add_columns_fn(struct hearth_group *group,
                                           const struct hearth_group_rows *rows,
                                           const uint32_t *index, size_t n,
                                           struct hearth_pg_params *params);
 
 static const struct {
-    const char *insert; /* $1 parents, $2 fingerprints, $3 version, ... */
+    const char *insert; /* $1 parents, $2 fingerprints, $3 version, then the columns */
     add_columns_fn *add_columns;
 } INSERTS[HEARTH_GROUP_N_TABLES] = {
     [HEARTH_GROUP_SERVICES] =
         {"INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
          " SELECT parent, fp, name, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[])"
          " u (parent, fp, name) RETURNING 0, tenant_id, fingerprint, service_id",
-         service_columns},
+         add_service_columns},
     [HEARTH_GROUP_SHAPES] =
         {"INSERT INTO hearth_data.shape (tenant_id, fingerprint, profile_types, version)"
          " SELECT parent, fp, ($4::text[])[a:b], $3"
          " FROM unnest($1::int4[], $2::uuid[], $5::int4[], $6::int4[]) u (parent, fp, a, b)"
          " RETURNING 1, tenant_id, fingerprint, shape_id",
-         shape_columns},
+         add_shape_columns},
     [HEARTH_GROUP_PAIRS] =
         {"INSERT INTO hearth_data.label_pair (tenant_id, fingerprint, name, value, version)"
          " SELECT parent, fp, name, value, $3 FROM unnest($1::int4[], $2::uuid[], $4::text[],"
          " $5::text[]) u (parent, fp, name, value)"
          " RETURNING 2, tenant_id, fingerprint, pair_id",
-         pair_columns},
+         add_pair_columns},
     [HEARTH_GROUP_SERIES] =
         {"INSERT INTO hearth_data.series"
          " (service_id, fingerprint, tenant_id, shape_id, pair_ids, version)"
@@ -306,9 +314,10 @@ static const struct {
          " FROM unnest($1::int4[], $2::uuid[], $4::int4[], $5::int4[], $7::int4[], $8::int4[])"
          " u (parent, fp, tenant, shape, a, b)"
          " RETURNING 3, service_id, fingerprint, series_id",
-         series_columns},
+         add_series_columns},
 };
 
+/* Called by hearth_store_settings for each setting. */
 static void take_max_series(void *context, struct hearth_str name, int64_t value)
 {
     if (hearth_str_eq_c(name, "max-series")) {
@@ -316,8 +325,11 @@ static void take_max_series(void *context, struct hearth_str name, int64_t value
     }
 }
 
-/* The tenant's own limit, or the server's. The group knows its name, the label index not yet. */
-static size_t max_series_of(const struct hearth_group *group, int32_t tenant_id)
+/*
+ * Return the tenant's own limit, or the server's. Its name is that of an item, because the label
+ * index may not know the tenant yet.
+ */
+static size_t find_max_series(const struct hearth_group *group, int32_t tenant_id)
 {
     size_t limit = group->catalog->store->options.max_series;
     for (size_t i = 0; i < group->n; i++) {
@@ -332,8 +344,8 @@ static size_t max_series_of(const struct hearth_group *group, int32_t tenant_id)
 }
 
 /*
- * Refuse new series of a tenant beyond max_series. What counts is the label index as of its last
- * refresh (at most half a minute old) plus what this group adds.
+ * Refuse new series of a tenant beyond max_series: those in its label index at the last refresh, at
+ * most half a minute ago, and the new ones of this group.
  */
 static enum hearth_status check_series_limit(struct hearth_group *group,
                                              const struct hearth_group_rows *rows,
@@ -345,8 +357,9 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
         if (tenant_id == checked) {
             continue;
         }
+
         checked = tenant_id;
-        size_t limit = max_series_of(group, tenant_id);
+        size_t limit = find_max_series(group, tenant_id);
         size_t n_new = 0;
         for (size_t k = 0; k < n; k++) {
             n_new += rows->v[index[k]].u.s.tenant_id == tenant_id;
@@ -364,15 +377,18 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
     return HEARTH_OK;
 }
 
-static enum hearth_status add_missing(struct hearth_group *group, enum hearth_group_table table)
+/* Insert the rows that have no id. */
+static enum hearth_status insert_missing_rows(struct hearth_group *group,
+                                              enum hearth_group_table table)
 {
     const struct hearth_group_rows *rows = &group->tables[table];
     struct hearth_pg_params params;
     uint32_t *index = NULL;
     size_t n = 0;
 
+    /* Gather their keys. */
     hearth_pg_params_init(&params, &group->arena);
-    HEARTH_TRY(key_params(group, rows, &params, &index, &n));
+    HEARTH_TRY(add_key_params(group, rows, &params, &index, &n));
     if (n == 0) {
         return HEARTH_OK;
     }
@@ -381,12 +397,13 @@ static enum hearth_status add_missing(struct hearth_group *group, enum hearth_gr
         HEARTH_TRY(check_series_limit(group, rows, index, n));
     }
 
+    /* Insert them, and take their ids. */
     hearth_pg_param_i64(&params, group->version);
     HEARTH_TRY(INSERTS[table].add_columns(group, rows, index, n, &params));
-    HEARTH_TRY(ask(group, INSERTS[table].insert, &params));
+    HEARTH_TRY(query_ids(group, INSERTS[table].insert, &params));
     for (size_t i = 0; i < n; i++) {
         if (rows->v[index[i]].id == 0) {
-            return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted row did not come back");
+            return HEARTH_FAIL(group->err, HEARTH_INTERNAL, "an inserted row was not returned");
         }
     }
 
@@ -399,15 +416,20 @@ enum hearth_status hearth_group_settle(struct hearth_group *group, enum hearth_g
     struct hearth_pg_params params;
     uint32_t *index = NULL;
     size_t n = 0;
+    assert(first <= last && last < HEARTH_GROUP_N_TABLES);
 
+    /* Look all rows up. */
     hearth_pg_params_init(&params, &group->arena);
     for (int table = (int)first; table <= (int)last; table++) {
-        HEARTH_TRY(key_params(group, &group->tables[table], &params, &index, &n));
+        HEARTH_TRY(add_key_params(group, &group->tables[table], &params, &index, &n));
     }
 
-    HEARTH_TRY(ask(group, last == HEARTH_GROUP_SERIES ? SQL_FIND_SERIES : SQL_FIND_PARTS, &params));
+    HEARTH_TRY(
+        query_ids(group, last == HEARTH_GROUP_SERIES ? SQL_FIND_SERIES : SQL_FIND_PARTS, &params));
+
+    /* Insert the missing ones. */
     for (int table = (int)first; table <= (int)last; table++) {
-        HEARTH_TRY(add_missing(group, (enum hearth_group_table)table));
+        HEARTH_TRY(insert_missing_rows(group, (enum hearth_group_table)table));
     }
 
     return HEARTH_OK;
