@@ -1,9 +1,9 @@
 /*
  * series_cache.c -- a sharded map in two generations.
  *
- * Entries are put into the young table of their shard; when it is full it becomes the old one, and
- * the old one is forgotten. A find in the old table moves the entry back into the young one, so
- * what is in use stays: an approximation of least-recently-used without links.
+ * Entries are added to the young table of their shard. When it is full, it becomes the old table,
+ * and the previous old table is freed. A look-up that finds its entry in the old table copies it to
+ * the young one, so entries in use stay: an approximation of least-recently-used without links.
  */
 #include "catalog/series_cache.h"
 
@@ -13,18 +13,19 @@
 
 #include "pg/store_state.h"
 
+#include <assert.h>
+
 #define N_SHARDS       16u
 #define GENERATION_MAX ((size_t)HEARTH_SERIES_CACHE_MAX / N_SHARDS / 2)
 #define FIRST_CAP      64u
-/* A late profile belongs to an earlier hour than the rest: remember a few, newest overwrite oldest.
- */
+/* Hours of an entry: several, because late profiles belong to earlier hours. */
 #define N_HOURS 4u
 #define NO_HOUR INT32_MIN
 
 struct entry {
     struct hearth_hash128 key;
     struct hearth_series_ids ids; /* series_id 0: empty slot */
-    int32_t hours[N_HOURS];
+    int32_t hours[N_HOURS];       /* the last one added first; NO_HOUR: unused */
 };
 
 struct table {
@@ -79,13 +80,13 @@ void hearth_series_cache_free(struct hearth_series_cache *cache)
 
 /* ---- keys ---- */
 
-static size_t text_bytes(struct hearth_str s)
+static size_t count_text_bytes(struct hearth_str s)
 {
     return s.n + sizeof(uint32_t);
 }
 
-/* With its length in front, so that no two lists of texts look alike. */
-static char *put_text(char *at, struct hearth_str s)
+/* Write the length and the text, so that different lists of texts have different bytes. */
+static char *put_key_text(char *at, struct hearth_str s)
 {
     uint32_t n = (uint32_t)s.n;
     memcpy(at, &n, sizeof n);
@@ -100,15 +101,18 @@ enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
                                            const struct hearth_series_key *series,
                                            struct hearth_hash128 *ret_key, struct hearth_err *err)
 {
-    size_t n_bytes = text_bytes(tenant) + text_bytes(series->service_name) + sizeof(uint32_t);
+    size_t n_bytes =
+        count_text_bytes(tenant) + count_text_bytes(series->service_name) + sizeof(uint32_t);
     for (size_t i = 0; i < series->n_types; i++) {
-        n_bytes += text_bytes(series->type_ids[i]);
+        n_bytes += count_text_bytes(series->type_ids[i]);
     }
 
     for (size_t i = 0; i < series->labels.n; i++) {
-        n_bytes += text_bytes(series->labels.v[i].name) + text_bytes(series->labels.v[i].value);
+        n_bytes += count_text_bytes(series->labels.v[i].name) +
+                   count_text_bytes(series->labels.v[i].value);
     }
 
+    /* Write the fields one after the other. */
     char local[4096];
     char *bytes = n_bytes <= sizeof local ? local : hearth_mem_alloc(n_bytes);
     if (bytes == NULL) {
@@ -116,17 +120,19 @@ enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
     }
 
     uint32_t n_types = (uint32_t)series->n_types;
-    char *at = put_text(put_text(bytes, tenant), series->service_name);
+    char *at = put_key_text(put_key_text(bytes, tenant), series->service_name);
     memcpy(at, &n_types, sizeof n_types);
     at += sizeof n_types;
     for (size_t i = 0; i < series->n_types; i++) {
-        at = put_text(at, series->type_ids[i]);
+        at = put_key_text(at, series->type_ids[i]);
     }
 
     for (size_t i = 0; i < series->labels.n; i++) {
-        at = put_text(put_text(at, series->labels.v[i].name), series->labels.v[i].value);
+        at = put_key_text(put_key_text(at, series->labels.v[i].name), series->labels.v[i].value);
     }
 
+    /* Hash them. */
+    assert(at == bytes + n_bytes);
     *ret_key = hearth_hash128(bytes, (size_t)(at - bytes), hearth_hash_process_seed());
     if (bytes != local) {
         hearth_mem_free(bytes);
@@ -137,13 +143,14 @@ enum hearth_status hearth_series_cache_key(struct hearth_str tenant,
 
 /* ---- tables ---- */
 
-/* The entry of `key`, or the empty slot where it belongs; NULL in a table without slots. */
-static struct entry *slot_of(const struct table *table, struct hearth_hash128 key)
+/* Return the entry of `key`, or the empty slot for it; NULL: the table has no slots. */
+static struct entry *find_cache_slot(const struct table *table, struct hearth_hash128 key)
 {
     if (table->cap == 0) {
         return NULL;
     }
 
+    assert((table->cap & (table->cap - 1)) == 0 && table->n <= table->cap / 2);
     size_t i = (size_t)key.lo & (table->cap - 1);
     while (table->entries[i].ids.ref.series_id != 0 &&
            !hearth_hash128_eq(table->entries[i].key, key)) {
@@ -153,14 +160,14 @@ static struct entry *slot_of(const struct table *table, struct hearth_hash128 ke
     return &table->entries[i];
 }
 
-static struct entry *find_entry(const struct table *table, struct hearth_hash128 key)
+static struct entry *find_cache_entry(const struct table *table, struct hearth_hash128 key)
 {
-    struct entry *entry = slot_of(table, key);
+    struct entry *entry = find_cache_slot(table, key);
     return entry == NULL || entry->ids.ref.series_id == 0 ? NULL : entry;
 }
 
-/* Double the table; false when memory was refused. */
-static bool grow(struct table *table)
+/* Double the table. False: no memory. */
+static bool grow_cache_table(struct table *table)
 {
     struct table bigger = {.n = table->n, .cap = table->cap == 0 ? FIRST_CAP : table->cap * 2};
     bigger.entries = hearth_mem_calloc(bigger.cap, sizeof *bigger.entries);
@@ -170,7 +177,7 @@ static bool grow(struct table *table)
 
     for (size_t i = 0; i < table->cap; i++) {
         if (table->entries[i].ids.ref.series_id != 0) {
-            *slot_of(&bigger, table->entries[i].key) = table->entries[i];
+            *find_cache_slot(&bigger, table->entries[i].key) = table->entries[i];
         }
     }
 
@@ -180,8 +187,8 @@ static bool grow(struct table *table)
     return true;
 }
 
-/* A slot for a key that the young table lacks; NULL when memory was refused. */
-static struct entry *add_young(struct shard *shard, const struct entry *entry)
+/* Add an entry whose key the young table lacks. NULL: no memory. */
+static struct entry *add_young_entry(struct shard *shard, const struct entry *entry)
 {
     if (shard->young.n >= GENERATION_MAX) {
         hearth_mem_free(shard->old.entries);
@@ -189,17 +196,19 @@ static struct entry *add_young(struct shard *shard, const struct entry *entry)
         shard->young = (struct table){0};
     }
 
-    if (shard->young.n >= shard->young.cap / 2 && !grow(&shard->young)) {
+    if (shard->young.n >= shard->young.cap / 2 && !grow_cache_table(&shard->young)) {
         return NULL;
     }
 
-    struct entry *slot = slot_of(&shard->young, entry->key);
+    struct entry *slot = find_cache_slot(&shard->young, entry->key);
+    assert(slot->ids.ref.series_id == 0);
     *slot = *entry;
     shard->young.n++;
 
     return slot;
 }
 
+/* Return the shard of the key, locked. */
 static struct shard *lock_shard(struct hearth_series_cache *cache, struct hearth_hash128 key)
 {
     struct shard *shard = &cache->shards[key.hi % N_SHARDS];
@@ -207,20 +216,20 @@ static struct shard *lock_shard(struct hearth_series_cache *cache, struct hearth
     return shard;
 }
 
-/* In the young table if it is in either. */
+/* Return the entry of the key, after moving it to the young table. NULL: unknown, or no memory. */
 static struct entry *find_in_shard(struct shard *shard, struct hearth_hash128 key)
 {
     hearth_mutex_assert_held(&shard->lock);
 
-    struct entry *entry = find_entry(&shard->young, key);
+    struct entry *entry = find_cache_entry(&shard->young, key);
     if (entry != NULL) {
         return entry;
     }
 
-    entry = find_entry(&shard->old, key);
+    entry = find_cache_entry(&shard->old, key);
     if (entry != NULL) {
-        struct entry copy = *entry; /* add_young may free the old table */
-        entry = add_young(shard, &copy);
+        struct entry copy = *entry; /* add_young_entry may free the old table */
+        entry = add_young_entry(shard, &copy);
     }
 
     return entry;
@@ -252,15 +261,19 @@ enum hearth_series_known hearth_series_cache_find(struct hearth_series_cache *ca
 void hearth_series_cache_put(struct hearth_series_cache *cache, struct hearth_hash128 key,
                              int32_t hour, struct hearth_series_ids ids)
 {
+    assert(ids.ref.series_id > 0);
+
+    /* Find or add the entry. */
     struct shard *shard = lock_shard(cache, key);
     struct entry *entry = find_in_shard(shard, key);
 
     if (entry == NULL) {
         struct entry fresh = {
             .key = key, .ids = ids, .hours = {NO_HOUR, NO_HOUR, NO_HOUR, NO_HOUR}};
-        entry = add_young(shard, &fresh);
+        entry = add_young_entry(shard, &fresh);
     }
 
+    /* Add the hour, if it is new, in place of the oldest one. */
     if (entry != NULL) {
         bool has = false;
         for (size_t i = 0; i < N_HOURS; i++) {

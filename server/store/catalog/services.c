@@ -1,4 +1,4 @@
-/* services.c -- services that have no profiles (yet): found by name, and made (services.h). */
+/* services.c -- find services by name, and create services without profiles (services.h). */
 #include "catalog/services.h"
 
 #include "hearth/store/store_agents.h"
@@ -6,17 +6,20 @@
 #include "pg/pg.h"
 #include "pg/session.h"
 
-/* As catalogue writes begin (catalog_insert.c): one writer at a time over all servers, who may not hang. */
+#include <assert.h>
+
+/* The same as in catalog_insert.c: one writer at a time over all servers, which may not hang. */
 #define SQL_BEGIN                                            \
     "BEGIN ISOLATION LEVEL READ COMMITTED;"                  \
     "SET LOCAL idle_in_transaction_session_timeout = 10000;" \
     "SET LOCAL lock_timeout = 15000;"                        \
     "UPDATE hearth_data.catalog_clock SET version = version + 1"
 
+/* $1: tenant; for services also $2: fingerprints, $3: names. */
 static enum hearth_status
-make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
-                    const struct hearth_pg_params *services, struct hearth_cancel *cancel,
-                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+create_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
+                      const struct hearth_pg_params *services, struct hearth_cancel *cancel,
+                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, SQL_BEGIN, ret_fault, err));
     HEARTH_TRY(hearth_pg_exec(
@@ -26,7 +29,10 @@ make_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
         " t.name = $1)",
         tenant, cancel, NULL, ret_fault, err));
 
-    /* Those that there are, in one look: NOT EXISTS compares each with all when statistics are missing. */
+    /*
+     * The existing services are found by one look-up of the unique index on (tenant_id,
+     * fingerprint). NOT EXISTS would compare each with all while statistics are missing.
+     */
     HEARTH_TRY(hearth_pg_exec(
         pg,
         "INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
@@ -62,12 +68,12 @@ enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str 
         hearth_pg_param_text(&of_services, tenant);
         hearth_pg_param_uuid_array(&of_services, prints, n);
         hearth_pg_param_text_array(&of_services, services, n);
-        status = make_in_transaction(pg, &of_tenant, &of_services, cancel, ret_fault, err);
+        status = create_in_transaction(pg, &of_tenant, &of_services, cancel, ret_fault, err);
         hearth_pg_rollback(pg);
     }
 
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY; /* somebody wrote without the clock: found next time */
+        *ret_fault = HEARTH_PG_FAULT_RETRY; /* a row without the clock's lock: found next time */
     }
 
     hearth_arena_release(&arena);
@@ -77,72 +83,76 @@ enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str 
 
 /* ---- by name ---- */
 
-struct question {
+struct service_query {
     struct hearth_str tenant;
     const struct hearth_str *services;
     size_t n;
-    bool make;
+    bool make; /* create missing services */
     struct hearth_cancel *cancel;
     struct hearth_arena *arena;
-    int32_t *ids; /* 0: there is none */
-    bool has_all;
+    int32_t *ids; /* [n]; 0: the service does not exist */
+    bool has_all; /* all services exist */
 };
 
-static enum hearth_status find(struct question *question, struct hearth_pg *pg,
-                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Set the ids of existing services. The unique index on (tenant_id, fingerprint) serves it. */
+static enum hearth_status look_up_services(struct service_query *query, struct hearth_pg *pg,
+                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    struct hearth_hash128 *prints =
-        hearth_arena_array(question->arena, question->n, sizeof *prints);
+    struct hearth_hash128 *prints = hearth_arena_array(query->arena, query->n, sizeof *prints);
     if (prints == NULL) {
-        return HEARTH_FAIL_ARENA(err, question->arena);
+        return HEARTH_FAIL_ARENA(err, query->arena);
     }
 
-    for (size_t i = 0; i < question->n; i++) {
-        prints[i] = hearth_service_fingerprint(question->services[i]);
+    for (size_t i = 0; i < query->n; i++) {
+        prints[i] = hearth_service_fingerprint(query->services[i]);
     }
 
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, question->arena);
-    hearth_pg_param_text(&params, question->tenant);
-    hearth_pg_param_uuid_array(&params, prints, question->n);
+    hearth_pg_params_init(&params, query->arena);
+    hearth_pg_param_text(&params, query->tenant);
+    hearth_pg_param_uuid_array(&params, prints, query->n);
     PGresult *rows = NULL;
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT s.service_id, u.at::int4 FROM unnest($2::uuid[]) WITH"
                               " ORDINALITY u (fp, at), hearth_data.tenant t, hearth_data.service s"
                               " WHERE t.name = $1 AND s.tenant_id = t.tenant_id AND"
                               " s.fingerprint = u.fp",
-                              &params, question->cancel, &rows, ret_fault, err));
+                              &params, query->cancel, &rows, ret_fault, err));
     for (int row = 0; row < PQntuples(rows); row++) {
-        question->ids[hearth_pg_i32(rows, row, 1) - 1] = hearth_pg_i32(rows, row, 0);
+        query->ids[hearth_pg_i32(rows, row, 1) - 1] = hearth_pg_i32(rows, row, 0);
     }
 
-    question->has_all = (size_t)PQntuples(rows) == question->n;
+    query->has_all = (size_t)PQntuples(rows) == query->n;
     PQclear(rows);
 
     return HEARTH_OK;
 }
 
-static enum hearth_status find_or_make(void *context, struct hearth_pg *pg,
-                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status find_or_create_services(void *context, struct hearth_pg *pg,
+                                                  enum hearth_pg_fault *ret_fault,
+                                                  struct hearth_err *err)
 {
-    struct question *question = context;
-    HEARTH_TRY(find(question, pg, ret_fault, err));
-    if (question->has_all || !question->make) {
+    struct service_query *query = context;
+
+    HEARTH_TRY(look_up_services(query, pg, ret_fault, err));
+    if (query->has_all || !query->make) {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_services_make(pg, question->tenant, question->services, question->n,
-                                    question->cancel, ret_fault, err));
+    HEARTH_TRY(hearth_services_make(pg, query->tenant, query->services, query->n, query->cancel,
+                                    ret_fault, err));
 
-    return find(question, pg, ret_fault, err);
+    return look_up_services(query, pg, ret_fault, err);
 }
 
-static enum hearth_status ask(struct hearth_store *store, struct hearth_str tenant,
-                              const struct hearth_str *services, size_t n, bool make,
-                              struct hearth_cancel *cancel, int32_t *ret_ids,
-                              struct hearth_err *err)
+/* Check the names, and set all ids or fail. */
+static enum hearth_status find_valid_services(const struct hearth_scope *scope,
+                                              const struct hearth_str *services, size_t n,
+                                              bool make, int32_t *ret_ids, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    assert(scope != NULL && (n == 0 || (services != NULL && ret_ids != NULL)));
+
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
     for (size_t i = 0; i < n; i++) {
         ret_ids[i] = 0;
         if (services[i].n == 0 || services[i].n > HEARTH_AGENT_NAME_BYTES ||
@@ -156,14 +166,15 @@ static enum hearth_status ask(struct hearth_store *store, struct hearth_str tena
 
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct question question = {.tenant = tenant,
-                                .services = services,
-                                .n = n,
-                                .make = make,
-                                .cancel = cancel,
-                                .arena = &arena,
-                                .ids = ret_ids};
-    enum hearth_status status = hearth_store_with_pg(store, cancel, find_or_make, &question, err);
+    struct service_query query = {.tenant = scope->tenant,
+                                  .services = services,
+                                  .n = n,
+                                  .make = make,
+                                  .cancel = scope->cancel,
+                                  .arena = &arena,
+                                  .ids = ret_ids};
+    enum hearth_status status =
+        hearth_store_with_pg(scope->store, scope->cancel, find_or_create_services, &query, err);
     hearth_arena_release(&arena);
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         if (ret_ids[i] == 0) {
@@ -180,8 +191,10 @@ enum hearth_status hearth_store_service_id(const struct hearth_scope *scope,
                                            struct hearth_str service, bool make,
                                            int32_t *ret_service_id, struct hearth_err *err)
 {
+    assert(scope != NULL && ret_service_id != NULL);
+
     int32_t id = 0;
-    HEARTH_TRY(ask(scope->store, scope->tenant, &service, 1, make, scope->cancel, &id, err));
+    HEARTH_TRY(find_valid_services(scope, &service, 1, make, &id, err));
     *ret_service_id = id;
     return HEARTH_OK;
 }
@@ -190,5 +203,5 @@ enum hearth_status hearth_store_service_ids(const struct hearth_scope *scope,
                                             const struct hearth_str *services, size_t n,
                                             int32_t *ret_ids, struct hearth_err *err)
 {
-    return ask(scope->store, scope->tenant, services, n, true, scope->cancel, ret_ids, err);
+    return find_valid_services(scope, services, n, true, ret_ids, err);
 }

@@ -1,5 +1,6 @@
 /*
- * services.h -- services by name, for what is not a profile but belongs to one (private to the store).
+ * services.h -- services by name, for rows that are no profiles but belong to a service (private to
+ * the store).
  *
  * Threads: safe, also between servers.
  */
@@ -9,8 +10,8 @@
 #include "pg/pg.h"
 
 /*
- * True while anything but its series needs a service: an SQL condition on `e.service_id`. Each table that refers to
- * `service` stands here, or removing a service would fail.
+ * An SQL condition on `e.service_id`: true while rows other than series refer to the service. It
+ * lists each table that refers to `service`: otherwise the deletion of a service would fail.
  */
 #define HEARTH_SERVICE_IS_NEEDED                                                               \
     "(EXISTS (SELECT FROM hearth_data.instance x WHERE x.service_id = e.service_id) OR"        \
@@ -29,20 +30,23 @@
     " EXISTS (SELECT FROM hearth_data.captured_event x WHERE x.service_id = e.service_id))"
 
 /*
- * Before services $1 are removed, in the same transaction: waits for those who are giving them something, and a
- * statement after it sees what they gave.
+ * Lock services $1, before they are deleted in the same transaction. It waits for transactions that
+ * are adding rows which refer to them; the next statement sees these rows.
  */
 #define HEARTH_SQL_LOCK_SERVICES                                                      \
     "SELECT FROM hearth_data.service WHERE service_id = ANY ($1) ORDER BY service_id" \
     " FOR UPDATE"
 
-/* As the catalogue has it: services are found by it. */
+/* The fingerprint by which the catalogue finds a service of a tenant. */
 static inline struct hearth_hash128 hearth_service_fingerprint(struct hearth_str name)
 {
     return hearth_hash128(name.p, name.n, 0);
 }
 
-/* The tenant and its services exist; a transaction of its own under the clock's lock. Not within another. */
+/*
+ * Create the tenant and the services that do not exist, in a transaction of its own that holds the
+ * clock's lock. The connection has no open transaction. `cancel` may be NULL.
+ */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
                      const struct hearth_str *services, size_t n, struct hearth_cancel *cancel,

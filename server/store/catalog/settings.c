@@ -1,8 +1,8 @@
 /*
  * settings.c -- hearth_data.tenant_setting in memory (contract: settings.h).
  *
- * A refresh reads all of it: a row for each setting that somebody made by hand. Refreshes take turns,
- * so that one that read before a change never puts the old value back after it.
+ * A refresh reads the whole table, which is small: settings are made by hand. Refreshes take turns,
+ * so that a refresh that read before a change never restores the old value after it.
  */
 #include "hearth/store/settings.h"
 
@@ -13,11 +13,13 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
+
 #define LOCK_NAME "settings.lock"
 
 struct tenant_settings {
     struct hearth_str tenant;
-    struct hearth_setting *v;
+    struct hearth_setting *v; /* sorted by name */
     size_t n;
 };
 
@@ -25,7 +27,7 @@ struct hearth_settings {
     struct hearth_mutex refreshing;  /* held by a refresh from its statement to its end */
     pthread_rwlock_t lock;           /* guards the rest */
     struct hearth_arena arena;       /* holds what tenants points to */
-    struct tenant_settings *tenants; /* by name */
+    struct tenant_settings *tenants; /* sorted by name */
     size_t n;
 };
 
@@ -56,7 +58,7 @@ void hearth_settings_free(struct hearth_settings *settings)
 
 /* ---- reading ---- */
 
-static int compare(struct hearth_str a, struct hearth_str b)
+static int compare_tenant_names(struct hearth_str a, struct hearth_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int order = n == 0 ? 0 : memcmp(a.p, b.p, n);
@@ -66,15 +68,18 @@ static int compare(struct hearth_str a, struct hearth_str b)
 void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
                            hearth_setting_fn *visit, void *context)
 {
+    assert(store != NULL && visit != NULL);
+
     struct hearth_settings *settings = store->settings;
     hearth_lock_check(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
     (void)pthread_rwlock_rdlock(&settings->lock);
     hearth_lock_acquired(&settings->lock, HEARTH_RANK_SETTINGS, LOCK_NAME);
 
+    /* Binary search by the tenant's name. */
     size_t low = 0, high = settings->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        int order = compare(settings->tenants[mid].tenant, tenant);
+        int order = compare_tenant_names(settings->tenants[mid].tenant, tenant);
         if (order == 0) {
             for (size_t i = 0; i < settings->tenants[mid].n; i++) {
                 const struct hearth_setting *setting = &settings->tenants[mid].v[i];
@@ -90,9 +95,9 @@ void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
     (void)pthread_rwlock_unlock(&settings->lock);
 }
 
-/* Rows by tenant: name of the tenant, name, value. Everything in `fresh`'s arena. */
-static enum hearth_status take_rows(struct hearth_settings *fresh, const PGresult *rows,
-                                    struct hearth_err *err)
+/* Set fresh->tenants, in its arena. Rows, by tenant: name of the tenant, name, value. */
+static enum hearth_status take_setting_rows(struct hearth_settings *fresh, const PGresult *rows,
+                                            struct hearth_err *err)
 {
     size_t n = (size_t)PQntuples(rows);
     struct hearth_arena *arena = &fresh->arena;
@@ -127,7 +132,7 @@ static enum hearth_status read_settings(struct hearth_settings *fresh, struct he
                        " hearth_data.tenant t USING (tenant_id) ORDER BY t.name COLLATE \"C\","
                        " s.name COLLATE \"C\"",
                        NULL, NULL, &rows, NULL, err));
-    enum hearth_status status = take_rows(fresh, rows, err);
+    enum hearth_status status = take_setting_rows(fresh, rows, err);
     PQclear(rows);
 
     return status;
@@ -163,7 +168,7 @@ enum hearth_status hearth_settings_refresh(struct hearth_store *store, struct he
 
 /* ---- setting ---- */
 
-struct change {
+struct settings_change {
     struct hearth_store *store;
     struct hearth_str tenant;
     bool make_tenant;
@@ -171,10 +176,14 @@ struct change {
     size_t n;
 };
 
-/* The clock's row first, as everything that writes the catalogue does: servers look for what is new
- * by version. */
-static enum hearth_status make_tenant(const struct change *change, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/*
+ * Create the tenant unless it exists. The clock's row is updated first, as in all writes of the
+ * catalogue: servers find new tenants by their version.
+ */
+static enum hearth_status create_setting_tenant(const struct settings_change *change,
+                                                struct hearth_pg *pg,
+                                                enum hearth_pg_fault *ret_fault,
+                                                struct hearth_err *err)
 {
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -200,21 +209,22 @@ static enum hearth_status make_tenant(const struct change *change, struct hearth
     return status;
 }
 
-static enum hearth_status set_on(void *context, struct hearth_pg *pg,
-                                 enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status set_settings_on(void *context, struct hearth_pg *pg,
+                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    const struct change *change = context;
+    const struct settings_change *change = context;
     struct hearth_arena arena;
 
     hearth_arena_init(&arena, 0);
     if (change->make_tenant) {
-        HEARTH_TRY(make_tenant(change, pg, ret_fault, err));
+        HEARTH_TRY(create_setting_tenant(change, pg, ret_fault, err));
     }
 
     struct hearth_str *names = hearth_arena_array(&arena, change->n, sizeof names[0]);
     int64_t *values = hearth_arena_array(&arena, change->n, sizeof values[0]);
     if (names == NULL || values == NULL) {
         enum hearth_status refused = HEARTH_FAIL_ARENA(err, &arena);
+
         hearth_arena_release(&arena);
         return refused;
     }
@@ -229,6 +239,11 @@ static enum hearth_status set_on(void *context, struct hearth_pg *pg,
     hearth_pg_param_text(&params, change->tenant);
     hearth_pg_param_text_array(&params, names, change->n);
     hearth_pg_param_i64_array(&params, values, change->n);
+
+    /*
+     * Delete the settings with a negative value and upsert the others, all by the primary key
+     * (tenant_id, name); of a repeated name, the last one. No row: the tenant does not exist.
+     */
     PGresult *rows = NULL;
     enum hearth_status status = hearth_pg_exec(
         pg,
@@ -258,7 +273,10 @@ enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct 
                                              bool make, const struct hearth_setting *settings,
                                              size_t n, struct hearth_err *err)
 {
+    assert(store != NULL && (n == 0 || settings != NULL));
+
     HEARTH_TRY(hearth_store_check_open(store, err));
-    struct change change = {store, tenant, make, settings, n};
-    return hearth_store_with_pg(store, NULL, set_on, &change, err);
+
+    struct settings_change change = {store, tenant, make, settings, n};
+    return hearth_store_with_pg(store, NULL, set_settings_on, &change, err);
 }

@@ -1,7 +1,9 @@
 /*
- * settings_cache.h -- what tenants have set for themselves, in memory (private to the store).
+ * settings_cache.h -- the settings of tenants, in memory (private to the store).
  *
- * Contract of reading and writing them: hearth/store/settings.h. Threads: safe.
+ * Contract of reading and writing them: hearth/store/settings.h.
+ *
+ * Threads: safe.
  */
 #ifndef HEARTH_STORE_SETTINGS_CACHE_H
 #define HEARTH_STORE_SETTINGS_CACHE_H
@@ -15,7 +17,8 @@ struct hearth_settings;
 HEARTH_MUST_CHECK enum hearth_status hearth_settings_new(struct hearth_settings **ret,
                                                          struct hearth_err *err);
 void hearth_settings_free(struct hearth_settings *settings); /* NULL-safe */
-/* Read all from the database. */
+
+/* Read all settings from the database. Calls take turns: the last one reads last. */
 HEARTH_MUST_CHECK enum hearth_status
 hearth_settings_refresh(struct hearth_store *store, struct hearth_pg *pg, struct hearth_err *err);
 
