@@ -2,9 +2,9 @@
  * catalog.h -- the catalogue's two halves and their shared state (private to the store).
  *
  * Read half:  the label index of each tenant, updated by row versions.
- *             catalog_read.c (which refresh serves which callers), catalog_load.c (the statements
- *             and their rows), catalog_tenants.c (which tenants have their index in memory),
- *             catalog_join.c (loading the index of one tenant on demand).
+ *             catalog_read.c (which refresh serves which callers), catalog_load.c (which rows a
+ *             refresh loads), catalog_rows.c (the statements), catalog_join.c (loading the index of
+ *             one tenant on demand), catalog_tenants.c (which tenants have their index in memory).
  * Write half: new tenants, services, pairs, shapes, series and hours, by many callers in one
  *             transaction. catalog_write.c (which caller leads), catalog_insert.c (the
  *             transaction), catalog_tables.c (its statements).

@@ -2,7 +2,7 @@
  * catalog_load.h -- the state and the steps of loading label indexes (private to the store).
  *
  * catalog_load.c refreshes all tenants; catalog_join.c loads one tenant for a query and hands its
- * index over.
+ * index over; catalog_rows.c has the statements for both.
  *
  * Threads: a load is confined to one thread.
  */
@@ -37,10 +37,20 @@ struct hearth_load {
     bool lacks_series; /* an index has no series for an hour that was read: load all tables */
 };
 
+/* ---- catalog_rows.c ---- */
+
 /* Read upto and epoch from the clock. */
 HEARTH_MUST_CHECK enum hearth_status hearth_load_clock(struct hearth_load *load,
                                                        enum hearth_pg_fault *ret_fault,
                                                        struct hearth_err *err);
+
+/*
+ * Add the tenants of the load's versions to the catalogue: each with an empty index, or with the
+ * number of its series and without an index.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_load_tenants(struct hearth_load *load, bool with_counts,
+                                                         enum hearth_pg_fault *ret_fault,
+                                                         struct hearth_err *err);
 
 /*
  * Apply the rows of the load's versions and tenants, from all tables but that of the tenants
@@ -49,6 +59,8 @@ HEARTH_MUST_CHECK enum hearth_status hearth_load_clock(struct hearth_load *load,
 HEARTH_MUST_CHECK enum hearth_status hearth_load_tables(struct hearth_load *load,
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
+
+/* ---- catalog_join.c ---- */
 
 /* For the refreshing thread, after hearth_load_clock: give tenants the indexes of their joins. */
 HEARTH_MUST_CHECK enum hearth_status hearth_load_adopt(struct hearth_load *load,
