@@ -21,12 +21,6 @@
 
 #define SPAN_TABLE "hearth_data.span_fresh"
 
-/* Results of a script that are not COPYs, by number. */
-enum {
-    RESULT_CLAIM = 2,
-    RESULT_WATERMARKS = 3,
-};
-
 /* ---- what belongs together ---- */
 
 static int compare_i32(int32_t a, int32_t b)
@@ -46,7 +40,7 @@ static int compare_dicts(const void *left, const void *right)
     return c != 0 ? c : compare_u64((uintptr_t)a->dict, (uintptr_t)b->dict);
 }
 
-static int compare_id_keys(const struct hearth_batch_id *a, const struct hearth_batch_id *b)
+int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b)
 {
     int c = compare_i32(a->service_id, b->service_id);
     c = c != 0 ? c : compare_u64(a->hash.hi, b->hash.hi);
@@ -56,7 +50,7 @@ static int compare_id_keys(const struct hearth_batch_id *a, const struct hearth_
 static int compare_ids(const void *left, const void *right)
 {
     const struct hearth_batch_id *a = left, *b = right;
-    int c = compare_id_keys(a, b);
+    int c = hearth_batch_compare_ids(a, b);
     return c != 0 ? c : compare_u64(a->item, b->item); /* the first to come is the one stored */
 }
 
@@ -94,7 +88,8 @@ static void collect_ids(struct hearth_batch *batch)
     qsort(batch->ids, n, sizeof batch->ids[0], compare_ids);
     size_t n_distinct = 0;
     for (size_t i = 0; i < n; i++) {
-        if (n_distinct > 0 && compare_id_keys(&batch->ids[n_distinct - 1], &batch->ids[i]) == 0) {
+        if (n_distinct > 0 &&
+            hearth_batch_compare_ids(&batch->ids[n_distinct - 1], &batch->ids[i]) == 0) {
             batch->items[batch->ids[i].item].twin = true;
         } else {
             batch->ids[n_distinct++] = batch->ids[i];
@@ -211,12 +206,6 @@ static void write_leaf_copy(struct hearth_batch *batch, const char *parent, int3
     write_copy(batch, leaf, columns);
 }
 
-/* Rows of the day are copied into its leaf. */
-static bool fills_leaf(const struct hearth_batch_day *day)
-{
-    return day->rows.n > 0 && !day->avoids_leaf;
-}
-
 static bool starts_service(const struct hearth_batch *batch, size_t i)
 {
     return i == 0 || batch->dicts[i].service_id != batch->dicts[i - 1].service_id;
@@ -287,7 +276,7 @@ static void write_script(struct hearth_batch *batch)
     }
 
     for (size_t i = 0; i < batch->n_days; i++) {
-        if (fills_leaf(&batch->days[i])) {
+        if (hearth_batch_fills_leaf(&batch->days[i])) {
             write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
         }
     }
@@ -297,6 +286,32 @@ static void write_script(struct hearth_batch *batch)
     }
 
     hearth_buf_append(out, "COMMIT", sizeof "COMMIT");
+}
+
+enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch, struct hearth_err *err)
+{
+    batch->with_late = true;
+    write_script(batch);
+    return hearth_buf_failed(&batch->script)
+               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch")
+               : HEARTH_OK;
+}
+
+unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
+{
+    return (hearth_batch_fills_leaf(&batch->days[day]) ? HEARTH_LEAF_PROFILE : 0u) |
+           (batch->days[day].chunks.n > 0 ? HEARTH_LEAF_DICT_CHUNK : 0u);
+}
+
+enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid,
+                                           struct hearth_err *err)
+{
+    if (batch->days[day].avoids_leaf == avoid) {
+        return HEARTH_OK;
+    }
+    batch->days[day].avoids_leaf = avoid;
+    batch->n_avoided += avoid ? 1 : -(size_t)1;
+    return hearth_batch_add_late_copy(batch, err);
 }
 
 enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
@@ -350,347 +365,4 @@ void hearth_batch_release(struct hearth_batch *batch)
     }
     hearth_buf_release(&batch->script);
     hearth_arena_release(&batch->arena);
-}
-
-/* ---- sending ---- */
-
-/* "01234567-89ab-..." */
-static bool parse_uuid(const char *text, struct hearth_hash128 *ret)
-{
-    char hex[33];
-    size_t n = 0;
-
-    for (; *text != '\0' && n < 32; text++) {
-        if (*text != '-') {
-            hex[n++] = *text;
-        }
-    }
-
-    return n == 32 && hearth_str_hex_to_u64(hearth_str_n(hex, 16), &ret->hi) &&
-           hearth_str_hex_to_u64(hearth_str_n(hex + 16, 16), &ret->lo);
-}
-
-static int compare_for_search(const void *left, const void *right)
-{
-    return compare_id_keys(left, right);
-}
-
-/* What the upsert returns is new; what it leaves out was stored within the hour. Text format. */
-static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
-{
-    for (size_t i = 0; i < batch->n_ids; i++) {
-        batch->items[batch->ids[i].item].repeated = true;
-    }
-
-    for (int row = 0; row < PQntuples(result); row++) {
-        int64_t service_id = 0;
-        struct hearth_batch_id key = {0};
-        HEARTH_ASSERT(hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
-                      parse_uuid(PQgetvalue(result, row, 1), &key.hash));
-        key.service_id = (int32_t)service_id;
-        const struct hearth_batch_id *found =
-            bsearch(&key, batch->ids, batch->n_ids, sizeof key, compare_for_search);
-        HEARTH_ASSERT(found != NULL);
-        batch->items[found->item].repeated = false;
-    }
-}
-
-static int compare_marks(const void *left, const void *right)
-{
-    const struct hearth_batch_mark *a = left, *b = right;
-    return compare_i32(a->service_id, b->service_id);
-}
-
-/* Text format, by service. */
-static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
-{
-    batch->n_marks = 0;
-    for (int row = 0; row < PQntuples(result) && batch->n_marks < batch->n_dicts; row++) {
-        int64_t service_id = 0, watermark_ns = 0;
-        HEARTH_ASSERT(hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
-                      hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns));
-        batch->marks[batch->n_marks++] =
-            (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
-    }
-
-    for (size_t i = 0; i < batch->n_items; i++) {
-        struct hearth_batch_item *entry = &batch->items[i];
-        struct hearth_batch_mark key = {.service_id = entry->item->service_id};
-        const struct hearth_batch_mark *mark =
-            batch->n_marks == 0
-                ? NULL
-                : bsearch(&key, batch->marks, batch->n_marks, sizeof key, compare_marks);
-        entry->late = mark != NULL && entry->item->ts_ns < mark->watermark_ns;
-    }
-}
-
-/* The rows of a day for its leaf, or those for profile_late, in as few pieces as there are. */
-static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day, bool late,
-                                   struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
-{
-    const char *base = batch->days[day].rows.p;
-    size_t from = 0, to = 0;
-
-    for (size_t i = 0; i < batch->n_items; i++) {
-        const struct hearth_batch_item *entry = &batch->items[i];
-        if (entry->day != day || entry->repeated || entry->late != late ||
-            entry->rows_from == entry->rows_to) {
-            continue;
-        }
-        if (entry->rows_from != to) {
-            HEARTH_TRY(
-                hearth_pg_copy_put(pg, hearth_str_n(base + from, to - from), ret_fault, err));
-            from = entry->rows_from;
-        }
-        to = entry->rows_to;
-    }
-
-    return hearth_pg_copy_put(pg, hearth_str_n(base + from, to - from), ret_fault, err);
-}
-
-/* Every late row, of all days. */
-static enum hearth_status put_late(const struct hearth_batch *batch, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    for (size_t day = 0; day < batch->n_days; day++) {
-        HEARTH_TRY(put_rows(batch, day, true, pg, ret_fault, err));
-    }
-    return HEARTH_OK;
-}
-
-/* The rows of the n-th COPY: the order of write_script. */
-static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    for (size_t day = 0; day < batch->n_days; day++) {
-        if (batch->days[day].chunks.n > 0 && n-- == 0) {
-            return hearth_pg_copy_put(pg, hearth_buf_view(&batch->days[day].chunks), ret_fault,
-                                      err);
-        }
-    }
-
-    if (batch->n_spans > 0 && n-- == 0) {
-        return hearth_batch_put_spans(batch, pg, ret_fault, err);
-    }
-
-    for (size_t day = 0; day < batch->n_days; day++) {
-        if (fills_leaf(&batch->days[day]) && n-- == 0) {
-            return put_rows(batch, day, false, pg, ret_fault, err);
-        }
-    }
-
-    return put_late(batch, pg, ret_fault, err);
-}
-
-static bool goes_to_late(const struct hearth_batch_item *entry)
-{
-    return entry->late && !entry->repeated && entry->rows_from != entry->rows_to;
-}
-
-static bool lacks_late_copy(const struct hearth_batch *batch)
-{
-    bool any = false;
-    for (size_t i = 0; i < batch->n_items && !batch->with_late; i++) {
-        any = any || goes_to_late(&batch->items[i]);
-    }
-    return any;
-}
-
-size_t hearth_batch_blocked(const struct hearth_batch *batch)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < batch->n_items; i++) {
-        n += batch->items[i].blocked;
-    }
-    return n;
-}
-
-/* Marks what needs a leaf that is not there. */
-static bool find_blocked(struct hearth_batch *batch)
-{
-    for (size_t i = 0; i < batch->n_items; i++) {
-        struct hearth_batch_item *entry = &batch->items[i];
-        entry->blocked = batch->days[entry->day].avoids_leaf && !entry->late && !entry->repeated &&
-                         entry->rows_from != entry->rows_to;
-    }
-    return hearth_batch_blocked(batch) > 0;
-}
-
-static enum hearth_status feed(struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
-                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    if (lacks_late_copy(batch)) {
-        return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
-    }
-
-    if (n == 0 && batch->n_avoided > 0 && find_blocked(batch)) {
-        return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
-    }
-
-    HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
-    HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
-    batch->in_doubt = n + 1 == batch->n_copies; /* COMMIT stands behind the last one */
-
-    return hearth_pg_copy_finish(pg, ret_fault, err);
-}
-
-/* Results one by one until the end of the script. *ret_committed: COMMIT was acknowledged. */
-static enum hearth_status run_script(struct hearth_batch *batch, struct hearth_pg *pg,
-                                     bool *ret_committed, enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
-{
-    size_t n_fed = 0;
-    for (;;) {
-        PGresult *result = NULL;
-        HEARTH_TRY(hearth_pg_script_next(pg, &result, ret_fault, err));
-        if (result == NULL) {
-            return HEARTH_OK;
-        }
-        bool is_copy = PQresultStatus(result) == PGRES_COPY_IN;
-        batch->n_results += !is_copy;
-        if (is_copy) {
-            HEARTH_ASSERT(n_fed < batch->n_copies);
-        } else if (batch->n_results == RESULT_CLAIM) {
-            batch->in_doubt = false; /* our rows went in, so no earlier attempt was committed */
-        } else if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-            if (batch->n_results == RESULT_WATERMARKS) {
-                take_watermarks(batch, result);
-            } else {
-                take_new_ids(batch, result);
-            }
-        }
-        *ret_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
-        PQclear(result);
-        if (is_copy) {
-            HEARTH_TRY(feed(batch, n_fed++, pg, ret_fault, err));
-        }
-    }
-}
-
-static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    bool committed = false;
-    batch->n_results = 0;
-    enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
-    if (status == HEARTH_OK) {
-        status = run_script(batch, pg, &committed, ret_fault, err);
-    }
-
-    if (status == HEARTH_OK && !committed) {
-        *ret_fault = HEARTH_PG_FAULT_OTHER;
-        status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
-    }
-
-    /* A connection that is still open has answered. */
-    if (pg->conn != NULL && batch->n_results >= 2) {
-        batch->in_doubt = false; /* an error of PostgreSQL's own rolls back */
-    }
-
-    return status;
-}
-
-static enum hearth_status rewrite_with_late(struct hearth_batch *batch, struct hearth_err *err)
-{
-    batch->with_late = true;
-    write_script(batch);
-    return hearth_buf_failed(&batch->script)
-               ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch")
-               : HEARTH_OK;
-}
-
-unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
-{
-    return (fills_leaf(&batch->days[day]) ? HEARTH_LEAF_PROFILE : 0u) |
-           (batch->days[day].chunks.n > 0 ? HEARTH_LEAF_DICT_CHUNK : 0u);
-}
-
-enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid,
-                                           struct hearth_err *err)
-{
-    if (batch->days[day].avoids_leaf == avoid) {
-        return HEARTH_OK;
-    }
-    batch->days[day].avoids_leaf = avoid;
-    batch->n_avoided += avoid ? 1 : -(size_t)1;
-    return rewrite_with_late(batch, err);
-}
-
-enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_pg *pg,
-                                     enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    for (size_t i = 0; i < batch->n_items; i++) {
-        batch->items[i].late = batch->items[i].blocked = false;
-    }
-
-    batch->n_marks = 0;
-    enum hearth_status status = send_once(batch, pg, ret_fault, err);
-    if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                           "the partition of the profile's day is being dropped; retry");
-    }
-
-    if (status == HEARTH_OK || pg->conn == NULL || !lacks_late_copy(batch)) {
-        return status;
-    }
-
-    hearth_pg_rollback(pg);
-    if (pg->conn == NULL) {
-        return status;
-    }
-
-    status = rewrite_with_late(batch, err);
-    if (status != HEARTH_OK) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        return status;
-    }
-
-    return send_once(batch, pg, ret_fault, err);
-}
-
-int64_t hearth_batch_late_rows(const struct hearth_batch *batch)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < batch->n_items; i++) {
-        n += goes_to_late(&batch->items[i]) ? (int64_t)batch->items[i].item->n_rows : 0;
-    }
-    return n;
-}
-
-int64_t hearth_batch_watermark(const struct hearth_batch *batch)
-{
-    int64_t highest_ns = INT64_MIN;
-    for (size_t i = 0; i < batch->n_marks; i++) {
-        int64_t watermark_ns = batch->marks[i].watermark_ns;
-        highest_ns = watermark_ns > highest_ns ? watermark_ns : highest_ns;
-    }
-    return highest_ns;
-}
-
-enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_pg *pg,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct hearth_buf sql;
-    hearth_buf_init(&sql, 0);
-    hearth_buf_append(&sql, batch->script.p, batch->n_claim_bytes);
-    hearth_buf_append(&sql, "ROLLBACK", sizeof "ROLLBACK");
-    batch->n_results = 0;
-    bool committed = false;
-    enum hearth_status status;
-    if (hearth_buf_failed(&sql)) {
-        *ret_fault = HEARTH_PG_FAULT_RETRY;
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to settle a batch");
-    } else {
-        status = hearth_pg_script_send(pg, sql.p, ret_fault, err);
-    }
-
-    if (status == HEARTH_OK) {
-        status = run_script(batch, pg, &committed, ret_fault, err);
-    }
-
-    hearth_buf_release(&sql);
-
-    return status;
 }

@@ -128,6 +128,20 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_probe(struct hearth_batch *bat
                                                         enum hearth_pg_fault *ret_fault,
                                                         struct hearth_err *err);
 
+/* ---- batch.c, for batch_send.c ---- */
+
+/* The rows of the day are copied into its leaf. */
+static inline bool hearth_batch_fills_leaf(const struct hearth_batch_day *day)
+{
+    return day->rows.n > 0 && !day->avoids_leaf;
+}
+
+/* Compare by service and hash: the order of batch->ids. */
+int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b);
+/* Between attempts: write the script again, with a COPY of late rows. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch,
+                                                                struct hearth_err *err);
+
 /* ---- batch_spans.c ---- */
 #define HEARTH_SPAN_FRESH_COLUMNS   "service_id, n_associations, associations"
 #define HEARTH_N_SPAN_FRESH_COLUMNS 3
