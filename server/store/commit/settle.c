@@ -1,0 +1,313 @@
+/*
+ * settle.c -- attempts to store one batch, and what follows from each fault.
+ *
+ *   committed                           done(OK)
+ *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK)
+ *     attempt before was in doubt
+ *   connection lost, or "retry"         again: the same bytes under the same seq, after 10 to 640 ms
+ *   4 connections lost                  a probe settles the attempts; not stored: as "other faults"
+ *   no such partition                   create it, then again
+ *   disk full                           done(RESOURCE_EXHAUSTED)
+ *   some items were withdrawn           the others become a batch of their own
+ *   some need a leaf that is dropped    the others first, then these, each a batch of their own
+ *   other faults                        halves, each a batch of its own; a single item: done(INTERNAL)
+ *
+ * While an attempt is in doubt, only the first two lines and the retry apply: a batch that fails or
+ * is split must be known not to be stored.
+ */
+#include "commit/settle.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/base/metrics.h"
+
+#include "commit/ingest_dict.h"
+#include "pg/partitions.h"
+#include "pg/pg.h"
+#include "pg/session.h"
+
+#include <assert.h>
+
+#define CONNECT_TIMEOUT_MS  5000
+#define BACKOFF_LAST_NS     (640 * HEARTH_NS_PER_MS)
+#define MAX_ANSWERED_TRIES  12 /* after errors that PostgreSQL says to retry: about 5 s */
+#define MAX_PARTITION_TRIES 3
+/* Connections lost while one batch was stored, before the batch is suspected to be the cause. */
+#define MAX_LOST_CONNECTIONS 4
+/*
+ * housekeeping.c deletes the batch rows of servers that were away for a day: an attempt after that
+ * could store a batch twice.
+ */
+#define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
+
+struct attempts {
+    int64_t doubt_since_ns;
+    unsigned n_answered;
+    unsigned n_lost; /* connections that ended while the batch was on its way */
+};
+
+bool hearth_committers_abandoned(struct hearth_committers *all)
+{
+    return atomic_load(&all->abandon.cancelled);
+}
+
+/*
+ * The leaves that the batch writes to on a day. While retention or compaction drops the old leaf of profiles, a new one
+ * cannot be made. Late profiles of the day do not need it.
+ */
+static enum hearth_status ensure_day(struct hearth_committer *committer, struct hearth_batch *batch,
+                                     size_t i, struct hearth_err *err)
+{
+    struct hearth_store *store = committer->all->store;
+    int32_t day = batch->days[i].day;
+    bool leaving = false;
+
+    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err)); /* it may have gone meanwhile */
+    unsigned leaves = hearth_batch_leaves(batch, i);
+    enum hearth_status status = hearth_partitions_ensure(store, &committer->pg, leaves, day, err);
+    if (status != HEARTH_UNAVAILABLE || (leaves & HEARTH_LEAF_PROFILE) == 0 ||
+        !hearth_pg_alive(&committer->pg)) {
+        return status;
+    }
+
+    HEARTH_TRY(hearth_partitions_is_leaving(&committer->pg, "profile", day, &leaving, err));
+    if (!leaving) {
+        return status;
+    }
+
+    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, true, err));
+
+    return hearth_partitions_ensure(store, &committer->pg, hearth_batch_leaves(batch, i), day, err);
+}
+
+static enum hearth_status ensure_days(struct hearth_committer *committer,
+                                      struct hearth_batch *batch, enum hearth_pg_fault *ret_fault,
+                                      struct hearth_err *err)
+{
+    for (size_t i = 0; i < batch->n_days; i++) {
+        enum hearth_status status = ensure_day(committer, batch, i, err);
+        if (status != HEARTH_OK) {
+            *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
+                         : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY
+                         : status == HEARTH_RESOURCE_EXHAUSTED ? HEARTH_PG_FAULT_DISK_FULL
+                                                               : HEARTH_PG_FAULT_OTHER;
+            return status;
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* A row may end the process that stores it, and again each time: then it must not be sent for ever. */
+static bool is_suspect(const struct attempts *attempts)
+{
+    return attempts->n_lost >= MAX_LOST_CONNECTIONS;
+}
+
+/* Under the lock: a batch that may be stored is sent as it is. */
+static bool must_shrink(const struct hearth_committer *committer, const struct hearth_batch *batch)
+{
+    hearth_mutex_assert_held(&committer->all->lock);
+
+    bool any = false;
+    for (size_t i = 0; i < batch->n_items && committer->n_withdrawn > 0 && !batch->in_doubt; i++) {
+        any = any || batch->items[i].item->is_withdrawn;
+    }
+    return any;
+}
+
+/*
+ * From here on, until _cover, an item of the batch that is withdrawn may be stored. False: some were withdrawn before,
+ * and are not to be sent.
+ */
+static bool expose(struct hearth_committer *committer, const struct hearth_batch *batch)
+{
+    hearth_mutex_lock(&committer->all->lock);
+    committer->is_exposed = !must_shrink(committer, batch);
+    bool is_exposed = committer->is_exposed;
+    hearth_mutex_unlock(&committer->all->lock);
+    return is_exposed;
+}
+
+/* After an attempt. False: the batch is not stored, and some of it were withdrawn. */
+static bool cover(struct hearth_committer *committer, const struct hearth_batch *batch, bool stored)
+{
+    hearth_mutex_lock(&committer->all->lock);
+    committer->is_exposed = stored || batch->in_doubt;
+    bool is_whole = stored || !must_shrink(committer, batch);
+    hearth_mutex_unlock(&committer->all->lock);
+    return is_whole;
+}
+
+static enum hearth_status attempt(struct hearth_committer *committer, struct hearth_batch *batch,
+                                  struct attempts *attempts, enum hearth_pg_fault *ret_fault,
+                                  struct hearth_err *err)
+{
+    batch->n_results = 0;
+    if (!hearth_pg_alive(&committer->pg)) {
+        enum hearth_status status = hearth_pg_connect(&committer->pg, CONNECT_TIMEOUT_MS, err);
+        if (status != HEARTH_OK) {
+            *ret_fault = HEARTH_PG_FAULT_CONNECTION;
+            return status;
+        }
+    }
+
+    if (is_suspect(attempts)) {
+        return hearth_batch_probe(batch, &committer->pg, ret_fault, err);
+    }
+
+    HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
+    if (!expose(committer, batch)) {
+        return HEARTH_FAIL(err, HEARTH_ABORTED, "some of the batch were withdrawn");
+    }
+
+    enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
+    if (status != HEARTH_OK) {
+        hearth_pg_rollback(&committer->pg);
+        attempts->n_lost += committer->pg.conn == NULL;
+    }
+
+    return status;
+}
+
+static void forget_days(struct hearth_committer *committer, const struct hearth_batch *batch)
+{
+    for (size_t i = 0; i < batch->n_days; i++) {
+        hearth_partitions_forget(committer->all->store, batch->days[i].day);
+    }
+}
+
+/* An answered error of an attempt that is known not to be stored. */
+static enum hearth_verdict judge_answered(struct hearth_committer *committer,
+                                          const struct hearth_batch *batch,
+                                          enum hearth_pg_fault fault, struct attempts *attempts)
+{
+    switch (fault) {
+    case HEARTH_PG_FAULT_MISSING_TABLE:
+        forget_days(committer, batch); /* 23514 may also be a constraint that one row breaks */
+        return ++attempts->n_answered < MAX_PARTITION_TRIES ? HEARTH_VERDICT_AGAIN
+                                                            : HEARTH_VERDICT_SPLIT;
+    case HEARTH_PG_FAULT_RETRY:
+    case HEARTH_PG_FAULT_CANCELLED:
+        return ++attempts->n_answered < MAX_ANSWERED_TRIES ? HEARTH_VERDICT_AGAIN
+                                                           : HEARTH_VERDICT_FAILED;
+    case HEARTH_PG_FAULT_DISK_FULL:
+        return HEARTH_VERDICT_FAILED;
+    case HEARTH_PG_FAULT_UNIQUE:
+        /* Chunks of another history under our names (a database restored to an earlier state). */
+        for (size_t i = 0; i < batch->n_dicts && batch->n_results >= 2; i++) {
+            hearth_ingest_dict_retire(batch->dicts[i].dict);
+        }
+        return HEARTH_VERDICT_SPLIT;
+    case HEARTH_PG_FAULT_NONE:
+    case HEARTH_PG_FAULT_CONNECTION:
+    case HEARTH_PG_FAULT_OTHER:
+        break;
+    }
+
+    return HEARTH_VERDICT_SPLIT;
+}
+
+static enum hearth_verdict judge(struct hearth_committer *committer,
+                                 const struct hearth_batch *batch, bool was_in_doubt,
+                                 enum hearth_pg_fault fault, struct attempts *attempts)
+{
+    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
+        hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
+        return HEARTH_VERDICT_STORED;
+    }
+
+    if (committer->pg.conn == NULL || batch->in_doubt) {
+        return hearth_committers_abandoned(committer->all) ? HEARTH_VERDICT_FAILED
+                                                           : HEARTH_VERDICT_AGAIN;
+    }
+
+    size_t n_blocked = hearth_batch_blocked(batch);
+
+    return n_blocked > 0 && n_blocked < batch->n_items
+               ? HEARTH_VERDICT_SORT
+               : judge_answered(committer, batch, fault, attempts);
+}
+
+static const char *fault_name(enum hearth_pg_fault fault)
+{
+    switch (fault) {
+    case HEARTH_PG_FAULT_CONNECTION:
+        return "connection";
+    case HEARTH_PG_FAULT_RETRY:
+        return "busy";
+    case HEARTH_PG_FAULT_CANCELLED:
+        return "timeout";
+    case HEARTH_PG_FAULT_MISSING_TABLE:
+        return "partition";
+    case HEARTH_PG_FAULT_DISK_FULL:
+        return "disk";
+    case HEARTH_PG_FAULT_NONE:
+    case HEARTH_PG_FAULT_UNIQUE:
+    case HEARTH_PG_FAULT_OTHER:
+        break;
+    }
+
+    return "other";
+}
+
+static void back_off(struct hearth_committer *committer)
+{
+    struct hearth_committers *all = committer->all;
+    int64_t until_ns = hearth_clock_mono_ns() + committer->backoff_ns;
+
+    committer->backoff_ns =
+        committer->backoff_ns * 2 > BACKOFF_LAST_NS ? BACKOFF_LAST_NS : committer->backoff_ns * 2;
+    hearth_mutex_lock(&all->lock);
+    while (!hearth_committers_abandoned(all) &&
+           hearth_mutex_wait_until(&all->lock, &committer->wake, until_ns)) {
+    }
+
+    hearth_mutex_unlock(&all->lock);
+}
+
+enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
+                                            struct hearth_batch *batch,
+                                            enum hearth_status *ret_status, struct hearth_err *err)
+{
+    struct hearth_store *store = committer->all->store;
+    struct attempts attempts = {0};
+
+    for (;;) {
+        enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+        bool was_in_doubt = batch->in_doubt;
+        bool is_probe = is_suspect(&attempts);
+        enum hearth_status status = attempt(committer, batch, &attempts, &fault, err);
+        *ret_status = status;
+        bool is_whole = cover(committer, batch, status == HEARTH_OK && !is_probe);
+        if (status == HEARTH_OK && is_probe) {
+            *ret_status = HEARTH_FAIL(err, HEARTH_INTERNAL,
+                                      "the database ended %u connections that were storing it",
+                                      attempts.n_lost);
+            return HEARTH_VERDICT_SPLIT;
+        }
+        if (status == HEARTH_OK) {
+            return HEARTH_VERDICT_STORED;
+        }
+        enum hearth_verdict verdict = judge(committer, batch, was_in_doubt, fault, &attempts);
+        if (batch->in_doubt && attempts.doubt_since_ns == 0) {
+            attempts.doubt_since_ns = hearth_clock_mono_ns();
+        } else if (!batch->in_doubt) {
+            attempts.doubt_since_ns = 0;
+        } else if (hearth_clock_mono_ns() - attempts.doubt_since_ns > MAX_DOUBT_NS) {
+            verdict = HEARTH_VERDICT_FAILED;
+        }
+        bool may_shrink =
+            !is_whole && (verdict == HEARTH_VERDICT_AGAIN || verdict == HEARTH_VERDICT_SPLIT);
+        if (verdict != HEARTH_VERDICT_AGAIN) {
+            return may_shrink ? HEARTH_VERDICT_SHRINK : verdict;
+        }
+        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(fault_name(fault)), 1);
+        if (committer->pg.conn == NULL && !hearth_committers_abandoned(committer->all)) {
+            hearth_store_note_away(store, err->msg);
+        }
+        back_off(committer);
+        if (may_shrink) {
+            return HEARTH_VERDICT_SHRINK;
+        }
+    }
+}
