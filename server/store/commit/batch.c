@@ -1,4 +1,4 @@
-/* batch.c -- encode a group of profiles for COPY, and send them. See batch.h. */
+/* batch.c -- encode a group of profiles: the rows of the COPYs, and the script. See batch.h. */
 #include "commit/batch.h"
 
 #include "hearth/base/clock.h"
@@ -9,6 +9,7 @@
 #include "pg/store_state.h"
 #include "read/stored_rows.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,14 +22,14 @@
 
 #define SPAN_TABLE "hearth_data.span_fresh"
 
-/* ---- what belongs together ---- */
+/* ---- dictionaries, ids and days ---- */
 
-static int compare_i32(int32_t a, int32_t b)
+static int order_i32(int32_t a, int32_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
+static int order_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -36,26 +37,26 @@ static int compare_u64(uint64_t a, uint64_t b)
 static int compare_dicts(const void *left, const void *right)
 {
     const struct hearth_batch_dict *a = left, *b = right;
-    int c = compare_i32(a->service_id, b->service_id);
-    return c != 0 ? c : compare_u64((uintptr_t)a->dict, (uintptr_t)b->dict);
+    int c = order_i32(a->service_id, b->service_id);
+    return c != 0 ? c : order_u64((uintptr_t)a->dict, (uintptr_t)b->dict);
 }
 
 int hearth_batch_compare_ids(const struct hearth_batch_id *a, const struct hearth_batch_id *b)
 {
-    int c = compare_i32(a->service_id, b->service_id);
-    c = c != 0 ? c : compare_u64(a->hash.hi, b->hash.hi);
-    return c != 0 ? c : compare_u64(a->hash.lo, b->hash.lo);
+    int c = order_i32(a->service_id, b->service_id);
+    c = c != 0 ? c : order_u64(a->hash.hi, b->hash.hi);
+    return c != 0 ? c : order_u64(a->hash.lo, b->hash.lo);
 }
 
-static int compare_ids(const void *left, const void *right)
+static int compare_push_ids(const void *left, const void *right)
 {
     const struct hearth_batch_id *a = left, *b = right;
     int c = hearth_batch_compare_ids(a, b);
-    return c != 0 ? c : compare_u64(a->item, b->item); /* the first to come is the one stored */
+    return c != 0 ? c : order_u64(a->item, b->item); /* the first item is the one stored */
 }
 
-/* The distinct dictionaries, sorted: so chunk rows and services have one order in all servers. */
-static void collect_dicts(struct hearth_batch *batch)
+/* The distinct dictionaries, sorted: services have the same order in all transactions. */
+static void collect_batch_dicts(struct hearth_batch *batch)
 {
     for (size_t i = 0; i < batch->n_items; i++) {
         const struct hearth_push_item *item = batch->items[i].item;
@@ -74,8 +75,8 @@ static void collect_dicts(struct hearth_batch *batch)
     batch->n_dicts = n;
 }
 
-/* The distinct push ids, sorted; items that repeat one of this batch are twins. */
-static void collect_ids(struct hearth_batch *batch)
+/* The distinct push ids, sorted. Items that repeat the id of an earlier item become twins. */
+static void collect_push_ids(struct hearth_batch *batch)
 {
     size_t n = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
@@ -85,7 +86,7 @@ static void collect_ids(struct hearth_batch *batch)
         }
     }
 
-    qsort(batch->ids, n, sizeof batch->ids[0], compare_ids);
+    qsort(batch->ids, n, sizeof batch->ids[0], compare_push_ids);
     size_t n_distinct = 0;
     for (size_t i = 0; i < n; i++) {
         if (n_distinct > 0 &&
@@ -99,7 +100,7 @@ static void collect_ids(struct hearth_batch *batch)
     batch->n_ids = n_distinct;
 }
 
-static size_t day_index(struct hearth_batch *batch, int32_t day)
+static size_t find_or_add_day(struct hearth_batch *batch, int32_t day)
 {
     size_t i = 0;
     while (i < batch->n_days && batch->days[i].day != day) {
@@ -107,6 +108,7 @@ static size_t day_index(struct hearth_batch *batch, int32_t day)
     }
 
     if (i == batch->n_days) {
+        assert(batch->n_days < 2 * batch->n_items);
         batch->days[batch->n_days++] = (struct hearth_batch_day){.day = day};
     }
 
@@ -115,8 +117,8 @@ static size_t day_index(struct hearth_batch *batch, int32_t day)
 
 /* ---- rows ---- */
 
-static void encode_row(const struct hearth_push_item *item, const struct hearth_push_row *row,
-                       struct hearth_buf *out)
+static void encode_profile_row(const struct hearth_push_item *item,
+                               const struct hearth_push_row *row, struct hearth_buf *out)
 {
     const struct hearth_stored_row stored = {
         .series_id = row->series_id,
@@ -135,17 +137,17 @@ static void encode_row(const struct hearth_push_item *item, const struct hearth_
     hearth_copy_stored_row(out, item->service_id, &stored);
 }
 
-static bool encode_rows(struct hearth_batch *batch)
+static bool encode_profile_rows(struct hearth_batch *batch)
 {
     bool failed = false;
     for (size_t i = 0; i < batch->n_items; i++) {
         struct hearth_batch_item *entry = &batch->items[i];
         const struct hearth_push_item *item = entry->item;
-        entry->day = day_index(batch, hearth_day_of(item->ts_ns));
+        entry->day = find_or_add_day(batch, hearth_day_of(item->ts_ns));
         struct hearth_buf *out = &batch->days[entry->day].rows;
         entry->rows_from = out->n;
         for (size_t k = 0; k < item->n_rows && !entry->twin; k++) {
-            encode_row(item, &item->rows[k], out);
+            encode_profile_row(item, &item->rows[k], out);
         }
         entry->rows_to = out->n;
         failed = failed || hearth_buf_failed(out);
@@ -172,7 +174,7 @@ static bool encode_chunks(struct hearth_batch *batch, struct hearth_err *err)
         }
         ok = !hearth_buf_failed(&raw) &&
              hearth_zstd(hearth_buf_view(&raw), CHUNK_ZSTD_LEVEL, &packed, err) == HEARTH_OK;
-        struct hearth_buf *out = &batch->days[day_index(batch, dict->day)].chunks;
+        struct hearth_buf *out = &batch->days[find_or_add_day(batch, dict->day)].chunks;
         hearth_copy_row(out, N_CHUNK_COLUMNS);
         hearth_copy_i32(out, dict->service_id);
         hearth_copy_i32(out, dict->day);
@@ -227,7 +229,7 @@ static void write_claim(struct hearth_batch *batch)
     batch->n_claim_bytes = out->n;
 }
 
-/* A statement of its own: its snapshot must be younger than the lock. */
+/* A statement of its own, because its snapshot must be younger than the ingest lock. */
 static void write_watermarks(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
@@ -242,7 +244,7 @@ static void write_watermarks(struct hearth_batch *batch)
     hearth_buf_cstr(out, ") ORDER BY service_id;");
 }
 
-/* Only numbers of our own go into the text. */
+/* The text contains only numbers of our own, nothing from outside. */
 static void write_script(struct hearth_batch *batch)
 {
     struct hearth_buf *out = &batch->script;
@@ -250,6 +252,8 @@ static void write_script(struct hearth_batch *batch)
     batch->n_copies = 0;
     write_claim(batch);
     write_watermarks(batch);
+
+    /* Push ids: returned are those that are new, or were stored more than an hour ago. */
     for (size_t i = 0; i < batch->n_ids; i++) {
         const struct hearth_batch_id *id = &batch->ids[i];
         hearth_buf_printf(
@@ -265,6 +269,7 @@ static void write_script(struct hearth_batch *batch)
                           HEARTH_NS_PER_HOUR);
     }
 
+    /* COPYs, in the order of put_copy (batch_send.c). */
     for (size_t i = 0; i < batch->n_days; i++) {
         if (batch->days[i].chunks.n > 0) {
             write_leaf_copy(batch, "dict_chunk", batch->days[i].day, CHUNK_COLUMNS);
@@ -299,6 +304,8 @@ enum hearth_status hearth_batch_add_late_copy(struct hearth_batch *batch, struct
 
 unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
 {
+    assert(day < batch->n_days);
+
     return (hearth_batch_fills_leaf(&batch->days[day]) ? HEARTH_LEAF_PROFILE : 0u) |
            (batch->days[day].chunks.n > 0 ? HEARTH_LEAF_DICT_CHUNK : 0u);
 }
@@ -306,6 +313,8 @@ unsigned hearth_batch_leaves(const struct hearth_batch *batch, size_t day)
 enum hearth_status hearth_batch_avoid_leaf(struct hearth_batch *batch, size_t day, bool avoid,
                                            struct hearth_err *err)
 {
+    assert(day < batch->n_days);
+
     if (batch->days[day].avoids_leaf == avoid) {
         return HEARTH_OK;
     }
@@ -319,6 +328,9 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
                                        int32_t writer_id, int64_t seq, int64_t at_ns,
                                        int64_t late_below_ns, struct hearth_err *err)
 {
+    assert(n_items > 0 && items != NULL);
+
+    /* Allocate. */
     *batch = (struct hearth_batch){
         .writer_id = writer_id, .seq = seq, .n_items = n_items, .at_ns = at_ns};
     hearth_arena_init(&batch->arena, 0);
@@ -337,18 +349,21 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     }
 
     for (size_t i = 0; i < n_items; i++) {
+        assert(items[i]->n_rows > 0 && items[i]->dict != NULL);
         batch->items[i].item = items[i];
         batch->with_late = batch->with_late || items[i]->ts_ns < late_below_ns;
     }
 
-    collect_dicts(batch);
-    collect_ids(batch);
+    /* Encode the rows. */
+    collect_batch_dicts(batch);
+    collect_push_ids(batch);
     hearth_batch_collect_spans(batch);
-    if (!encode_rows(batch) || !encode_chunks(batch, err)) {
+    if (!encode_profile_rows(batch) || !encode_chunks(batch, err)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);
     }
 
+    /* Write the script. */
     write_script(batch);
     if (hearth_buf_failed(&batch->script)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the statements of a batch");

@@ -5,6 +5,7 @@
  */
 #include "commit/batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Results of a script that are not COPYs, by number. */
@@ -15,7 +16,7 @@ enum {
 
 /* ---- results ---- */
 
-/* "01234567-89ab-..." */
+/* Parse "01234567-89ab-...". */
 static bool parse_uuid(const char *text, struct hearth_hash128 *ret)
 {
     char hex[33];
@@ -31,12 +32,12 @@ static bool parse_uuid(const char *text, struct hearth_hash128 *ret)
            hearth_str_hex_to_u64(hearth_str_n(hex + 16, 16), &ret->lo);
 }
 
-static int compare_for_search(const void *left, const void *right)
+static int compare_searched_ids(const void *left, const void *right)
 {
     return hearth_batch_compare_ids(left, right);
 }
 
-/* What the upsert returns is new; what it leaves out was stored within the hour. Text format. */
+/* The upsert returns the new ids; the others were stored within the hour. Text format. */
 static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
 {
     for (size_t i = 0; i < batch->n_ids; i++) {
@@ -46,11 +47,12 @@ static void take_new_ids(struct hearth_batch *batch, const PGresult *result)
     for (int row = 0; row < PQntuples(result); row++) {
         int64_t service_id = 0;
         struct hearth_batch_id key = {0};
-        HEARTH_ASSERT(hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
-                      parse_uuid(PQgetvalue(result, row, 1), &key.hash));
+        bool is_parsed = hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
+                         parse_uuid(PQgetvalue(result, row, 1), &key.hash);
+        HEARTH_ASSERT(is_parsed);
         key.service_id = (int32_t)service_id;
         const struct hearth_batch_id *found =
-            bsearch(&key, batch->ids, batch->n_ids, sizeof key, compare_for_search);
+            bsearch(&key, batch->ids, batch->n_ids, sizeof key, compare_searched_ids);
         HEARTH_ASSERT(found != NULL);
         batch->items[found->item].repeated = false;
     }
@@ -63,14 +65,15 @@ static int compare_marks(const void *left, const void *right)
     return (a->service_id > b->service_id) - (a->service_id < b->service_id);
 }
 
-/* Text format, by service. */
+/* Take the watermarks, and find out which items are late. Text format, sorted by service. */
 static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
 {
     batch->n_marks = 0;
     for (int row = 0; row < PQntuples(result) && batch->n_marks < batch->n_dicts; row++) {
         int64_t service_id = 0, watermark_ns = 0;
-        HEARTH_ASSERT(hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
-                      hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns));
+        bool is_parsed = hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 0)), &service_id) &&
+                         hearth_str_to_i64(hearth_str_c(PQgetvalue(result, row, 1)), &watermark_ns);
+        HEARTH_ASSERT(is_parsed);
         batch->marks[batch->n_marks++] =
             (struct hearth_batch_mark){(int32_t)service_id, watermark_ns};
     }
@@ -88,10 +91,10 @@ static void take_watermarks(struct hearth_batch *batch, const PGresult *result)
 
 /* ---- COPYs ---- */
 
-/* The rows of a day for its leaf, or those for profile_late, in as few pieces as there are. */
-static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day, bool late,
-                                   struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                   struct hearth_err *err)
+/* Put the rows of a day for its leaf, or those for profile_late, in as few pieces as possible. */
+static enum hearth_status put_profile_rows(const struct hearth_batch *batch, size_t day, bool late,
+                                           struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                           struct hearth_err *err)
 {
     const char *base = batch->days[day].rows.p;
     size_t from = 0, to = 0;
@@ -113,17 +116,17 @@ static enum hearth_status put_rows(const struct hearth_batch *batch, size_t day,
     return hearth_pg_copy_put(pg, hearth_str_n(base + from, to - from), ret_fault, err);
 }
 
-/* Every late row, of all days. */
-static enum hearth_status put_late(const struct hearth_batch *batch, struct hearth_pg *pg,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+/* Put the late rows of all days. */
+static enum hearth_status put_late_rows(const struct hearth_batch *batch, struct hearth_pg *pg,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t day = 0; day < batch->n_days; day++) {
-        HEARTH_TRY(put_rows(batch, day, true, pg, ret_fault, err));
+        HEARTH_TRY(put_profile_rows(batch, day, true, pg, ret_fault, err));
     }
     return HEARTH_OK;
 }
 
-/* The rows of the n-th COPY: the order of write_script. */
+/* Put the rows of COPY number n, in the order of write_script (batch.c). */
 static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
@@ -140,23 +143,24 @@ static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, s
 
     for (size_t day = 0; day < batch->n_days; day++) {
         if (hearth_batch_fills_leaf(&batch->days[day]) && n-- == 0) {
-            return put_rows(batch, day, false, pg, ret_fault, err);
+            return put_profile_rows(batch, day, false, pg, ret_fault, err);
         }
     }
 
-    return put_late(batch, pg, ret_fault, err);
+    return put_late_rows(batch, pg, ret_fault, err);
 }
 
-static bool goes_to_late(const struct hearth_batch_item *entry)
+static bool is_stored_late(const struct hearth_batch_item *entry)
 {
     return entry->late && !entry->repeated && entry->rows_from != entry->rows_to;
 }
 
+/* The batch has late rows to store, but the script has no COPY for them. */
 static bool lacks_late_copy(const struct hearth_batch *batch)
 {
     bool any = false;
     for (size_t i = 0; i < batch->n_items && !batch->with_late; i++) {
-        any = any || goes_to_late(&batch->items[i]);
+        any = any || is_stored_late(&batch->items[i]);
     }
     return any;
 }
@@ -170,8 +174,8 @@ size_t hearth_batch_blocked(const struct hearth_batch *batch)
     return n;
 }
 
-/* Marks what needs a leaf that is not there. */
-static bool find_blocked(struct hearth_batch *batch)
+/* Mark the items that need a leaf which is missing. Returns whether there are any. */
+static bool mark_blocked(struct hearth_batch *batch)
 {
     for (size_t i = 0; i < batch->n_items; i++) {
         struct hearth_batch_item *entry = &batch->items[i];
@@ -181,30 +185,31 @@ static bool find_blocked(struct hearth_batch *batch)
     return hearth_batch_blocked(batch) > 0;
 }
 
-static enum hearth_status feed(struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
-                               enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status feed_copy(struct hearth_batch *batch, size_t n, struct hearth_pg *pg,
+                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     if (lacks_late_copy(batch)) {
         return hearth_pg_copy_refuse(pg, "the batch has late profiles", ret_fault, err);
     }
 
-    if (n == 0 && batch->n_avoided > 0 && find_blocked(batch)) {
+    if (n == 0 && batch->n_avoided > 0 && mark_blocked(batch)) {
         return hearth_pg_copy_refuse(pg, "a partition is being dropped", ret_fault, err);
     }
 
+    assert(n < batch->n_copies);
     HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
     HEARTH_TRY(put_copy(batch, n, pg, ret_fault, err));
-    batch->in_doubt = n + 1 == batch->n_copies; /* COMMIT stands behind the last one */
+    batch->in_doubt = n + 1 == batch->n_copies; /* COMMIT follows the last one */
 
     return hearth_pg_copy_finish(pg, ret_fault, err);
 }
 
 /* ---- attempts ---- */
 
-/* Results one by one until the end of the script. *ret_committed: COMMIT was acknowledged. */
-static enum hearth_status run_script(struct hearth_batch *batch, struct hearth_pg *pg,
-                                     bool *ret_committed, enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+/* Take the results until the end of the script. *ret_committed: COMMIT was acknowledged. */
+static enum hearth_status run_batch_script(struct hearth_batch *batch, struct hearth_pg *pg,
+                                           bool *ret_committed, enum hearth_pg_fault *ret_fault,
+                                           struct hearth_err *err)
 {
     size_t n_fed = 0;
     for (;;) {
@@ -213,12 +218,14 @@ static enum hearth_status run_script(struct hearth_batch *batch, struct hearth_p
         if (result == NULL) {
             return HEARTH_OK;
         }
+        /* Take it. */
         bool is_copy = PQresultStatus(result) == PGRES_COPY_IN;
         batch->n_results += !is_copy;
         if (is_copy) {
             HEARTH_ASSERT(n_fed < batch->n_copies);
         } else if (batch->n_results == RESULT_CLAIM) {
-            batch->in_doubt = false; /* our rows went in, so no earlier attempt was committed */
+            batch->in_doubt =
+                false; /* our rows were inserted, so no earlier attempt was committed */
         } else if (PQresultStatus(result) == PGRES_TUPLES_OK) {
             if (batch->n_results == RESULT_WATERMARKS) {
                 take_watermarks(batch, result);
@@ -228,20 +235,22 @@ static enum hearth_status run_script(struct hearth_batch *batch, struct hearth_p
         }
         *ret_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
         PQclear(result);
+
+        /* Feed the COPY. */
         if (is_copy) {
-            HEARTH_TRY(feed(batch, n_fed++, pg, ret_fault, err));
+            HEARTH_TRY(feed_copy(batch, n_fed++, pg, ret_fault, err));
         }
     }
 }
 
-static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg *pg,
-                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status send_script_once(struct hearth_batch *batch, struct hearth_pg *pg,
+                                           enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     bool committed = false;
     batch->n_results = 0;
     enum hearth_status status = hearth_pg_script_send(pg, batch->script.p, ret_fault, err);
     if (status == HEARTH_OK) {
-        status = run_script(batch, pg, &committed, ret_fault, err);
+        status = run_batch_script(batch, pg, &committed, ret_fault, err);
     }
 
     if (status == HEARTH_OK && !committed) {
@@ -249,9 +258,9 @@ static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg
         status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
     }
 
-    /* A connection that is still open has answered. */
+    /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
     if (pg->conn != NULL && batch->n_results >= 2) {
-        batch->in_doubt = false; /* an error of PostgreSQL's own rolls back */
+        batch->in_doubt = false;
     }
 
     return status;
@@ -260,12 +269,15 @@ static enum hearth_status send_once(struct hearth_batch *batch, struct hearth_pg
 enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_pg *pg,
                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
+    assert(pg != NULL && ret_fault != NULL && batch->n_copies > 0);
+
+    /* Send the script. */
     for (size_t i = 0; i < batch->n_items; i++) {
         batch->items[i].late = batch->items[i].blocked = false;
     }
 
     batch->n_marks = 0;
-    enum hearth_status status = send_once(batch, pg, ret_fault, err);
+    enum hearth_status status = send_script_once(batch, pg, ret_fault, err);
     if (status != HEARTH_OK && pg->conn != NULL && hearth_batch_blocked(batch) > 0) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
@@ -276,6 +288,7 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         return status;
     }
 
+    /* The batch has late profiles, and the script no COPY for them: add it, and send again. */
     hearth_pg_rollback(pg);
     if (pg->conn == NULL) {
         return status;
@@ -287,14 +300,14 @@ enum hearth_status hearth_batch_send(struct hearth_batch *batch, struct hearth_p
         return status;
     }
 
-    return send_once(batch, pg, ret_fault, err);
+    return send_script_once(batch, pg, ret_fault, err);
 }
 
 int64_t hearth_batch_late_rows(const struct hearth_batch *batch)
 {
     int64_t n = 0;
     for (size_t i = 0; i < batch->n_items; i++) {
-        n += goes_to_late(&batch->items[i]) ? (int64_t)batch->items[i].item->n_rows : 0;
+        n += is_stored_late(&batch->items[i]) ? (int64_t)batch->items[i].item->n_rows : 0;
     }
     return n;
 }
@@ -321,13 +334,14 @@ enum hearth_status hearth_batch_probe(struct hearth_batch *batch, struct hearth_
     enum hearth_status status;
     if (hearth_buf_failed(&sql)) {
         *ret_fault = HEARTH_PG_FAULT_RETRY;
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to settle a batch");
+        status =
+            HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to find out whether a batch is stored");
     } else {
         status = hearth_pg_script_send(pg, sql.p, ret_fault, err);
     }
 
     if (status == HEARTH_OK) {
-        status = run_script(batch, pg, &committed, ret_fault, err);
+        status = run_batch_script(batch, pg, &committed, ret_fault, err);
     }
 
     hearth_buf_release(&sql);

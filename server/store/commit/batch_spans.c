@@ -1,11 +1,14 @@
 /*
- * batch_spans.c -- the ids of spans and traces that a batch brings, for hearth_data.span_fresh: a row for each service.
+ * batch_spans.c -- the ids of spans and traces in a batch, for hearth_data.span_fresh: one row per
+ * service.
  *
- * Encoded while they are sent: only then it is known which profiles are repeated and store nothing.
+ * They are encoded while they are sent, because only then repeated profiles, which store nothing,
+ * are known.
  */
 #include "commit/batch.h"
 #include "pg/pg.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int compare_spans(const void *left, const void *right)
@@ -31,7 +34,7 @@ void hearth_batch_collect_spans(struct hearth_batch *batch)
     qsort(batch->spans, batch->n_spans, sizeof batch->spans[0], compare_spans);
 }
 
-static size_t item_associations(const struct hearth_push_item *item)
+static size_t count_item_associations(const struct hearth_push_item *item)
 {
     size_t n = 0;
     for (size_t i = 0; i < item->n_rows; i++) {
@@ -40,10 +43,14 @@ static size_t item_associations(const struct hearth_push_item *item)
     return n;
 }
 
-/* Those of the service that spans[from] is of, up to spans[to]: a row, unless all were repeated. */
-static void encode_spans(const struct hearth_batch *batch, size_t from, size_t to,
-                         struct hearth_buf *scratch, struct hearth_buf *out)
+/*
+ * Encode the row of one service: spans[from] to spans[to - 1]. No row if all profiles are repeated.
+ */
+static void encode_service_spans(const struct hearth_batch *batch, size_t from, size_t to,
+                                 struct hearth_buf *scratch, struct hearth_buf *out)
 {
+    assert(from < to && to <= batch->n_spans);
+
     size_t n = 0;
     hearth_buf_reset(scratch);
     for (size_t i = from; i < to; i++) {
@@ -53,7 +60,7 @@ static void encode_spans(const struct hearth_batch *batch, size_t from, size_t t
             hearth_associations_put_fresh(row->associations, row->n_associations, row->series_id,
                                           entry->item->ts_ns, scratch);
         }
-        n += entry->repeated ? 0 : item_associations(entry->item);
+        n += entry->repeated ? 0 : count_item_associations(entry->item);
     }
 
     if (n > 0) {
@@ -77,7 +84,7 @@ enum hearth_status hearth_batch_put_spans(const struct hearth_batch *batch, stru
              to < batch->n_spans && batch->spans[to].service_id == batch->spans[from].service_id;) {
             to++;
         }
-        encode_spans(batch, from, to, &scratch, &out);
+        encode_service_spans(batch, from, to, &scratch, &out);
     }
 
     enum hearth_status status;
@@ -99,7 +106,7 @@ int64_t hearth_batch_associations(const struct hearth_batch *batch)
     int64_t n = 0;
     for (size_t i = 0; i < batch->n_spans; i++) {
         const struct hearth_batch_item *entry = &batch->items[batch->spans[i].item];
-        n += entry->repeated ? 0 : (int64_t)item_associations(entry->item);
+        n += entry->repeated ? 0 : (int64_t)count_item_associations(entry->item);
     }
     return n;
 }
