@@ -1,11 +1,11 @@
 /*
- * commit_queue.c -- items on their way to a committer: into its queue, if there is room, and out of it in the order
- * of their coming, or before, when nobody waits for them any more.
+ * commit_queue.c -- the queue of a committer: items are added if there is room, and taken in the
+ * order of their submission, or withdrawn before.
  *
- * Withdrawing. An item in the queue is unlinked and ends at once. One that a committer has taken is marked, and the
- * committer leaves it out before it sends the batch (committer.c). From then until the batch is known not to be
- * stored, the committer is *exposed*: whoever withdraws an item of it learns that it may be stored, and is not wrong
- * if it is.
+ * Withdrawing. A queued item is unlinked and finished at once. A taken item is marked, and the
+ * committer leaves it out before it sends the batch (settle.c). From the sending until the batch is
+ * known not to be stored, the committer is *exposed*: hearth_store_withdraw then returns that an
+ * item of the batch may be stored.
  */
 #include "commit/commit_queue.h"
 
@@ -17,11 +17,13 @@
 #include "pg/session.h"
 #include "pg/store_state.h"
 
+#include <assert.h>
+
 #define MAX_BATCH_BYTES ((size_t)32 << 20)
 
-/* ---- in ---- */
+/* ---- adding ---- */
 
-static size_t item_bytes(const struct hearth_push_item *item)
+static size_t count_item_bytes(const struct hearth_push_item *item)
 {
     size_t n = sizeof *item;
     for (size_t i = 0; i < item->n_rows; i++) {
@@ -36,15 +38,19 @@ static size_t item_bytes(const struct hearth_push_item *item)
     return n;
 }
 
-static void publish_queue(const struct hearth_committers *all)
+static void publish_queue_sizes(const struct hearth_committers *all)
 {
     hearth_metric_set(HEARTH_M_QUEUED_ROWS, (int64_t)all->n_rows);
     hearth_metric_set(HEARTH_M_QUEUED_BYTES, (int64_t)all->n_bytes);
 }
 
-/* Under the lock. What finds the queue empty is always taken: else it could never be stored. */
-static enum hearth_status check_room(const struct hearth_committers *all,
-                                     const struct hearth_push_item *item, struct hearth_err *err)
+/*
+ * The caller holds the lock. An empty queue accepts an item of any size: otherwise a large item
+ * could never be stored.
+ */
+static enum hearth_status check_queue_room(const struct hearth_committers *all,
+                                           const struct hearth_push_item *item,
+                                           struct hearth_err *err)
 {
     hearth_mutex_assert_held(&all->lock);
 
@@ -54,7 +60,8 @@ static enum hearth_status check_room(const struct hearth_committers *all,
     }
 
     if (item->is_withdrawn) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "nobody waits for the profile any more");
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the profile was withdrawn before it was queued");
     }
 
     if (all->n_rows == 0) {
@@ -77,13 +84,13 @@ static enum hearth_status check_room(const struct hearth_committers *all,
     return HEARTH_OK;
 }
 
-static struct hearth_committer *committer_of(struct hearth_committers *all,
-                                             const struct hearth_push_item *item)
+static struct hearth_committer *find_committer(struct hearth_committers *all,
+                                               const struct hearth_push_item *item)
 {
     return &all->committers[(uint32_t)item->service_id % all->n];
 }
 
-static void append(struct hearth_committer *committer, struct hearth_push_item *item)
+static void append_item(struct hearth_committer *committer, struct hearth_push_item *item)
 {
     hearth_mutex_assert_held(&committer->all->lock);
 
@@ -107,28 +114,33 @@ static void unlink_item(struct hearth_committer *committer, struct hearth_push_i
 enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err)
 {
+    assert(item != NULL && item->dict != NULL && item->done != NULL);
+
     HEARTH_TRY(hearth_store_check_open(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
     if (item->n_rows == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");
     }
 
+    /* Prepare the item. */
     struct hearth_committers *all = store->committers;
-    struct hearth_committer *committer = committer_of(all, item);
-    item->n_bytes = item_bytes(item);
+    struct hearth_committer *committer = find_committer(all, item);
+    item->n_bytes = count_item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
     item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
     item->writer_id = item->dict->writer_id;
     item->repeated = false;
+
+    /* Queue it. */
     hearth_mutex_lock(&all->lock);
-    enum hearth_status status = check_room(all, item, err);
+    enum hearth_status status = check_queue_room(all, item, err);
     if (status == HEARTH_OK) {
         size_t before = committer->n_rows;
-        append(committer, item);
+        append_item(committer, item);
         all->n_rows += item->n_rows;
         all->n_bytes += item->n_bytes;
-        publish_queue(all);
-        /* The first starts the linger, the one that fills the batch ends it. */
+        publish_queue_sizes(all);
+        /* Wake the committer for the first item, and when a batch is full. */
         if (before == 0 || (before < store->options.max_batch_rows &&
                             committer->n_rows >= store->options.max_batch_rows)) {
             (void)pthread_cond_signal(&committer->wake);
@@ -140,13 +152,16 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     return status;
 }
 
-/* ---- out ---- */
+/* ---- taking and finishing ---- */
 
 size_t hearth_commit_queue_take(struct hearth_committer *committer,
                                 struct hearth_push_item **ret_items, size_t max)
 {
+    hearth_mutex_assert_held(&committer->all->lock);
+    assert(max > 0);
+
     size_t n = 0, n_rows = 0, n_bytes = 0;
-    committer->is_exposed = false; /* the batch before is settled */
+    committer->is_exposed = false; /* the previous batch is settled */
     while (committer->head != NULL && n < max) {
         struct hearth_push_item *item = committer->head;
         bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
@@ -164,20 +179,20 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
     return n;
 }
 
-/* Under the lock, and the last thing that the store does with the item under it. */
-static void leave(struct hearth_committers *all, struct hearth_push_item *item,
-                  enum hearth_status status)
+/* Count the item out. The caller holds the lock, and does not use the item under it any more. */
+static void count_item_out(struct hearth_committers *all, struct hearth_push_item *item,
+                           enum hearth_status status)
 {
     hearth_mutex_assert_held(&all->lock);
 
     item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
     all->n_rows -= item->n_rows;
     all->n_bytes -= item->n_bytes;
-    publish_queue(all);
+    publish_queue_sizes(all);
 }
 
-static void end_item(struct hearth_committers *all, struct hearth_push_item *item,
-                     enum hearth_status status, const struct hearth_err *err)
+static void end_queued_item(struct hearth_committers *all, struct hearth_push_item *item,
+                            enum hearth_status status, const struct hearth_err *err)
 {
     struct hearth_ingest_dict *dict = item->dict;
     if (status == HEARTH_OK) {
@@ -194,10 +209,10 @@ void hearth_commit_queue_finish(struct hearth_committers *all,
 {
     for (size_t i = 0; i < n; i++) {
         hearth_mutex_lock(&all->lock);
-        committer_of(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
-        leave(all, items[i], status);
+        find_committer(all, items[i])->n_withdrawn -= items[i]->is_withdrawn;
+        count_item_out(all, items[i], status);
         hearth_mutex_unlock(&all->lock);
-        end_item(all, items[i], status, err);
+        end_queued_item(all, items[i], status, err);
     }
 }
 
@@ -205,7 +220,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
                            enum hearth_status status, const struct hearth_err *err)
 {
     if (!atomic_load(&store->ready)) {
-        return true; /* there is no queue yet whose lock would tell */
+        return true; /* there is no queue yet, whose lock guards the stage */
     }
 
     struct hearth_committers *all = store->committers;
@@ -215,10 +230,10 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 
     /* Its committer is known once it was submitted. */
     if (was_queued) {
-        unlink_item(committer_of(all, item), item);
-        leave(all, item, status);
+        unlink_item(find_committer(all, item), item);
+        count_item_out(all, item, status);
     } else if (item->stage == HEARTH_ITEM_TAKEN) {
-        struct hearth_committer *committer = committer_of(all, item);
+        struct hearth_committer *committer = find_committer(all, item);
         committer->n_withdrawn += !item->is_withdrawn;
         may_be_stored = committer->is_exposed;
     }
@@ -228,7 +243,7 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 
     /* Not under the lock: `done` is the caller's code. */
     if (was_queued) {
-        end_item(all, item, status, err);
+        end_queued_item(all, item, status, err);
     }
 
     return may_be_stored;

@@ -1,5 +1,6 @@
 /*
- * commit_queue.h -- what waits for a committer, and the way in and out of it (private to the store).
+ * commit_queue.h -- the queues of the committers: adding, taking and withdrawing items (private to
+ * the store).
  *
  * Threads: one lock, "committer.lock", guards the queues of all committers.
  */
@@ -11,11 +12,11 @@
 
 #include "pg/pg.h"
 
-/* Where an item is. Under the lock. */
+/* The states of an item, guarded by the lock: in this order, FAILED or STORED at the end. */
 enum hearth_item_stage {
-    HEARTH_ITEM_NEW,
-    HEARTH_ITEM_QUEUED,
-    HEARTH_ITEM_TAKEN, /* by its committer */
+    HEARTH_ITEM_NEW,    /* not submitted, or refused */
+    HEARTH_ITEM_QUEUED, /* in the queue of its committer */
+    HEARTH_ITEM_TAKEN,  /* by its committer */
     HEARTH_ITEM_FAILED,
     HEARTH_ITEM_STORED,
 };
@@ -24,20 +25,20 @@ struct hearth_committer {
     struct hearth_committers *all;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_push_item *head, *tail; /* under lock, like the next four */
+    struct hearth_push_item *head, *tail; /* the queue; under lock, like the next four */
     size_t n_rows;
-    int64_t seq;          /* in flight; INT64_MAX: none */
-    size_t n_withdrawn;   /* of the items that it has taken */
+    int64_t seq;          /* of the batch in flight; INT64_MAX: no batch */
+    size_t n_withdrawn;   /* items of its batch that were withdrawn */
     bool is_exposed;      /* its batch is being sent, or may have been committed */
-    struct hearth_pg pg;  /* its thread's own */
-    int64_t backoff_ns;   /* before the next attempt; its thread's own, like the next */
-    int64_t watermark_ns; /* the highest that its batches have read */
+    struct hearth_pg pg;  /* confined to its thread, like the next two */
+    int64_t backoff_ns;   /* pause before the next attempt */
+    int64_t watermark_ns; /* the highest watermark that its batches have read */
 };
 
 struct hearth_committers {
     struct hearth_store *store;
     struct hearth_mutex lock; /* "committer.lock": guards queues, sums, seqs, stopping */
-    pthread_cond_t idle;      /* a committer ended */
+    pthread_cond_t idle;      /* signalled when a committer thread ends */
     size_t n_rows, n_bytes;   /* queued or in flight, of all committers */
     int64_t next_seq;
     bool stopping;
@@ -47,16 +48,20 @@ struct hearth_committers {
     struct hearth_committer committers[];
 };
 
-/* Under the lock: unlink the next batch, at least one item, then as many as the limits and max allow. */
+/*
+ * Under the lock: unlink the next batch, at least one item of a queue that is not empty, then as
+ * many as the limits and `max` >= 1 allow. Returns their number.
+ */
 size_t hearth_commit_queue_take(struct hearth_committer *committer,
                                 struct hearth_push_item **ret_items, size_t max);
 /*
- * Items that were taken and that nobody waits for any more end, unless they may be stored: the caller knows that they
- * are not. The others move to the front of the array, in their order; returns their number.
+ * Finish the withdrawn ones of n taken items, none of which is stored. The others move to the front
+ * of the array, in their order; returns their number.
  */
 size_t hearth_commit_queue_drop_withdrawn(struct hearth_committers *all,
                                           struct hearth_push_item **items, size_t n);
-/* The end of items that were taken: `done` of each. */
+
+/* Finish taken items: call `done` of each, without the lock. */
 void hearth_commit_queue_finish(struct hearth_committers *all,
                                 struct hearth_push_item *const *items, size_t n,
                                 enum hearth_status status, const struct hearth_err *err);

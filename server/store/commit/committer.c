@@ -24,6 +24,7 @@
 
 /* ---- one batch ---- */
 
+/* Number a batch. Until drop_seq, its batch rows are needed. */
 static int64_t take_seq(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
@@ -41,7 +42,8 @@ static void drop_seq(struct hearth_committer *committer)
     hearth_mutex_unlock(&committer->all->lock);
 }
 
-static void take_over(struct hearth_batch *batch)
+/* After COMMIT: the chunks of dictionaries are stored, and items know whether they are repeated. */
+static void finish_stored_batch(struct hearth_batch *batch)
 {
     for (size_t i = 0; i < batch->n_dicts; i++) {
         if (batch->dicts[i].cut) {
@@ -56,10 +58,10 @@ static void take_over(struct hearth_batch *batch)
     hearth_metric_add(HEARTH_M_BATCHES, 1);
 }
 
-/* Say what a client can do about it. */
-static enum hearth_status explain(struct hearth_committer *committer,
-                                  const struct hearth_batch *batch, enum hearth_status status,
-                                  struct hearth_err *err)
+/* Replace the error by one that says what a client can do. */
+static enum hearth_status explain_failure(struct hearth_committer *committer,
+                                          const struct hearth_batch *batch,
+                                          enum hearth_status status, struct hearth_err *err)
 {
     if (batch->in_doubt) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
@@ -76,7 +78,7 @@ static enum hearth_status explain(struct hearth_committer *committer,
     return status;
 }
 
-/* The items of the batch in their order, those that are blocked behind the others. Returns the number of others. */
+/* Sort the items: first those that are not blocked, whose number is returned. */
 static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_item **items)
 {
     size_t n = 0;
@@ -91,10 +93,13 @@ static size_t move_blocked(const struct hearth_batch *batch, struct hearth_push_
     return batch->n_items - hearth_batch_blocked(batch);
 }
 
-/* Encode, settle and finish items; halves of a batch that was refused come back here. */
+/* Encode, settle and finish items. Parts of a batch that was refused are stored recursively. */
 static void store_items(struct hearth_committer *committer, struct hearth_push_item **items,
                         size_t n)
 {
+    assert(n > 0);
+
+    /* Encode and settle. */
     struct hearth_committers *all = committer->all;
     struct hearth_err err = HEARTH_ERR_INIT;
     struct hearth_batch batch;
@@ -109,8 +114,9 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         verdict = hearth_committer_settle(committer, &batch, &status, &err);
     }
 
+    /* Take the outcome over. */
     if (verdict == HEARTH_VERDICT_STORED) {
-        take_over(&batch);
+        finish_stored_batch(&batch);
         int64_t watermark_ns = hearth_batch_watermark(&batch);
         if (watermark_ns > committer->watermark_ns) {
             committer->watermark_ns = watermark_ns;
@@ -119,12 +125,13 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, hearth_batch_associations(&batch));
         status = HEARTH_OK;
     } else {
-        status = explain(committer, &batch, status, &err);
+        status = explain_failure(committer, &batch, status, &err);
     }
 
     size_t n_first = verdict == HEARTH_VERDICT_SORT ? move_blocked(&batch, items) : n / 2;
     hearth_batch_release(&batch);
     drop_seq(committer);
+    /* Finish the items, or store them in smaller batches. */
     if (verdict == HEARTH_VERDICT_SHRINK) {
         size_t n_kept = hearth_commit_queue_drop_withdrawn(all, items, n);
         if (n_kept > 0) {
@@ -141,7 +148,10 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
 
 /* ---- threads ---- */
 
-/* Wait for a batch to be due. False: stopping, and nothing is left. Under the lock. */
+/*
+ * Wait until a batch is due. Returns false if the server is stopping and the queue is empty. The
+ * caller holds the lock.
+ */
 static bool wait_for_work(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;

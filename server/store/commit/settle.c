@@ -4,13 +4,13 @@
  *   committed                           done(OK)
  *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK)
  *     attempt before was in doubt
- *   connection lost, or "retry"         again: the same bytes under the same seq, after 10 to 640 ms
+ *   connection lost, or "retry"         again: the same bytes and seq, after 10 to 640 ms
  *   4 connections lost                  a probe settles the attempts; not stored: as "other faults"
  *   no such partition                   create it, then again
  *   disk full                           done(RESOURCE_EXHAUSTED)
  *   some items were withdrawn           the others become a batch of their own
  *   some need a leaf that is dropped    the others first, then these, each a batch of their own
- *   other faults                        halves, each a batch of its own; a single item: done(INTERNAL)
+ *   other faults                        two halves, each a batch; a single item: done(INTERNAL)
  *
  * While an attempt is in doubt, only the first two lines and the retry apply: a batch that fails or
  * is split must be known not to be stored.
@@ -39,10 +39,11 @@
  */
 #define MAX_DOUBT_NS (12 * HEARTH_NS_PER_HOUR)
 
+/* The attempts at one batch so far. */
 struct attempts {
-    int64_t doubt_since_ns;
-    unsigned n_answered;
-    unsigned n_lost; /* connections that ended while the batch was on its way */
+    int64_t doubt_since_ns; /* 0: no attempt is in doubt */
+    unsigned n_answered;    /* attempts that ended with an error of PostgreSQL */
+    unsigned n_lost;        /* connections that ended during an attempt */
 };
 
 bool hearth_committers_abandoned(struct hearth_committers *all)
@@ -51,17 +52,19 @@ bool hearth_committers_abandoned(struct hearth_committers *all)
 }
 
 /*
- * The leaves that the batch writes to on a day. While retention or compaction drops the old leaf of profiles, a new one
- * cannot be made. Late profiles of the day do not need it.
+ * Create the leaves that the batch writes to on a day. While retention or compaction drops the leaf
+ * of profiles, a new one cannot be created. Late profiles of the day do not need it.
  */
-static enum hearth_status ensure_day(struct hearth_committer *committer, struct hearth_batch *batch,
-                                     size_t i, struct hearth_err *err)
+static enum hearth_status ensure_batch_day(struct hearth_committer *committer,
+                                           struct hearth_batch *batch, size_t i,
+                                           struct hearth_err *err)
 {
     struct hearth_store *store = committer->all->store;
     int32_t day = batch->days[i].day;
     bool leaving = false;
 
-    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err)); /* it may have gone meanwhile */
+    /* Try to have all leaves: the old one may be dropped by now. */
+    HEARTH_TRY(hearth_batch_avoid_leaf(batch, i, false, err));
     unsigned leaves = hearth_batch_leaves(batch, i);
     enum hearth_status status = hearth_partitions_ensure(store, &committer->pg, leaves, day, err);
     if (status != HEARTH_UNAVAILABLE || (leaves & HEARTH_LEAF_PROFILE) == 0 ||
@@ -69,6 +72,7 @@ static enum hearth_status ensure_day(struct hearth_committer *committer, struct 
         return status;
     }
 
+    /* If the leaf of profiles is being dropped, do without it. */
     HEARTH_TRY(hearth_partitions_is_leaving(&committer->pg, "profile", day, &leaving, err));
     if (!leaving) {
         return status;
@@ -79,12 +83,12 @@ static enum hearth_status ensure_day(struct hearth_committer *committer, struct 
     return hearth_partitions_ensure(store, &committer->pg, hearth_batch_leaves(batch, i), day, err);
 }
 
-static enum hearth_status ensure_days(struct hearth_committer *committer,
-                                      struct hearth_batch *batch, enum hearth_pg_fault *ret_fault,
-                                      struct hearth_err *err)
+static enum hearth_status ensure_batch_days(struct hearth_committer *committer,
+                                            struct hearth_batch *batch,
+                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
-        enum hearth_status status = ensure_day(committer, batch, i, err);
+        enum hearth_status status = ensure_batch_day(committer, batch, i, err);
         if (status != HEARTH_OK) {
             *ret_fault = committer->pg.conn == NULL            ? HEARTH_PG_FAULT_CONNECTION
                          : status == HEARTH_UNAVAILABLE        ? HEARTH_PG_FAULT_RETRY
@@ -97,14 +101,18 @@ static enum hearth_status ensure_days(struct hearth_committer *committer,
     return HEARTH_OK;
 }
 
-/* A row may end the process that stores it, and again each time: then it must not be sent for ever. */
-static bool is_suspect(const struct attempts *attempts)
+/* A row may crash the backend that stores it, each time: then it must not be sent for ever. */
+static bool is_suspected(const struct attempts *attempts)
 {
     return attempts->n_lost >= MAX_LOST_CONNECTIONS;
 }
 
-/* Under the lock: a batch that may be stored is sent as it is. */
-static bool must_shrink(const struct hearth_committer *committer, const struct hearth_batch *batch)
+/*
+ * Return whether items of the batch were withdrawn. False for a batch in doubt, which must be sent
+ * unchanged. The caller holds the lock.
+ */
+static bool has_withdrawn(const struct hearth_committer *committer,
+                          const struct hearth_batch *batch)
 {
     hearth_mutex_assert_held(&committer->all->lock);
 
@@ -116,33 +124,36 @@ static bool must_shrink(const struct hearth_committer *committer, const struct h
 }
 
 /*
- * From here on, until _cover, an item of the batch that is withdrawn may be stored. False: some were withdrawn before,
- * and are not to be sent.
+ * From now on until cover_batch, items of the batch that are withdrawn may be stored. Returns false
+ * if some were withdrawn before: then the batch is not sent.
  */
-static bool expose(struct hearth_committer *committer, const struct hearth_batch *batch)
+static bool expose_batch(struct hearth_committer *committer, const struct hearth_batch *batch)
 {
     hearth_mutex_lock(&committer->all->lock);
-    committer->is_exposed = !must_shrink(committer, batch);
+    committer->is_exposed = !has_withdrawn(committer, batch);
     bool is_exposed = committer->is_exposed;
     hearth_mutex_unlock(&committer->all->lock);
     return is_exposed;
 }
 
-/* After an attempt. False: the batch is not stored, and some of it were withdrawn. */
-static bool cover(struct hearth_committer *committer, const struct hearth_batch *batch, bool stored)
+/* After an attempt. Returns false if the batch is not stored and some items were withdrawn. */
+static bool cover_batch(struct hearth_committer *committer, const struct hearth_batch *batch,
+                        bool stored)
 {
     hearth_mutex_lock(&committer->all->lock);
     committer->is_exposed = stored || batch->in_doubt;
-    bool is_whole = stored || !must_shrink(committer, batch);
+    bool is_whole = stored || !has_withdrawn(committer, batch);
     hearth_mutex_unlock(&committer->all->lock);
     return is_whole;
 }
 
-static enum hearth_status attempt(struct hearth_committer *committer, struct hearth_batch *batch,
-                                  struct attempts *attempts, enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
+static enum hearth_status attempt_batch(struct hearth_committer *committer,
+                                        struct hearth_batch *batch, struct attempts *attempts,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     batch->n_results = 0;
+
+    /* Connect. */
     if (!hearth_pg_alive(&committer->pg)) {
         enum hearth_status status = hearth_pg_connect(&committer->pg, CONNECT_TIMEOUT_MS, err);
         if (status != HEARTH_OK) {
@@ -151,13 +162,14 @@ static enum hearth_status attempt(struct hearth_committer *committer, struct hea
         }
     }
 
-    if (is_suspect(attempts)) {
+    if (is_suspected(attempts)) {
         return hearth_batch_probe(batch, &committer->pg, ret_fault, err);
     }
 
-    HEARTH_TRY(ensure_days(committer, batch, ret_fault, err));
-    if (!expose(committer, batch)) {
-        return HEARTH_FAIL(err, HEARTH_ABORTED, "some of the batch were withdrawn");
+    /* Send. */
+    HEARTH_TRY(ensure_batch_days(committer, batch, ret_fault, err));
+    if (!expose_batch(committer, batch)) {
+        return HEARTH_FAIL(err, HEARTH_ABORTED, "some profiles of the batch were withdrawn");
     }
 
     enum hearth_status status = hearth_batch_send(batch, &committer->pg, ret_fault, err);
@@ -169,21 +181,23 @@ static enum hearth_status attempt(struct hearth_committer *committer, struct hea
     return status;
 }
 
-static void forget_days(struct hearth_committer *committer, const struct hearth_batch *batch)
+static void forget_batch_days(struct hearth_committer *committer, const struct hearth_batch *batch)
 {
     for (size_t i = 0; i < batch->n_days; i++) {
         hearth_partitions_forget(committer->all->store, batch->days[i].day);
     }
 }
 
-/* An answered error of an attempt that is known not to be stored. */
-static enum hearth_verdict judge_answered(struct hearth_committer *committer,
-                                          const struct hearth_batch *batch,
-                                          enum hearth_pg_fault fault, struct attempts *attempts)
+/* The verdict after an error of PostgreSQL, when no attempt is in doubt. */
+static enum hearth_verdict judge_answered_error(struct hearth_committer *committer,
+                                                const struct hearth_batch *batch,
+                                                enum hearth_pg_fault fault,
+                                                struct attempts *attempts)
 {
     switch (fault) {
     case HEARTH_PG_FAULT_MISSING_TABLE:
-        forget_days(committer, batch); /* 23514 may also be a constraint that one row breaks */
+        /* Its code, 23514, may also mean that a row breaks a constraint. */
+        forget_batch_days(committer, batch);
         return ++attempts->n_answered < MAX_PARTITION_TRIES ? HEARTH_VERDICT_AGAIN
                                                             : HEARTH_VERDICT_SPLIT;
     case HEARTH_PG_FAULT_RETRY:
@@ -193,7 +207,7 @@ static enum hearth_verdict judge_answered(struct hearth_committer *committer,
     case HEARTH_PG_FAULT_DISK_FULL:
         return HEARTH_VERDICT_FAILED;
     case HEARTH_PG_FAULT_UNIQUE:
-        /* Chunks of another history under our names (a database restored to an earlier state). */
+        /* The database has other chunks under our names: it was restored to an earlier state. */
         for (size_t i = 0; i < batch->n_dicts && batch->n_results >= 2; i++) {
             hearth_ingest_dict_retire(batch->dicts[i].dict);
         }
@@ -207,9 +221,9 @@ static enum hearth_verdict judge_answered(struct hearth_committer *committer,
     return HEARTH_VERDICT_SPLIT;
 }
 
-static enum hearth_verdict judge(struct hearth_committer *committer,
-                                 const struct hearth_batch *batch, bool was_in_doubt,
-                                 enum hearth_pg_fault fault, struct attempts *attempts)
+static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
+                                         const struct hearth_batch *batch, bool was_in_doubt,
+                                         enum hearth_pg_fault fault, struct attempts *attempts)
 {
     if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
@@ -225,10 +239,10 @@ static enum hearth_verdict judge(struct hearth_committer *committer,
 
     return n_blocked > 0 && n_blocked < batch->n_items
                ? HEARTH_VERDICT_SORT
-               : judge_answered(committer, batch, fault, attempts);
+               : judge_answered_error(committer, batch, fault, attempts);
 }
 
-static const char *fault_name(enum hearth_pg_fault fault)
+static const char *name_fault(enum hearth_pg_fault fault)
 {
     switch (fault) {
     case HEARTH_PG_FAULT_CONNECTION:
@@ -250,7 +264,7 @@ static const char *fault_name(enum hearth_pg_fault fault)
     return "other";
 }
 
-static void back_off(struct hearth_committer *committer)
+static void wait_before_retry(struct hearth_committer *committer)
 {
     struct hearth_committers *all = committer->all;
     int64_t until_ns = hearth_clock_mono_ns() + committer->backoff_ns;
@@ -269,16 +283,19 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
                                             struct hearth_batch *batch,
                                             enum hearth_status *ret_status, struct hearth_err *err)
 {
+    assert(batch->n_items > 0 && batch->n_copies > 0 && ret_status != NULL);
+
     struct hearth_store *store = committer->all->store;
     struct attempts attempts = {0};
 
     for (;;) {
+        /* Attempt. */
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         bool was_in_doubt = batch->in_doubt;
-        bool is_probe = is_suspect(&attempts);
-        enum hearth_status status = attempt(committer, batch, &attempts, &fault, err);
+        bool is_probe = is_suspected(&attempts);
+        enum hearth_status status = attempt_batch(committer, batch, &attempts, &fault, err);
         *ret_status = status;
-        bool is_whole = cover(committer, batch, status == HEARTH_OK && !is_probe);
+        bool is_whole = cover_batch(committer, batch, status == HEARTH_OK && !is_probe);
         if (status == HEARTH_OK && is_probe) {
             *ret_status = HEARTH_FAIL(err, HEARTH_INTERNAL,
                                       "the database ended %u connections that were storing it",
@@ -288,7 +305,10 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
         if (status == HEARTH_OK) {
             return HEARTH_VERDICT_STORED;
         }
-        enum hearth_verdict verdict = judge(committer, batch, was_in_doubt, fault, &attempts);
+
+        /* Judge the failure. */
+        enum hearth_verdict verdict =
+            judge_attempt(committer, batch, was_in_doubt, fault, &attempts);
         if (batch->in_doubt && attempts.doubt_since_ns == 0) {
             attempts.doubt_since_ns = hearth_clock_mono_ns();
         } else if (!batch->in_doubt) {
@@ -296,16 +316,18 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
         } else if (hearth_clock_mono_ns() - attempts.doubt_since_ns > MAX_DOUBT_NS) {
             verdict = HEARTH_VERDICT_FAILED;
         }
+
+        /* Return, or wait before the next attempt. */
         bool may_shrink =
             !is_whole && (verdict == HEARTH_VERDICT_AGAIN || verdict == HEARTH_VERDICT_SPLIT);
         if (verdict != HEARTH_VERDICT_AGAIN) {
             return may_shrink ? HEARTH_VERDICT_SHRINK : verdict;
         }
-        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(fault_name(fault)), 1);
+        hearth_metric_add_label(HEARTH_M_BATCH_RETRIES, hearth_str_c(name_fault(fault)), 1);
         if (committer->pg.conn == NULL && !hearth_committers_abandoned(committer->all)) {
             hearth_store_note_away(store, err->msg);
         }
-        back_off(committer);
+        wait_before_retry(committer);
         if (may_shrink) {
             return HEARTH_VERDICT_SHRINK;
         }
