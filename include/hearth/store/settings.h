@@ -27,7 +27,7 @@ void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
 
 /*
  * Set all settings, or none. A tenant that has pushed nothing yet is created if `make_tenant`,
- * otherwise the status is NOT_FOUND. Of a repeated name, the last value counts.
+ * otherwise the status is NOT_FOUND. If a name is repeated, its last value counts.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct hearth_str tenant,
