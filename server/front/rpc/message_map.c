@@ -2,6 +2,8 @@
 #include "rpc/message_map.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/model/labels.h"
+#include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "rpc/messages.h"
 #include "rpc/rpc.h"
@@ -69,6 +71,28 @@ static void store_integer(enum hearth_member_type type, int64_t value, void *to)
     }
 }
 
+static char *make_id_text(struct hearth_rpc *rpc, enum hearth_member_type type, const void *from)
+{
+    if (type == HEARTH_MEMBER_SPAN_ID) {
+        uint64_t span;
+        memcpy(&span, from, sizeof span);
+        return hearth_rpc_span_text(rpc, span);
+    }
+    if (type == HEARTH_MEMBER_TRACE_ID) {
+        struct hearth_trace_id trace;
+        memcpy(&trace, from, sizeof trace);
+        return hearth_rpc_trace_text(rpc, trace);
+    }
+    assert(type == HEARTH_MEMBER_PROFILE_ID);
+
+    struct hearth_profile_id profile;
+    char text[HEARTH_PROFILE_ID_TEXT + 1];
+    memcpy(&profile, from, sizeof profile);
+    hearth_profile_id_format(profile, text);
+
+    return hearth_rpc_text(rpc, hearth_str_c(text));
+}
+
 static void fill_text(struct hearth_rpc *rpc, enum hearth_member_type type, const void *from,
                       void *to)
 {
@@ -76,10 +100,12 @@ static void fill_text(struct hearth_rpc *rpc, enum hearth_member_type type, cons
 
     if (type == HEARTH_MEMBER_CSTR) {
         memcpy(&text, from, sizeof text);
-    } else {
+    } else if (type == HEARTH_MEMBER_STR) {
         struct hearth_str str;
         memcpy(&str, from, sizeof str);
         text = str.n == 0 ? NULL : hearth_rpc_text(rpc, str);
+    } else {
+        text = make_id_text(rpc, type, from);
     }
 
     /* An initialised message has the empty text. */
@@ -143,6 +169,23 @@ static void fill_array(struct hearth_rpc *rpc, const struct hearth_message_membe
         memcpy(message + member->n_to, &n, sizeof n);
     }
 }
+
+/* ---- maps of all services ---- */
+
+HEARTH_MAP_TYPES(label, struct hearth_label, Types__V1__LabelPair);
+static const struct hearth_message_member label_members[] = {
+    HEARTH_MAP(label, name, name),
+    HEARTH_MAP(label, value, value),
+};
+const struct hearth_message_map hearth_label_map =
+    HEARTH_MESSAGE_MAP(label, types__v1__label_pair__descriptor);
+
+HEARTH_MAP_TYPES(label_set, struct hearth_labels, Types__V1__Labels);
+static const struct hearth_message_member label_set_members[] = {
+    HEARTH_MAP_LIST(label_set, v, n, labels, &hearth_label_map),
+};
+const struct hearth_message_map hearth_labels_map =
+    HEARTH_MESSAGE_MAP(label_set, types__v1__labels__descriptor);
 
 /* ---- messages ---- */
 

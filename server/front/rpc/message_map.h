@@ -23,8 +23,11 @@
 #define HEARTH_FRONT_MESSAGE_MAP_H
 
 #include "hearth/base/str.h"
+#include "hearth/model/profile_id.h"
+#include "hearth/model/trace_ids.h"
 
 #include <protobuf-c/protobuf-c.h>
+
 #include <stddef.h>
 
 struct hearth_rpc;
@@ -40,6 +43,10 @@ enum hearth_member_type {
     HEARTH_MEMBER_DOUBLE,
     HEARTH_MEMBER_STR,  /* struct hearth_str: copied */
     HEARTH_MEMBER_CSTR, /* static text: borrowed; NULL: the field stays unset */
+    /* Ids, written as texts; the field stays unset if there is no id. */
+    HEARTH_MEMBER_SPAN_ID,    /* uint64_t: 16 hexadecimal digits; 0: no id */
+    HEARTH_MEMBER_TRACE_ID,   /* struct hearth_trace_id: 32 hexadecimal digits */
+    HEARTH_MEMBER_PROFILE_ID, /* struct hearth_profile_id: a UUID */
 };
 
 enum hearth_member_kind {
@@ -95,7 +102,9 @@ struct hearth_message_map {
              double: HEARTH_MEMBER_DOUBLE, \
              const char *: HEARTH_MEMBER_CSTR, \
              char *: HEARTH_MEMBER_CSTR,   \
-             struct hearth_str: HEARTH_MEMBER_STR)
+             struct hearth_str: HEARTH_MEMBER_STR, \
+             struct hearth_trace_id: HEARTH_MEMBER_TRACE_ID, \
+             struct hearth_profile_id: HEARTH_MEMBER_PROFILE_ID)
 
 /* 0: a number, 1: a double, 2: a text; members of different classes do not fit. */
 #define HEARTH_MAP_CLASS_OF(member)                           \
@@ -115,6 +124,19 @@ struct hearth_message_map {
                 HEARTH_MAP_CHECK(HEARTH_MAP_CLASS_OF(HEARTH_MAP_MEMBER(map, from, from_member)) == \
                                  HEARTH_MAP_CLASS_OF(HEARTH_MAP_MEMBER(map, to, field))),          \
         .to = HEARTH_MAP_TO(map, field),                                                           \
+    }
+
+/* The id of a span, a uint64_t, as text. */
+#define HEARTH_MAP_SPAN_ID(map, id_member, field)                                               \
+    {                                                                                           \
+        .kind = HEARTH_MAP_FIELD, .from_type = HEARTH_MEMBER_SPAN_ID,                           \
+        .to_type = HEARTH_MEMBER_CSTR,                                                          \
+        .from = HEARTH_MAP_FROM(map, id_member) +                                               \
+                HEARTH_MAP_CHECK(HEARTH_MAP_TYPE_OF(HEARTH_MAP_MEMBER(map, from, id_member)) == \
+                                     HEARTH_MEMBER_U64 &&                                       \
+                                 HEARTH_MAP_TYPE_OF(HEARTH_MAP_MEMBER(map, to, field)) ==       \
+                                     HEARTH_MEMBER_CSTR),                                       \
+        .to = HEARTH_MAP_TO(map, field),                                                        \
     }
 
 /* Nanoseconds to milliseconds. */
@@ -161,6 +183,10 @@ struct hearth_message_map {
 #define HEARTH_MAP_LIST(map, array, n_member, field, of) \
     HEARTH_MAP_ARRAY(HEARTH_MAP_EACH_STRUCT, map, array, n_member, field, true, of)
 
+/* A struct hearth_labels to a repeated types.v1.LabelPair. */
+#define HEARTH_MAP_LABELS(map, labels_member, field) \
+    HEARTH_MAP_LIST(map, labels_member.v, labels_member.n, field, &hearth_label_map)
+
 /* A struct that is a member; its message is always set. */
 #define HEARTH_MAP_ONE(map, member, field, of_)                              \
     {                                                                        \
@@ -176,6 +202,13 @@ struct hearth_message_map {
         .n_members = HEARTH_ARRAY_LEN(map##_members), .members = map##_members,                    \
         .fill_rest = (fill_rest_),                                                                 \
     }
+
+/* ---- maps of all services ---- */
+
+/* struct hearth_label to types.v1.LabelPair. */
+extern const struct hearth_message_map hearth_label_map;
+/* struct hearth_labels to types.v1.Labels. */
+extern const struct hearth_message_map hearth_labels_map;
 
 /* ---- use ---- */
 

@@ -1,5 +1,7 @@
 /* test_message_map.c -- structs as messages, by tables of their members. */
+#include "hearth/model/labels.h"
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
+#include "hearth/pb/types/v1/types.pb-c.h"
 
 #include "rpc/message_map.h"
 #include "rpc/rpc.h"
@@ -77,6 +79,23 @@ static const struct hearth_message_member count_members[] = {
 };
 static const struct hearth_message_map count_map =
     HEARTH_MESSAGE_MAP(count, hearth__v1__reported_service__descriptor);
+
+struct ids {
+    struct hearth_profile_id profile;
+    uint64_t span;
+    struct hearth_trace_id trace;
+    struct hearth_labels labels;
+};
+
+HEARTH_MAP_TYPES(ids, struct ids, Types__V1__Exemplar);
+static const struct hearth_message_member ids_members[] = {
+    HEARTH_MAP(ids, profile, profile_id),
+    HEARTH_MAP_SPAN_ID(ids, span, span_id),
+    HEARTH_MAP(ids, trace, trace_id),
+    HEARTH_MAP_LABELS(ids, labels, labels),
+};
+static const struct hearth_message_map ids_map =
+    HEARTH_MESSAGE_MAP(ids, types__v1__exemplar__descriptor);
 
 static int set_up(void **state)
 {
@@ -167,6 +186,43 @@ static void an_empty_list_leaves_the_field_unset(void **state)
     assert_string_equal(out->agent_id, "closed");
 }
 
+static void writes_ids_as_texts_and_no_id_as_no_text(void **state)
+{
+    struct ids ids = {
+        .profile = {.writer_id = 7, .profile_no = 9}, .span = 0xABC, .trace = {.hi = 1, .lo = 2}};
+    char profile[HEARTH_PROFILE_ID_TEXT + 1];
+    hearth_profile_id_format(ids.profile, profile);
+
+    const Types__V1__Exemplar *out = hearth_rpc_map(*state, &ids_map, &ids);
+    assert_string_equal(out->profile_id, profile);
+    assert_string_equal(out->span_id, "0000000000000abc");
+    assert_string_equal(out->trace_id, "00000000000000010000000000000002");
+
+    ids.span = 0;
+    ids.trace = (struct hearth_trace_id){0};
+    out = hearth_rpc_map(*state, &ids_map, &ids);
+    assert_string_equal(out->span_id, "");
+    assert_string_equal(out->trace_id, "");
+}
+
+static void writes_labels_as_pairs(void **state)
+{
+    struct hearth_label pairs[] = {{HEARTH_STR("a"), HEARTH_STR("1")},
+                                   {HEARTH_STR("b"), HEARTH_STR("")}};
+    const struct ids ids = {.labels = {pairs, 2}};
+
+    const Types__V1__Exemplar *out = hearth_rpc_map(*state, &ids_map, &ids);
+    assert_int_equal(out->n_labels, 2);
+    assert_string_equal(out->labels[0]->name, "a");
+    assert_string_equal(out->labels[0]->value, "1");
+    assert_string_equal(out->labels[1]->name, "b");
+    assert_string_equal(out->labels[1]->value, "");
+
+    const Types__V1__Labels *set = hearth_rpc_map(*state, &hearth_labels_map, &ids.labels);
+    assert_int_equal(set->n_labels, 2);
+    assert_string_equal(set->labels[1]->name, "b");
+}
+
 static void a_full_arena_yields_no_message_and_is_remembered(void **state)
 {
     struct hearth_rpc *rpc = *state;
@@ -188,6 +244,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_number_that_the_field_cannot_hold_becomes_the_nearest,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_list_leaves_the_field_unset, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(writes_ids_as_texts_and_no_id_as_no_text, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(writes_labels_as_pairs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_arena_yields_no_message_and_is_remembered, set_up,
                                         tear_down),
     };
