@@ -4,127 +4,88 @@
 
 #include "handlers.h"
 #include "http/http_call.h"
-#include "query/svc_querier.h"
-#include "rpc/front_internal.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 /* ---- messages ---- */
 
-static Settings__V1__StacktraceFilter *make_filter(struct hearth_rpc *rpc,
-                                                   const struct hearth_rule *rule)
+/* The filter by function of a rule that has one. */
+static Settings__V1__StacktraceFilter *make_rule_filter(struct hearth_rpc *rpc,
+                                                        const struct hearth_rule *rule)
 {
-    Settings__V1__StacktraceFilter *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Settings__V1__StacktraceFilterFunctionName *name =
-        hearth_arena_alloc(&rpc->arena, sizeof *name);
-    if (out == NULL || name == NULL) {
+    assert(rule->has_function);
+
+    struct {
+        Settings__V1__StacktraceFilter filter;
+        Settings__V1__StacktraceFilterFunctionName name;
+    } *made = hearth_arena_alloc(&rpc->arena, sizeof *made);
+    if (made == NULL) {
         return NULL;
     }
 
-    settings__v1__stacktrace_filter__init(out);
-    settings__v1__stacktrace_filter_function_name__init(name);
-    name->function_name = hearth_rpc_text(rpc, rule->function);
-    out->function_name = name;
+    settings__v1__stacktrace_filter__init(&made->filter);
+    settings__v1__stacktrace_filter_function_name__init(&made->name);
+    made->name.function_name = hearth_rpc_text(rpc, rule->function);
+    made->filter.function_name = &made->name;
 
-    return out;
+    return &made->filter;
 }
 
-static enum hearth_status make_rule(struct hearth_rpc *rpc, const struct hearth_rule *rule,
-                                    Settings__V1__RecordingRule **ret)
+static void fill_rule_rest(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    Settings__V1__RecordingRule *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
+    const struct hearth_rule *rule = from;
+    Settings__V1__RecordingRule *out = message;
 
-    settings__v1__recording_rule__init(out);
-    out->id = hearth_rpc_text(rpc, rule->id);
-    out->metric_name = hearth_rpc_text(rpc, rule->metric_name);
     out->profile_type = hearth_rpc_text(rpc, hearth_rule_profile_type(rule, &rpc->arena));
-    out->matchers = hearth_rpc_texts(rpc, rule->matchers, rule->n_matchers);
-    out->n_matchers = rule->n_matchers;
-    out->group_by = hearth_rpc_texts(rpc, rule->group_by, rule->n_group_by);
-    out->n_group_by = rule->n_group_by;
-    out->n_external_labels = rule->external.n;
-    out->generation = rule->generation;
-
     if (rule->has_function) {
-        out->stacktrace_filter = make_filter(rpc, rule);
+        out->stacktrace_filter = make_rule_filter(rpc, rule);
     }
-
-    if (!hearth_rpc_labels(rpc, &rule->external, &out->external_labels) || rpc->arena.refused) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    *ret = out;
-
-    return HEARTH_OK;
 }
+
+HEARTH_MAP_TYPES(rule, struct hearth_rule, Settings__V1__RecordingRule);
+static const struct hearth_message_member rule_members[] = {
+    HEARTH_MAP(rule, id, id),
+    HEARTH_MAP(rule, metric_name, metric_name),
+    HEARTH_MAP_TEXTS(rule, matchers, n_matchers, matchers),
+    HEARTH_MAP_TEXTS(rule, group_by, n_group_by, group_by),
+    HEARTH_MAP_LABELS(rule, external, external_labels),
+    HEARTH_MAP(rule, generation, generation),
+};
+static const struct hearth_message_map rule_map =
+    HEARTH_MESSAGE_MAP_AND(rule, settings__v1__recording_rule__descriptor, fill_rule_rest);
 
 /* ---- reading ---- */
 
-static enum hearth_status get(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_rules_get, Settings__V1__GetRecordingRuleRequest,
+             Settings__V1__GetRecordingRuleResponse)
 {
-    const Settings__V1__GetRecordingRuleRequest *in =
-        (const Settings__V1__GetRecordingRuleRequest *)rpc->request;
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
 
     HEARTH_TRY(hearth_rules_get(&call, hearth_str_c(in->id), &rule, &rpc->err));
+    out->rule = hearth_rpc_map(rpc, &rule_map, &rule);
 
-    /* Build the answer in the request's arena. */
-    Settings__V1__GetRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    settings__v1__get_recording_rule_response__init(out);
-    rpc->answer = &out->base;
-
-    return make_rule(rpc, &rule, &out->rule);
+    return HEARTH_OK;
 }
 
-void hearth_svc_rules_get(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, get(rpc));
-}
-
-static enum hearth_status list(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_rules_list, Settings__V1__ListRecordingRulesRequest,
+             Settings__V1__ListRecordingRulesResponse)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule *rules;
     size_t n;
 
     HEARTH_TRY(hearth_rules_list(&call, &rules, &n, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Settings__V1__ListRecordingRulesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Settings__V1__RecordingRule **all = hearth_arena_array(&rpc->arena, n, sizeof *all);
-    if (out == NULL || all == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    settings__v1__list_recording_rules_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        HEARTH_TRY(make_rule(rpc, &rules[i], &all[i]));
-    }
-
-    out->rules = all;
-    out->n_rules = n;
-    rpc->answer = &out->base;
+    HEARTH_RPC_LIST(rpc, &rule_map, rules, n, out, rules);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_rules_list(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list(rpc));
-}
-
 /* ---- changing ---- */
 
-static enum hearth_status read_filter(struct hearth_rpc *rpc,
-                                      const Settings__V1__StacktraceFilter *in,
-                                      struct hearth_rule *rule)
+static enum hearth_status read_rule_filter(struct hearth_rpc *rpc,
+                                           const Settings__V1__StacktraceFilter *in,
+                                           struct hearth_rule *rule)
 {
     if (in == NULL || in->function_name == NULL) {
         return HEARTH_OK;
@@ -168,58 +129,27 @@ static enum hearth_status read_rule(struct hearth_rpc *rpc,
                                                    hearth_str_c(in->external_labels[i]->value)};
     }
 
-    return read_filter(rpc, in->stacktrace_filter, ret);
+    return read_rule_filter(rpc, in->stacktrace_filter, ret);
 }
 
-static enum hearth_status upsert(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_rules_upsert, Settings__V1__UpsertRecordingRuleRequest,
+             Settings__V1__UpsertRecordingRuleResponse)
 {
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
 
-    HEARTH_TRY(
-        read_rule(rpc, (const Settings__V1__UpsertRecordingRuleRequest *)rpc->request, &rule));
+    HEARTH_TRY(read_rule(rpc, in, &rule));
     HEARTH_TRY(hearth_rules_put(&call, &rule, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Settings__V1__UpsertRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    settings__v1__upsert_recording_rule_response__init(out);
-    rpc->answer = &out->base;
-
-    return make_rule(rpc, &rule, &out->rule);
-}
-
-void hearth_svc_rules_upsert(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, upsert(rpc));
-}
-
-static enum hearth_status delete_one(struct hearth_rpc *rpc)
-{
-    const Settings__V1__DeleteRecordingRuleRequest *in =
-        (const Settings__V1__DeleteRecordingRuleRequest *)rpc->request;
-    struct hearth_call call = hearth_rpc_call(rpc);
-
-    HEARTH_TRY(hearth_rules_delete(&call, hearth_str_c(in->id), &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Settings__V1__DeleteRecordingRuleResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    settings__v1__delete_recording_rule_response__init(out);
-    rpc->answer = &out->base;
+    out->rule = hearth_rpc_map(rpc, &rule_map, &rule);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_rules_delete(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_rules_delete, Settings__V1__DeleteRecordingRuleRequest,
+             Settings__V1__DeleteRecordingRuleResponse)
 {
-    hearth_rpc_end(rpc, delete_one(rpc));
+    struct hearth_call call = hearth_rpc_call(rpc);
+    return hearth_rules_delete(&call, hearth_str_c(in->id), &rpc->err);
 }
 
 /* ---- counters ---- */
