@@ -7,112 +7,88 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 #define REQUESTED_BY_MAX_BYTES 256u
 
 /* ---- status ---- */
 
-static enum hearth_status status(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(table, struct hearth_table_size, Hearth__V1__TableSize);
+static const struct hearth_message_member table_members[] = {
+    HEARTH_MAP(table, table, table),
+    HEARTH_MAP(table, n_bytes, bytes),
+};
+static const struct hearth_message_map table_map =
+    HEARTH_MESSAGE_MAP(table, hearth__v1__table_size__descriptor);
+
+HEARTH_MAP_TYPES(state, struct hearth_background_state, Hearth__V1__StatusResponse);
+static const struct hearth_message_member state_members[] = {
+    HEARTH_MAP(state, has_builder, has_builder),
+    HEARTH_MAP(state, builder_writer, builder_writer),
+    HEARTH_MAP(state, builder_host, builder_host),
+    HEARTH_MAP(state, lease_token, lease_token),
+    HEARTH_MAP_MS(state, lag_ns, lag_ms),
+    HEARTH_MAP(state, n_late_rows, late_rows),
+    HEARTH_MAP(state, n_tombstones, tombstones),
+    HEARTH_MAP_MS(state, oldest_profile_ns, oldest_profile_ms),
+    HEARTH_MAP_LIST(state, tables, n_tables, tables, &table_map),
+};
+static const struct hearth_message_map state_map =
+    HEARTH_MESSAGE_MAP(state, hearth__v1__status_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_admin_status, Hearth__V1__StatusRequest, Hearth__V1__StatusResponse)
 {
     struct hearth_background_state state = {0};
 
     HEARTH_TRY(hearth_admin_state(rpc->front->admin, &rpc->arena, &state, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__StatusResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__TableSize **tables =
-        hearth_arena_array(&rpc->arena, state.n_tables, sizeof *tables);
-    Hearth__V1__TableSize *bodies = hearth_arena_array(&rpc->arena, state.n_tables, sizeof *bodies);
-    if (out == NULL || tables == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    if (state.oldest_profile_ns == INT64_MAX) {
+        state.oldest_profile_ns = 0; /* there are no profiles */
     }
 
-    hearth__v1__status_response__init(out);
-    out->has_builder = state.has_builder;
-    out->builder_writer = state.builder_writer;
-    out->builder_host = hearth_rpc_text(rpc, state.builder_host);
-    out->lease_token = state.lease_token;
-    out->lag_ms = state.lag_ns / HEARTH_NS_PER_MS;
-    out->late_rows = state.n_late_rows;
-    out->tombstones = state.n_tombstones;
-    out->oldest_profile_ms =
-        state.oldest_profile_ns == INT64_MAX ? 0 : state.oldest_profile_ns / HEARTH_NS_PER_MS;
-    out->tables = tables;
-    out->n_tables = state.n_tables;
+    hearth_rpc_map_into(rpc, &state_map, &state, out);
 
-    for (size_t i = 0; i < state.n_tables; i++) {
-        hearth__v1__table_size__init(&bodies[i]);
-        bodies[i].table = hearth_rpc_text(rpc, state.tables[i].table);
-        bodies[i].bytes = state.tables[i].n_bytes;
-        tables[i] = &bodies[i];
-    }
-
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-void hearth_svc_admin_status(struct hearth_rpc *rpc)
+static void fill_verdict(struct hearth_rpc *rpc HEARTH_UNUSED, const void *from, void *message)
 {
-    hearth_rpc_end(rpc, status(rpc));
+    static const Hearth__V1__Verdict verdicts[] = {
+        [HEARTH_VERDICT_OK] = HEARTH__V1__VERDICT__VERDICT_OK,
+        [HEARTH_VERDICT_ADVICE] = HEARTH__V1__VERDICT__VERDICT_ADVICE,
+        [HEARTH_VERDICT_WRONG] = HEARTH__V1__VERDICT__VERDICT_WRONG,
+    };
+    const struct hearth_check *check = from;
+    Hearth__V1__Check *out = message;
+
+    assert((size_t)check->verdict < HEARTH_ARRAY_LEN(verdicts));
+    out->verdict = verdicts[check->verdict];
 }
 
-static Hearth__V1__Verdict verdict_of(enum hearth_verdict verdict)
-{
-    switch (verdict) {
-    case HEARTH_VERDICT_OK:
-        return HEARTH__V1__VERDICT__VERDICT_OK;
-    case HEARTH_VERDICT_ADVICE:
-        return HEARTH__V1__VERDICT__VERDICT_ADVICE;
-    default:
-        return HEARTH__V1__VERDICT__VERDICT_WRONG;
-    }
-}
+HEARTH_MAP_TYPES(check, struct hearth_check, Hearth__V1__Check);
+static const struct hearth_message_member check_members[] = {
+    HEARTH_MAP(check, name, name),
+    HEARTH_MAP(check, found, found),
+    HEARTH_MAP(check, advice, advice),
+};
+static const struct hearth_message_map check_map =
+    HEARTH_MESSAGE_MAP_AND(check, hearth__v1__check__descriptor, fill_verdict);
 
-static enum hearth_status doctor(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_doctor, Hearth__V1__DoctorRequest, Hearth__V1__DoctorResponse)
 {
     struct hearth_check *checks = NULL;
     size_t n = 0;
 
     HEARTH_TRY(hearth_admin_doctor(rpc->front->admin, &rpc->arena, &checks, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &check_map, checks, n, out, checks);
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__DoctorResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Check **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__Check *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__doctor_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__check__init(&bodies[i]);
-        bodies[i].name = hearth_rpc_text(rpc, checks[i].name);
-        bodies[i].verdict = verdict_of(checks[i].verdict);
-        bodies[i].found = hearth_rpc_text(rpc, checks[i].found);
-        bodies[i].advice = hearth_rpc_text(rpc, checks[i].advice);
-        list[i] = &bodies[i];
-    }
-
-    out->n_checks = n;
-    out->checks = list;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
-
-void hearth_svc_admin_doctor(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, doctor(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- roll-ups ---- */
 
-static enum hearth_status rebuild(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_rebuild, Hearth__V1__RebuildRequest, Hearth__V1__RebuildResponse)
 {
-    const Hearth__V1__RebuildRequest *in = (const Hearth__V1__RebuildRequest *)rpc->request;
     struct hearth_str service = hearth_str_c(in->service_name);
     if (in->all_services == (service.n > 0)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
@@ -125,31 +101,15 @@ static enum hearth_status rebuild(struct hearth_rpc *rpc)
                            (long long)in->from_ms);
     }
 
-    HEARTH_TRY(hearth_admin_rebuild(rpc->front->admin, hearth_rpc_tenant(rpc), service, in->from_ms,
-                                    &rpc->cancel, &rpc->arena, &rpc->err));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__RebuildResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__rebuild_response__init(out);
-    rpc->answer = &out->base;
-
-    return HEARTH_OK;
-}
-
-void hearth_svc_admin_rebuild(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, rebuild(rpc));
+    return hearth_admin_rebuild(rpc->front->admin, hearth_rpc_tenant(rpc), service, in->from_ms,
+                                &rpc->cancel, &rpc->arena, &rpc->err);
 }
 
 /* ---- deletion ---- */
 
 /* The requester for the log of deletions: the client's own text, if any, and its address. */
-static enum hearth_status requester(struct hearth_rpc *rpc, const char *said,
-                                    struct hearth_str *ret)
+static enum hearth_status read_requester(struct hearth_rpc *rpc, const char *said,
+                                         struct hearth_str *ret)
 {
     char peer[HEARTH_PEER_TEXT_BYTES];
 
@@ -159,6 +119,7 @@ static enum hearth_status requester(struct hearth_rpc *rpc, const char *said,
                            REQUESTED_BY_MAX_BYTES);
     }
 
+    assert(rpc->peer_text != NULL);
     rpc->peer_text(rpc, peer);
 
     char *text = said[0] == '\0' ? hearth_arena_strndup(&rpc->arena, peer, strlen(peer))
@@ -173,9 +134,9 @@ static enum hearth_status requester(struct hearth_rpc *rpc, const char *said,
  * Count or delete. A deletion must state the number of series that the caller expects, because a
  * mistaken selector usually matches a different number.
  */
-static enum hearth_status erase_all(struct hearth_rpc *rpc, struct hearth_admin_erased *erased)
+static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V1__EraseRequest *in,
+                                         struct hearth_admin_erased *erased)
 {
-    const Hearth__V1__EraseRequest *in = (const Hearth__V1__EraseRequest *)rpc->request;
     struct hearth_admin_erase what = {
         .tenant = hearth_rpc_tenant(rpc),
         .selector = hearth_str_c(in->label_selector),
@@ -190,7 +151,7 @@ static enum hearth_status erase_all(struct hearth_rpc *rpc, struct hearth_admin_
                            "series it counted");
     }
 
-    HEARTH_TRY(requester(rpc, in->requested_by, &what.requested_by));
+    HEARTH_TRY(read_requester(rpc, in->requested_by, &what.requested_by));
     HEARTH_TRY(
         hearth_admin_erase(rpc->front->admin, &what, &rpc->cancel, &rpc->arena, erased, &rpc->err));
 
@@ -211,109 +172,80 @@ static enum hearth_status erase_all(struct hearth_rpc *rpc, struct hearth_admin_
                               &rpc->err);
 }
 
-static enum hearth_status erase(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(erased, struct hearth_admin_erased, Hearth__V1__EraseResponse);
+static const struct hearth_message_member erased_members[] = {
+    HEARTH_MAP(erased, n_series, series),
+    HEARTH_MAP(erased, n_services, services),
+    HEARTH_MAP(erased, erasure_id, erasure_id),
+};
+static const struct hearth_message_map erased_map =
+    HEARTH_MESSAGE_MAP(erased, hearth__v1__erase_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_admin_erase, Hearth__V1__EraseRequest, Hearth__V1__EraseResponse)
 {
     struct hearth_admin_erased erased = {0};
 
-    HEARTH_TRY(erase_all(rpc, &erased));
-
-    /* Build the answer in the request's arena. */
-    Hearth__V1__EraseResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__erase_response__init(out);
-    out->series = (int64_t)erased.n_series;
-    out->services = (int64_t)erased.n_services;
-    out->erasure_id = erased.erasure_id;
-    rpc->answer = &out->base;
+    HEARTH_TRY(count_or_erase(rpc, in, &erased));
+    hearth_rpc_map_into(rpc, &erased_map, &erased, out);
 
     return HEARTH_OK;
 }
 
-void hearth_svc_admin_erase(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, erase(rpc));
-}
+HEARTH_MAP_TYPES(erasure, struct hearth_erasure, Hearth__V1__Erasure);
+static const struct hearth_message_member erasure_members[] = {
+    HEARTH_MAP(erasure, erasure_id, erasure_id),
+    HEARTH_MAP(erasure, selector, label_selector),
+    HEARTH_MAP(erasure, requested_by, requested_by),
+    HEARTH_MAP_MS(erasure, from_ns, start),
+    HEARTH_MAP_MS(erasure, to_ns, end),
+    HEARTH_MAP_MS(erasure, requested_at_ns, requested_at_ms),
+    HEARTH_MAP_MS(erasure, done_at_ns, done_at_ms),
+    HEARTH_MAP(erasure, n_series, series),
+    HEARTH_MAP(erasure, n_rows, rows),
+};
+static const struct hearth_message_map erasure_map =
+    HEARTH_MESSAGE_MAP(erasure, hearth__v1__erasure__descriptor);
 
-static enum hearth_status erasures(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_erasures, Hearth__V1__ErasuresRequest, Hearth__V1__ErasuresResponse)
 {
-    struct hearth_erasure *found = NULL;
+    struct hearth_erasure *erasures = NULL;
     size_t n = 0;
 
-    HEARTH_TRY(hearth_admin_erasures(rpc->front->admin, hearth_rpc_tenant(rpc), &rpc->arena, &found,
-                                     &n, &rpc->err));
+    HEARTH_TRY(hearth_admin_erasures(rpc->front->admin, hearth_rpc_tenant(rpc), &rpc->arena,
+                                     &erasures, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &erasure_map, erasures, n, out, erasures);
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__ErasuresResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Erasure **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__Erasure *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__erasures_response__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__erasure__init(&bodies[i]);
-        bodies[i].erasure_id = found[i].erasure_id;
-        bodies[i].label_selector = hearth_rpc_text(rpc, found[i].selector);
-        bodies[i].requested_by = hearth_rpc_text(rpc, found[i].requested_by);
-        bodies[i].start = found[i].from_ns / HEARTH_NS_PER_MS;
-        bodies[i].end = found[i].to_ns / HEARTH_NS_PER_MS;
-        bodies[i].requested_at_ms = found[i].requested_at_ns / HEARTH_NS_PER_MS;
-        bodies[i].done_at_ms = found[i].done_at_ns / HEARTH_NS_PER_MS;
-        bodies[i].series = found[i].n_series;
-        bodies[i].rows = found[i].n_rows;
-        list[i] = &bodies[i];
-    }
-
-    out->n_erasures = n;
-    out->erasures = list;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
-
-void hearth_svc_admin_erasures(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, erasures(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- retention ---- */
 
-static enum hearth_status answer_retention(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(retention, struct hearth_retention, Hearth__V1__Retention);
+static const struct hearth_message_member retention_members[] = {
+    HEARTH_MAP_MS(retention, profiles_ns, profiles_ms),
+    HEARTH_MAP_MS(retention, roll_10m_ns, roll_10m_ms),
+    HEARTH_MAP_MS(retention, roll_1h_ns, roll_1h_ms),
+    HEARTH_MAP_MS(retention, roll_1d_ns, roll_1d_ms),
+};
+static const struct hearth_message_map retention_map =
+    HEARTH_MESSAGE_MAP(retention, hearth__v1__retention__descriptor);
+
+static void answer_retention(struct hearth_rpc *rpc, Hearth__V1__Retention *out)
 {
     struct hearth_retention retention = {0};
 
     hearth_admin_retention(rpc->front->admin, hearth_rpc_tenant(rpc), &retention);
+    hearth_rpc_map_into(rpc, &retention_map, &retention, out);
+}
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__Retention *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__retention__init(out);
-    out->profiles_ms = retention.profiles_ns / HEARTH_NS_PER_MS;
-    out->roll_10m_ms = retention.roll_10m_ns / HEARTH_NS_PER_MS;
-    out->roll_1h_ms = retention.roll_1h_ns / HEARTH_NS_PER_MS;
-    out->roll_1d_ms = retention.roll_1d_ns / HEARTH_NS_PER_MS;
-    rpc->answer = &out->base;
-
+HEARTH_UNARY(hearth_svc_admin_get_retention, Hearth__V1__GetRetentionRequest, Hearth__V1__Retention)
+{
+    answer_retention(rpc, out);
     return HEARTH_OK;
 }
 
-void hearth_svc_admin_get_retention(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_set_retention, Hearth__V1__SetRetentionRequest, Hearth__V1__Retention)
 {
-    hearth_rpc_end(rpc, answer_retention(rpc));
-}
-
-static enum hearth_status set_retention(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__SetRetentionRequest *in =
-        (const Hearth__V1__SetRetentionRequest *)rpc->request;
     int64_t value_ns = -1;
 
     if (in->value_case == HEARTH__V1__SET_RETENTION_REQUEST__VALUE_DURATION_MS) {
@@ -331,10 +263,7 @@ static enum hearth_status set_retention(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_admin_retention_set(rpc->front->admin, hearth_rpc_tenant(rpc),
                                           hearth_str_c(in->name), value_ns, &rpc->err));
 
-    return answer_retention(rpc);
-}
+    answer_retention(rpc, out);
 
-void hearth_svc_admin_set_retention(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, set_retention(rpc));
+    return HEARTH_OK;
 }

@@ -4,67 +4,64 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
-#include "rpc/messages.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 /* ---- limits ---- */
 
-static char *text_of(struct hearth_rpc *rpc, const struct hearth_limit *limit, int64_t value)
+/* A value as the option is written; NULL, and the arena refuses, when there is no memory. */
+static char *make_limit_text(struct hearth_rpc *rpc, const struct hearth_limit *limit,
+                             int64_t value)
 {
     struct hearth_buf text;
 
     hearth_buf_init(&text, 0);
     hearth_limit_format(limit, value, &text);
-
+    rpc->arena.refused = rpc->arena.refused || hearth_buf_failed(&text);
     char *copy = hearth_rpc_text(rpc, hearth_buf_view(&text));
-
     hearth_buf_release(&text);
 
     return copy;
 }
 
-static enum hearth_status answer_limits(struct hearth_rpc *rpc)
+static void fill_limit_texts(struct hearth_rpc *rpc, const void *from, void *message)
+{
+    const struct hearth_admin_limit *limit = from;
+    Hearth__V1__Limit *out = message;
+
+    assert(limit->limit != NULL);
+    out->name = hearth_rpc_text(rpc, hearth_str_c(limit->limit->name));
+    out->value = make_limit_text(rpc, limit->limit, limit->value);
+    out->server_value = make_limit_text(rpc, limit->limit, limit->server);
+}
+
+HEARTH_MAP_TYPES(limit, struct hearth_admin_limit, Hearth__V1__Limit);
+static const struct hearth_message_member limit_members[] = {
+    HEARTH_MAP(limit, is_own, is_own),
+    HEARTH_MAP(limit, value, number),
+};
+static const struct hearth_message_map limit_map =
+    HEARTH_MESSAGE_MAP_AND(limit, hearth__v1__limit__descriptor, fill_limit_texts);
+
+static enum hearth_status answer_limits(struct hearth_rpc *rpc, Hearth__V1__Limits *out)
 {
     struct hearth_admin_limit *limits;
     size_t n;
 
     HEARTH_TRY(hearth_admin_limits(rpc->front->admin, hearth_query_server_limits(rpc->front->query),
                                    hearth_rpc_tenant(rpc), &rpc->arena, &limits, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &limit_map, limits, n, out, limits);
 
-    /* Build the answer in the request's arena. */
-    Hearth__V1__Limits *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__Limit **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__Limit *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__limits__init(out);
-
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__limit__init(&bodies[i]);
-        bodies[i].name = hearth_rpc_text(rpc, hearth_str_c(limits[i].limit->name));
-        bodies[i].value = text_of(rpc, limits[i].limit, limits[i].value);
-        bodies[i].server_value = text_of(rpc, limits[i].limit, limits[i].server);
-        bodies[i].is_own = limits[i].is_own;
-        bodies[i].number = limits[i].value;
-        list[i] = &bodies[i];
-    }
-
-    out->n_limits = n;
-    out->limits = list;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-void hearth_svc_admin_get_limits(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_get_limits, Hearth__V1__GetLimitsRequest, Hearth__V1__Limits)
 {
-    hearth_rpc_end(rpc, answer_limits(rpc));
+    return answer_limits(rpc, out);
 }
 
-static enum hearth_status set_limits(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_set_limits, Hearth__V1__SetLimitsRequest, Hearth__V1__Limits)
 {
-    const Hearth__V1__SetLimitsRequest *in = (const Hearth__V1__SetLimitsRequest *)rpc->request;
     struct hearth_admin_limit_change *changes =
         hearth_arena_array(&rpc->arena, in->n_changes, sizeof *changes);
     if (changes == NULL) {
@@ -79,25 +76,13 @@ static enum hearth_status set_limits(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_admin_limits_set(rpc->front->admin, hearth_rpc_tenant(rpc), changes,
                                        in->n_changes, &rpc->arena, &rpc->err));
 
-    return answer_limits(rpc);
-}
-
-void hearth_svc_admin_set_limits(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, set_limits(rpc));
+    return answer_limits(rpc, out);
 }
 
 /* ---- settings ---- */
 
-static enum hearth_status answer_settings(struct hearth_rpc *rpc)
+static void answer_settings(struct hearth_rpc *rpc, Hearth__V1__TenantSettings *out)
 {
-    Hearth__V1__TenantSettings *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__tenant_settings__init(out);
-
     switch (hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc))) {
     case HEARTH_GAUGES_UNSET:
         break;
@@ -108,20 +93,18 @@ static enum hearth_status answer_settings(struct hearth_rpc *rpc)
         out->gauge_aggregation = HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
         break;
     }
+}
 
-    rpc->answer = &out->base;
-
+HEARTH_UNARY(hearth_svc_admin_get_tenant_settings, Hearth__V1__GetTenantSettingsRequest,
+             Hearth__V1__TenantSettings)
+{
+    answer_settings(rpc, out);
     return HEARTH_OK;
 }
 
-void hearth_svc_admin_get_tenant_settings(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_admin_set_tenant_settings, Hearth__V1__TenantSettings,
+             Hearth__V1__TenantSettings)
 {
-    hearth_rpc_end(rpc, answer_settings(rpc));
-}
-
-static enum hearth_status set_settings(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__TenantSettings *in = (const Hearth__V1__TenantSettings *)rpc->request;
     enum hearth_gauge_aggregation aggregation;
 
     switch (in->gauge_aggregation) {
@@ -143,10 +126,7 @@ static enum hearth_status set_settings(struct hearth_rpc *rpc)
     HEARTH_TRY(
         hearth_admin_gauges_set(rpc->front->admin, hearth_rpc_tenant(rpc), aggregation, &rpc->err));
 
-    return answer_settings(rpc);
-}
+    answer_settings(rpc, out);
 
-void hearth_svc_admin_set_tenant_settings(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, set_settings(rpc));
+    return HEARTH_OK;
 }
