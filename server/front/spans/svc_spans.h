@@ -10,5 +10,7 @@ struct hearth_rpc;
 /* A stored span as a message, in the request's arena; NULL when it is full. */
 Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
                                                const struct hearth_stored_span *stored);
+/* n ids as 16 hexadecimal digits each, in the request's arena; NULL when it is full. */
+char **hearth_rpc_span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t n);
 
 #endif
