@@ -3,7 +3,8 @@
 
 #include "handlers.h"
 #include "query/svc_querier.h"
-#include "rpc/front_internal.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 static const Hearth__V1__Source g_sources[HEARTH_N_SOURCES] = {
     [HEARTH_SOURCE_PROFILE] = HEARTH__V1__SOURCE__SOURCE_PROFILE,
@@ -15,9 +16,97 @@ static const Hearth__V1__Source g_sources[HEARTH_N_SOURCES] = {
     [HEARTH_SOURCE_ROLL_1D] = HEARTH__V1__SOURCE__SOURCE_ROLL_1D,
 };
 
-static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanation *ret)
+/* ---- messages ---- */
+
+static void fill_leg_source(struct hearth_rpc *rpc HEARTH_UNUSED, const void *from, void *message)
 {
-    const Hearth__V1__ExplainRequest *in = (const Hearth__V1__ExplainRequest *)rpc->request;
+    const struct hearth_explained_leg *leg = from;
+    Hearth__V1__ExplainLeg *out = message;
+
+    assert((size_t)leg->source < HEARTH_N_SOURCES);
+    out->source = g_sources[leg->source];
+}
+
+HEARTH_MAP_TYPES(leg, struct hearth_explained_leg, Hearth__V1__ExplainLeg);
+static const struct hearth_message_member leg_members[] = {
+    HEARTH_MAP(leg, whole_service, whole_service),
+    HEARTH_MAP(leg, from_ns, from_ns),
+    HEARTH_MAP(leg, to_ns, to_ns),
+    HEARTH_MAP(leg, n_services, services),
+    HEARTH_MAP(leg, n_series, series),
+    HEARTH_MAP(leg, n_rows, rows),
+    HEARTH_MAP(leg, n_bytes, bytes),
+    HEARTH_MAP(leg, ms, milliseconds),
+};
+static const struct hearth_message_map leg_map =
+    HEARTH_MESSAGE_MAP_AND(leg, hearth__v1__explain_leg__descriptor, fill_leg_source);
+
+static void fill_total_source(struct hearth_rpc *rpc HEARTH_UNUSED, const void *from, void *message)
+{
+    const struct hearth_explained_leg *sum = from;
+    Hearth__V1__ExplainTotal *out = message;
+    out->source = g_sources[sum->source];
+}
+
+/* The sum of all legs of a source. */
+HEARTH_MAP_TYPES(total, struct hearth_explained_leg, Hearth__V1__ExplainTotal);
+static const struct hearth_message_member total_members[] = {
+    HEARTH_MAP(total, n_rows, rows),
+    HEARTH_MAP(total, n_bytes, bytes),
+    HEARTH_MAP(total, ms, milliseconds),
+};
+static const struct hearth_message_map total_map =
+    HEARTH_MESSAGE_MAP_AND(total, hearth__v1__explain_total__descriptor, fill_total_source);
+
+/* Unused sources are left out of the totals. */
+static void fill_totals(struct hearth_rpc *rpc, const void *from, void *message)
+{
+    const struct hearth_explanation *explanation = from;
+    Hearth__V1__ExplainResponse *out = message;
+    struct hearth_explained_leg totals[HEARTH_N_SOURCES];
+    size_t n = 0;
+
+    for (int source = 0; source < HEARTH_N_SOURCES; source++) {
+        struct hearth_explained_leg *sum = &totals[n];
+        bool is_used = false;
+        *sum = (struct hearth_explained_leg){.source = (enum hearth_source)source};
+        for (size_t i = 0; i < explanation->n_legs; i++) {
+            const struct hearth_explained_leg *leg = &explanation->legs[i];
+            if (leg->source == sum->source) {
+                is_used = true;
+                sum->n_rows += leg->n_rows;
+                sum->n_bytes += leg->n_bytes;
+                sum->ms += leg->ms;
+            }
+        }
+
+        n += is_used;
+    }
+
+    HEARTH_RPC_LIST(rpc, &total_map, totals, n, out, totals);
+}
+
+HEARTH_MAP_TYPES(explanation, struct hearth_explanation, Hearth__V1__ExplainResponse);
+static const struct hearth_message_member explanation_members[] = {
+    HEARTH_MAP(explanation, from_ns, from_ns),
+    HEARTH_MAP(explanation, to_ns, to_ns),
+    HEARTH_MAP(explanation, n_services, services),
+    HEARTH_MAP(explanation, n_series, series),
+    HEARTH_MAP(explanation, n_rows, rows),
+    HEARTH_MAP(explanation, n_bytes, bytes),
+    HEARTH_MAP(explanation, ms, milliseconds),
+    HEARTH_MAP_LIST(explanation, legs, n_legs, legs, &leg_map),
+    HEARTH_MAP_TEXTS(explanation, notes, n_notes, notes),
+};
+static const struct hearth_message_map explanation_map =
+    HEARTH_MESSAGE_MAP_AND(explanation, hearth__v1__explain_response__descriptor, fill_totals);
+
+/* ---- Explain ---- */
+
+static enum hearth_status explain_query(struct hearth_rpc *rpc,
+                                        const Hearth__V1__ExplainRequest *in,
+                                        struct hearth_explanation *ret)
+{
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     const struct hearth_str *call_site = hearth_rpc_strs(rpc, in->call_site, in->n_call_site);
     const struct hearth_str *group_by = hearth_rpc_strs(rpc, in->group_by, in->n_group_by);
@@ -57,108 +146,12 @@ static enum hearth_status explain(struct hearth_rpc *rpc, struct hearth_explanat
     }
 }
 
-static bool add_legs(struct hearth_rpc *rpc, const struct hearth_explanation *e,
-                     Hearth__V1__ExplainResponse *out)
+HEARTH_UNARY(hearth_svc_explain, Hearth__V1__ExplainRequest, Hearth__V1__ExplainResponse)
 {
-    out->legs = hearth_arena_array(&rpc->arena, e->n_legs, sizeof out->legs[0]);
-    Hearth__V1__ExplainLeg *bodies = hearth_arena_array(&rpc->arena, e->n_legs, sizeof *bodies);
-    if (out->legs == NULL || bodies == NULL) {
-        return false;
-    }
+    struct hearth_explanation explanation = {0};
 
-    /* One message for each leg. */
-    for (size_t i = 0; i < e->n_legs; i++) {
-        const struct hearth_explained_leg *leg = &e->legs[i];
-        hearth__v1__explain_leg__init(&bodies[i]);
-        bodies[i].source = g_sources[leg->source];
-        bodies[i].whole_service = leg->whole_service;
-        bodies[i].from_ns = leg->from_ns;
-        bodies[i].to_ns = leg->to_ns;
-        bodies[i].services = leg->n_services;
-        bodies[i].series = leg->n_series;
-        bodies[i].rows = leg->n_rows;
-        bodies[i].bytes = leg->n_bytes;
-        bodies[i].milliseconds = leg->ms;
-        out->legs[i] = &bodies[i];
-    }
-
-    out->n_legs = e->n_legs;
-
-    return true;
-}
-
-static bool add_totals(struct hearth_rpc *rpc, const struct hearth_explanation *e,
-                       Hearth__V1__ExplainResponse *out)
-{
-    out->totals = hearth_arena_array(&rpc->arena, HEARTH_N_SOURCES, sizeof out->totals[0]);
-    Hearth__V1__ExplainTotal *bodies =
-        hearth_arena_array(&rpc->arena, HEARTH_N_SOURCES, sizeof *bodies);
-    if (out->totals == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* Sum the legs of each source; unused sources are left out. */
-    for (size_t source = 0; source < HEARTH_N_SOURCES; source++) {
-        Hearth__V1__ExplainTotal *total = &bodies[source];
-        bool used = false;
-        hearth__v1__explain_total__init(total);
-        total->source = g_sources[source];
-        for (size_t i = 0; i < e->n_legs; i++) {
-            if (e->legs[i].source == (enum hearth_source)source) {
-                used = true;
-                total->rows += e->legs[i].n_rows;
-                total->bytes += e->legs[i].n_bytes;
-                total->milliseconds += e->legs[i].ms;
-            }
-        }
-
-        if (used) {
-            out->totals[out->n_totals++] = total;
-        }
-    }
-
-    return true;
-}
-
-static enum hearth_status answer(struct hearth_rpc *rpc)
-{
-    struct hearth_explanation e = {0};
-
-    HEARTH_TRY(explain(rpc, &e));
-
-    /* Make the answer in the arena. */
-    Hearth__V1__ExplainResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    char **notes = hearth_arena_array(&rpc->arena, e.n_notes, sizeof *notes);
-    if (out == NULL || notes == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    /* Sums of all legs. */
-    hearth__v1__explain_response__init(out);
-    out->from_ns = e.from_ns;
-    out->to_ns = e.to_ns;
-    out->services = e.n_services;
-    out->series = e.n_series;
-    out->rows = e.n_rows;
-    out->bytes = e.n_bytes;
-    out->milliseconds = e.ms;
-
-    /* Notes, legs and totals of sources. */
-    out->notes = notes;
-    for (; out->n_notes < e.n_notes; out->n_notes++) {
-        notes[out->n_notes] = hearth_rpc_text(rpc, e.notes[out->n_notes]);
-    }
-
-    if (!add_legs(rpc, &e, out) || !add_totals(rpc, &e, out) || rpc->arena.refused) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    rpc->answer = &out->base;
+    HEARTH_TRY(explain_query(rpc, in, &explanation));
+    hearth_rpc_map_into(rpc, &explanation_map, &explanation, out);
 
     return HEARTH_OK;
-}
-
-void hearth_svc_explain(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, answer(rpc));
 }
