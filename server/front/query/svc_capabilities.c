@@ -7,25 +7,41 @@
 
 #include "handlers.h"
 #include "rpc/front_internal.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 #define QUERIER_API 1 /* the only version */
-#define MAX_FLAGS   4
 
-void hearth_svc_version(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_version, Version__V1__VersionRequest, Version__V1__VersionResponse)
 {
-    Version__V1__VersionResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
-        return;
-    }
-
-    version__v1__version_response__init(out);
     out->querierapi = QUERIER_API;
-    rpc->answer = &out->base;
-    hearth_rpc_end(rpc, HEARTH_OK);
+    return HEARTH_OK;
 }
 
-void hearth_svc_feature_flags(struct hearth_rpc *rpc)
+struct feature_flag {
+    const char *name, *description;
+    bool enabled;
+};
+
+static void fill_flag_presence(struct hearth_rpc *rpc HEARTH_UNUSED, const void *from HEARTH_UNUSED,
+                               void *message)
+{
+    Capabilities__V1__FeatureFlag *out = message;
+    out->description_presence_case =
+        CAPABILITIES__V1__FEATURE_FLAG__DESCRIPTION_PRESENCE_DESCRIPTION;
+}
+
+HEARTH_MAP_TYPES(flag, struct feature_flag, Capabilities__V1__FeatureFlag);
+static const struct hearth_message_member flag_members[] = {
+    HEARTH_MAP(flag, name, name),
+    HEARTH_MAP(flag, description, description),
+    HEARTH_MAP(flag, enabled, enabled),
+};
+static const struct hearth_message_map flag_map =
+    HEARTH_MESSAGE_MAP_AND(flag, capabilities__v1__feature_flag__descriptor, fill_flag_presence);
+
+HEARTH_UNARY(hearth_svc_feature_flags, Capabilities__V1__GetFeatureFlagsRequest,
+             Capabilities__V1__GetFeatureFlagsResponse)
 {
     bool has_rules = hearth_service_is_known(rpc->front->methods,
                                              HEARTH_STR("settings.v1.RecordingRulesService"));
@@ -39,43 +55,16 @@ void hearth_svc_feature_flags(struct hearth_rpc *rpc)
      * v2StorageLayer: clients that see it offer spans, heatmaps and traces, and send no requests
      * about blocks.
      */
-    const struct {
-        const char *name, *description;
-        bool enabled;
-    } flags[MAX_FLAGS] = {
+    const struct feature_flag flags[] = {
         {"pyroscopeRuler", "recording rules run here", has_rules},
         {"pyroscopeRulerFunctions", "recording rules may name a function", has_rules},
         {"utf8LabelNames", "label names are any UTF-8", true},
         {"v2StorageLayer", "answers are those of the second generation of the API", true},
     };
 
-    /* Make the answer in the arena, texts included. */
-    Capabilities__V1__GetFeatureFlagsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Capabilities__V1__FeatureFlag **list = hearth_arena_array(&rpc->arena, MAX_FLAGS, sizeof *list);
-    Capabilities__V1__FeatureFlag *bodies =
-        hearth_arena_array(&rpc->arena, MAX_FLAGS, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        hearth_rpc_end(rpc, HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena));
-        return;
-    }
+    HEARTH_RPC_LIST(rpc, &flag_map, flags, HEARTH_ARRAY_LEN(flags), out, feature_flags);
 
-    capabilities__v1__get_feature_flags_response__init(out);
-    for (size_t i = 0; i < MAX_FLAGS; i++) {
-        capabilities__v1__feature_flag__init(&bodies[i]);
-        bodies[i].enabled = flags[i].enabled;
-        bodies[i].name = hearth_arena_strndup(&rpc->arena, flags[i].name, strlen(flags[i].name));
-        bodies[i].description =
-            hearth_arena_strndup(&rpc->arena, flags[i].description, strlen(flags[i].description));
-        bodies[i].description_presence_case =
-            CAPABILITIES__V1__FEATURE_FLAG__DESCRIPTION_PRESENCE_DESCRIPTION;
-        list[i] = &bodies[i];
-    }
-
-    /* A refused text shows in the arena. */
-    out->feature_flags = list;
-    out->n_feature_flags = MAX_FLAGS;
-    rpc->answer = &out->base;
-    hearth_rpc_end(rpc, rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK);
+    return HEARTH_OK;
 }
 
 void hearth_svc_vcs(struct hearth_rpc *rpc)

@@ -1,76 +1,32 @@
 /* svc_timelines.c -- hearth.v1.QueryService: functions over time, and the values of a label. */
 #include "handlers.h"
 #include "query/selection.h"
-#include "rpc/front_internal.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 
 /* ---- FunctionTimeline ---- */
 
-static bool make_points(struct hearth_rpc *rpc, const struct hearth_function_series *in,
-                        Hearth__V1__FunctionSeries *out)
+HEARTH_MAP_TYPES(point, struct hearth_function_point, Hearth__V1__FunctionPoint);
+static const struct hearth_message_member point_members[] = {
+    HEARTH_MAP(point, ts_ms, timestamp),
+    HEARTH_MAP(point, self, self),
+    HEARTH_MAP(point, total, total),
+};
+static const struct hearth_message_map point_map =
+    HEARTH_MESSAGE_MAP(point, hearth__v1__function_point__descriptor);
+
+HEARTH_MAP_TYPES(series, struct hearth_function_series, Hearth__V1__FunctionSeries);
+static const struct hearth_message_member series_members[] = {
+    HEARTH_MAP(series, function, function),
+    HEARTH_MAP_LABELS(series, labels, labels),
+    HEARTH_MAP_LIST(series, points, n_points, points, &point_map),
+};
+static const struct hearth_message_map series_map =
+    HEARTH_MESSAGE_MAP(series, hearth__v1__function_series__descriptor);
+
+HEARTH_UNARY(hearth_svc_function_timeline, Hearth__V1__FunctionTimelineRequest,
+             Hearth__V1__FunctionTimelineResponse)
 {
-    Hearth__V1__FunctionPoint **points =
-        hearth_arena_array(&rpc->arena, in->n_points, sizeof *points);
-    Hearth__V1__FunctionPoint *bodies =
-        hearth_arena_array(&rpc->arena, in->n_points, sizeof *bodies);
-    if (points == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* One message for each point. */
-    for (size_t i = 0; i < in->n_points; i++) {
-        hearth__v1__function_point__init(&bodies[i]);
-        bodies[i].timestamp = in->points[i].ts_ms;
-        bodies[i].self = in->points[i].self;
-        bodies[i].total = in->points[i].total;
-        points[i] = &bodies[i];
-    }
-
-    out->n_points = in->n_points;
-    out->points = points;
-
-    return true;
-}
-
-static enum hearth_status answer_timeline(struct hearth_rpc *rpc,
-                                          const struct hearth_rpc_selection *selection,
-                                          const struct hearth_function_series *series, size_t n)
-{
-    Hearth__V1__FunctionTimelineResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__FunctionSeries **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__FunctionSeries *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__function_timeline_response__init(out);
-
-    /* One message for each series. */
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__function_series__init(&bodies[i]);
-        bodies[i].function = hearth_rpc_text(rpc, series[i].function);
-        bodies[i].n_labels = series[i].labels.n;
-        list[i] = &bodies[i];
-        if (bodies[i].function == NULL ||
-            !hearth_rpc_labels(rpc, &series[i].labels, &bodies[i].labels) ||
-            !make_points(rpc, &series[i], &bodies[i])) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-
-    /* Fill the answer. */
-    out->n_series = n;
-    out->series = list;
-    out->aggregation = selection->aggregation;
-    out->unit = selection->unit;
-    rpc->answer = &out->base;
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status function_timeline(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__FunctionTimelineRequest *in =
-        (const Hearth__V1__FunctionTimelineRequest *)rpc->request;
     struct hearth_rpc_selection selection;
 
     /* Read the request. */
@@ -97,66 +53,44 @@ static enum hearth_status function_timeline(struct hearth_rpc *rpc)
     struct hearth_function_series *series;
     size_t n;
     HEARTH_TRY(hearth_query_function_timeline(&selection.query, &spec, &series, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &series_map, series, n, out, series);
+    out->aggregation = selection.aggregation;
+    out->unit = selection.unit;
 
-    return answer_timeline(rpc, &selection, series, n);
-}
-
-void hearth_svc_function_timeline(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, function_timeline(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- LabelStats ---- */
 
-static enum hearth_status label_stats(struct hearth_rpc *rpc)
+HEARTH_MAP_TYPES(stat, struct hearth_label_stat, Hearth__V1__LabelStat);
+static const struct hearth_message_member stat_members[] = {
+    HEARTH_MAP(stat, value, value), HEARTH_MAP(stat, n_profiles, count),
+    HEARTH_MAP(stat, sum, sum),     HEARTH_MAP(stat, mean, mean),
+    HEARTH_MAP(stat, max, max),     HEARTH_MAP(stat, deviation, deviation),
+    HEARTH_MAP(stat, min, min),     HEARTH_MAP(stat, n_series, series),
+};
+static const struct hearth_message_map stat_map =
+    HEARTH_MESSAGE_MAP(stat, hearth__v1__label_stat__descriptor);
+
+HEARTH_UNARY(hearth_svc_label_stats, Hearth__V1__LabelStatsRequest, Hearth__V1__LabelStatsResponse)
 {
-    const Hearth__V1__LabelStatsRequest *in = (const Hearth__V1__LabelStatsRequest *)rpc->request;
     struct hearth_rpc_selection selection;
     struct hearth_label_stat *stats = NULL;
     size_t n = 0;
     int64_t n_all = 0;
 
-    /* Read the request, and query. */
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     const struct hearth_label_stats_spec spec = {.profile_type = selection.merge.profile_type,
                                                  .selector = selection.merge.selector,
                                                  .label = hearth_str_c(in->label),
                                                  .limit = in->limit};
+
+    /* Query and answer. */
     HEARTH_TRY(hearth_query_label_stats(&selection.query, &spec, &stats, &n, &n_all, &rpc->err));
-
-    /* Make the answer in the arena. */
-    Hearth__V1__LabelStatsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__LabelStat **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__LabelStat *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__label_stats_response__init(out);
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__label_stat__init(&bodies[i]);
-        bodies[i].value = hearth_rpc_text(rpc, stats[i].value);
-        bodies[i].count = stats[i].n_profiles;
-        bodies[i].sum = stats[i].sum;
-        bodies[i].mean = stats[i].mean;
-        bodies[i].deviation = stats[i].deviation;
-        bodies[i].max = stats[i].max;
-        bodies[i].min = stats[i].min;
-        bodies[i].series = stats[i].n_series;
-        list[i] = &bodies[i];
-    }
-
-    /* Fill the answer. */
-    out->n_values = n;
-    out->values = list;
+    HEARTH_RPC_LIST(rpc, &stat_map, stats, n, out, values);
     out->value_count = n_all;
     out->unit = selection.unit;
-    rpc->answer = &out->base;
 
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
-
-void hearth_svc_label_stats(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, label_stats(rpc));
+    return HEARTH_OK;
 }
