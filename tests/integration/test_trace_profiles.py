@@ -348,6 +348,7 @@ class TraceProfiles(unittest.TestCase):
         self.assertIn("pad_ms", refused("LookupSpan", spans=[{"spanId": span}], options={"window": {"padMs": "-1"}}))
         self.assertIn("max_profiles -1", refused("LookupSpan", spans=[{"spanId": span}], options={"maxProfiles": "-1"}))
         self.assertIn("required", refused("SpanProfile", profileType=CPU))
+        self.assertIn("required", refused("SpanProfile", profileType=CPU, each=True))
         self.assertIn("max-lookup-ids allows 50", refused("SpanProfile", profileType=CPU, spanIds=[span] * 51))
         self.assertIn("is that of none", refused("SpanProfile", profileType=CPU, traceIds=["0"]))
 

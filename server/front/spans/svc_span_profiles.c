@@ -174,7 +174,7 @@ static enum hearth_status span_profile(struct hearth_rpc *rpc)
     rpc->answer = &out->base;
 
     /* Query. */
-    if (in->each) {
+    if (in->each && n_ids > 0) { /* the engine refuses a request without ids */
         return profile_each(rpc, &query, &spec, n_ids, out->profiles);
     }
 
