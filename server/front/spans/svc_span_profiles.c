@@ -3,10 +3,14 @@
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
 #include "handlers.h"
+#include "query/query_maps.h"
 #include "query/selection.h"
 #include "rpc/front_internal.h"
 #include "rpc/gauges.h"
+#include "rpc/unary.h"
 #include "spans/svc_spans.h"
+
+/* ---- the request ---- */
 
 static enum hearth_status read_profile_spec(struct hearth_rpc *rpc,
                                             const Hearth__V1__SpanProfileRequest *in,
@@ -54,18 +58,32 @@ static enum hearth_status read_profile_spec(struct hearth_rpc *rpc,
     return hearth_rpc_stack_filter(rpc, in->stacks, &ret->merge.stacks);
 }
 
-static enum hearth_status make_item(struct hearth_rpc *rpc,
-                                    const struct hearth_span_profile_spec *spec,
-                                    const struct hearth_span_profile *profile,
-                                    Hearth__V1__SpanProfileItem *out)
+/* ---- the answer ---- */
+
+/* The profile of one id, or of all ids. */
+struct item {
+    struct hearth_str id; /* empty: of all ids */
+    enum hearth_span_profile_format format;
+    bool is_found; /* otherwise the profile is zeroed */
+    struct hearth_span_profile profile;
+};
+
+static void fill_item_rest(struct hearth_rpc *rpc, const void *from, void *message)
 {
+    const struct item *item = from;
+    const struct hearth_span_profile *profile = &item->profile;
     ProtobufCBinaryData bytes = {profile->bytes.n, (uint8_t *)(uintptr_t)profile->bytes.p};
-    out->total = profile->total;
+    Hearth__V1__SpanProfileItem *out = message;
+
+    if (!item->is_found) {
+        return;
+    }
+
     out->span_ids = hearth_rpc_span_texts(rpc, profile->span_ids, profile->n_span_ids);
     out->n_span_ids = profile->n_span_ids;
 
     /* Each format has its own field. */
-    switch (spec->format) {
+    switch (item->format) {
     case HEARTH_SPAN_TREE:
         out->tree = bytes;
         break;
@@ -73,22 +91,30 @@ static enum hearth_status make_item(struct hearth_rpc *rpc,
         out->pprof = bytes;
         break;
     case HEARTH_SPAN_TOP:
-        HEARTH_TRY(hearth_rpc_top_rows(rpc, &profile->top, &out->top));
-        out->n_top = profile->top.n_rows;
+        HEARTH_RPC_LIST(rpc, &hearth_top_row_map, profile->top.rows, profile->top.n_rows, out, top);
         break;
     case HEARTH_SPAN_FLAMEGRAPH:
-        HEARTH_TRY(hearth_rpc_flamegraph(rpc, &profile->flamegraph, &out->flamegraph));
+        out->flamegraph = hearth_rpc_map(rpc, &hearth_flamegraph_map, &profile->flamegraph);
         break;
     }
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
+HEARTH_MAP_TYPES(item, struct item, Hearth__V1__SpanProfileItem);
+static const struct hearth_message_member item_members[] = {
+    HEARTH_MAP(item, id, id),
+    HEARTH_MAP(item, profile.total, total),
+};
+static const struct hearth_message_map item_map =
+    HEARTH_MESSAGE_MAP_AND(item, hearth__v1__span_profile_item__descriptor, fill_item_rest);
+
+/* ---- SpanProfile ---- */
+
 /* Reduces a spec to its i-th id, in the order of spans, local roots, traces, and returns the id. */
-static struct hearth_str take_one(struct hearth_span_profile_spec *spec, size_t i)
+static struct hearth_str take_one_id(struct hearth_span_profile_spec *spec, size_t i)
 {
     size_t n_spans = spec->n_span_ids, n_roots = spec->n_local_root_ids;
 
+    assert(i < n_spans + n_roots + spec->n_trace_ids);
     spec->n_span_ids = spec->n_local_root_ids = spec->n_trace_ids = 0;
     if (i < n_spans) {
         spec->span_ids += i;
@@ -108,17 +134,21 @@ static struct hearth_str take_one(struct hearth_span_profile_spec *spec, size_t 
     return spec->trace_ids[0];
 }
 
-/* Makes a profile for each id, empty for an id without samples; NOT_FOUND if no id has samples. */
-static enum hearth_status profile_each(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                       const struct hearth_span_profile_spec *spec, size_t n,
-                                       Hearth__V1__SpanProfileItem *const *items)
+/*
+ * Makes a profile for each of n ids, empty for an id without samples; NOT_FOUND if no id has
+ * samples. The items are zeroed.
+ */
+static enum hearth_status profile_each_id(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                          const struct hearth_span_profile_spec *spec,
+                                          struct item *items, size_t n)
 {
     size_t n_found = 0;
 
+    assert(n == spec->n_span_ids + spec->n_local_root_ids + spec->n_trace_ids);
     for (size_t i = 0; i < n; i++) {
         struct hearth_span_profile_spec one = *spec;
         struct hearth_span_profile profile;
-        items[i]->id = hearth_rpc_text(rpc, take_one(&one, i));
+        items[i].id = take_one_id(&one, i);
 
         /* NOT_FOUND of the last id fails the request if no other id has samples. */
         enum hearth_status status = hearth_query_span_profile(query, &one, &profile, &rpc->err);
@@ -128,63 +158,50 @@ static enum hearth_status profile_each(struct hearth_rpc *rpc, const struct hear
 
         HEARTH_TRY(status);
         n_found++;
-        HEARTH_TRY(make_item(rpc, spec, &profile, items[i]));
+        items[i].is_found = true;
+        items[i].profile = profile;
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status span_profile(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_span_profile, Hearth__V1__SpanProfileRequest,
+             Hearth__V1__SpanProfileResponse)
 {
-    const Hearth__V1__SpanProfileRequest *in = (const Hearth__V1__SpanProfileRequest *)rpc->request;
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_span_profile_spec spec;
     struct hearth_limits limits;
-    Hearth__V1__SpanProfileResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    char *unit;
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
 
     /* Read the request; the number of ids is limited. */
-    hearth__v1__span_profile_response__init(out);
-    HEARTH_TRY(read_profile_spec(rpc, in, &spec, &unit));
-    out->unit = unit;
+    HEARTH_TRY(read_profile_spec(rpc, in, &spec, &out->unit));
     size_t n_ids = spec.n_span_ids + spec.n_local_root_ids + spec.n_trace_ids;
-    size_t n = in->each && n_ids > 0 ? n_ids : 1;
+    bool is_each = in->each && n_ids > 0; /* the engine refuses a request without ids */
+    size_t n = is_each ? n_ids : 1;
     hearth_query_tenant_limits(rpc->front->query, query.call.tenant, &limits);
     if (limits.max_lookup_ids > 0 && n > (uint64_t)limits.max_lookup_ids) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "%zu spans and traces are asked about, max-lookup-ids allows %lld", n,
+                           "the request has %zu spans and traces; max-lookup-ids allows %lld", n,
                            (long long)limits.max_lookup_ids);
     }
 
-    /* Make the answer: one profile, or one for each id. */
-    Hearth__V1__SpanProfileItem *items = hearth_arena_array(&rpc->arena, n, sizeof *items);
-    out->profiles = hearth_arena_array(&rpc->arena, n, sizeof *out->profiles);
-    if (items == NULL || out->profiles == NULL) {
+    struct item *items = hearth_arena_calloc(&rpc->arena, n, sizeof *items);
+    if (items == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
-    for (; out->n_profiles < n; out->n_profiles++) {
-        hearth__v1__span_profile_item__init(&items[out->n_profiles]);
-        out->profiles[out->n_profiles] = &items[out->n_profiles];
+    /* Query: one profile, or one for each id. */
+    if (is_each) {
+        HEARTH_TRY(profile_each_id(rpc, &query, &spec, items, n));
+    } else {
+        HEARTH_TRY(hearth_query_span_profile(&query, &spec, &items[0].profile, &rpc->err));
+        items[0].is_found = true;
     }
 
-    rpc->answer = &out->base;
-
-    /* Query. */
-    if (in->each && n_ids > 0) { /* the engine refuses a request without ids */
-        return profile_each(rpc, &query, &spec, n_ids, out->profiles);
+    for (size_t i = 0; i < n; i++) {
+        items[i].format = spec.format;
     }
 
-    struct hearth_span_profile profile;
-    HEARTH_TRY(hearth_query_span_profile(&query, &spec, &profile, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &item_map, items, n, out, profiles);
 
-    return make_item(rpc, &spec, &profile, out->profiles[0]);
-}
-
-void hearth_svc_span_profile(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, span_profile(rpc));
+    return HEARTH_OK;
 }
