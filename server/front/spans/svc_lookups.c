@@ -3,31 +3,14 @@
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
 #include "handlers.h"
-#include "query/selection.h"
-#include "rpc/front_internal.h"
+#include "rpc/message_map.h"
+#include "rpc/unary.h"
 #include "spans/svc_spans.h"
 
 #define DEFAULT_PAD_MS       INT64_C(60000)
 #define DEFAULT_MAX_PROFILES 100
 #define MAX_MESSAGE_BYTES    2000
 #define MAX_PAD_MS           (INT64_MAX / HEARTH_NS_PER_MS / 4)
-
-/*
- * Makes n initialised messages of one type, and the array of pointers that a repeated field has. If
- * the arena is full, arena.refused is set, and the messages must not be used.
- */
-#define MAKE_ALL(rpc, n, type, init, ret_list)                                   \
-    type *all_ = hearth_arena_array(&(rpc)->arena, (n), sizeof *all_);           \
-    *(ret_list) = hearth_arena_array(&(rpc)->arena, (n), sizeof **(ret_list));   \
-    for (size_t i_ = 0; i_ < (n) && all_ != NULL && *(ret_list) != NULL; i_++) { \
-        init(&all_[i_]);                                                         \
-        (*(ret_list))[i_] = &all_[i_];                                           \
-    }
-
-static enum hearth_status end_full(struct hearth_rpc *rpc)
-{
-    return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-}
 
 /* ---- ids as texts ---- */
 
@@ -41,62 +24,21 @@ char **hearth_rpc_span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t
     return list;
 }
 
-/* ---- found profiles and spans as messages; callers check the arena ---- */
-
-static Hearth__V1__FoundType **make_types(struct hearth_rpc *rpc,
-                                          const struct hearth_found_type *types, size_t n)
+static char **make_trace_texts(struct hearth_rpc *rpc, const struct hearth_trace_id *ids, size_t n)
 {
-    Hearth__V1__FoundType **list;
-
-    MAKE_ALL(rpc, n, Hearth__V1__FoundType, hearth__v1__found_type__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        list[i]->profile_type = hearth_rpc_text(rpc, types[i].profile_type);
-        list[i]->unit = hearth_rpc_text(rpc, types[i].unit);
-        list[i]->total = types[i].total;
-        list[i]->profile_count = types[i].n_profiles;
+    char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
+    for (size_t i = 0; i < n && list != NULL; i++) {
+        list[i] = hearth_rpc_trace_text(rpc, ids[i]);
     }
 
     return list;
 }
 
-static Hearth__V1__FoundProfile **
-make_profiles(struct hearth_rpc *rpc, const struct hearth_found_profile *profiles, size_t n)
-{
-    Hearth__V1__FoundProfile **list;
+/* ---- stored spans as messages ---- */
 
-    MAKE_ALL(rpc, n, Hearth__V1__FoundProfile, hearth__v1__found_profile__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        char id[HEARTH_PROFILE_ID_TEXT + 1];
-        hearth_profile_id_format(profiles[i].id, id);
-        list[i]->profile_id = hearth_rpc_text(rpc, hearth_str_c(id));
-        list[i]->service = hearth_rpc_text(rpc, profiles[i].service);
-        list[i]->time_ns = profiles[i].time_ns;
-        list[i]->duration_ns = profiles[i].duration_ns;
-        list[i]->n_labels = profiles[i].labels.n;
-        if (!hearth_rpc_labels(rpc, &profiles[i].labels, &list[i]->labels)) {
-            list[i]->n_labels = 0;
-        }
-    }
-
-    return list;
-}
-
-static Hearth__V1__SpanTag **make_tags(struct hearth_rpc *rpc, const struct hearth_span_tag *tags,
-                                       size_t n)
-{
-    Hearth__V1__SpanTag **list;
-
-    MAKE_ALL(rpc, n, Hearth__V1__SpanTag, hearth__v1__span_tag__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        list[i]->key = hearth_rpc_text(rpc, tags[i].key);
-        list[i]->value = hearth_rpc_text(rpc, tags[i].value);
-    }
-
-    return list;
-}
-
-/* The id of a span as text. SkyWalking's span numbers are unique only within their segment. */
-static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *stored, uint64_t id)
+/* SkyWalking's spans are numbered within their segment, so the text of an id names it, too. */
+static char *make_stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *stored,
+                            uint64_t id)
 {
     return stored->segment.n == 0
                ? hearth_rpc_span_text(rpc, id)
@@ -104,124 +46,164 @@ static char *stored_id(struct hearth_rpc *rpc, const struct hearth_stored_span *
                                      stored->segment.p, (long long)id);
 }
 
-static void fill_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *stored,
-                        Hearth__V1__StoredSpan *out)
+HEARTH_MAP_TYPES(tag, struct hearth_span_tag, Hearth__V1__SpanTag);
+static const struct hearth_message_member tag_members[] = {
+    HEARTH_MAP(tag, key, key),
+    HEARTH_MAP(tag, value, value),
+};
+static const struct hearth_message_map tag_map =
+    HEARTH_MESSAGE_MAP(tag, hearth__v1__span_tag__descriptor);
+
+static void fill_span_enums(struct hearth_rpc *rpc, const void *from, void *message)
 {
     static const char *const kinds[HEARTH_N_SPAN_KINDS] = {"local", "entry", "exit", "producer",
                                                            "consumer"};
     static const char *const statuses[HEARTH_N_SPAN_STATUSES] = {"unset", "ok", "error"};
-    const struct hearth_span *span = stored->span;
+    const struct hearth_span *span = from;
+    Hearth__V1__StoredSpan *out = message;
 
-    /* Ids: a stored span has a segment if it is SkyWalking's. */
-    out->span_id = stored_id(rpc, stored, stored->span_id);
-    out->trace_id = stored->segment.n == 0 ? hearth_rpc_trace_text(rpc, stored->trace)
-                                           : hearth_rpc_text(rpc, stored->trace_text);
-    out->parent_id = span->has_parent ? stored_id(rpc, stored, stored->parent_id)
-                                      : hearth_rpc_text(rpc, HEARTH_STR(""));
-
-    /* Texts, times and tags. */
-    out->service = hearth_rpc_text(rpc, stored->service);
-    out->instance = hearth_rpc_text(rpc, stored->instance);
-    out->name = hearth_rpc_text(rpc, span->name);
     out->kind = hearth_rpc_text(rpc, hearth_str_c(kinds[span->kind]));
     out->status = hearth_rpc_text(rpc, hearth_str_c(statuses[span->status]));
-    out->start_ns = span->start_ns;
-    out->end_ns = span->end_ns;
-    out->tags = make_tags(rpc, span->tags, span->n_tags);
-    out->n_tags = span->n_tags;
 }
+
+/* The fields that the tracer sent, without the ids. */
+HEARTH_MAP_TYPES(span, struct hearth_span, Hearth__V1__StoredSpan);
+static const struct hearth_message_member span_members[] = {
+    HEARTH_MAP(span, name, name),
+    HEARTH_MAP(span, start_ns, start_ns),
+    HEARTH_MAP(span, end_ns, end_ns),
+    HEARTH_MAP_LIST(span, tags, n_tags, tags, &tag_map),
+};
+static const struct hearth_message_map span_map =
+    HEARTH_MESSAGE_MAP_AND(span, hearth__v1__stored_span__descriptor, fill_span_enums);
+
+static void fill_stored_rest(struct hearth_rpc *rpc, const void *from, void *message)
+{
+    const struct hearth_stored_span *stored = from;
+    Hearth__V1__StoredSpan *out = message;
+
+    assert(stored->span != NULL);
+    hearth_rpc_map_into(rpc, &span_map, stored->span, out);
+
+    /* Ids: a stored span has a segment if it is SkyWalking's. */
+    out->span_id = make_stored_id(rpc, stored, stored->span_id);
+    out->trace_id = stored->segment.n == 0 ? hearth_rpc_trace_text(rpc, stored->trace)
+                                           : hearth_rpc_text(rpc, stored->trace_text);
+    if (stored->span->has_parent) {
+        out->parent_id = make_stored_id(rpc, stored, stored->parent_id);
+    }
+}
+
+HEARTH_MAP_TYPES(stored, struct hearth_stored_span, Hearth__V1__StoredSpan);
+static const struct hearth_message_member stored_members[] = {
+    HEARTH_MAP(stored, service, service),
+    HEARTH_MAP(stored, instance, instance),
+};
+const struct hearth_message_map hearth_stored_span_map =
+    HEARTH_MESSAGE_MAP_AND(stored, hearth__v1__stored_span__descriptor, fill_stored_rest);
 
 Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
                                                const struct hearth_stored_span *stored)
 {
-    Hearth__V1__StoredSpan *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out != NULL) {
-        hearth__v1__stored_span__init(out);
-        fill_stored(rpc, stored, out);
-    }
-
-    return out;
+    return hearth_rpc_map(rpc, &hearth_stored_span_map, stored);
 }
 
-static Hearth__V1__StoredSpan **
-list_stored(struct hearth_rpc *rpc, const struct hearth_stored_span *const *stored, size_t n)
+static void fill_stored_of_pointer(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    Hearth__V1__StoredSpan **list;
-    MAKE_ALL(rpc, n, Hearth__V1__StoredSpan, hearth__v1__stored_span__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        fill_stored(rpc, stored[i], list[i]);
-    }
-
-    return list;
+    const struct hearth_stored_span *const *stored = from;
+    hearth_rpc_map_into(rpc, &hearth_stored_span_map, *stored, message);
 }
 
-static Hearth__V1__FoundSpan **make_spans(struct hearth_rpc *rpc,
-                                          const struct hearth_found_span *spans, size_t n)
+/* For arrays of pointers to stored spans. */
+static const struct hearth_message_map stored_pointer_map = {
+    .descriptor = &hearth__v1__stored_span__descriptor,
+    .struct_bytes = sizeof(const struct hearth_stored_span *),
+    .fill_rest = fill_stored_of_pointer,
+};
+
+/* ---- found profiles and spans as messages ---- */
+
+HEARTH_MAP_TYPES(type, struct hearth_found_type, Hearth__V1__FoundType);
+static const struct hearth_message_member type_members[] = {
+    HEARTH_MAP(type, profile_type, profile_type),
+    HEARTH_MAP(type, unit, unit),
+    HEARTH_MAP(type, total, total),
+    HEARTH_MAP(type, n_profiles, profile_count),
+};
+static const struct hearth_message_map type_map =
+    HEARTH_MESSAGE_MAP(type, hearth__v1__found_type__descriptor);
+
+HEARTH_MAP_TYPES(profile, struct hearth_found_profile, Hearth__V1__FoundProfile);
+static const struct hearth_message_member profile_members[] = {
+    HEARTH_MAP(profile, id, profile_id),        HEARTH_MAP(profile, service, service),
+    HEARTH_MAP(profile, time_ns, time_ns),      HEARTH_MAP(profile, duration_ns, duration_ns),
+    HEARTH_MAP_LABELS(profile, labels, labels),
+};
+static const struct hearth_message_map profile_map =
+    HEARTH_MESSAGE_MAP(profile, hearth__v1__found_profile__descriptor);
+
+/* The id of a stored span has the form of its tracer. */
+static void fill_found_span_rest(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    Hearth__V1__FoundSpan **list;
+    const struct hearth_found_span *found = from;
+    Hearth__V1__FoundSpan *out = message;
 
-    MAKE_ALL(rpc, n, Hearth__V1__FoundSpan, hearth__v1__found_span__init, &list)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        const struct hearth_stored_span *stored = spans[i].stored;
-
-        /* The id of a stored span has the form of its tracer. */
-        list[i]->span_id = stored != NULL ? stored_id(rpc, stored, stored->span_id)
-                                          : hearth_rpc_span_text(rpc, spans[i].span_id);
-        list[i]->service = hearth_rpc_text(rpc, spans[i].service);
-        list[i]->types = make_types(rpc, spans[i].types, spans[i].n_types);
-        list[i]->n_types = spans[i].n_types;
-        if (stored != NULL) {
-            list[i]->span = hearth_rpc_stored_span(rpc, stored);
-        }
+    if (found->stored == NULL) {
+        out->span_id = hearth_rpc_span_text(rpc, found->span_id);
+    } else {
+        out->span_id = make_stored_id(rpc, found->stored, found->stored->span_id);
+        out->span = hearth_rpc_map(rpc, &hearth_stored_span_map, found->stored);
     }
-
-    return list;
 }
 
-static void make_lookup(struct hearth_rpc *rpc, const struct hearth_span_subject *subject,
-                        const struct hearth_found *found, Hearth__V1__Lookup *out)
+HEARTH_MAP_TYPES(found_span, struct hearth_found_span, Hearth__V1__FoundSpan);
+static const struct hearth_message_member found_span_members[] = {
+    HEARTH_MAP(found_span, service, service),
+    HEARTH_MAP_LIST(found_span, types, n_types, types, &type_map),
+};
+static const struct hearth_message_map found_span_map =
+    HEARTH_MESSAGE_MAP_AND(found_span, hearth__v1__found_span__descriptor, fill_found_span_rest);
+
+static void fill_lookup_rest(struct hearth_rpc *rpc, const void *from, void *message)
 {
     static const Hearth__V1__Certainty certainties[] = {
         [HEARTH_CERTAINTY_NONE] = HEARTH__V1__CERTAINTY__CERTAINTY_UNSPECIFIED,
         [HEARTH_CERTAINTY_EXACT] = HEARTH__V1__CERTAINTY__CERTAINTY_EXACT,
         [HEARTH_CERTAINTY_WINDOW] = HEARTH__V1__CERTAINTY__CERTAINTY_WINDOW,
     };
+    const struct hearth_found *found = from;
+    Hearth__V1__Lookup *out = message;
 
-    /* Profiles. */
-    out->id = hearth_rpc_text(rpc, subject->id);
+    assert((size_t)found->certainty < HEARTH_ARRAY_LEN(certainties));
     out->certainty = certainties[found->certainty];
-    out->types = make_types(rpc, found->types, found->n_types);
-    out->n_types = found->n_types;
-    out->profiles = make_profiles(rpc, found->profiles, found->n_profiles);
-    out->n_profiles = found->n_profiles;
-    out->profile_count = found->n_all_profiles;
-    out->label_selector = hearth_rpc_text(rpc, found->selector);
-    out->start = found->start_ms;
-    out->end = found->end_ms;
-
-    /* Spans and traces. */
     out->span_ids = hearth_rpc_span_texts(rpc, found->span_ids, found->n_span_ids);
     out->n_span_ids = found->n_span_ids;
-    out->trace_ids = hearth_arena_array(&rpc->arena, found->n_trace_ids, sizeof *out->trace_ids);
-    for (size_t i = 0; i < found->n_trace_ids && out->trace_ids != NULL; i++) {
-        out->trace_ids[i] = hearth_rpc_trace_text(rpc, found->trace_ids[i]);
-    }
-
+    out->trace_ids = make_trace_texts(rpc, found->trace_ids, found->n_trace_ids);
     out->n_trace_ids = found->n_trace_ids;
-    out->spans = make_spans(rpc, found->spans, found->n_spans);
-    out->n_spans = found->n_spans;
-    out->stored = list_stored(rpc, found->stored, found->n_stored);
-    out->n_stored = found->n_stored;
-
-    /* The searched places, and the reason if nothing is found. */
-    out->searched = hearth_rpc_text(rpc, found->searched);
-    out->reason = hearth_rpc_text(rpc, found->reason);
 }
+
+/* All but the id, which is the subject's. */
+HEARTH_MAP_TYPES(lookup, struct hearth_found, Hearth__V1__Lookup);
+static const struct hearth_message_member lookup_members[] = {
+    HEARTH_MAP_LIST(lookup, types, n_types, types, &type_map),
+    HEARTH_MAP_LIST(lookup, profiles, n_profiles, profiles, &profile_map),
+    HEARTH_MAP(lookup, n_all_profiles, profile_count),
+    HEARTH_MAP(lookup, selector, label_selector),
+    HEARTH_MAP(lookup, start_ms, start),
+    HEARTH_MAP(lookup, end_ms, end),
+    HEARTH_MAP_LIST(lookup, spans, n_spans, spans, &found_span_map),
+    HEARTH_MAP_LIST(lookup, stored, n_stored, stored, &stored_pointer_map),
+    HEARTH_MAP(lookup, searched, searched),
+    HEARTH_MAP(lookup, reason, reason),
+};
+static const struct hearth_message_map lookup_map =
+    HEARTH_MESSAGE_MAP_AND(lookup, hearth__v1__lookup__descriptor, fill_lookup_rest);
 
 /* ---- LookupSpan, LookupTrace ---- */
 
-static enum hearth_status read_rules(struct hearth_rpc *rpc, const Hearth__V1__WindowOptions *in,
-                                     struct hearth_lookup_options *ret)
+static enum hearth_status read_window_options(struct hearth_rpc *rpc,
+                                              const Hearth__V1__WindowOptions *in,
+                                              struct hearth_lookup_options *ret)
 {
     int64_t pad_ms = DEFAULT_PAD_MS;
 
@@ -245,7 +227,7 @@ static enum hearth_status read_rules(struct hearth_rpc *rpc, const Hearth__V1__W
     struct hearth_tag_mapping *mappings =
         hearth_arena_array(&rpc->arena, in->n_tags, sizeof *mappings);
     if (mappings == NULL) {
-        return end_full(rpc);
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     for (size_t i = 0; i < in->n_tags; i++) {
@@ -258,11 +240,12 @@ static enum hearth_status read_rules(struct hearth_rpc *rpc, const Hearth__V1__W
     return HEARTH_OK;
 }
 
-static enum hearth_status read_options(struct hearth_rpc *rpc, const Hearth__V1__LookupOptions *in,
-                                       struct hearth_lookup_options *ret)
+static enum hearth_status read_lookup_options(struct hearth_rpc *rpc,
+                                              const Hearth__V1__LookupOptions *in,
+                                              struct hearth_lookup_options *ret)
 {
     *ret = (struct hearth_lookup_options){.max_profiles = DEFAULT_MAX_PROFILES};
-    HEARTH_TRY(read_rules(rpc, in == NULL ? NULL : in->window, ret));
+    HEARTH_TRY(read_window_options(rpc, in == NULL ? NULL : in->window, ret));
     if (in == NULL) {
         return HEARTH_OK;
     }
@@ -278,15 +261,15 @@ static enum hearth_status read_options(struct hearth_rpc *rpc, const Hearth__V1_
     ret->exact_only = in->exact_only;
     ret->max_profiles = in->max_profiles == 0 ? DEFAULT_MAX_PROFILES : (size_t)in->max_profiles;
 
-    return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
-static enum hearth_status read_tags(struct hearth_rpc *rpc, Hearth__V1__SpanTag *const *in,
-                                    size_t n, struct hearth_span_subject *ret)
+static enum hearth_status read_subject_tags(struct hearth_rpc *rpc, Hearth__V1__SpanTag *const *in,
+                                            size_t n, struct hearth_span_subject *ret)
 {
     struct hearth_span_tag *tags = hearth_arena_array(&rpc->arena, n, sizeof *tags);
     if (tags == NULL) {
-        return end_full(rpc);
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     for (size_t i = 0; i < n; i++) {
@@ -299,9 +282,9 @@ static enum hearth_status read_tags(struct hearth_rpc *rpc, Hearth__V1__SpanTag 
     return HEARTH_OK;
 }
 
-static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
-                                       const struct hearth_span_subject *subjects,
-                                       const struct hearth_found *found, size_t n)
+static enum hearth_status fail_not_found(struct hearth_rpc *rpc,
+                                         const struct hearth_span_subject *subjects,
+                                         const struct hearth_found *found, size_t n)
 {
     struct hearth_str id = subjects[0].id;
     const char *about = id.n == 0 ? "no profiles of that service and time"
@@ -312,7 +295,7 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
 
     /* Name the first subject, the reason and the searched places. */
     if (about == NULL) {
-        return end_full(rpc);
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     struct hearth_buf text;
@@ -334,7 +317,7 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
         hearth_buf_failed(&text) ? NULL : hearth_arena_strndup(&rpc->arena, text.p, text.n);
     hearth_buf_release(&text);
     if (all == NULL) {
-        return end_full(rpc);
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     rpc->long_message = all;
@@ -342,19 +325,20 @@ static enum hearth_status fail_nothing(struct hearth_rpc *rpc,
     return HEARTH_FAIL(&rpc->err, HEARTH_NOT_FOUND, "%s", all);
 }
 
-static enum hearth_status lookup(struct hearth_rpc *rpc, const struct hearth_span_subject *subjects,
-                                 size_t n, const Hearth__V1__LookupOptions *asked)
+static enum hearth_status lookup_subjects(struct hearth_rpc *rpc,
+                                          const struct hearth_span_subject *subjects, size_t n,
+                                          const Hearth__V1__LookupOptions *requested,
+                                          Hearth__V1__LookupResponse *out)
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_lookup_options options;
     struct hearth_found *found = hearth_arena_calloc(&rpc->arena, n, sizeof *found);
-    Hearth__V1__LookupResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (found == NULL || out == NULL) {
-        return end_full(rpc);
+    if (found == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     /* Read the options, and query. */
-    HEARTH_TRY(read_options(rpc, asked, &options));
+    HEARTH_TRY(read_lookup_options(rpc, requested, &options));
     HEARTH_TRY(hearth_query_lookup_spans(&query, subjects, n, &options, found, &rpc->err));
 
     /* It is an error if nothing is found for any subject. */
@@ -364,73 +348,63 @@ static enum hearth_status lookup(struct hearth_rpc *rpc, const struct hearth_spa
     }
 
     if (n_found == 0) {
-        return fail_nothing(rpc, subjects, found, n);
+        return fail_not_found(rpc, subjects, found, n);
     }
 
     /* Make one message for each subject. */
-    hearth__v1__lookup_response__init(out);
-    MAKE_ALL(rpc, n, Hearth__V1__Lookup, hearth__v1__lookup__init, &out->results)
-    for (size_t i = 0; i < n && !rpc->arena.refused; i++) {
-        make_lookup(rpc, &subjects[i], &found[i], out->results[i]);
+    HEARTH_RPC_LIST(rpc, &lookup_map, found, n, out, results);
+    for (size_t i = 0; i < out->n_results; i++) {
+        out->results[i]->id = hearth_rpc_text(rpc, subjects[i].id);
     }
 
-    out->n_results = n;
-    rpc->answer = &out->base;
-
-    return rpc->arena.refused ? end_full(rpc) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-static enum hearth_status lookup_span(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_lookup_span, Hearth__V1__LookupSpanRequest, Hearth__V1__LookupResponse)
 {
-    const Hearth__V1__LookupSpanRequest *in = (const Hearth__V1__LookupSpanRequest *)rpc->request;
     struct hearth_span_subject *subjects =
         hearth_arena_calloc(&rpc->arena, in->n_spans, sizeof *subjects);
+    if (subjects == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
 
     if (in->n_spans == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "spans are required");
     }
 
-    for (size_t i = 0; i < in->n_spans && subjects != NULL; i++) {
+    for (size_t i = 0; i < in->n_spans; i++) {
         const Hearth__V1__SpanRef *span = in->spans[i];
         subjects[i] = (struct hearth_span_subject){.id = hearth_str_c(span->span_id),
                                                    .service = hearth_str_c(span->service),
                                                    .start_ns = span->start_ns,
                                                    .end_ns = span->end_ns};
-        HEARTH_TRY(read_tags(rpc, span->tags, span->n_tags, &subjects[i]));
+        HEARTH_TRY(read_subject_tags(rpc, span->tags, span->n_tags, &subjects[i]));
     }
 
-    return subjects == NULL ? end_full(rpc) : lookup(rpc, subjects, in->n_spans, in->options);
+    return lookup_subjects(rpc, subjects, in->n_spans, in->options, out);
 }
 
-void hearth_svc_lookup_span(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_lookup_trace, Hearth__V1__LookupTraceRequest, Hearth__V1__LookupResponse)
 {
-    hearth_rpc_end(rpc, lookup_span(rpc));
-}
-
-static enum hearth_status lookup_trace(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__LookupTraceRequest *in = (const Hearth__V1__LookupTraceRequest *)rpc->request;
     struct hearth_span_subject *subjects =
         hearth_arena_calloc(&rpc->arena, in->n_traces, sizeof *subjects);
+    if (subjects == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
 
     if (in->n_traces == 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "traces are required");
     }
 
-    for (size_t i = 0; i < in->n_traces && subjects != NULL; i++) {
+    for (size_t i = 0; i < in->n_traces; i++) {
         const Hearth__V1__TraceRef *trace = in->traces[i];
         subjects[i] = (struct hearth_span_subject){.is_trace = true,
                                                    .id = hearth_str_c(trace->trace_id),
                                                    .service = hearth_str_c(trace->service),
                                                    .start_ns = trace->start_ns,
                                                    .end_ns = trace->end_ns};
-        HEARTH_TRY(read_tags(rpc, trace->tags, trace->n_tags, &subjects[i]));
+        HEARTH_TRY(read_subject_tags(rpc, trace->tags, trace->n_tags, &subjects[i]));
     }
 
-    return subjects == NULL ? end_full(rpc) : lookup(rpc, subjects, in->n_traces, in->options);
-}
-
-void hearth_svc_lookup_trace(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, lookup_trace(rpc));
+    return lookup_subjects(rpc, subjects, in->n_traces, in->options, out);
 }

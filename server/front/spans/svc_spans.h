@@ -5,7 +5,12 @@
 #include "hearth/engine/span_profiles.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
+#include "rpc/message_map.h"
+
 struct hearth_rpc;
+
+/* struct hearth_stored_span to hearth.v1.StoredSpan. */
+extern const struct hearth_message_map hearth_stored_span_map;
 
 /* A stored span as a message, in the request's arena; NULL when it is full. */
 Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
