@@ -289,7 +289,7 @@ class SpanLists(unittest.TestCase):
         selection = {"profileType": CPU, "labelSelector": "{}", "start": str(data.start), "end": str(data.end)}
         for method, request, part in (
             ("TopSpans", {}, "selection is missing"),
-            ("TopSpans", {"selection": selection, "by": 9}, "by is 9"),
+            ("TopSpans", {"selection": selection, "by": 9}, "by 9 is not known"),
             ("TopSpans", {"selection": selection, "limit": "-1"}, "limit -1 is negative"),
             ("ListSpans", {"selection": selection, "offset": "-2"}, "offset -2 is negative"),
             ("ListSpans", {"selection": {**selection, "stacks": {"regex": "("}}}, "regex"),

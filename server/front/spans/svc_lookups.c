@@ -102,12 +102,6 @@ static const struct hearth_message_member stored_members[] = {
 const struct hearth_message_map hearth_stored_span_map =
     HEARTH_MESSAGE_MAP_AND(stored, hearth__v1__stored_span__descriptor, fill_stored_rest);
 
-Hearth__V1__StoredSpan *hearth_rpc_stored_span(struct hearth_rpc *rpc,
-                                               const struct hearth_stored_span *stored)
-{
-    return hearth_rpc_map(rpc, &hearth_stored_span_map, stored);
-}
-
 static void fill_stored_of_pointer(struct hearth_rpc *rpc, const void *from, void *message)
 {
     const struct hearth_stored_span *const *stored = from;

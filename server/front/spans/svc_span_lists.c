@@ -7,74 +7,31 @@
 
 #include "handlers.h"
 #include "query/selection.h"
-#include "rpc/front_internal.h"
+#include "rpc/unary.h"
 #include "spans/svc_spans.h"
 
 /* ---- SpanCounts ---- */
 
-static bool make_points(struct hearth_rpc *rpc, const struct hearth_span_count_series *in,
-                        Hearth__V1__SpanCountSeries *out)
+HEARTH_MAP_TYPES(point, struct hearth_span_count_point, Hearth__V1__SpanCountPoint);
+static const struct hearth_message_member point_members[] = {
+    HEARTH_MAP(point, ts_ms, timestamp),
+    HEARTH_MAP(point, n_spans, span_count),
+    HEARTH_MAP(point, value, value),
+};
+static const struct hearth_message_map point_map =
+    HEARTH_MESSAGE_MAP(point, hearth__v1__span_count_point__descriptor);
+
+HEARTH_MAP_TYPES(series, struct hearth_span_count_series, Hearth__V1__SpanCountSeries);
+static const struct hearth_message_member series_members[] = {
+    HEARTH_MAP_LABELS(series, labels, labels),
+    HEARTH_MAP_LIST(series, points, n_points, points, &point_map),
+    HEARTH_MAP(series, n_spans, span_count),
+};
+static const struct hearth_message_map series_map =
+    HEARTH_MESSAGE_MAP(series, hearth__v1__span_count_series__descriptor);
+
+HEARTH_UNARY(hearth_svc_span_counts, Hearth__V1__SpanCountsRequest, Hearth__V1__SpanCountsResponse)
 {
-    Hearth__V1__SpanCountPoint **points =
-        hearth_arena_array(&rpc->arena, in->n_points, sizeof *points);
-    Hearth__V1__SpanCountPoint *bodies =
-        hearth_arena_array(&rpc->arena, in->n_points, sizeof *bodies);
-    if (points == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* One message for each point. */
-    for (size_t i = 0; i < in->n_points; i++) {
-        hearth__v1__span_count_point__init(&bodies[i]);
-        bodies[i].timestamp = in->points[i].ts_ms;
-        bodies[i].span_count = in->points[i].n_spans;
-        bodies[i].value = in->points[i].value;
-        points[i] = &bodies[i];
-    }
-
-    out->n_points = in->n_points;
-    out->points = points;
-
-    return true;
-}
-
-static enum hearth_status answer_counts(struct hearth_rpc *rpc,
-                                        const struct hearth_rpc_selection *selection,
-                                        const struct hearth_span_count_series *series, size_t n)
-{
-    Hearth__V1__SpanCountsResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__SpanCountSeries **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__SpanCountSeries *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__span_counts_response__init(out);
-
-    /* One message for each series. */
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__span_count_series__init(&bodies[i]);
-        bodies[i].n_labels = series[i].labels.n;
-        bodies[i].span_count = series[i].n_spans;
-        list[i] = &bodies[i];
-        if (!hearth_rpc_labels(rpc, &series[i].labels, &bodies[i].labels) ||
-            !make_points(rpc, &series[i], &bodies[i])) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-
-    /* Fill the answer. */
-    out->n_series = n;
-    out->series = list;
-    out->unit = selection->unit;
-    rpc->answer = &out->base;
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status span_counts(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__SpanCountsRequest *in = (const Hearth__V1__SpanCountsRequest *)rpc->request;
     struct hearth_rpc_selection selection;
     struct hearth_span_count_series *series;
     size_t n;
@@ -94,89 +51,81 @@ static enum hearth_status span_counts(struct hearth_rpc *rpc)
 
     /* Query and answer. */
     HEARTH_TRY(hearth_query_span_counts(&selection.query, &spec, &series, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &series_map, series, n, out, series);
+    out->unit = selection.unit;
 
-    return answer_counts(rpc, &selection, series, n);
-}
-
-void hearth_svc_span_counts(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, span_counts(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- ListSpans, TopSpans ---- */
 
-static void make_row(struct hearth_rpc *rpc, const struct hearth_span_row *in,
-                     Hearth__V1__SpanRow *out)
+static void fill_row_stored(struct hearth_rpc *rpc, const void *from, void *message)
 {
-    hearth__v1__span_row__init(out);
+    const struct hearth_span_row *row = from;
+    Hearth__V1__SpanRow *out = message;
 
-    /* Ids and names. */
-    out->span_id = hearth_rpc_span_text(rpc, in->span_id);
-    out->trace_id = hearth_rpc_trace_text(rpc, in->trace);
-    out->local_root_id = hearth_rpc_span_text(rpc, in->local_root_id);
-    out->name = hearth_rpc_text(rpc, in->name);
-    out->endpoint = hearth_rpc_text(rpc, in->endpoint);
-    out->service = hearth_rpc_text(rpc, in->service);
-
-    /* Value and counts. */
-    out->value = in->value;
-    out->profile_count = in->n_profiles;
-    out->first_ns = in->first_ns;
-    out->last_ns = in->last_ns;
-    out->span_count = in->n_spans;
-    if (in->stored != NULL) {
-        out->stored = hearth_rpc_stored_span(rpc, in->stored);
+    if (row->stored != NULL) {
+        out->stored = hearth_rpc_map(rpc, &hearth_stored_span_map, row->stored);
     }
 }
 
-static enum hearth_status span_rows(struct hearth_rpc *rpc, const Hearth__V1__Selection *asked,
-                                    struct hearth_span_rows_spec spec)
+HEARTH_MAP_TYPES(row, struct hearth_span_row, Hearth__V1__SpanRow);
+static const struct hearth_message_member row_members[] = {
+    HEARTH_MAP_SPAN_ID(row, span_id, span_id),
+    HEARTH_MAP(row, trace, trace_id),
+    HEARTH_MAP_SPAN_ID(row, local_root_id, local_root_id),
+    HEARTH_MAP(row, name, name),
+    HEARTH_MAP(row, endpoint, endpoint),
+    HEARTH_MAP(row, service, service),
+    HEARTH_MAP(row, value, value),
+    HEARTH_MAP(row, n_profiles, profile_count),
+    HEARTH_MAP(row, first_ns, first_ns),
+    HEARTH_MAP(row, last_ns, last_ns),
+    HEARTH_MAP(row, n_spans, span_count),
+};
+static const struct hearth_message_map row_map =
+    HEARTH_MESSAGE_MAP_AND(row, hearth__v1__span_row__descriptor, fill_row_stored);
+
+HEARTH_MAP_TYPES(rows, struct hearth_span_rows, Hearth__V1__SpansResponse);
+static const struct hearth_message_member rows_members[] = {
+    HEARTH_MAP_LIST(rows, rows, n_rows, rows, &row_map),
+    HEARTH_MAP(rows, n_all, row_count),
+    HEARTH_MAP(rows, total, total),
+    HEARTH_MAP(rows, unlabelled, unlabelled),
+};
+static const struct hearth_message_map rows_map =
+    HEARTH_MESSAGE_MAP(rows, hearth__v1__spans_response__descriptor);
+
+static enum hearth_status answer_span_rows(struct hearth_rpc *rpc,
+                                           const Hearth__V1__Selection *requested,
+                                           struct hearth_span_rows_spec spec,
+                                           Hearth__V1__SpansResponse *out)
 {
     struct hearth_rpc_selection selection;
     struct hearth_span_rows found;
 
-    /* Read the selection, and query. */
-    HEARTH_TRY(hearth_rpc_selection(rpc, asked, &selection));
+    /* Read the selection. */
+    HEARTH_TRY(hearth_rpc_selection(rpc, requested, &selection));
     spec.merge = selection.merge;
+
+    /* Query and answer. */
     HEARTH_TRY(hearth_query_span_rows(&selection.query, &spec, &found, &rpc->err));
-
-    /* Make the answer in the arena. */
-    Hearth__V1__SpansResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    Hearth__V1__SpanRow **list = hearth_arena_array(&rpc->arena, found.n_rows, sizeof *list);
-    Hearth__V1__SpanRow *bodies = hearth_arena_array(&rpc->arena, found.n_rows, sizeof *bodies);
-    if (out == NULL || list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__spans_response__init(out);
-    for (size_t i = 0; i < found.n_rows; i++) {
-        make_row(rpc, &found.rows[i], &bodies[i]);
-        list[i] = &bodies[i];
-    }
-
-    /* Fill the answer. */
-    out->n_rows = found.n_rows;
-    out->rows = list;
-    out->row_count = found.n_all;
-    out->total = found.total;
-    out->unlabelled = found.unlabelled;
+    hearth_rpc_map_into(rpc, &rows_map, &found, out);
     out->unit = selection.unit;
-    rpc->answer = &out->base;
 
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
-void hearth_svc_list_spans(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_list_spans, Hearth__V1__ListSpansRequest, Hearth__V1__SpansResponse)
 {
-    const Hearth__V1__ListSpansRequest *in = (const Hearth__V1__ListSpansRequest *)rpc->request;
-
     /* The bars of a chart have whole milliseconds, so the list of a bar has them, too. */
     const struct hearth_span_rows_spec spec = {
         .by = HEARTH_SPANS_BY_SPAN, .whole_ms = true, .limit = in->limit, .offset = in->offset};
-    hearth_rpc_end(rpc, span_rows(rpc, in->selection, spec));
+
+    return answer_span_rows(rpc, in->selection, spec, out);
 }
 
-static enum hearth_status top_spans(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_top_spans, Hearth__V1__TopSpansRequest, Hearth__V1__SpansResponse)
 {
     static const enum hearth_spans_by kinds[] = {
         [HEARTH__V1__SPANS_BY__SPANS_BY_UNSPECIFIED] = HEARTH_SPANS_BY_SPAN,
@@ -186,19 +135,14 @@ static enum hearth_status top_spans(struct hearth_rpc *rpc)
         [HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT] = HEARTH_SPANS_BY_ENDPOINT,
         [HEARTH__V1__SPANS_BY__SPANS_BY_SPAN_NAME] = HEARTH_SPANS_BY_NAME,
     };
-    const Hearth__V1__TopSpansRequest *in = (const Hearth__V1__TopSpansRequest *)rpc->request;
 
-    if ((unsigned)in->by >= sizeof kinds / sizeof kinds[0]) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "by is %d, which is none of SpansBy",
-                           (int)in->by);
+    /* Numbers of the request are hostile. */
+    if ((unsigned)in->by >= HEARTH_ARRAY_LEN(kinds)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "by %d is not known", (int)in->by);
     }
 
-    return span_rows(rpc, in->selection,
-                     (struct hearth_span_rows_spec){
-                         .by = kinds[in->by], .limit = in->limit, .offset = in->offset});
-}
+    const struct hearth_span_rows_spec spec = {
+        .by = kinds[in->by], .limit = in->limit, .offset = in->offset};
 
-void hearth_svc_top_spans(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, top_spans(rpc));
+    return answer_span_rows(rpc, in->selection, spec, out);
 }
