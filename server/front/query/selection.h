@@ -35,11 +35,6 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,
                                            struct hearth_stack_filter *ret);
 
-/* Rows of a table as messages, in the request's arena. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top,
-                                       Hearth__V1__TopRow ***ret);
-
 /* Reads go_stacks; UNSPECIFIED is STORED. INVALID_ARGUMENT: an unknown number. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,

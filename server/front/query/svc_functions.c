@@ -1,7 +1,8 @@
 /* svc_functions.c -- hearth.v1.QueryService: tables of functions, sandwich, lines. */
 #include "handlers.h"
+#include "query/query_maps.h"
 #include "query/selection.h"
-#include "rpc/front_internal.h"
+#include "rpc/unary.h"
 
 #define DEFAULT_TOP_ROWS 100
 
@@ -52,58 +53,17 @@ static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_rpc_top_rows(struct hearth_rpc *rpc, const struct hearth_top *top,
-                                       Hearth__V1__TopRow ***ret)
+HEARTH_MAP_TYPES(table, struct hearth_top, Hearth__V1__TopResponse);
+static const struct hearth_message_member table_members[] = {
+    HEARTH_MAP_LIST(table, rows, n_rows, rows, &hearth_top_row_map),
+    HEARTH_MAP(table, n_all, row_count),
+    HEARTH_MAP(table, total, total),
+};
+static const struct hearth_message_map table_map =
+    HEARTH_MESSAGE_MAP(table, hearth__v1__top_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_top, Hearth__V1__TopRequest, Hearth__V1__TopResponse)
 {
-    Hearth__V1__TopRow **rows = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *rows);
-    Hearth__V1__TopRow *bodies = hearth_arena_array(&rpc->arena, top->n_rows, sizeof *bodies);
-    if (rows == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    /* One message for each row. */
-    for (size_t i = 0; i < top->n_rows; i++) {
-        const struct hearth_top_row *row = &top->rows[i];
-        hearth__v1__top_row__init(&bodies[i]);
-        bodies[i].name = hearth_rpc_text(rpc, row->name);
-        bodies[i].file = hearth_rpc_text(rpc, row->file);
-        bodies[i].module = hearth_rpc_text(rpc, row->module);
-        bodies[i].line = row->line;
-        bodies[i].self = row->self;
-        bodies[i].total = row->total;
-        rows[i] = &bodies[i];
-    }
-
-    *ret = rows;
-
-    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
-}
-
-static enum hearth_status answer_top(struct hearth_rpc *rpc,
-                                     const struct hearth_rpc_selection *selection,
-                                     const struct hearth_top *top)
-{
-    Hearth__V1__TopResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    /* Rows, then the sums of the table. */
-    hearth__v1__top_response__init(out);
-    HEARTH_TRY(hearth_rpc_top_rows(rpc, top, &out->rows));
-    out->n_rows = top->n_rows;
-    out->row_count = top->n_all;
-    out->total = top->total;
-    out->aggregation = selection->aggregation;
-    out->unit = selection->unit;
-    rpc->answer = &out->base;
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status top(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__TopRequest *in = (const Hearth__V1__TopRequest *)rpc->request;
     struct hearth_rpc_selection selection;
     struct hearth_top_spec spec;
     struct hearth_top table;
@@ -118,13 +78,11 @@ static enum hearth_status top(struct hearth_rpc *rpc)
 
     /* Query and answer. */
     HEARTH_TRY(hearth_query_top(&selection.query, &selection.merge, &spec, &table, &rpc->err));
+    hearth_rpc_map_into(rpc, &table_map, &table, out);
+    out->aggregation = selection.aggregation;
+    out->unit = selection.unit;
 
-    return answer_top(rpc, &selection, &table);
-}
-
-void hearth_svc_top(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, top(rpc));
+    return HEARTH_OK;
 }
 
 /* ---- Sandwich ---- */
@@ -136,35 +94,31 @@ static enum hearth_status check_function(struct hearth_rpc *rpc, const char *fun
                : HEARTH_OK;
 }
 
-static bool make_side(struct hearth_rpc *rpc, const struct hearth_sandwich_node *nodes, size_t n,
-                      Hearth__V1__SandwichNode ***ret)
+HEARTH_MAP_TYPES(node, struct hearth_sandwich_node, Hearth__V1__SandwichNode);
+static const struct hearth_message_member node_members[] = {
+    HEARTH_MAP(node, name, name),
+    HEARTH_MAP(node, parent, parent),
+    HEARTH_MAP(node, self, self),
+    HEARTH_MAP(node, total, total),
+};
+static const struct hearth_message_map node_map =
+    HEARTH_MESSAGE_MAP(node, hearth__v1__sandwich_node__descriptor);
+
+HEARTH_MAP_TYPES(sandwich, struct hearth_sandwich, Hearth__V1__SandwichResponse);
+static const struct hearth_message_member sandwich_members[] = {
+    HEARTH_MAP(sandwich, self, self),
+    HEARTH_MAP(sandwich, total, total),
+    HEARTH_MAP(sandwich, whole, whole),
+    HEARTH_MAP_LIST(sandwich, callers, n_callers, callers, &node_map),
+    HEARTH_MAP_LIST(sandwich, callees, n_callees, callees, &node_map),
+};
+static const struct hearth_message_map sandwich_map =
+    HEARTH_MESSAGE_MAP(sandwich, hearth__v1__sandwich_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_sandwich, Hearth__V1__SandwichRequest, Hearth__V1__SandwichResponse)
 {
-    Hearth__V1__SandwichNode **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Hearth__V1__SandwichNode *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (list == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* One message for each node. */
-    for (size_t i = 0; i < n; i++) {
-        hearth__v1__sandwich_node__init(&bodies[i]);
-        bodies[i].name = hearth_rpc_text(rpc, nodes[i].name);
-        bodies[i].parent = nodes[i].parent;
-        bodies[i].self = nodes[i].self;
-        bodies[i].total = nodes[i].total;
-        list[i] = &bodies[i];
-    }
-
-    *ret = list;
-
-    return !rpc->arena.refused;
-}
-
-static enum hearth_status sandwich(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__SandwichRequest *in = (const Hearth__V1__SandwichRequest *)rpc->request;
     struct hearth_rpc_selection selection;
-    struct hearth_sandwich answer;
+    struct hearth_sandwich sandwich;
 
     /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
@@ -175,124 +129,50 @@ static enum hearth_status sandwich(struct hearth_rpc *rpc)
 
     /* Query callers and callees. */
     HEARTH_TRY(hearth_query_sandwich(&selection.query, &selection.merge, hearth_str_c(in->function),
-                                     &answer, &rpc->err));
-
-    /* Make the answer in the arena. */
-    Hearth__V1__SandwichResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__sandwich_response__init(out);
-    out->self = answer.self;
-    out->total = answer.total;
-    out->whole = answer.whole;
-    out->n_callers = answer.n_callers;
-    out->n_callees = answer.n_callees;
+                                     &sandwich, &rpc->err));
+    hearth_rpc_map_into(rpc, &sandwich_map, &sandwich, out);
     out->aggregation = selection.aggregation;
     out->unit = selection.unit;
-    if (!make_side(rpc, answer.callers, answer.n_callers, &out->callers) ||
-        !make_side(rpc, answer.callees, answer.n_callees, &out->callees)) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
-}
-
-void hearth_svc_sandwich(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, sandwich(rpc));
 }
 
 /* ---- Lines ---- */
 
-static bool make_lines(struct hearth_rpc *rpc, const struct hearth_lines *answer,
-                       Hearth__V1__LinesResponse *out)
+HEARTH_MAP_TYPES(line, struct hearth_line_total, Hearth__V1__Line);
+static const struct hearth_message_member line_members[] = {
+    HEARTH_MAP(line, line, line),       HEARTH_MAP(line, self, self),
+    HEARTH_MAP(line, total, total),     HEARTH_MAP(line, file, file),
+    HEARTH_MAP(line, mapping, mapping), HEARTH_MAP(line, build_id, build_id),
+};
+static const struct hearth_message_map line_map =
+    HEARTH_MESSAGE_MAP(line, hearth__v1__line__descriptor);
+
+HEARTH_MAP_TYPES(lines, struct hearth_lines, Hearth__V1__LinesResponse);
+static const struct hearth_message_member lines_members[] = {
+    HEARTH_MAP(lines, self, self),
+    HEARTH_MAP(lines, total, total),
+    HEARTH_MAP_LIST(lines, lines, n_lines, lines, &line_map),
+    HEARTH_MAP_LIST(lines, sources, n_sources, sources, &hearth_labels_map),
+};
+static const struct hearth_message_map lines_map =
+    HEARTH_MESSAGE_MAP(lines, hearth__v1__lines_response__descriptor);
+
+HEARTH_UNARY(hearth_svc_lines, Hearth__V1__LinesRequest, Hearth__V1__LinesResponse)
 {
-    out->lines = hearth_arena_array(&rpc->arena, answer->n_lines, sizeof out->lines[0]);
-    Hearth__V1__Line *bodies = hearth_arena_array(&rpc->arena, answer->n_lines, sizeof *bodies);
-    if (out->lines == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* One message for each line. */
-    for (size_t i = 0; i < answer->n_lines; i++) {
-        const struct hearth_line_total *line = &answer->lines[i];
-        hearth__v1__line__init(&bodies[i]);
-        bodies[i].line = line->line;
-        bodies[i].self = line->self;
-        bodies[i].total = line->total;
-        bodies[i].file = hearth_rpc_text(rpc, line->file);
-        bodies[i].mapping = hearth_rpc_text(rpc, line->mapping);
-        bodies[i].build_id = hearth_rpc_text(rpc, line->build_id);
-        out->lines[i] = &bodies[i];
-    }
-
-    out->n_lines = answer->n_lines;
-
-    return !rpc->arena.refused;
-}
-
-static bool make_sources(struct hearth_rpc *rpc, const struct hearth_lines *answer,
-                         Hearth__V1__LinesResponse *out)
-{
-    out->sources = hearth_arena_array(&rpc->arena, answer->n_sources, sizeof out->sources[0]);
-    Types__V1__Labels *bodies = hearth_arena_array(&rpc->arena, answer->n_sources, sizeof *bodies);
-    if (out->sources == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* One message for each set of labels. */
-    for (size_t i = 0; i < answer->n_sources; i++) {
-        types__v1__labels__init(&bodies[i]);
-        bodies[i].n_labels = answer->sources[i].n;
-        if (!hearth_rpc_labels(rpc, &answer->sources[i], &bodies[i].labels)) {
-            return false;
-        }
-
-        out->sources[i] = &bodies[i];
-    }
-
-    out->n_sources = answer->n_sources;
-
-    return true;
-}
-
-static enum hearth_status lines(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__LinesRequest *in = (const Hearth__V1__LinesRequest *)rpc->request;
     struct hearth_rpc_selection selection;
-    struct hearth_lines answer;
+    struct hearth_lines lines;
 
-    /* Read the request, and query. */
+    /* Read the request. */
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     HEARTH_TRY(check_function(rpc, in->function));
+
+    /* Query and answer. */
     HEARTH_TRY(hearth_query_lines(&selection.query, &selection.merge, hearth_str_c(in->function),
-                                  &answer, &rpc->err));
-
-    /* Make the answer in the arena. */
-    Hearth__V1__LinesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__lines_response__init(out);
-    out->self = answer.self;
-    out->total = answer.total;
+                                  &lines, &rpc->err));
+    hearth_rpc_map_into(rpc, &lines_map, &lines, out);
     out->aggregation = selection.aggregation;
     out->unit = selection.unit;
-    if (!make_lines(rpc, &answer, out) || !make_sources(rpc, &answer, out)) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
-}
-
-void hearth_svc_lines(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, lines(rpc));
 }
