@@ -3,9 +3,10 @@
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
 #include "handlers.h"
+#include "query/query_maps.h"
 #include "query/svc_querier.h"
-#include "rpc/front_internal.h"
 #include "rpc/gauges.h"
+#include "rpc/unary.h"
 
 /* Tags of the two envelopes that answer_pprof writes around a packed profile. */
 #define RESPONSE_PPROF_TAG ((5u << 3) | 2u) /* SelectMergeStacktracesResponse.pprof */
@@ -48,47 +49,7 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-/* ---- flame graphs ---- */
-
-enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
-                                         const struct hearth_flamegraph *graph,
-                                         Querier__V1__FlameGraph **ret)
-{
-    Querier__V1__FlameGraph *flame = hearth_arena_alloc(&rpc->arena, sizeof *flame);
-    char **names = hearth_arena_array(&rpc->arena, graph->n_names, sizeof *names);
-    Querier__V1__Level **levels = hearth_arena_array(&rpc->arena, graph->n_levels, sizeof *levels);
-    Querier__V1__Level *bodies = hearth_arena_array(&rpc->arena, graph->n_levels, sizeof *bodies);
-    if (flame == NULL || names == NULL || levels == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    /* Names are copied; values are borrowed from the graph. */
-    querier__v1__flame_graph__init(flame);
-    for (size_t i = 0; i < graph->n_names; i++) {
-        names[i] = hearth_rpc_text(rpc, graph->names[i]);
-        if (names[i] == NULL) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-
-    for (size_t i = 0; i < graph->n_levels; i++) {
-        querier__v1__level__init(&bodies[i]);
-        bodies[i].n_values = graph->levels[i].n;
-        bodies[i].values = graph->levels[i].values;
-        levels[i] = &bodies[i];
-    }
-
-    /* Fill the message. */
-    flame->n_names = graph->n_names;
-    flame->names = names;
-    flame->n_levels = graph->n_levels;
-    flame->levels = levels;
-    flame->total = graph->total;
-    flame->max_self = graph->max_self;
-    *ret = flame;
-
-    return HEARTH_OK;
-}
+/* ---- formats of merged stack traces ---- */
 
 static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
                                             const struct hearth_query *query,
@@ -96,8 +57,11 @@ static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
                                             Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_flamegraph graph = {0};
+
     HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
-    return hearth_rpc_flamegraph(rpc, &graph, &out->flamegraph);
+    out->flamegraph = hearth_rpc_map(rpc, &hearth_flamegraph_map, &graph);
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct hearth_query *query,
@@ -111,12 +75,9 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct heart
     /* The tree is copied to the arena, which the answer borrows from. */
     enum hearth_status status = hearth_query_tree(query, spec, &tree, &rpc->err);
     if (status == HEARTH_OK) {
+        assert(!hearth_buf_failed(&tree)); /* the engine has checked it */
         struct hearth_str copy = hearth_arena_str(&rpc->arena, hearth_buf_view(&tree));
-        if (copy.p == NULL || hearth_buf_failed(&tree)) {
-            status = HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        } else {
-            out->tree = (ProtobufCBinaryData){copy.n, (uint8_t *)(uintptr_t)copy.p};
-        }
+        out->tree = (ProtobufCBinaryData){copy.n, (uint8_t *)(uintptr_t)copy.p};
     }
 
     hearth_buf_release(&tree);
@@ -141,6 +102,9 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hear
         hearth_buf_str(&rpc->packed, hearth_buf_view(&head));
         hearth_buf_str(&rpc->packed, hearth_buf_view(&profile));
         rpc->is_packed = true;
+
+        /* A part that is missing from the envelope makes the whole answer unreadable. */
+        rpc->packed.failed = rpc->packed.failed || hearth_buf_failed(&head);
     }
 
     hearth_buf_release(&head);
@@ -158,8 +122,8 @@ static enum hearth_status answer_dot(struct hearth_rpc *rpc, const struct hearth
     hearth_buf_init(&dot, 0);
     enum hearth_status status = hearth_rpc_dot(rpc, query, spec, &dot);
     if (status == HEARTH_OK) {
+        assert(!hearth_buf_failed(&dot)); /* the engine has checked it */
         out->dot = hearth_rpc_text(rpc, hearth_buf_view(&dot));
-        status = out->dot != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
     hearth_buf_release(&dot);
@@ -220,39 +184,24 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_
     }
 }
 
-static enum hearth_status merge_stacktraces(struct hearth_rpc *rpc)
+/* ---- methods ---- */
+
+HEARTH_UNARY(hearth_svc_select_merge_stacktraces, Querier__V1__SelectMergeStacktracesRequest,
+             Querier__V1__SelectMergeStacktracesResponse)
 {
-    const Querier__V1__SelectMergeStacktracesRequest *in =
-        (const Querier__V1__SelectMergeStacktracesRequest *)rpc->request;
     bool is_pprof = in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
+    struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_merge_spec spec;
 
-    /* Read the request. */
     HEARTH_TRY(hearth_rpc_merge_spec(rpc, in, is_pprof, &spec));
-    struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
-
-    /* Answer in the format of the request. */
-    Querier__V1__SelectMergeStacktracesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    querier__v1__select_merge_stacktraces_response__init(out);
-    rpc->answer = &out->base;
 
     return hearth_rpc_merge(rpc, &query, &spec, in->format, out);
 }
 
-void hearth_svc_select_merge_stacktraces(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, merge_stacktraces(rpc));
-}
-
 /* The answer has the flame graph and the tree of SelectMergeStacktraces. */
-static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_select_merge_span_profile, Querier__V1__SelectMergeSpanProfileRequest,
+             Querier__V1__SelectMergeSpanProfileResponse)
 {
-    const Querier__V1__SelectMergeSpanProfileRequest *in =
-        (const Querier__V1__SelectMergeSpanProfileRequest *)rpc->request;
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
@@ -278,28 +227,15 @@ static enum hearth_status merge_span_profile(struct hearth_rpc *rpc)
                    : answer_flamegraph(rpc, &query, &spec, &merged));
 
     /* Move the fields to the answer of this method. */
-    Querier__V1__SelectMergeSpanProfileResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    querier__v1__select_merge_span_profile_response__init(out);
     out->flamegraph = merged.flamegraph;
     out->tree = merged.tree;
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
 }
 
-void hearth_svc_select_merge_span_profile(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_select_merge_profile, Querier__V1__SelectMergeProfileRequest,
+             Google__V1__Profile)
 {
-    hearth_rpc_end(rpc, merge_span_profile(rpc));
-}
-
-static enum hearth_status merge_profile(struct hearth_rpc *rpc)
-{
-    const Querier__V1__SelectMergeProfileRequest *in =
-        (const Querier__V1__SelectMergeProfileRequest *)rpc->request;
     struct hearth_merge_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
@@ -327,70 +263,11 @@ static enum hearth_status merge_profile(struct hearth_rpc *rpc)
     return hearth_query_pprof(&query, &spec, &rpc->packed, &rpc->err);
 }
 
-void hearth_svc_select_merge_profile(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, merge_profile(rpc));
-}
-
 /* ---- series over time ---- */
 
-static bool make_points(struct hearth_rpc *rpc, const struct hearth_timeseries *in,
-                        Types__V1__Series *out)
+HEARTH_UNARY(hearth_svc_select_series, Querier__V1__SelectSeriesRequest,
+             Querier__V1__SelectSeriesResponse)
 {
-    Types__V1__Point **points = hearth_arena_array(&rpc->arena, in->n_points, sizeof *points);
-    Types__V1__Point *bodies = hearth_arena_array(&rpc->arena, in->n_points, sizeof *bodies);
-    if (points == NULL || bodies == NULL) {
-        return false;
-    }
-
-    /* A point has at most one exemplar. */
-    for (size_t i = 0; i < in->n_points; i++) {
-        types__v1__point__init(&bodies[i]);
-        bodies[i].timestamp = in->points[i].ts_ms;
-        bodies[i].value = in->points[i].value;
-        points[i] = &bodies[i];
-        if (in->exemplars != NULL && in->exemplars[i].has_profile) {
-            bodies[i].n_exemplars = 1;
-            if (!hearth_rpc_exemplars(rpc, &in->exemplars[i], 1, &bodies[i].exemplars)) {
-                return false;
-            }
-        }
-    }
-
-    out->n_points = in->n_points;
-    out->points = points;
-
-    return true;
-}
-
-enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series,
-                                     size_t n, Types__V1__Series ***ret)
-{
-    Types__V1__Series **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
-    Types__V1__Series *bodies = hearth_arena_array(&rpc->arena, n, sizeof *bodies);
-    if (list == NULL || bodies == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        types__v1__series__init(&bodies[i]);
-        bodies[i].n_labels = series[i].labels.n;
-        list[i] = &bodies[i];
-        if (!hearth_rpc_labels(rpc, &series[i].labels, &bodies[i].labels) ||
-            !make_points(rpc, &series[i], &bodies[i])) {
-            return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-        }
-    }
-
-    *ret = list;
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status select_series(struct hearth_rpc *rpc)
-{
-    const Querier__V1__SelectSeriesRequest *in =
-        (const Querier__V1__SelectSeriesRequest *)rpc->request;
     struct hearth_timeseries_spec spec = {
         .profile_type = hearth_str_c(in->profile_typeid),
         .selector = hearth_str_c(in->label_selector),
@@ -418,21 +295,7 @@ static enum hearth_status select_series(struct hearth_rpc *rpc)
     struct hearth_timeseries *series;
     size_t n;
     HEARTH_TRY(hearth_query_timeseries(&query, &spec, &series, &n, &rpc->err));
+    HEARTH_RPC_LIST(rpc, &hearth_timeseries_map, series, n, out, series);
 
-    /* Make the answer in the arena. */
-    Querier__V1__SelectSeriesResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    querier__v1__select_series_response__init(out);
-    out->n_series = n;
-    rpc->answer = &out->base;
-
-    return hearth_rpc_series(rpc, series, n, &out->series);
-}
-
-void hearth_svc_select_series(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, select_series(rpc));
+    return HEARTH_OK;
 }

@@ -68,19 +68,6 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out);
 
-/* Flame graphs, diffs and series as messages, in the request's arena; graphs lend their values. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_flamegraph(struct hearth_rpc *rpc,
-                                         const struct hearth_flamegraph *graph,
-                                         Querier__V1__FlameGraph **ret);
-HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_flame_diff(struct hearth_rpc *rpc,
-                                         const struct hearth_flame_diff *diff,
-                                         Querier__V1__FlameGraphDiff **ret);
-HEARTH_MUST_CHECK
-enum hearth_status hearth_rpc_series(struct hearth_rpc *rpc, const struct hearth_timeseries *series,
-                                     size_t n, Types__V1__Series ***ret);
-
 /* Ends the call with the error of a full arena. */
 void hearth_rpc_end_full(struct hearth_rpc *rpc);
 

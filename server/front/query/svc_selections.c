@@ -1,7 +1,8 @@
 /* svc_selections.c -- hearth.v1: merged stack traces, diffs and totals over time of a Selection. */
 #include "handlers.h"
+#include "query/query_maps.h"
 #include "query/selection.h"
-#include "rpc/front_internal.h"
+#include "rpc/unary.h"
 
 /*
  * Tags of the fields that follow a packed pprof. The other fields of MergeResponse have the numbers
@@ -10,9 +11,8 @@
 #define RESPONSE_AGGREGATION_TAG ((6u << 3) | 0u)
 #define RESPONSE_UNIT_TAG        ((7u << 3) | 2u)
 
-static enum hearth_status merge(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_merge, Hearth__V1__MergeRequest, Hearth__V1__MergeResponse)
 {
-    const Hearth__V1__MergeRequest *in = (const Hearth__V1__MergeRequest *)rpc->request;
     struct hearth_rpc_selection selection;
 
     /* Read the request. */
@@ -49,30 +49,18 @@ static enum hearth_status merge(struct hearth_rpc *rpc)
     }
 
     /* Otherwise move the fields to the answer of this method. */
-    Hearth__V1__MergeResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__merge_response__init(out);
     out->flamegraph = merged.flamegraph;
     out->tree = merged.tree;
     out->dot = merged.dot;
     out->aggregation = selection.aggregation;
     out->unit = selection.unit;
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
 }
 
-void hearth_svc_merge(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, merge(rpc));
-}
-
-static enum hearth_status read_side(struct hearth_rpc *rpc, const char *name,
-                                    const Hearth__V1__Selection *in, int64_t max_nodes,
-                                    struct hearth_rpc_selection *ret)
+static enum hearth_status read_selected_side(struct hearth_rpc *rpc, const char *name,
+                                             const Hearth__V1__Selection *in, int64_t max_nodes,
+                                             struct hearth_rpc_selection *ret)
 {
     enum hearth_status status = hearth_rpc_selection(rpc, in, ret);
 
@@ -87,15 +75,14 @@ static enum hearth_status read_side(struct hearth_rpc *rpc, const char *name,
     return HEARTH_OK;
 }
 
-static enum hearth_status diff(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__DiffResponse)
 {
-    const Hearth__V1__DiffRequest *in = (const Hearth__V1__DiffRequest *)rpc->request;
     struct hearth_rpc_selection left, right;
     struct hearth_flame_diff graph = {0};
 
     /* Read both sides. */
-    HEARTH_TRY(read_side(rpc, "left", in->left, in->max_nodes, &left));
-    HEARTH_TRY(read_side(rpc, "right", in->right, in->max_nodes, &right));
+    HEARTH_TRY(read_selected_side(rpc, "left", in->left, in->max_nodes, &left));
+    HEARTH_TRY(read_selected_side(rpc, "right", in->right, in->max_nodes, &right));
 
     /* Both sides are stored or repaired alike. */
     HEARTH_TRY(hearth_rpc_go_stacks(rpc, in->go_stacks, &left.merge.go_stacks));
@@ -110,29 +97,16 @@ static enum hearth_status diff(struct hearth_rpc *rpc)
     HEARTH_TRY(
         hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge, &graph, &rpc->err));
 
-    /* Make the answer in the arena. */
-    Hearth__V1__DiffResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (out == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth__v1__diff_response__init(out);
-    HEARTH_TRY(hearth_rpc_flame_diff(rpc, &graph, &out->flamegraph));
+    /* Fill the answer. */
+    out->flamegraph = hearth_rpc_map(rpc, &hearth_flame_diff_map, &graph);
     out->aggregation = left.aggregation;
     out->unit = left.unit;
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
 }
 
-void hearth_svc_diff_selections(struct hearth_rpc *rpc)
+HEARTH_UNARY(hearth_svc_timeline, Hearth__V1__TimelineRequest, Hearth__V1__TimelineResponse)
 {
-    hearth_rpc_end(rpc, diff(rpc));
-}
-
-static enum hearth_status timeline(struct hearth_rpc *rpc)
-{
-    const Hearth__V1__TimelineRequest *in = (const Hearth__V1__TimelineRequest *)rpc->request;
     struct hearth_rpc_selection selection;
 
     /* Read the request. */
@@ -159,8 +133,7 @@ static enum hearth_status timeline(struct hearth_rpc *rpc)
         .limit = in->limit,
         .exemplars = in->exemplars,
     };
-    Hearth__V1__TimelineResponse *out = hearth_arena_alloc(&rpc->arena, sizeof *out);
-    if (spec.group_by == NULL || out == NULL) {
+    if (spec.group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
@@ -170,18 +143,10 @@ static enum hearth_status timeline(struct hearth_rpc *rpc)
     HEARTH_TRY(hearth_query_timeseries(&selection.query, &spec, &series, &n, &rpc->err));
 
     /* Fill the answer. */
-    hearth__v1__timeline_response__init(out);
-    out->n_series = n;
-    HEARTH_TRY(hearth_rpc_series(rpc, series, n, &out->series));
+    HEARTH_RPC_LIST(rpc, &hearth_timeseries_map, series, n, out, series);
     out->aggregation = spec.average ? HEARTH__V1__AGGREGATION__AGGREGATION_MEAN
                                     : HEARTH__V1__AGGREGATION__AGGREGATION_SUM;
     out->unit = selection.unit;
-    rpc->answer = &out->base;
 
     return HEARTH_OK;
-}
-
-void hearth_svc_timeline(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, timeline(rpc));
 }
