@@ -15,10 +15,6 @@
 
 #include "rpc/messages.h"
 
-/* Labels as messages, in the request's arena; false when it is full. */
-HEARTH_MUST_CHECK bool hearth_rpc_labels(struct hearth_rpc *rpc, const struct hearth_labels *labels,
-                                         Types__V1__LabelPair ***ret_pairs);
-
 /* Ids of a request and the name of their field, for errors; {0}: no ids. */
 struct hearth_rpc_ids {
     const char *field;
@@ -52,11 +48,6 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
                                   const struct hearth_merge_spec *spec, struct hearth_buf *out);
 
-/* Exemplars as messages, in the request's arena; false when it is full. */
-HEARTH_MUST_CHECK bool hearth_rpc_exemplars(struct hearth_rpc *rpc,
-                                            const struct hearth_exemplar *exemplars, size_t n,
-                                            Types__V1__Exemplar ***ret);
-
 /*
  * Answers with merged stack traces in a format: sets a field of out, which the caller has
  * initialised. The pprof format is written to rpc->packed instead, as the response of
@@ -67,8 +58,5 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_
                                     const struct hearth_merge_spec *spec,
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out);
-
-/* Ends the call with the error of a full arena. */
-void hearth_rpc_end_full(struct hearth_rpc *rpc);
 
 #endif
