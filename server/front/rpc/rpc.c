@@ -387,6 +387,17 @@ static void release_json(void *json)
     hearth_pb_json_release(json);
 }
 
+static enum hearth_status check_packed(struct hearth_rpc *rpc)
+{
+    if (!hearth_buf_failed(&rpc->packed)) {
+        return HEARTH_OK;
+    }
+
+    return rpc->packed.budget != NULL
+               ? HEARTH_FAIL_BUDGET(&rpc->err, rpc->packed.budget)
+               : HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
+}
+
 static enum hearth_status encode_json(struct hearth_rpc *rpc)
 {
     const struct ProtobufCMessage *answer = rpc->answer;
@@ -394,6 +405,7 @@ static enum hearth_status encode_json(struct hearth_rpc *rpc)
     /* JSON is made from a message: decode an answer that the handler has encoded. */
     if (rpc->is_packed) {
         struct ProtobufCMessage *message;
+        HEARTH_TRY(check_packed(rpc));
         HEARTH_TRY(hearth_pb_unpack(rpc->method->response, hearth_buf_view(&rpc->packed),
                                     &rpc->arena, &message, &rpc->err));
         answer = message;
@@ -424,13 +436,7 @@ static enum hearth_status encode_answer(struct hearth_rpc *rpc)
         hearth_pb_pack(rpc->answer, &rpc->packed);
     }
 
-    if (hearth_buf_failed(&rpc->packed)) {
-        return rpc->packed.budget != NULL
-                   ? HEARTH_FAIL_BUDGET(&rpc->err, rpc->packed.budget)
-                   : HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the answer");
-    }
-
-    return HEARTH_OK;
+    return check_packed(rpc);
 }
 
 /* The answer of a run, if any, when both sides stream. Other streams encode their messages
