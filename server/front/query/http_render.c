@@ -1,10 +1,9 @@
 /*
- * http_render.c -- GET /pyroscope/render and /render-diff, label-values and labels: Pyroscope's
- * plain HTTP for dashboards and scripts.
+ * http_render.c -- GET /pyroscope/render and /render-diff: Pyroscope's plain HTTP for dashboards and
+ * scripts.
  */
 #include "hearth/engine/span_profiles.h"
 #include "hearth/model/flame_text.h"
-#include "hearth/selector/selector.h"
 #include "hearth/selector/typed_query.h"
 
 #include "handlers.h"
@@ -14,15 +13,15 @@
 #include "rpc/front_internal.h"
 #include "rpc/gauges.h"
 
+#include <assert.h>
 #include <math.h>
 
-#define MAX_POINTS        1500 /* of a timeline, before its step is rounded */
-#define MAX_IDS           100  /* of an argument */
-#define MIN_STEP_MS       15000
-#define TEXT_MIN_PERCENT  0.5
-#define TEXT_NAME_WIDTH   200
-#define NO_LABEL          "*" /* the group of series that lack the label */
-#define DEFAULT_LABELS_MS (HEARTH_NS_PER_HOUR / HEARTH_NS_PER_MS)
+#define MAX_POINTS       1500 /* of a timeline, before its step is rounded */
+#define MAX_IDS          100  /* of an argument */
+#define MIN_STEP_MS      15000
+#define TEXT_MIN_PERCENT 0.5
+#define TEXT_NAME_WIDTH  200
+#define NO_LABEL         "*" /* the group of series that lack the label */
 
 /* ---- arguments ---- */
 
@@ -97,6 +96,7 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc, const struct si
     if (type == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
     spec->mean = hearth_rpc_gauge_mean(rpc, type);
 
     /* Read the range. */
@@ -106,8 +106,9 @@ static enum hearth_status read_selection(struct hearth_rpc *rpc, const struct si
     return HEARTH_OK;
 }
 
-static enum hearth_status about_type(struct hearth_rpc *rpc, const struct hearth_merge_spec *spec,
-                                     struct hearth_flamebearer_about *ret)
+static enum hearth_status describe_type(struct hearth_rpc *rpc,
+                                        const struct hearth_merge_spec *spec,
+                                        struct hearth_flamebearer_about *ret)
 {
     struct hearth_profile_type type;
     HEARTH_TRY(hearth_profile_type_parse(spec->profile_type, &type, &rpc->err));
@@ -144,7 +145,7 @@ static const struct {
     {INFINITY, 31536000},
 };
 
-static int64_t step_of(int64_t start_ms, int64_t end_ms)
+static int64_t choose_step(int64_t start_ms, int64_t end_ms)
 {
     double range_ms = (double)end_ms - (double)start_ms;
     double step = fmax(range_ms / MAX_POINTS, MIN_STEP_MS) / 1000;
@@ -154,6 +155,8 @@ static int64_t step_of(int64_t start_ms, int64_t end_ms)
     while (step > g_ladder[i].below) {
         i++;
     }
+
+    assert(i < HEARTH_ARRAY_LEN(g_ladder));
 
     return g_ladder[i].step;
 }
@@ -167,7 +170,7 @@ struct timelines {
 };
 
 /* A mean is rounded: clients expect samples to be whole numbers. */
-static int64_t sample_of(double value)
+static int64_t round_sample(double value)
 {
     return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)llround(value);
 }
@@ -183,6 +186,8 @@ static void write_timeline(struct hearth_json *json, const struct timelines *lin
     int64_t start_ms = lines->start_ms, step_ms = lines->step * 1000;
     int64_t start = start_ms / 1000;
 
+    assert(lines->step > 0); /* otherwise there is no timeline */
+
     /* Write the start. */
     hearth_json_object(json);
     hearth_json_key_c(json, "startTime");
@@ -195,7 +200,7 @@ static void write_timeline(struct hearth_json *json, const struct timelines *lin
     for (int64_t at = start_ms; at <= lines->end_ms; at += step_ms) {
         int64_t sum = 0;
         for (; next < series->n_points && series->points[next].ts_ms <= at; next++) {
-            sum += sample_of(series->points[next].value);
+            sum += round_sample(series->points[next].value);
         }
 
         hearth_json_i64(json, sum);
@@ -219,14 +224,14 @@ static bool wants_average(const struct hearth_rpc *rpc, const struct hearth_merg
            (spec->mean && !hearth_str_eq_c(aggregation, "sum"));
 }
 
-static enum hearth_status ask_timelines(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                        const struct hearth_merge_spec *spec,
-                                        struct timelines *lines)
+static enum hearth_status query_timelines(struct hearth_rpc *rpc, const struct hearth_query *query,
+                                          const struct hearth_merge_spec *spec,
+                                          struct timelines *lines)
 {
     *lines = (struct timelines){
         .start_ms = query->start_ms,
         .end_ms = query->end_ms,
-        .step = step_of(query->start_ms, query->end_ms),
+        .step = choose_step(query->start_ms, query->end_ms),
         .group_by = hearth_http_arg(rpc, "groupBy"),
     };
 
@@ -282,6 +287,8 @@ static void write_timeline_member(struct hearth_json *json, const struct timelin
 static void write_group(struct hearth_json *json, const struct timelines *lines,
                         const struct hearth_timeseries *series)
 {
+    assert(lines->group_by.n > 0);
+
     struct hearth_str value = hearth_labels_get(&series->labels, lines->group_by);
     hearth_json_key(json, value.p != NULL ? value : HEARTH_STR(NO_LABEL));
     write_timeline(json, lines, series);
@@ -304,6 +311,7 @@ static bool render_more(void *context, size_t n_bytes, struct hearth_buf *out)
     struct rendering *r = context;
     size_t from = out->n, n = r->lines.group_by.n > 0 ? r->lines.n_series : 0;
 
+    assert(r->n_groups <= n);
     r->json.out = out;
 
     /* First the flame graph, then the single timeline. */
@@ -333,6 +341,8 @@ static bool render_more(void *context, size_t n_bytes, struct hearth_buf *out)
 static enum hearth_status answer_rendering(struct hearth_rpc *rpc, struct hearth_flamebearer bearer,
                                            struct timelines lines)
 {
+    assert(rpc->http != NULL);
+
     struct rendering *r = hearth_arena_alloc(&rpc->arena, sizeof *r);
     if (r == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -380,16 +390,16 @@ static enum hearth_status render_json(struct hearth_rpc *rpc, const struct heart
     struct timelines lines;
 
     /* Query the graph and its timeline, and answer. */
-    HEARTH_TRY(about_type(rpc, spec, &about));
+    HEARTH_TRY(describe_type(rpc, spec, &about));
     HEARTH_TRY(hearth_query_flamegraph(query, spec, &graph, &rpc->err));
-    HEARTH_TRY(ask_timelines(rpc, query, spec, &lines));
+    HEARTH_TRY(query_timelines(rpc, query, spec, &lines));
 
     return answer_rendering(rpc, hearth_flamebearer_single(&graph, &about), lines);
 }
 
 /* Reads ids separated by commas, at most MAX_IDS; they borrow from the request. */
-static enum hearth_status read_ids(struct hearth_rpc *rpc, const char *name,
-                                   const struct hearth_str **ret, size_t *ret_n)
+static enum hearth_status read_id_list(struct hearth_rpc *rpc, const char *name,
+                                       const struct hearth_str **ret, size_t *ret_n)
 {
     struct hearth_str text = hearth_http_arg(rpc, name);
     struct hearth_str *ids = hearth_arena_array(&rpc->arena, MAX_IDS, sizeof *ids);
@@ -429,8 +439,8 @@ static enum hearth_status render_spans(struct hearth_rpc *rpc, struct hearth_que
     struct hearth_flamebearer_about about;
 
     /* Read the ids and the range. */
-    HEARTH_TRY(read_ids(rpc, "span-id", &of.span_ids, &of.n_span_ids));
-    HEARTH_TRY(read_ids(rpc, "trace-id", &of.trace_ids, &of.n_trace_ids));
+    HEARTH_TRY(read_id_list(rpc, "span-id", &of.span_ids, &of.n_span_ids));
+    HEARTH_TRY(read_id_list(rpc, "trace-id", &of.trace_ids, &of.n_trace_ids));
     if (hearth_str_eq_c(format, "dot")) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span-id and trace-id take the formats json and text");
@@ -441,7 +451,7 @@ static enum hearth_status render_spans(struct hearth_rpc *rpc, struct hearth_que
     }
 
     /* Query and answer. */
-    HEARTH_TRY(about_type(rpc, spec, &about));
+    HEARTH_TRY(describe_type(rpc, spec, &about));
     HEARTH_TRY(hearth_query_span_profile(query, &of, &found, &rpc->err));
     if (hearth_str_eq_c(format, "text")) {
         return write_text(rpc, &found.flamegraph, spec->profile_type);
@@ -459,7 +469,7 @@ static enum hearth_status render_text(struct hearth_rpc *rpc, const struct heart
     return write_text(rpc, &graph, spec->profile_type);
 }
 
-static enum hearth_status render(struct hearth_rpc *rpc)
+static enum hearth_status render_selection(struct hearth_rpc *rpc)
 {
     static const struct side_args names = {"query", "from", "until"};
     struct hearth_query query;
@@ -488,7 +498,7 @@ static enum hearth_status render(struct hearth_rpc *rpc)
 
 void hearth_http_render(struct hearth_rpc *rpc)
 {
-    hearth_rpc_end(rpc, render(rpc));
+    hearth_rpc_end(rpc, render_selection(rpc));
 }
 
 static enum hearth_status render_diff(struct hearth_rpc *rpc)
@@ -511,7 +521,7 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
     }
 
     /* Query and answer. */
-    HEARTH_TRY(about_type(rpc, &specs[0], &about));
+    HEARTH_TRY(describe_type(rpc, &specs[0], &about));
     HEARTH_TRY(hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], &diff, &rpc->err));
 
     return answer_rendering(rpc, hearth_flamebearer_double(&diff, &about), (struct timelines){0});
@@ -520,105 +530,4 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
 void hearth_http_render_diff(struct hearth_rpc *rpc)
 {
     hearth_rpc_end(rpc, render_diff(rpc));
-}
-
-/* ---- labels ---- */
-
-/* Reads a typed query as one or two selectors: its matchers, and its profile type, if any. */
-static enum hearth_status read_label_query(struct hearth_rpc *rpc, struct hearth_str selectors[2],
-                                           size_t *ret_n)
-{
-    struct hearth_str text = hearth_http_arg(rpc, "query");
-    struct hearth_typed_query typed = {.selector = HEARTH_STR("{}")};
-
-    if (text.p != NULL && text.n > 0) {
-        enum hearth_status status = hearth_typed_query_parse(text, &rpc->arena, &typed, &rpc->err);
-        if (status != HEARTH_OK) {
-            hearth_err_prefix(&rpc->err, "query");
-            return status;
-        }
-    }
-
-    selectors[0] = typed.selector;
-    *ret_n = 1;
-    if (typed.profile_type.n == 0) {
-        return HEARTH_OK;
-    }
-
-    /* Write the profile type as a selector. */
-    struct hearth_selector by_type;
-    struct hearth_buf out;
-    hearth_selector_init(&by_type);
-    hearth_buf_init(&out, 0);
-    enum hearth_status status =
-        hearth_selector_add(&by_type, HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE), HEARTH_MATCH_EQ,
-                            typed.profile_type, &rpc->arena, &rpc->err);
-    if (status == HEARTH_OK) {
-        hearth_selector_format(&by_type, &out);
-        selectors[1] = hearth_arena_str(&rpc->arena, hearth_buf_view(&out));
-        *ret_n = 2;
-        status = selectors[1].p != NULL ? HEARTH_OK : HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-
-    hearth_buf_release(&out);
-    hearth_selector_release(&by_type);
-
-    return status;
-}
-
-/* Answers with the values of the argument's label, or with the names of all labels. */
-static enum hearth_status list_labels(struct hearth_rpc *rpc, bool values)
-{
-    struct hearth_str selectors[2], *texts = NULL;
-    size_t n_selectors, n = 0;
-    struct hearth_json json;
-    int64_t now_ns = hearth_clock_wall_ns();
-
-    /* The default range is the last hour. */
-    struct hearth_query query = hearth_rpc_query(rpc, now_ns / HEARTH_NS_PER_MS - DEFAULT_LABELS_MS,
-                                                 read_time(rpc, "until", now_ns));
-
-    if (hearth_http_arg(rpc, "from").p != NULL) {
-        query.start_ms = read_time(rpc, "from", now_ns);
-    }
-
-    /* Query. */
-    HEARTH_TRY(read_label_query(rpc, selectors, &n_selectors));
-    const struct hearth_label_request request = {
-        .selectors = selectors, .n_selectors = n_selectors, .legacy_only = !rpc->utf8_label_names};
-    if (values) {
-        struct hearth_str name = hearth_http_arg(rpc, "label");
-        bool is_type =
-            hearth_str_eq_c(name, HEARTH_LABEL_NAME); /* profiles: the name is their type */
-        if (name.n == 0) {
-            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "label is required");
-        }
-
-        name = is_type ? HEARTH_STR(HEARTH_LABEL_PROFILE_TYPE) : name;
-        HEARTH_TRY(hearth_query_label_values(&query, name, &request, &texts, &n, &rpc->err));
-    } else {
-        HEARTH_TRY(hearth_query_label_names(&query, &request, &texts, &n, &rpc->err));
-    }
-
-    /* Answer with an array of texts. */
-    rpc->http->answer_type = "application/json";
-    hearth_json_init(&json, &rpc->packed);
-    hearth_json_array(&json);
-    for (size_t i = 0; i < n; i++) {
-        hearth_json_string(&json, texts[i]);
-    }
-
-    hearth_json_array_end(&json);
-
-    return HEARTH_OK;
-}
-
-void hearth_http_label_values(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list_labels(rpc, true));
-}
-
-void hearth_http_labels(struct hearth_rpc *rpc)
-{
-    hearth_rpc_end(rpc, list_labels(rpc, false));
 }
