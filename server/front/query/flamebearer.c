@@ -6,6 +6,8 @@
  */
 #include "query/flamebearer.h"
 
+#include <assert.h>
+
 #define RATE_OF_COUNTS      100
 #define RATE_OF_NANOSECONDS 1000000000
 
@@ -62,6 +64,7 @@ static void write_head(struct hearth_json *json)
 /* Writes the next name; false: all names are written. */
 static bool write_name(struct hearth_flamebearer *bearer, struct hearth_json *json)
 {
+    assert(bearer->name <= bearer->n_names);
     if (bearer->name < bearer->n_names) {
         hearth_json_string(json, bearer->names[bearer->name++]);
         return true;
@@ -77,6 +80,7 @@ static bool write_name(struct hearth_flamebearer *bearer, struct hearth_json *js
 /* Writes up to VALUES_AT_ONCE values of a level; false: all levels are written. */
 static bool write_values(struct hearth_flamebearer *bearer, struct hearth_json *json)
 {
+    assert(bearer->level <= bearer->n_levels);
     if (bearer->level == bearer->n_levels) {
         hearth_json_array_end(json);
         return false;
@@ -84,6 +88,7 @@ static bool write_values(struct hearth_flamebearer *bearer, struct hearth_json *
 
     /* A level may be written in several calls. */
     const struct hearth_flame_level *level = &bearer->levels[bearer->level];
+    assert(bearer->value <= level->n);
     if (bearer->value == 0) {
         hearth_json_array(json);
     }
@@ -137,6 +142,8 @@ static bool write_part(struct hearth_flamebearer *bearer, struct hearth_json *js
 bool hearth_flamebearer_more(struct hearth_flamebearer *bearer, size_t n_bytes,
                              struct hearth_json *json)
 {
+    assert(bearer != NULL && json != NULL);
+
     size_t from = json->out->n;
 
     /* Each part that ends gives way to the next. */

@@ -9,6 +9,8 @@
 #include "rpc/messages.h"
 #include "rpc/rpc.h"
 
+#include <assert.h>
+
 /* ---- flame graphs ---- */
 
 HEARTH_MAP_TYPES(level, struct hearth_flame_level, Querier__V1__Level);
@@ -61,6 +63,8 @@ static void fill_series_points(struct hearth_rpc *rpc, const void *from, void *m
     if (points == NULL || bodies == NULL) {
         return;
     }
+
+    assert(in->n_points == 0 || in->points != NULL);
 
     /* A point has at most one exemplar. */
     for (size_t i = 0; i < in->n_points; i++) {

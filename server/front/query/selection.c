@@ -3,6 +3,8 @@
 
 #include "rpc/front_internal.h"
 
+#include <assert.h>
+
 enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,
                                            struct hearth_stack_filter *ret)
@@ -59,6 +61,7 @@ static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation agg
 enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,
                                         struct hearth_rpc_selection *ret)
 {
+    assert(ret != NULL);
     if (in == NULL) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "selection is missing");
     }

@@ -45,6 +45,8 @@ static void fill_total_source(struct hearth_rpc *rpc HEARTH_UNUSED, const void *
 {
     const struct hearth_explained_leg *sum = from;
     Hearth__V1__ExplainTotal *out = message;
+
+    assert((size_t)sum->source < HEARTH_N_SOURCES);
     out->source = g_sources[sum->source];
 }
 

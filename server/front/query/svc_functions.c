@@ -89,6 +89,7 @@ HEARTH_UNARY(hearth_svc_top, Hearth__V1__TopRequest, Hearth__V1__TopResponse)
 
 static enum hearth_status check_function(struct hearth_rpc *rpc, const char *function)
 {
+    assert(function != NULL);
     return function[0] == '\0'
                ? HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "function is required")
                : HEARTH_OK;

@@ -8,7 +8,7 @@
 #include "rpc/gauges.h"
 #include "rpc/unary.h"
 
-/* Tags of the two envelopes that answer_pprof writes around a packed profile. */
+/* Tags of the two envelopes that answer_merged_pprof writes around a packed profile. */
 #define RESPONSE_PPROF_TAG ((5u << 3) | 2u) /* SelectMergeStacktracesResponse.pprof */
 #define PPROF_PROFILE_TAG  ((1u << 3) | 2u) /* PprofProfile.profile */
 
@@ -34,6 +34,7 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
     }
 
     /* Read the call site. */
+    assert(in->n_call_site == 0 || in->call_site != NULL);
     struct hearth_str *names = hearth_arena_array(&rpc->arena, in->n_call_site, sizeof *names);
     if (names == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -51,10 +52,10 @@ static enum hearth_status read_stack_selector(struct hearth_rpc *rpc,
 
 /* ---- formats of merged stack traces ---- */
 
-static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
-                                            const struct hearth_query *query,
-                                            const struct hearth_merge_spec *spec,
-                                            Querier__V1__SelectMergeStacktracesResponse *out)
+static enum hearth_status answer_merged_flamegraph(struct hearth_rpc *rpc,
+                                                   const struct hearth_query *query,
+                                                   const struct hearth_merge_spec *spec,
+                                                   Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_flamegraph graph = {0};
 
@@ -64,9 +65,10 @@ static enum hearth_status answer_flamegraph(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                      const struct hearth_merge_spec *spec,
-                                      Querier__V1__SelectMergeStacktracesResponse *out)
+static enum hearth_status answer_merged_tree(struct hearth_rpc *rpc,
+                                             const struct hearth_query *query,
+                                             const struct hearth_merge_spec *spec,
+                                             Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_buf tree;
 
@@ -86,11 +88,13 @@ static enum hearth_status answer_tree(struct hearth_rpc *rpc, const struct heart
 }
 
 /* The profile is packed already: only its two envelopes are written around it. */
-static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                       const struct hearth_merge_spec *spec)
+static enum hearth_status answer_merged_pprof(struct hearth_rpc *rpc,
+                                              const struct hearth_query *query,
+                                              const struct hearth_merge_spec *spec)
 {
     struct hearth_buf profile, head;
 
+    assert(rpc->packed.n == 0);
     hearth_buf_init(&profile, 0);
     hearth_buf_init(&head, 0);
     enum hearth_status status = hearth_query_pprof(query, spec, &profile, &rpc->err);
@@ -113,9 +117,10 @@ static enum hearth_status answer_pprof(struct hearth_rpc *rpc, const struct hear
     return status;
 }
 
-static enum hearth_status answer_dot(struct hearth_rpc *rpc, const struct hearth_query *query,
-                                     const struct hearth_merge_spec *spec,
-                                     Querier__V1__SelectMergeStacktracesResponse *out)
+static enum hearth_status answer_merged_dot(struct hearth_rpc *rpc,
+                                            const struct hearth_query *query,
+                                            const struct hearth_merge_spec *spec,
+                                            Querier__V1__SelectMergeStacktracesResponse *out)
 {
     struct hearth_buf dot;
 
@@ -135,6 +140,7 @@ enum hearth_status hearth_rpc_merge_spec(struct hearth_rpc *rpc,
                                          const Querier__V1__SelectMergeStacktracesRequest *in,
                                          bool is_pprof, struct hearth_merge_spec *ret)
 {
+    assert(in != NULL && ret != NULL);
     if (in->n_span_selector > 0 && in->n_trace_id_selector > 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "span_selector and trace_id_selector exclude each other");
@@ -172,15 +178,17 @@ enum hearth_status hearth_rpc_merge(struct hearth_rpc *rpc, const struct hearth_
                                     Querier__V1__ProfileFormat format,
                                     Querier__V1__SelectMergeStacktracesResponse *out)
 {
+    assert(query != NULL && spec != NULL && out != NULL);
+
     switch (format) {
     case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF:
-        return answer_pprof(rpc, query, spec);
+        return answer_merged_pprof(rpc, query, spec);
     case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE:
-        return answer_tree(rpc, query, spec, out);
+        return answer_merged_tree(rpc, query, spec, out);
     case QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_DOT:
-        return answer_dot(rpc, query, spec, out);
+        return answer_merged_dot(rpc, query, spec, out);
     default: /* unknown formats, too: newer clients then expect a flame graph */
-        return answer_flamegraph(rpc, query, spec, out);
+        return answer_merged_flamegraph(rpc, query, spec, out);
     }
 }
 
@@ -223,8 +231,8 @@ HEARTH_UNARY(hearth_svc_select_merge_span_profile, Querier__V1__SelectMergeSpanP
     Querier__V1__SelectMergeStacktracesResponse merged;
     querier__v1__select_merge_stacktraces_response__init(&merged);
     HEARTH_TRY(in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_TREE
-                   ? answer_tree(rpc, &query, &spec, &merged)
-                   : answer_flamegraph(rpc, &query, &spec, &merged));
+                   ? answer_merged_tree(rpc, &query, &spec, &merged)
+                   : answer_merged_flamegraph(rpc, &query, &spec, &merged));
 
     /* Move the fields to the answer of this method. */
     out->flamegraph = merged.flamegraph;

@@ -37,6 +37,8 @@ HEARTH_UNARY(hearth_svc_merge, Hearth__V1__MergeRequest, Hearth__V1__MergeRespon
     querier__v1__select_merge_stacktraces_response__init(&merged);
     HEARTH_TRY(hearth_rpc_merge(rpc, &selection.query, &selection.merge, in->format, &merged));
 
+    assert(rpc->is_packed == (in->format == QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF));
+
     /* A packed pprof gets the two remaining fields appended. */
     if (rpc->is_packed) {
         struct hearth_str unit = hearth_str_c(selection.unit);
@@ -64,6 +66,7 @@ static enum hearth_status read_selected_side(struct hearth_rpc *rpc, const char 
 {
     enum hearth_status status = hearth_rpc_selection(rpc, in, ret);
 
+    assert(name != NULL);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&rpc->err, "%s", name);
         return status;

@@ -80,6 +80,8 @@ HEARTH_UNARY(hearth_svc_analyze_query, Querier__V1__AnalyzeQueryRequest,
         }
     }
 
+    assert(n <= HEARTH_N_SOURCES);
+
     /* The scopes, and sums of all sources. */
     HEARTH_RPC_LIST(rpc, &scope_map, scopes, n, out, query_scopes);
     out->query_impact = hearth_rpc_map(rpc, &impact_map, &analysis);
