@@ -4,6 +4,8 @@
 #include "hearth/base/base64.h"
 #include "hearth/codec/json_writer.h"
 
+#include <assert.h>
+
 #define IS(value, name) \
     ((value)->value_case == OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##name)
 
@@ -65,6 +67,7 @@ struct hearth_str hearth_otlp_text(const Opentelemetry__Proto__Common__V1__AnyVa
 {
     struct hearth_str none = hearth_str_n(NULL, 0);
 
+    assert(arena != NULL);
     if (value == NULL || IS(value, _NOT_SET) || IS(value, STRING_VALUE_STRINDEX)) {
         return none;
     }
@@ -95,6 +98,8 @@ struct hearth_str
 hearth_otlp_attribute(Opentelemetry__Proto__Common__V1__KeyValue *const *attributes, size_t n,
                       struct hearth_str name, struct hearth_arena *arena)
 {
+    assert(n == 0 || attributes != NULL);
+
     for (size_t i = 0; i < n; i++) {
         if (hearth_str_eq_c(name, attributes[i]->key)) {
             struct hearth_str text = hearth_otlp_text(attributes[i]->value, arena);

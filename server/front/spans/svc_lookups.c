@@ -16,6 +16,8 @@
 
 char **hearth_rpc_span_texts(struct hearth_rpc *rpc, const uint64_t *ids, size_t n)
 {
+    assert(n == 0 || ids != NULL);
+
     char **list = hearth_arena_array(&rpc->arena, n, sizeof *list);
     for (size_t i = 0; i < n && list != NULL; i++) {
         list[i] = hearth_rpc_span_text(rpc, ids[i]);
@@ -280,6 +282,8 @@ static enum hearth_status fail_not_found(struct hearth_rpc *rpc,
                                          const struct hearth_span_subject *subjects,
                                          const struct hearth_found *found, size_t n)
 {
+    assert(n > 0);
+
     struct hearth_str id = subjects[0].id;
     const char *about = id.n == 0 ? "no profiles of that service and time"
                                   : hearth_arena_printf(&rpc->arena, "no profiles of %s%s \"%.*s\"",
@@ -330,6 +334,8 @@ static enum hearth_status lookup_subjects(struct hearth_rpc *rpc,
     if (found == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+
+    assert(n > 0); /* the handlers refuse requests without subjects */
 
     /* Read the options, and query. */
     HEARTH_TRY(read_lookup_options(rpc, requested, &options));

@@ -10,14 +10,16 @@
 #include "rpc/messages.h"
 #include "rpc/trace_call.h"
 
+#include <assert.h>
+
 /* Milliseconds as nanoseconds; INT64_MIN if they overflow: the engine leaves out such times. */
-static int64_t to_ns(int64_t ms)
+static int64_t convert_ms_to_ns(int64_t ms)
 {
     int64_t ns;
     return __builtin_mul_overflow(ms, INT64_C(1000000), &ns) ? INT64_MIN : ns;
 }
 
-static enum hearth_segments_keep keep_of(const struct hearth_rpc *rpc)
+static enum hearth_segments_keep get_segments_keep(const struct hearth_rpc *rpc)
 {
     enum hearth_segments_keep keep = HEARTH_KEEP_ALL;
     const char *text = rpc->front->options.agents.segments_keep;
@@ -27,8 +29,8 @@ static enum hearth_segments_keep keep_of(const struct hearth_rpc *rpc)
 
 /* ---- segments ---- */
 
-static struct hearth_span_tag *take_tags(struct hearth_arena *arena,
-                                         Skywalking__V3__KeyStringValuePair *const *in, size_t n)
+static struct hearth_span_tag *read_sw_tags(struct hearth_arena *arena,
+                                            Skywalking__V3__KeyStringValuePair *const *in, size_t n)
 {
     struct hearth_span_tag *tags = hearth_arena_array(arena, n, sizeof *tags);
     for (size_t i = 0; i < n && tags != NULL; i++) {
@@ -38,8 +40,8 @@ static struct hearth_span_tag *take_tags(struct hearth_arena *arena,
     return tags;
 }
 
-static void take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
-                      struct hearth_span *out)
+static void read_sw_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                         struct hearth_span *out)
 {
     out->refs = hearth_arena_array(arena, in->n_refs, sizeof *out->refs);
     out->n_refs = out->refs == NULL ? 0 : in->n_refs;
@@ -58,19 +60,19 @@ static void take_refs(struct hearth_arena *arena, const Skywalking__V3__SpanObje
     }
 }
 
-static void take_logs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
-                      struct hearth_span *out)
+static void read_sw_logs(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                         struct hearth_span *out)
 {
     out->logs = hearth_arena_array(arena, in->n_logs, sizeof *out->logs);
     out->n_logs = out->logs == NULL ? 0 : in->n_logs;
     for (size_t i = 0; i < out->n_logs; i++) {
         const Skywalking__V3__Log *log = in->logs[i];
         out->logs[i] = (struct hearth_span_log){
-            to_ns(log->time), take_tags(arena, log->data, log->n_data), log->n_data};
+            convert_ms_to_ns(log->time), read_sw_tags(arena, log->data, log->n_data), log->n_data};
     }
 }
 
-static enum hearth_span_kind kind_of(Skywalking__V3__SpanType type)
+static enum hearth_span_kind map_sw_kind(Skywalking__V3__SpanType type)
 {
     switch (type) {
     case SKYWALKING__V3__SPAN_TYPE__Entry:
@@ -82,33 +84,33 @@ static enum hearth_span_kind kind_of(Skywalking__V3__SpanType type)
     }
 }
 
-static void take_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
-                      struct hearth_span *out)
+static void read_sw_span(struct hearth_arena *arena, const Skywalking__V3__SpanObject *in,
+                         struct hearth_span *out)
 {
     *out = (struct hearth_span){
         .span_id = in->spanid,
         .parent_id = in->parentspanid,
         .has_parent = in->parentspanid >= 0,
         .skip_analysis = in->skipanalysis,
-        .kind = kind_of(in->spantype),
+        .kind = map_sw_kind(in->spantype),
         .status = in->iserror ? HEARTH_SPAN_ERROR : HEARTH_SPAN_UNSET,
-        .start_ns = to_ns(in->starttime),
-        .end_ns = to_ns(in->endtime),
+        .start_ns = convert_ms_to_ns(in->starttime),
+        .end_ns = convert_ms_to_ns(in->endtime),
         .name = hearth_str_c(in->operationname),
         .peer = hearth_str_c(in->peer),
         .layer = (int32_t)in->spanlayer,
         .component = in->componentid,
-        .tags = take_tags(arena, in->tags, in->n_tags),
+        .tags = read_sw_tags(arena, in->tags, in->n_tags),
         .n_tags = in->n_tags,
     };
 
-    take_refs(arena, in, out);
-    take_logs(arena, in, out);
+    read_sw_refs(arena, in, out);
+    read_sw_logs(arena, in, out);
 }
 
 /* Reads a segment; texts borrow from the message. False: the arena is full. */
-static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__SegmentObject *in,
-                         struct hearth_segment *out)
+static bool read_sw_segment(struct hearth_arena *arena, const Skywalking__V3__SegmentObject *in,
+                            struct hearth_segment *out)
 {
     *out = (struct hearth_segment){
         .trace_id = hearth_str_c(in->traceid),
@@ -120,7 +122,7 @@ static bool take_segment(struct hearth_arena *arena, const Skywalking__V3__Segme
         .is_cut = in->issizelimited,
     };
     for (size_t i = 0; i < in->n_spans && out->spans != NULL; i++) {
-        take_span(arena, in->spans[i], &out->spans[i]);
+        read_sw_span(arena, in->spans[i], &out->spans[i]);
     }
 
     return !arena->refused;
@@ -132,9 +134,11 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
     struct hearth_call context = hearth_rpc_call(rpc);
     struct hearth_segment *segments = hearth_arena_array(&rpc->arena, n, sizeof *segments);
 
+    assert(call != NULL && (n == 0 || in != NULL));
+
     /* Read the segments. */
     for (size_t i = 0; i < n; i++) {
-        if (segments == NULL || !take_segment(&rpc->arena, in[i], &segments[i])) {
+        if (segments == NULL || !read_sw_segment(&rpc->arena, in[i], &segments[i])) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
     }
@@ -142,8 +146,8 @@ static enum hearth_status take_segments(struct hearth_rpc *rpc, struct hearth_tr
     /* The call waits for the commit if the engine has accepted data. */
     struct hearth_traces_waiter waiter = {hearth_trace_call_done, call, false};
     hearth_trace_call_expect(call);
-    enum hearth_status status =
-        hearth_traces_take_segments(&context, keep_of(rpc), segments, n, &waiter, &rpc->err);
+    enum hearth_status status = hearth_traces_take_segments(&context, get_segments_keep(rpc),
+                                                            segments, n, &waiter, &rpc->err);
     if (!waiter.waits) {
         hearth_trace_call_forget(call);
     }
@@ -185,10 +189,12 @@ static enum hearth_status take_snapshot(struct hearth_rpc *rpc, struct hearth_tr
 /* ---- methods ---- */
 
 /* Handles one message or the end of a stream. */
-static void collect(struct hearth_rpc *rpc,
-                    enum hearth_status (*take)(struct hearth_rpc *rpc,
-                                               struct hearth_trace_call *call))
+static void collect_message(struct hearth_rpc *rpc,
+                            enum hearth_status (*take)(struct hearth_rpc *rpc,
+                                                       struct hearth_trace_call *call))
 {
+    assert(hearth_rpc_is_collecting(rpc));
+
     struct hearth_trace_call *call = hearth_trace_call_of(rpc);
     if (call == NULL) {
         hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a stream"));
@@ -229,12 +235,12 @@ static enum hearth_status take_one_snapshot(struct hearth_rpc *rpc, struct heart
 
 void hearth_svc_sw_segments(struct hearth_rpc *rpc)
 {
-    collect(rpc, take_one_segment);
+    collect_message(rpc, take_one_segment);
 }
 
 void hearth_svc_sw_snapshots(struct hearth_rpc *rpc)
 {
-    collect(rpc, take_one_snapshot);
+    collect_message(rpc, take_one_snapshot);
 }
 
 void hearth_svc_sw_segments_in_sync(struct hearth_rpc *rpc)
