@@ -51,12 +51,15 @@ static const char *get_format_name(enum hearth_ingest_format format)
         [HEARTH_INGEST_SPEEDSCOPE] = "speedscope",
     };
 
+    assert((size_t)format < HEARTH_ARRAY_LEN(names));
+
     return names[format];
 }
 
 /* Answers 422: the profile itself is refused. */
 static void answer_unprocessable(struct hearth_rpc *rpc, const char *format)
 {
+    assert(rpc->http != NULL);
     hearth_err_prefix(&rpc->err, "pushing IngestInput-%s failed", format);
     rpc->http->code = UNPROCESSABLE;
     rpc->http->error_code = "unknown";
@@ -69,6 +72,8 @@ static bool is_refusal(enum hearth_status status)
 
 static void explain_push_failure(struct hearth_push_call *call, enum hearth_status status)
 {
+    assert(call->format != NULL); /* set before the push runs */
+
     bool is_pprof = strcmp(call->format, get_format_name(HEARTH_INGEST_PPROF)) == 0;
     if (is_refusal(status) && (is_pprof || call->request.is_unreadable)) {
         answer_unprocessable(call->rpc, call->format);
@@ -122,6 +127,7 @@ static bool has_label(const struct hearth_ingest_name *name, const char *wanted)
             return name->labels[i].value.n > 0;
         }
     }
+
     return false;
 }
 
@@ -186,6 +192,7 @@ static enum hearth_status take_upload_body(struct upload *u)
         if (hearth_compression_detect(hearth_buf_view(body)) == HEARTH_COMPRESSION_NONE) {
             break;
         }
+
         HEARTH_TRY(inflate_body(u));
     }
 
@@ -220,6 +227,7 @@ static enum hearth_status read_upload_form(struct upload *u)
             hearth_err_prefix(err, "sample_type_config");
             return status;
         }
+
         u->hints.cells = cells;
     }
 

@@ -4,9 +4,13 @@
 #include "handlers.h"
 #include "rpc/push_call.h"
 
+#include <assert.h>
+
 static bool fill_push_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
                              struct hearth_push_series *out)
 {
+    assert(in != NULL && out != NULL);
+
     out->n_labels = in->n_labels;
     out->labels = hearth_arena_array(arena, in->n_labels, sizeof *out->labels);
     out->n_samples = in->n_samples;
@@ -60,6 +64,7 @@ void hearth_svc_push(struct hearth_rpc *rpc)
 
     /* The message lives in the request's arena: the push takes that arena. */
     const Push__V1__PushRequest *message = (const Push__V1__PushRequest *)rpc->request;
+    assert(message != NULL);
     call->arena = rpc->arena;
     hearth_arena_init(&rpc->arena, 1u << 20);
     if (!fill_push_request(call, message)) {

@@ -20,6 +20,8 @@ static enum hearth_status make_flamebearer(struct hearth_rpc *rpc,
     struct hearth_buf text;
     struct hearth_json json;
 
+    assert(view != NULL && ret != NULL);
+
     /* Write the graph at once, then the members that an uploaded profile lacks. */
     hearth_buf_init(&text, 0);
     text.budget = rpc->arena.budget;

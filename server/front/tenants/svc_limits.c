@@ -15,6 +15,7 @@ static char *make_limit_text(struct hearth_rpc *rpc, const struct hearth_limit *
 {
     struct hearth_buf text;
 
+    assert(limit != NULL);
     hearth_buf_init(&text, 0);
     hearth_limit_format(limit, value, &text);
     rpc->arena.refused = rpc->arena.refused || hearth_buf_failed(&text);

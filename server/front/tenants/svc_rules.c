@@ -103,9 +103,9 @@ static enum hearth_status read_rule_filter(struct hearth_rpc *rpc,
     return HEARTH_OK;
 }
 
-static enum hearth_status read_rule(struct hearth_rpc *rpc,
-                                    const Settings__V1__UpsertRecordingRuleRequest *in,
-                                    struct hearth_rule *ret)
+static enum hearth_status read_recording_rule(struct hearth_rpc *rpc,
+                                              const Settings__V1__UpsertRecordingRuleRequest *in,
+                                              struct hearth_rule *ret)
 {
     *ret = (struct hearth_rule){
         .id = hearth_str_c(in->id),
@@ -138,7 +138,7 @@ HEARTH_UNARY(hearth_svc_rules_upsert, Settings__V1__UpsertRecordingRuleRequest,
     struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_rule rule;
 
-    HEARTH_TRY(read_rule(rpc, in, &rule));
+    HEARTH_TRY(read_recording_rule(rpc, in, &rule));
     HEARTH_TRY(hearth_rules_put(&call, &rule, &rpc->err));
     out->rule = hearth_rpc_map(rpc, &rule_map, &rule);
 
