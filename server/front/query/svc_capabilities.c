@@ -67,8 +67,11 @@ HEARTH_UNARY(hearth_svc_feature_flags, Capabilities__V1__GetFeatureFlagsRequest,
     return HEARTH_OK;
 }
 
-void hearth_svc_vcs(struct hearth_rpc *rpc)
+/* The handler of all methods of vcs.v1, whose requests have different types. */
+enum hearth_status hearth_svc_vcs(struct hearth_rpc *rpc,
+                                  const struct ProtobufCMessage *in HEARTH_UNUSED,
+                                  struct ProtobufCMessage *out HEARTH_UNUSED)
 {
-    hearth_rpc_end(rpc, HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
-                                    "source code integration is not configured"));
+    return HEARTH_FAIL(&rpc->err, HEARTH_UNIMPLEMENTED,
+                       "source code integration is not configured");
 }
