@@ -291,7 +291,7 @@ class Admin(Base):
             self.push("sure", self.now, pod=pod)
         erase = {"labelSelector": '{service_name="sure"}', "start": self.now - HOUR, "end": self.now + HOUR}
         self.refused("invalid_argument", "expected_series is missing", ADMIN + "Erase", **erase)
-        self.refused("failed_precondition", "takes 2 series, not 3", ADMIN + "Erase", **erase, expectedSeries=3)
+        self.refused("failed_precondition", "matches 2 series, not 3", ADMIN + "Erase", **erase, expectedSeries=3)
         self.assertEqual(self.count("sure", self.now - HOUR, self.now + HOUR), 8)
         answer = self.admin("Erase", **erase, expectedSeries=2, requestedBy="the test")
         self.assertGreater(int(answer["erasureId"]), 0)

@@ -216,7 +216,7 @@ static void write_timeline(struct hearth_json *json, const struct timelines *lin
     hearth_json_object_end(json);
 }
 
-/* Whether points are means: as the argument says, otherwise as the tenant's setting for gauges. */
+/* Whether points are means, by the argument; without it, by the tenant's setting for gauges. */
 static bool wants_average(const struct hearth_rpc *rpc, const struct hearth_merge_spec *spec)
 {
     struct hearth_str aggregation = hearth_http_arg(rpc, "aggregation");

@@ -46,7 +46,7 @@ enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoSt
     }
 }
 
-/* Whether gauges are averaged: as the request says, otherwise as the tenant's setting says. */
+/* Whether gauges are averaged, by the request; if it leaves it open, by the tenant's setting. */
 static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation aggregation)
 {
     if (aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_SUM ||

@@ -116,8 +116,8 @@ HEARTH_UNARY(hearth_svc_timeline, Hearth__V1__TimelineRequest, Hearth__V1__Timel
     HEARTH_TRY(hearth_rpc_selection(rpc, in->selection, &selection));
     if (!hearth_profile_filter_is_empty(&selection.merge.profiles)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "selection.profile_ids, span_ids and trace_ids do not go with a "
-                           "timeline: ask Merge or FunctionTimeline");
+                           "selection.profile_ids, span_ids and trace_ids cannot filter a "
+                           "timeline: use Merge or FunctionTimeline");
     }
 
     if (in->limit < 0) {

@@ -329,7 +329,7 @@ static char *explain_rejected_spans(const struct intake *intake,
                "that did not begin within retain-spans or began in the future");
     add_reason(&text, outcome->n_too_many, "beyond max-otlp-span-rate");
 
-    /* The answer needs the text in the arena; without memory for the reasons, it has none. */
+    /* The text is copied to the arena; the reasons are left out without memory for all of them. */
     bool has_reasons = !hearth_buf_failed(&text) && text.n > 0;
     char *copy = has_reasons ? hearth_arena_printf(&rpc->arena, "spans are not kept: %.*s",
                                                    (int)text.n, text.p)

@@ -92,12 +92,12 @@ HEARTH_UNARY(hearth_svc_admin_rebuild, Hearth__V1__RebuildRequest, Hearth__V1__R
     struct hearth_str service = hearth_str_c(in->service_name);
     if (in->all_services == (service.n > 0)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "either service_name or all_services says what is built again");
+                           "set either service_name or all_services");
     }
 
     if (in->from_ms <= 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "from_ms is %lld; it is the time to begin at, in milliseconds",
+                           "from_ms is %lld; set the first time to rebuild, in milliseconds",
                            (long long)in->from_ms);
     }
 
@@ -115,23 +115,22 @@ static enum hearth_status read_requester(struct hearth_rpc *rpc, const char *sai
 
     if (strlen(said) > REQUESTED_BY_MAX_BYTES) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "requested_by has %zu bytes; it may have %u", strlen(said),
+                           "requested_by has %zu bytes; at most %u are allowed", strlen(said),
                            REQUESTED_BY_MAX_BYTES);
     }
 
+    /* The address is added in any case. */
     assert(rpc->peer_text != NULL);
     rpc->peer_text(rpc, peer);
-
     char *text = said[0] == '\0' ? hearth_arena_strndup(&rpc->arena, peer, strlen(peer))
                                  : hearth_arena_printf(&rpc->arena, "%s (%s)", said, peer);
-
     *ret = hearth_str_c(text);
 
     return text == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
 /*
- * Count or delete. A deletion must state the number of series that the caller expects, because a
+ * Counts or deletes. A deletion must state the number of series that the caller expects, because a
  * mistaken selector usually matches a different number.
  */
 static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V1__EraseRequest *in,
@@ -147,25 +146,26 @@ static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V
     bool is_expected = in->expected_series_presence_case != 0;
     if (!in->dry_run && !is_expected) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "expected_series is missing: ask with dry_run first, then say how many "
-                           "series it counted");
+                           "expected_series is missing: send dry_run first, then the number of "
+                           "series that it counted");
     }
 
+    /* Count the series. */
     HEARTH_TRY(read_requester(rpc, in->requested_by, &what.requested_by));
     HEARTH_TRY(
         hearth_admin_erase(rpc->front->admin, &what, &rpc->cancel, &rpc->arena, erased, &rpc->err));
-
     if (in->dry_run) {
         return HEARTH_OK;
     }
 
     if ((int64_t)erased->n_series != in->expected_series) {
         return HEARTH_FAIL(&rpc->err, HEARTH_FAILED_PRECONDITION,
-                           "the selector takes %zu series, not %lld: nothing was deleted; ask with "
+                           "the selector matches %zu series, not %lld: nothing was deleted; send "
                            "dry_run again",
                            erased->n_series, (long long)in->expected_series);
     }
 
+    /* Delete them. */
     what.only_count = false;
 
     return hearth_admin_erase(rpc->front->admin, &what, &rpc->cancel, &rpc->arena, erased,
@@ -252,12 +252,12 @@ HEARTH_UNARY(hearth_svc_admin_set_retention, Hearth__V1__SetRetentionRequest, He
         if (in->duration_ms < 0 ||
             __builtin_mul_overflow(in->duration_ms, HEARTH_NS_PER_MS, &value_ns)) {
             return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                               "duration_ms is %lld; it is 0 (for ever) or at most 292 years",
+                               "duration_ms is %lld; it must be 0 (for ever), or at most 292 years",
                                (long long)in->duration_ms);
         }
     } else if (in->value_case != HEARTH__V1__SET_RETENTION_REQUEST__VALUE_RESET || !in->reset) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "either duration_ms or reset says what the setting becomes");
+                           "set either duration_ms, or reset to true");
     }
 
     HEARTH_TRY(hearth_admin_retention_set(rpc->front->admin, hearth_rpc_tenant(rpc),

@@ -120,7 +120,7 @@ HEARTH_UNARY(hearth_svc_admin_set_tenant_settings, Hearth__V1__TenantSettings,
         break;
     default:
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "gauge_aggregation is %d; there are sum (1), mean (2) and neither (0)",
+                           "gauge_aggregation is %d; it must be 1 (sum), 2 (mean) or 0 (unset)",
                            (int)in->gauge_aggregation);
     }
 
