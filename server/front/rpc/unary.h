@@ -27,8 +27,9 @@
 #include "rpc/messages.h"
 #include "rpc/rpc.h"
 
-#include <assert.h>
 #include <protobuf-c/protobuf-c.h>
+
+#include <assert.h>
 
 /* Begins the definition of a unary handler with the types of its messages; its body follows. */
 #define HEARTH_UNARY(handler, Request, Response)                                          \

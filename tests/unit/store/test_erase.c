@@ -359,8 +359,9 @@ static void a_failure_in_between_leaves_no_row_in_segments(void **state)
     pg_cluster_run(fix.url, "DROP TRIGGER refuse ON hearth_data.segment");
     run_step(&fix);
     struct segment_count counted = {.series_id = ref.series_id};
-    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, ref.service_id,
-                                      T0 + HOUR, T0, T0 + HOUR, count_segment_row, &counted, &err));
+    const struct hearth_stored_range range = {ref.service_id, T0 + HOUR, T0, T0 + HOUR};
+    assert_ok(hearth_stored_rows_read(&fix.builder.pg, fix.builder.inflater, &range,
+                                      count_segment_row, &counted, &err));
     assert_int_equal(counted.n_in_range, 0);
     assert_int_equal(counted.n_rows, 53);
     assert_int_equal(count(&fix, "tombstone"), 0);
