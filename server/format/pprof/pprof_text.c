@@ -1,5 +1,5 @@
 /* pprof_text.c -- truncates and repairs strings; knows the magic bytes of other formats. */
-#include "pprof_text.h"
+#include "pprof/pprof_text.h"
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 

@@ -6,7 +6,7 @@
  * `default`: with five cases the compiler makes jump tables, whose indirect branches made the whole
  * scan 5 to 9 % slower.
  */
-#include "pprof_scan.h"
+#include "pprof/pprof_scan.h"
 
 #include <assert.h>
 

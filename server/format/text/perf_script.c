@@ -11,9 +11,9 @@
 #include "hearth/base/mem.h"
 #include "hearth/format/profile_builder.h"
 
-#include "line_votes.h"
-#include "named_frame.h"
-#include "perf_lines.h"
+#include "text/line_votes.h"
+#include "text/named_frame.h"
+#include "text/perf_lines.h"
 
 #include <assert.h>
 

@@ -7,10 +7,10 @@
 #include "hearth/format/collapsed.h"
 #include "hearth/format/perf_script.h"
 
-#include "perf_lines.h"
-#include "pprof_text.h"
-#include "stack_line.h"
-#include "text_bytes.h"
+#include "pprof/pprof_text.h"
+#include "text/perf_lines.h"
+#include "text/stack_line.h"
+#include "text/text_bytes.h"
 
 /* perf indents frames by a tab, but never headers. */
 static bool is_perf_header(struct hearth_str line)

@@ -1,9 +1,9 @@
 /* stack_text.c -- splits stacks of names at ';' and adds them as samples. */
-#include "stack_text.h"
+#include "text/stack_text.h"
 
 #include "hearth/base/mem.h"
 
-#include "named_frame.h"
+#include "text/named_frame.h"
 
 #include <assert.h>
 

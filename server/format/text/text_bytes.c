@@ -1,5 +1,5 @@
 /* text_bytes.c -- converts UTF-16, which Windows shells write to redirected output, to UTF-8. */
-#include "text_bytes.h"
+#include "text/text_bytes.h"
 
 #include <assert.h>
 

@@ -12,10 +12,10 @@
 #include "hearth/base/mem.h"
 #include "hearth/model/stacktree.h"
 
-#include "line_votes.h"
-#include "stack_line.h"
-#include "stack_text.h"
-#include "text_bytes.h"
+#include "text/line_votes.h"
+#include "text/stack_line.h"
+#include "text/stack_text.h"
+#include "text/text_bytes.h"
 
 #include <assert.h>
 #include <inttypes.h>

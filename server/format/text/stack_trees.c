@@ -10,8 +10,8 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/varint.h"
 
-#include "named_frame.h"
-#include "stack_text.h"
+#include "text/named_frame.h"
+#include "text/stack_text.h"
 
 #include <assert.h>
 

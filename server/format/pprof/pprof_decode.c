@@ -11,8 +11,8 @@
  */
 #include "hearth/format/pprof.h"
 
-#include "pprof_scan.h"
-#include "pprof_text.h"
+#include "pprof/pprof_scan.h"
+#include "pprof/pprof_text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 
 #include "hearth/format/pprof.h"
 
-#include "pprof_ids.h"
-#include "pprof_wire.h"
+#include "pprof/pprof_ids.h"
+#include "pprof/pprof_wire.h"
 
 /* The field numbers of the repeated top-level fields. */
 enum pprof_kind {

@@ -12,7 +12,7 @@
 #include "hearth/base/hash.h"
 #include "hearth/base/mem.h"
 
-#include "pprof_text.h"
+#include "pprof/pprof_text.h"
 
 #include <assert.h>
 

@@ -6,7 +6,7 @@
  * weaker hint, such as several words or "key:" without any ';', makes a line doubtful; the caller
  * decides by the number of doubtful lines.
  */
-#include "stack_line.h"
+#include "text/stack_line.h"
 
 #include <assert.h>
 

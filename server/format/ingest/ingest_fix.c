@@ -1,7 +1,7 @@
 /* ingest_fix.c -- changes to a decoded upload: names written by agents, units, limits. */
 #include "hearth/format/ingest_types.h"
 
-#include "pprof_text.h"
+#include "pprof/pprof_text.h"
 
 #include <assert.h>
 

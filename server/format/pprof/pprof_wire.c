@@ -1,5 +1,5 @@
 /* pprof_wire.c -- the functions of pprof_wire.h that are not hot enough to be inline. */
-#include "pprof_wire.h"
+#include "pprof/pprof_wire.h"
 
 #include "hearth/base/varint.h"
 

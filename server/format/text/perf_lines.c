@@ -6,7 +6,7 @@
  * from there. A frame is read from both ends: the address at the beginning, the file name in the
  * last balanced brackets.
  */
-#include "perf_lines.h"
+#include "text/perf_lines.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* ingest_types.c -- tables of the formats of uploads and of the names of profile types. */
 #include "hearth/format/ingest_types.h"
 
-#include "text_bytes.h"
+#include "text/text_bytes.h"
 
 #include <assert.h>
 

@@ -1,5 +1,5 @@
 /* named_frame.c -- makes functions, lines and a location without an address from names. */
-#include "named_frame.h"
+#include "text/named_frame.h"
 
 uint32_t hearth_named_location(struct hearth_profile_builder *builder, uint32_t mapping,
                                const struct hearth_named_frame *frames, uint32_t n_frames)

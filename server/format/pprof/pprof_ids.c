@@ -1,5 +1,5 @@
 /* pprof_ids.c -- the hash table for ids that are not 1..n. */
-#include "pprof_ids.h"
+#include "pprof/pprof_ids.h"
 
 #include "hearth/base/hash.h"
 

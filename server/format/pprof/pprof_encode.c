@@ -8,7 +8,7 @@
 #include "hearth/base/varint.h"
 #include "hearth/format/pprof.h"
 
-#include "pprof_wire.h"
+#include "pprof/pprof_wire.h"
 
 #include <assert.h>
 

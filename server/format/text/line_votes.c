@@ -1,7 +1,7 @@
 /*
  * line_votes.c -- counts lines by how well they fit a format, and refuses a text that does not fit.
  */
-#include "line_votes.h"
+#include "text/line_votes.h"
 
 #include <assert.h>
 #include <inttypes.h>
