@@ -43,9 +43,12 @@ struct hearth_profile_builder {
     struct hearth_location *locations;
     size_t n_locations, cap_locations;
     struct vec_u32 stack_first, stack_locs; /* stack_first has no entry for the end */
+    struct vec_u32 label_first;             /* has no entry for the end, either */
+    struct hearth_sample_label *labels;
+    size_t n_labels, cap_labels;
     int64_t *values;
     size_t cap_values;
-    uint64_t *key; /* scratch: the words that are hashed for the key of a location */
+    uint64_t *key; /* scratch: the words that are hashed for a key */
     size_t cap_key;
 };
 
@@ -87,6 +90,8 @@ void hearth_profile_builder_free(struct hearth_profile_builder *b)
     hearth_mem_free(b->locations);
     hearth_mem_free(b->stack_first.v);
     hearth_mem_free(b->stack_locs.v);
+    hearth_mem_free(b->label_first.v);
+    hearth_mem_free(b->labels);
     hearth_mem_free(b->values);
     hearth_mem_free(b->key);
     hearth_budget_give(b->arena->budget, b->budgeted_bytes);
@@ -324,23 +329,61 @@ static enum hearth_status add_values(struct hearth_profile_builder *b, uint32_t 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
-                                                 const uint32_t *locations, uint32_t n_locations,
-                                                 const int64_t *values, struct hearth_err *err)
+/* Add labels to the key of a sample; false if memory is refused. */
+static bool hash_labels(struct hearth_profile_builder *b, const struct hearth_sample_label *labels,
+                        uint32_t n, struct hearth_hash128 *key)
+{
+    if (!RESERVE(b, key, 0, 2 + 3 * (size_t)n)) {
+        return false;
+    }
+
+    b->key[0] = key->lo;
+    b->key[1] = key->hi;
+    for (size_t i = 0; i < n; i++) {
+        b->key[2 + 3 * i] = (uint64_t)labels[i].key << 32 | labels[i].str;
+        b->key[3 + 3 * i] = labels[i].num_unit;
+        b->key[4 + 3 * i] = (uint64_t)labels[i].num;
+    }
+    *key = hash_words(b, b->key, 2 + 3 * (size_t)n);
+
+    return true;
+}
+
+/* Make room for a sample; false if memory is refused. */
+static bool reserve_sample(struct hearth_profile_builder *b, size_t n_locations, size_t n_labels)
+{
+    size_t n = b->stack_first.n;
+
+    return reserve_elements(b, &b->stack_first.v, &b->stack_first.cap, n, 1,
+                            sizeof *b->stack_first.v) &&
+           reserve_elements(b, &b->label_first.v, &b->label_first.cap, n, 1,
+                            sizeof *b->label_first.v) &&
+           reserve_elements(b, &b->stack_locs.v, &b->stack_locs.cap, b->stack_locs.n, n_locations,
+                            sizeof *b->stack_locs.v) &&
+           RESERVE(b, labels, b->n_labels, n_labels) &&
+           RESERVE(b, values, n * b->n_types, b->n_types);
+}
+
+enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_builder *b,
+                                                          const uint32_t *locations,
+                                                          uint32_t n_locations,
+                                                          const struct hearth_sample_label *labels,
+                                                          uint32_t n_labels, const int64_t *values,
+                                                          struct hearth_err *err)
 {
     size_t n = b->stack_first.n;
     struct hearth_hash128 key = hearth_hash128(locations, n_locations * sizeof *locations, b->seed);
+    if (n_labels > 0 && !hash_labels(b, labels, n_labels, &key)) {
+        return HEARTH_FAIL_ARENA(err, b->arena);
+    }
+
     uint32_t sample = hearth_idmap_find(&b->sample_ids, key);
     if (sample != HEARTH_IDMAP_NONE) {
         return add_values(b, sample, values, err);
     }
 
     bool fresh;
-    if (!reserve_elements(b, &b->stack_first.v, &b->stack_first.cap, n, 1,
-                          sizeof *b->stack_first.v) ||
-        !reserve_elements(b, &b->stack_locs.v, &b->stack_locs.cap, b->stack_locs.n, n_locations,
-                          sizeof *b->stack_locs.v) ||
-        !RESERVE(b, values, n * b->n_types, b->n_types) ||
+    if (!reserve_sample(b, n_locations, n_labels) ||
         intern_key(&b->sample_ids, key, n, &fresh) == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
@@ -350,11 +393,23 @@ enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *
         b->stack_locs.v[b->stack_locs.n++] = locations[i];
     }
 
+    b->label_first.v[b->label_first.n++] = (uint32_t)b->n_labels;
+    for (size_t i = 0; i < n_labels; i++) {
+        b->labels[b->n_labels++] = labels[i];
+    }
+
     for (size_t k = 0; k < b->n_types; k++) {
         b->values[n * b->n_types + k] = values[k];
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
+                                                 const uint32_t *locations, uint32_t n_locations,
+                                                 const int64_t *values, struct hearth_err *err)
+{
+    return hearth_profile_builder_labelled_sample(b, locations, n_locations, NULL, 0, values, err);
 }
 
 /*
@@ -386,22 +441,25 @@ enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *
                                .n_lines = (uint32_t)b->n_lines,
                                .n_locations = (uint32_t)b->n_locations,
                                .n_samples = (uint32_t)n,
-                               .n_stack_locs = (uint32_t)b->stack_locs.n};
+                               .n_stack_locs = (uint32_t)b->stack_locs.n,
+                               .n_sample_labels = (uint32_t)b->n_labels};
 
     p.stack_first = copy_to_arena(b->arena, b->stack_first.v, n, 1, sizeof *p.stack_first);
     p.stack_locs =
         copy_to_arena(b->arena, b->stack_locs.v, b->stack_locs.n, 0, sizeof *p.stack_locs);
-    p.label_first = hearth_arena_calloc(b->arena, n + 1, sizeof *p.label_first);
+    p.label_first = copy_to_arena(b->arena, b->label_first.v, n, 1, sizeof *p.label_first);
+    p.sample_labels = copy_to_arena(b->arena, b->labels, b->n_labels, 0, sizeof *p.sample_labels);
     if (p.stack_first == NULL || p.stack_locs == NULL || p.label_first == NULL ||
-        COPY(strings, b->n_strings) == NULL || COPY(types, b->n_types) == NULL ||
-        COPY(mappings, b->n_mappings) == NULL || COPY(functions, b->n_functions) == NULL ||
-        COPY(lines, b->n_lines) == NULL || COPY(locations, b->n_locations) == NULL ||
-        COPY(values, n * b->n_types) == NULL) {
+        p.sample_labels == NULL || COPY(strings, b->n_strings) == NULL ||
+        COPY(types, b->n_types) == NULL || COPY(mappings, b->n_mappings) == NULL ||
+        COPY(functions, b->n_functions) == NULL || COPY(lines, b->n_lines) == NULL ||
+        COPY(locations, b->n_locations) == NULL || COPY(values, n * b->n_types) == NULL) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
 
     assert(p.n_strings > 0 && p.strings[0].n == 0);
     p.stack_first[n] = p.n_stack_locs;
+    p.label_first[n] = p.n_sample_labels;
     *ret_profile = p;
     return HEARTH_OK;
 }
