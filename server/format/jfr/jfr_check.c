@@ -1,4 +1,4 @@
-/* jfr.c -- checks the chunk headers of recordings of Java's Flight Recorder. */
+/* jfr_check.c -- checks the chunk headers of recordings of Java's Flight Recorder. */
 #include "hearth/format/jfr.h"
 
 #define MAJOR_AT 4
