@@ -204,6 +204,12 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
     hearth_mem_free(ingest);
 }
 
+void hearth_ingest_limits(const struct hearth_ingest *ingest, struct hearth_str tenant,
+                          struct hearth_limits *ret)
+{
+    hearth_limits_of_tenant(&ingest->options.limits, ingest->store, tenant, ret);
+}
+
 /* ---- end of profiles and requests ---- */
 
 /* Ends a request whose profiles have all ended. */
@@ -753,7 +759,7 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
 
     /* The rate is per tenant. Beyond it, a profile that can never be accepted is told so first. */
     struct hearth_limits limits;
-    hearth_limits_of_tenant(&ingest->options.limits, ingest->store, request->tenant, &limits);
+    hearth_ingest_limits(ingest, request->tenant, &limits);
     enum hearth_status rate =
         check_push_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
     if (rate != HEARTH_OK) {

@@ -63,7 +63,7 @@ struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits
     };
 }
 
-static void count_decode_notes(const struct hearth_pprof_notes *notes, uint64_t *discards)
+void hearth_ingest_count_notes(const struct hearth_pprof_notes *notes, uint64_t *discards)
 {
     discards[HEARTH_DISCARD_CUT_STACKS] += notes->stacks_cut;
     discards[HEARTH_DISCARD_CUT_FRAMES] += notes->frames_cut;
@@ -139,7 +139,7 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
     }
 
     HEARTH_TRY(hearth_ingest_cut(&limits, arena, p, &notes, err));
-    count_decode_notes(&notes, work->discards);
+    hearth_ingest_count_notes(&notes, work->discards);
 
     return HEARTH_OK;
 }
@@ -158,7 +158,7 @@ static enum hearth_status decode_ingest_upload(const struct hearth_push_work *wo
 
         limits.number_functions = hearth_str_eq_c(hints->spy, "dotnetspy");
         HEARTH_TRY(hearth_pprof_decode(bytes, &limits, work->arena, p, &notes, err));
-        count_decode_notes(&notes, work->discards);
+        hearth_ingest_count_notes(&notes, work->discards);
         HEARTH_TRY(hearth_ingest_fix_spy(hints->spy, work->arena, p, err));
         *ret_name = hearth_ingest_pprof_name(p, hints->cells, hints->n_cells);
     } else {
@@ -198,7 +198,7 @@ enum hearth_status hearth_ingest_decode(const struct hearth_push_work *work,
     } else {
         status = hearth_pprof_decode(bytes, &limits, work->arena, work->profile, &notes, err);
         if (status == HEARTH_OK) {
-            count_decode_notes(&notes, work->discards);
+            hearth_ingest_count_notes(&notes, work->discards);
         }
     }
 

@@ -4,6 +4,7 @@
  *   ingest.c         requests: inflate, decode, run the steps, submit, answer
  *   push_give_up.c   pushes that no client waits for any more
  *   ingest_decode.c  bytes of any format to a profile
+ *   recording.c      a recording of Java's Flight Recorder to several profiles
  *   identity.c       labels, service, profile types, time: to whom the profile belongs
  *   split.c          samples: normalise, group by label set, find attributes
  *   rows.c           groups to encoded rows
@@ -54,6 +55,13 @@ enum hearth_status hearth_identity_make_named(const struct hearth_push_work *wor
                                               const struct hearth_push_series *series,
                                               struct hearth_str name, struct hearth_identity *ret,
                                               struct hearth_err *err);
+
+/* The limits that apply to a tenant. */
+void hearth_ingest_limits(const struct hearth_ingest *ingest, struct hearth_str tenant,
+                          struct hearth_limits *ret);
+
+/* Adds what a decoder cut or repaired to the discards. */
+void hearth_ingest_count_notes(const struct hearth_pprof_notes *notes, uint64_t *discards);
 
 /* The limits of a tenant in the form that decoders use; 0 means no limit in both. */
 struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits);
