@@ -416,13 +416,13 @@ class Ingest(unittest.TestCase):
         config = [("profile", "p", profile), ("sample_type_config", "c", b'{"cpu":')]
         self.refused(422, "unknown", "sample_type_config", *reversed(form(config)))
         jfr = form([("jfr", "jfr", b"FLR\0"), ("labels", "labels", b"")])
-        self.refused(422, "unknown", "pprof, collapsed", *reversed(jfr), format="jfr")
-        self.refused(422, "unknown", "pprof, collapsed", *reversed(jfr))
+        self.refused(422, "unknown", "not a JFR recording", *reversed(jfr), format="jfr")
+        self.refused(422, "unknown", "not a JFR recording", *reversed(jfr))
         for kind in ("jfr", "speedscope"):
             self.refused(422, "unknown", "IngestInput-" + kind, b"{}", format=kind)
 
     def test_refused_uploads_are_counted_by_reason_and_client(self):
-        """An operator sees that all Java services are refused, and that nothing a client says makes new lines."""
+        """An operator sees which services are refused and why, and that nothing a client says makes new lines."""
         server = Server("--max-request-bytes", "100000")
         before = server.metrics()
         jfr, headers = form([("jfr", "jfr", b"FLR\0"), ("labels", "labels", b"")])[::-1]
@@ -443,7 +443,7 @@ class Ingest(unittest.TestCase):
             for (name, labels), n in after.items() if name == "hearth_rejected_profiles_total"
         }
         self.assertEqual({key: n for key, n in found.items() if n}, {
-            ("unsupported_format", "java"): 2, ("unsupported_format", "other"): 1, ("invalid_argument", "go"): 2,
+            ("invalid_argument", "java"): 2, ("unsupported_format", "other"): 1, ("invalid_argument", "go"): 2,
             ("resource_exhausted", "python"): 1, ("unsupported_media_type", "alloy"): 1,
         })
         server.stop()

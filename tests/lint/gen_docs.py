@@ -202,7 +202,7 @@ The methods of `vcs.v1.VCSService` are declared and unimplemented.
 
 ## Not offered yet
 
-- profiles by OTLP; JFR and speedscope
+- profiles by OTLP; speedscope
 - debuginfo; source code (`vcs.v1`)
 - several tenants in one query; asynchronous queries
 - exemplars of profiles that are past `retain-raw` (a note says so)

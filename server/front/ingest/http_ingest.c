@@ -9,6 +9,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/codec/compress.h"
+#include "hearth/engine/recordings.h"
 #include "hearth/format/ingest_name.h"
 #include "hearth/format/multipart.h"
 
@@ -25,12 +26,15 @@
 #define MAX_INFLATIONS       2 /* a compressed profile in a compressed body */
 #define LOG_LINES_PER_SECOND 1
 
+#define MAX_CONTEXT_LABEL_BYTES (4u << 20)
+
 struct upload {
     struct hearth_rpc *rpc;
     struct hearth_push_call *call;
     struct hearth_ingest_name name;
     struct hearth_str app; /* the application name; for text formats without the profile type */
     struct hearth_str profile;
+    struct hearth_str context_labels; /* of a JFR recording */
     struct hearth_push_hints hints;
     struct hearth_multipart form;
 };
@@ -74,8 +78,9 @@ static void explain_push_failure(struct hearth_push_call *call, enum hearth_stat
 {
     assert(call->format != NULL); /* set before the push runs */
 
-    bool is_pprof = strcmp(call->format, get_format_name(HEARTH_INGEST_PPROF)) == 0;
-    if (is_refusal(status) && (is_pprof || call->request.is_unreadable)) {
+    bool is_binary = strcmp(call->format, get_format_name(HEARTH_INGEST_PPROF)) == 0 ||
+                     strcmp(call->format, get_format_name(HEARTH_INGEST_JFR)) == 0;
+    if (is_refusal(status) && (is_binary || call->request.is_unreadable)) {
         answer_unprocessable(call->rpc, call->format);
     }
 }
@@ -133,7 +138,8 @@ static bool has_label(const struct hearth_ingest_name *name, const char *wanted)
 
 /* ---- the body ---- */
 
-static enum hearth_status inflate_body(struct upload *u)
+/* Makes the decompressed bytes of `packed`, which may be a part of the body, the body. */
+static enum hearth_status inflate_body(struct upload *u, struct hearth_str packed)
 {
     struct hearth_rpc *rpc = u->rpc;
     struct hearth_buf *body = &u->call->body, plain;
@@ -146,7 +152,6 @@ static enum hearth_status inflate_body(struct upload *u)
 
     hearth_buf_init(&plain, 0);
     plain.budget = body->budget;
-    struct hearth_str packed = hearth_buf_view(body);
     enum hearth_status status =
         hearth_inflate(inflater, hearth_compression_detect(packed), packed, cap, &plain, &rpc->err);
     if (status == HEARTH_OK) {
@@ -162,6 +167,40 @@ static enum hearth_status inflate_body(struct upload *u)
                            "%zu bytes",
                            cap);
     }
+
+    return status;
+}
+
+/* Replaces the labels of contexts, which live in the arena, by their decompressed bytes. */
+static enum hearth_status inflate_context_labels(struct upload *u)
+{
+    struct hearth_rpc *rpc = u->rpc;
+    struct hearth_inflater *inflater = hearth_rpc_inflater();
+    enum hearth_compression compression = hearth_compression_detect(u->context_labels);
+    struct hearth_buf plain;
+
+    if (compression == HEARTH_COMPRESSION_NONE) {
+        return HEARTH_OK;
+    }
+    if (inflater == NULL) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
+    }
+
+    hearth_buf_init(&plain, 0);
+    plain.budget = u->call->body.budget;
+    enum hearth_status status = hearth_inflate(inflater, compression, u->context_labels,
+                                               MAX_CONTEXT_LABEL_BYTES, &plain, &rpc->err);
+    if (status == HEARTH_OK) {
+        u->context_labels = hearth_arena_str(&u->call->arena, hearth_buf_view(&plain));
+        status =
+            u->context_labels.p == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &u->call->arena) : HEARTH_OK;
+    } else if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        status = HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                             "the part \"labels\" inflates to more than %u bytes",
+                             MAX_CONTEXT_LABEL_BYTES);
+    }
+
+    hearth_buf_release(&plain);
 
     return status;
 }
@@ -187,13 +226,13 @@ static enum hearth_status take_upload_body(struct upload *u)
 
     enum hearth_ingest_format format = u->hints.format;
     bool is_ours = rpc->http->content_encoding.n > 0 || format == HEARTH_INGEST_MULTIPART ||
-                   format == HEARTH_INGEST_UNKNOWN;
+                   format == HEARTH_INGEST_JFR || format == HEARTH_INGEST_UNKNOWN;
     for (int i = 0; is_ours && i < MAX_INFLATIONS; i++) {
         if (hearth_compression_detect(hearth_buf_view(body)) == HEARTH_COMPRESSION_NONE) {
             break;
         }
 
-        HEARTH_TRY(inflate_body(u));
+        HEARTH_TRY(inflate_body(u, hearth_buf_view(body)));
     }
 
     u->profile = hearth_buf_view(body);
@@ -202,6 +241,32 @@ static enum hearth_status take_upload_body(struct upload *u)
     }
 
     return HEARTH_OK;
+}
+
+/* A form of the Java SDK: the recording, and the labels of its contexts. Both may be compressed. */
+static enum hearth_status read_recording_form(struct upload *u)
+{
+    struct hearth_arena *arena = &u->call->arena;
+    const struct hearth_multipart_file *jfr = hearth_multipart_find(&u->form, "jfr");
+    const struct hearth_multipart_file *labels = hearth_multipart_find(&u->form, "labels");
+
+    assert(jfr != NULL);
+    u->hints.format = HEARTH_INGEST_JFR;
+    u->profile = jfr->body;
+
+    /* The form borrows from the body, which the decompressed recording replaces. */
+    if (labels != NULL) {
+        u->context_labels = hearth_arena_str(arena, labels->body);
+        if (u->context_labels.p == NULL) {
+            return HEARTH_FAIL_ARENA(&u->rpc->err, arena);
+        }
+    }
+    if (hearth_compression_detect(u->profile) != HEARTH_COMPRESSION_NONE) {
+        HEARTH_TRY(inflate_body(u, u->profile));
+        u->profile = hearth_buf_view(&u->call->body);
+    }
+
+    return inflate_context_labels(u);
 }
 
 static enum hearth_status read_upload_form(struct upload *u)
@@ -231,11 +296,11 @@ static enum hearth_status read_upload_form(struct upload *u)
         u->hints.cells = cells;
     }
 
-    u->hints.format = HEARTH_INGEST_PPROF;
     if (profile == NULL && hearth_multipart_find(&u->form, "jfr") != NULL) {
-        u->hints.format = HEARTH_INGEST_JFR;
+        return read_recording_form(u);
     }
 
+    u->hints.format = HEARTH_INGEST_PPROF;
     u->profile = profile != NULL ? profile->body : HEARTH_STR("");
 
     return HEARTH_OK;
@@ -244,11 +309,14 @@ static enum hearth_status read_upload_form(struct upload *u)
 static enum hearth_status read_upload_body(struct upload *u)
 {
     HEARTH_TRY(take_upload_body(u));
-    if (u->hints.format == HEARTH_INGEST_MULTIPART) {
+    bool is_form = hearth_ingest_format_of(HEARTH_STR(""), u->rpc->http->content_type) ==
+                   HEARTH_INGEST_MULTIPART;
+    if (u->hints.format == HEARTH_INGEST_MULTIPART ||
+        (is_form && u->hints.format == HEARTH_INGEST_JFR)) {
         HEARTH_TRY(read_upload_form(u));
     }
 
-    if (u->hints.format == HEARTH_INGEST_JFR || u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
+    if (u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
         u->rpc->refusal = HEARTH_UNSUPPORTED_FORMAT;
         return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
                            "this format is not supported; supported are " HEARTH_INGEST_FORMATS);
@@ -262,7 +330,7 @@ static enum hearth_status read_upload_body(struct upload *u)
 static enum hearth_status find_profile_type(struct upload *u)
 {
     u->app = u->name.app;
-    if (u->hints.format == HEARTH_INGEST_PPROF) {
+    if (u->hints.format == HEARTH_INGEST_PPROF || u->hints.format == HEARTH_INGEST_JFR) {
         return HEARTH_OK;
     }
 
@@ -304,6 +372,29 @@ static enum hearth_status fill_upload_labels(struct upload *u, struct hearth_pus
     u->call->request.app_name = u->app;
 
     return HEARTH_OK;
+}
+
+/* The series of a recording, one for each kind of profile in it. */
+static enum hearth_status fill_recording_push(struct upload *u)
+{
+    struct hearth_push_call *call = u->call;
+    struct hearth_push_series base = {0};
+
+    HEARTH_TRY(fill_upload_labels(u, &base));
+    const struct hearth_recording_upload upload = {
+        .tenant = hearth_rpc_tenant(u->rpc),
+        .jfr = u->profile,
+        .context_labels = u->context_labels,
+        .n_bytes = u->rpc->body_bytes,
+        .sample_rate = u->hints.sample_rate,
+        .from_ns = hearth_http_arg(u->rpc, "from").n > 0 ? u->hints.from_ns : 0,
+        .until_ns = u->hints.until_ns,
+        .labels = base.labels,
+        .n_labels = base.n_labels,
+    };
+
+    return hearth_ingest_read_recording(u->rpc->front->ingest, &upload, &call->arena, call->dropped,
+                                        &call->request, &u->rpc->err);
 }
 
 static enum hearth_status fill_upload_push(struct upload *u)
@@ -386,8 +477,18 @@ static void ingest_upload(struct upload *u)
         return;
     }
 
-    /* The engine. */
-    status = fill_upload_push(u);
+    /* The engine. A recording is decoded here, because it holds several profiles. */
+    bool is_recording = u->hints.format == HEARTH_INGEST_JFR;
+    status = is_recording ? fill_recording_push(u) : fill_upload_push(u);
+    if (is_recording && is_refusal(status)) {
+        answer_unprocessable(rpc, get_format_name(u->hints.format));
+    }
+
+    if (status == HEARTH_OK && call->request.n_series == 0) {
+        call->dropped[HEARTH_DISCARD_EMPTY_PROFILES]++;
+        hearth_push_call_end(call, HEARTH_OK);
+        return;
+    }
     if (status != HEARTH_OK) {
         hearth_push_call_end(call, status);
         return;
