@@ -103,8 +103,34 @@ def upload(server, method, service, instance, task, content, piece=1 << 20):
 
 
 def jfr(*payloads):
-    """A recording: a chunk for each payload, whose header says version 2.1 and its size."""
-    return b"".join(struct.pack(">4sHHQ52x", b"FLR\0", 2, 1, 68 + len(p)) + p for p in payloads)
+    """A recording without samples: a chunk for each payload, which is an event of an unknown type."""
+    names = [b"root", b"metadata"]
+    metadata = bytes([0, 0, 0, 0, len(names)]) + b"".join(bytes([3, len(n)]) + n for n in names) + bytes([0, 0, 1, 1, 0, 0])
+    metadata = bytes([len(metadata) + 1]) + metadata
+
+    def event(payload):
+        body = bytes([99]) + payload
+        for n in range(1, 10):  # the size counts its own bytes
+            size = wire.varint(len(body) + n)
+            if len(size) == n:
+                return size + body
+        raise AssertionError("no size fits")
+
+    def chunk(payload):
+        body = metadata + event(payload)
+        return struct.pack(">4sHHQQQQQQQI", b"FLR\0", 2, 1, 68 + len(body), 68, 68, 0, 0, 0, 10**9, 1) + body
+
+    return b"".join(map(chunk, payloads))
+
+
+def moved_jfr(recording, at_ms):
+    """The recording with all chunks beginning at that time."""
+    out, at = b"", 0
+    while at < len(recording):
+        size = int.from_bytes(recording[at + 8 : at + 16], "big")
+        out += recording[at : at + 32] + (at_ms * 1_000_000).to_bytes(8, "big") + recording[at + 40 : at + size]
+        at += size
+    return out
 
 
 def go_report(task, content, piece=1000):

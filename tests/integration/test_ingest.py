@@ -189,7 +189,7 @@ class Ingest(unittest.TestCase):
         self.upload("main;f 4\r\n".encode("utf-16"), name=app)
         self.upload(b"{main};f 1\n", name=app)
         self.assertEqual(self.total(service=app), 10 * 10_000_000)
-        self.refused(422, "unknown", "pprof, collapsed", b"FLR\0\0\2\0\0" + bytes(100))
+        self.refused(422, "unknown", "the JFR chunk at byte 0", b"FLR\0\0\2\0\0" + bytes(100))
         self.refused(422, "unknown", "pprof, collapsed", b'{"$schema": "https://www.speedscope.app"}')
 
     def test_pprof_by_name_is_a_raw_body_or_a_form(self):

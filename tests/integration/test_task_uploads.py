@@ -152,9 +152,10 @@ sample types: samples, cpu
     def test_the_client_says_what_is_not_in_the_tree(self):
         self.told("pod-1", "pod-2", "pod-3")
         agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, agent.jfr(b"and more"))
-        note = "note: 1 upload is JFR, which is stored and can be downloaded; it is not analysed until JFR is read as profiles\n"
-        self.assertEqual(self.analyze(code=NO_DATA), ("", note))
-        self.assertEqual(json.loads(self.analyze("-o", "json", code=NO_DATA)[0]), self.tree()[1])
+        note = "note: 1 upload has no sample type cpu\n"
+        with self.assertRaises(server.RpcError) as caught:
+            self.tree()
+        self.assertEqual(caught.exception.code, "invalid_argument")
         p = Profile(TYPES, time_ns=self.now * 1_000_000).add(["idle"], [0, 0])
         agent.upload(self.server, agent.PPROF, self.service, "pod-2", self.task, p.encode())
         self.assertEqual(self.analyze(code=NO_DATA)[1], note + "hearth: the files have no samples of this type\n")
@@ -169,8 +170,24 @@ sample types: samples, cpu
         found = self.uploads()
         self.assertEqual([(u["format"], u["sizeBytes"]) for u in found], [("jfr", str(len(content)))])
         self.assertEqual(self.content(found[0]), content)
+
+    def test_recordings_are_one_tree_and_ordinary_profiles(self):
+        self.told("pod-1", "pod-2", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
+        recording = gzip.decompress((server.ROOT / "tests/golden/jfr/work.jfr.gz").read_bytes())
+        for instance, later in (("pod-1", 0), ("pod-2", 1)):
+            content = agent.moved_jfr(recording, self.now + later)
+            self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, instance, self.task, content), 0)
         tree, answer = self.tree()
-        self.assertEqual((tree, "JFR" in answer["tip"]), ({}, True))
+        self.assertEqual((answer["unit"], answer["tip"] if "tip" in answer else ""), ("nanoseconds", ""))
+        self.assertEqual(sum(tree.values()), 2 * 140_000_000)
+        self.assertTrue(any(frame.startswith("Work.burn:") for path in tree for frame in path), tree)
+        self.assertIn("exceptions", answer["sampleTypes"])
+        self.assertEqual(sum(self.tree(sampleType="exceptions", instances=["pod-1"])[0].values()), 5)
+        self.assertEqual(sum(self.tree(sampleType="contentions")[0].values()), 2 * 2)  # of a monitor and of parking
+        graph = self.server.flamegraph(
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds", '{service_name="%s",instance="pod-1"}' % self.service,
+            self.now - 60_000, self.now + 60_000)
+        self.assertEqual(graph.total, 140_000_000)
 
     def test_too_large_is_answered_and_logged(self):
         self.told("pod-1")
@@ -306,7 +323,7 @@ sample types: samples, cpu
     def test_bytes_that_are_no_recording_are_refused(self):
         self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
         before = self.outcomes()
-        for content, part in ((b"11 arbitrar", "not a JFR recording"), (agent.jfr(b"x" * 100)[:-1], "168 bytes; 167 are left")):
+        for content, part in ((b"11 arbitrar", "not a JFR recording"), (agent.jfr(b"x" * 100)[:-1], "are left")):
             stream = agent.Upload(self.server, agent.ASYNC).send([agent.about(self.service, "pod-1", self.task, 0, len(content))])
             self.assertEqual(stream.answer(), 0)
             code, text = stream.send([(3, content)]).error()
@@ -322,7 +339,7 @@ sample types: samples, cpu
             self.skipTest("no recordings here")
         self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
         contents = [gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in paths]
-        contents = [c for c in contents if len(c) <= 3 << 20]
+        contents = [agent.moved_jfr(c, self.now) for c in contents if len(c) <= 3 << 20]
         for content in contents:
             self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
         self.assertEqual(len(self.uploads()), len(contents))

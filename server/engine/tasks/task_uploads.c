@@ -90,6 +90,24 @@ enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct h
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }
 
+enum hearth_status hearth_upload_decode_recording(const struct hearth_call *call,
+                                                  struct hearth_str content,
+                                                  struct hearth_jfr_recording *ret,
+                                                  struct hearth_err *err)
+{
+    struct hearth_limits limits;
+    struct hearth_str bytes;
+
+    assert(call != NULL && ret != NULL);
+    hearth_query_tenant_limits(call->engine, call->tenant, &limits);
+    HEARTH_TRY(inflate_upload(call, content, limits.max_task_upload_bytes, &bytes, err));
+
+    const struct hearth_jfr_options options = {.limits = hearth_ingest_pprof_limits(&limits)};
+    enum hearth_status status = hearth_jfr_decode(bytes, &options, call->arena, ret, err);
+
+    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+}
+
 /* ---- traced requests ---- */
 
 static bool is_key_of_list(struct hearth_str key, const char *const *keys, size_t n)
@@ -257,6 +275,51 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
                                    &upload->service_id, err);
 }
 
+/* The id of an upload's pushes, so that a repeated push stores nothing; NULL: no memory. */
+static char *make_push_id(const struct hearth_call *call, const struct hearth_task_upload *upload)
+{
+    return hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
+                               HEARTH_STR_ARG(upload->upload_id));
+}
+
+/* Push the profiles of a recording, then mark the upload. */
+static enum hearth_status push_upload_recording(const struct hearth_call *call,
+                                                struct hearth_ingest *ingest,
+                                                const struct hearth_task_upload *upload,
+                                                const struct hearth_jfr_recording *recording,
+                                                struct hearth_err *err)
+{
+    struct hearth_push_series series[HEARTH_JFR_MAX_PROFILES] = {0};
+    struct hearth_push_sample samples[HEARTH_JFR_MAX_PROFILES] = {0};
+    struct hearth_label labels[HEARTH_JFR_MAX_PROFILES][3];
+    char *id = make_push_id(call, upload);
+
+    if (id == NULL) {
+        return HEARTH_FAIL_ARENA(err, call->arena);
+    }
+
+    for (size_t i = 0; i < recording->n_profiles; i++) {
+        labels[i][0] = (struct hearth_label){HEARTH_STR(HEARTH_LABEL_NAME),
+                                             hearth_str_c(recording->profiles[i].name)};
+        labels[i][1] = (struct hearth_label){HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service};
+        labels[i][2] = (struct hearth_label){HEARTH_STR("instance"), upload->instance};
+        samples[i] = (struct hearth_push_sample){.id = hearth_str_c(id),
+                                                 .decoded = &recording->profiles[i].profile,
+                                                 .n_bytes = i == 0 ? upload->content.n : 0};
+        series[i] = (struct hearth_push_series){.labels = labels[i],
+                                                .n_labels = upload->instance.n > 0 ? 3 : 2,
+                                                .samples = &samples[i],
+                                                .n_samples = 1};
+    }
+
+    if (recording->n_profiles > 0) {
+        HEARTH_TRY(hearth_push_wait(ingest, call->tenant, series, recording->n_profiles,
+                                    call->cancel, NULL, err));
+    }
+
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
+}
+
 static enum hearth_status push_upload_profile(const struct hearth_call *call,
                                               struct hearth_ingest *ingest,
                                               const struct hearth_task_upload *upload,
@@ -274,9 +337,7 @@ static enum hearth_status push_upload_profile(const struct hearth_call *call,
         {HEARTH_STR("instance"), upload->instance},
     };
 
-    /* The push id is the upload's, so that a repeated push stores nothing. */
-    char *id = hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
-                                   HEARTH_STR_ARG(upload->upload_id));
+    char *id = make_push_id(call, upload);
     if (id == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
@@ -309,9 +370,61 @@ enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
     if (upload.is_pushed) {
         return HEARTH_OK;
     }
+    if (hearth_str_eq_c(upload.format, HEARTH_UPLOAD_JFR)) {
+        struct hearth_jfr_recording recording;
+        HEARTH_TRY(hearth_upload_decode_recording(call, upload.content, &recording, err));
+        return push_upload_recording(call, ingest, &upload, &recording, err);
+    }
     HEARTH_TRY(hearth_upload_decode(call, upload.content, &profile, &notes, err));
 
     return push_upload_profile(call, ingest, &upload, &profile, err);
+}
+
+/*
+ * The time of a file's profile must be within the ingestion window. A file of a task was made just
+ * now: otherwise a clock is wrong, and the error says so.
+ */
+static enum hearth_status check_upload_time(const struct hearth_call *call,
+                                            const struct hearth_limits *limits,
+                                            const struct hearth_task_upload *upload,
+                                            int64_t time_ns, struct hearth_err *err)
+{
+    const struct hearth_identity identity = {.service_name = upload->service};
+    int64_t ts_ns, now_ns = hearth_clock_wall_ns();
+    char clock[96];
+
+    if (hearth_identity_time(limits, &identity, time_ns, now_ns,
+                             hearth_store_clock_ahead_ns(call->engine->store), &ts_ns,
+                             err) == HEARTH_OK) {
+        return HEARTH_OK;
+    }
+
+    hearth_task_clock_text((double)time_ns - (double)now_ns, clock);
+    hearth_err_prefix(err, "%s", clock);
+
+    return HEARTH_INVALID_ARGUMENT;
+}
+
+static void count_upload_notes(const struct hearth_pprof_notes *notes)
+{
+    uint64_t discards[HEARTH_N_DISCARDS] = {0};
+    hearth_ingest_count_notes(notes, discards);
+    hearth_discards_count(discards);
+}
+
+/* Decode a recording and check its time, for the same reason as a pprof. */
+static enum hearth_status check_jfr_upload(const struct hearth_call *call,
+                                           const struct hearth_limits *limits,
+                                           const struct hearth_task_upload *upload,
+                                           struct hearth_jfr_recording *ret, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_upload_decode_recording(call, upload->content, ret, err));
+    if (ret->n_profiles > 0) {
+        HEARTH_TRY(check_upload_time(call, limits, upload, ret->profiles[0].profile.time_ns, err));
+    }
+    count_upload_notes(&ret->notes);
+
+    return HEARTH_OK;
 }
 
 /* Decode a pprof and check its time, so that only files that can be shown and pushed are stored. */
@@ -320,29 +433,11 @@ static enum hearth_status check_pprof_upload(const struct hearth_call *call,
                                              const struct hearth_task_upload *upload,
                                              struct hearth_profile *profile, struct hearth_err *err)
 {
-    const struct hearth_identity identity = {.service_name = upload->service};
     struct hearth_pprof_notes notes;
-    uint64_t discards[HEARTH_N_DISCARDS] = {0};
-    int64_t ts_ns;
 
-    /* Decode the file; its time must be within the ingestion window. */
     HEARTH_TRY(hearth_upload_decode(call, upload->content, profile, &notes, err));
-    int64_t now_ns = hearth_clock_wall_ns();
-    if (hearth_identity_time(limits, &identity, profile->time_ns, now_ns,
-                             hearth_store_clock_ahead_ns(call->engine->store), &ts_ns,
-                             err) != HEARTH_OK) {
-        char clock[96]; /* a file of a task was made just now, so a clock is wrong */
-        hearth_task_clock_text((double)profile->time_ns - (double)now_ns, clock);
-        hearth_err_prefix(err, "%s", clock);
-        return HEARTH_INVALID_ARGUMENT;
-    }
-
-    /* Count what was truncated. */
-    discards[HEARTH_DISCARD_CUT_STACKS] = notes.stacks_cut;
-    discards[HEARTH_DISCARD_CUT_FRAMES] = notes.frames_cut;
-    discards[HEARTH_DISCARD_CUT_STRINGS] = notes.strings_cut;
-    discards[HEARTH_DISCARD_REPAIRED_STRINGS] = notes.strings_repaired;
-    hearth_discards_count(discards);
+    HEARTH_TRY(check_upload_time(call, limits, upload, profile->time_ns, err));
+    count_upload_notes(&notes);
 
     return HEARTH_OK;
 }
@@ -375,9 +470,9 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
         .format = hearth_str_c(spec->format),
         .content = spec->content,
         .received_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
-        .is_pushed = !is_pprof,
     };
     struct hearth_profile profile;
+    struct hearth_jfr_recording recording;
     struct hearth_go_segment *segments = NULL;
     size_t n_segments = 0;
 
@@ -385,15 +480,16 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
         HEARTH_TRY(check_pprof_upload(call, &limits, &upload, &profile, err));
         HEARTH_TRY(find_upload_segments(&profile, call->arena, &segments, &n_segments, err));
     } else {
-        HEARTH_TRY(hearth_jfr_check(spec->content, err));
+        HEARTH_TRY(check_jfr_upload(call, &limits, &upload, &recording, err));
     }
 
-    /* Store the file, then push its profile. */
+    /* Store the file, then push its profiles. */
     HEARTH_TRY(complete_owner(call, &upload, err));
     HEARTH_TRY(
         hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments, n_segments, err));
 
-    return upload.is_pushed ? HEARTH_OK : push_upload_profile(call, ingest, &upload, &profile, err);
+    return is_pprof ? push_upload_profile(call, ingest, &upload, &profile, err)
+                    : push_upload_recording(call, ingest, &upload, &recording, err);
 }
 
 static void count_upload_outcome(const char *outcome)

@@ -7,6 +7,7 @@
 
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/query.h"
+#include "hearth/format/jfr.h"
 #include "hearth/format/pprof.h"
 #include "hearth/store/task_results.h"
 
@@ -17,6 +18,13 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_decode(const struct hearth_call *call, struct hearth_str content,
                                         struct hearth_profile *ret,
                                         struct hearth_pprof_notes *notes, struct hearth_err *err);
+
+/* Decode a JFR recording likewise. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_decode_recording(const struct hearth_call *call,
+                                                  struct hearth_str content,
+                                                  struct hearth_jfr_recording *ret,
+                                                  struct hearth_err *err);
 
 /* List the traced requests that have samples in a pprof. Errors as of _decode. */
 HEARTH_MUST_CHECK
@@ -61,7 +69,7 @@ enum hearth_status hearth_upload_values(const struct hearth_call *call, struct h
                                         struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err);
 
-/* Push a stored pprof as a profile, unless that was done. Errors as of _decode; NOT_FOUND. */
+/* Push a stored file as ordinary profiles, unless that was done. Errors as of _decode; NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
                                            struct hearth_ingest *ingest,

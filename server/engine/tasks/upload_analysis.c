@@ -1,5 +1,5 @@
 /*
- * upload_analysis.c -- the pprof uploads of a task as one tree (contract:
+ * upload_analysis.c -- the uploads of a task as one tree (contract:
  * hearth/engine/task_uploads.h).
  */
 #include "hearth/engine/task_uploads.h"
@@ -18,7 +18,7 @@ struct upload_analyzer {
     struct hearth_str type;   /* the analysed sample type; empty: not chosen yet */
     struct hearth_upload_analysis *out;
     struct hearth_stacktree tree;
-    size_t n_read, n_jfr, n_other; /* n_other: uploads without the sample type */
+    size_t n_read, n_other; /* n_other: uploads without the sample type */
     /* Numbers of uploads with cumulative values: counted from the start of the process, and since
      * the previous file. */
     size_t n_since_start, n_since_before;
@@ -197,6 +197,60 @@ static enum hearth_status add_analyzed_upload(struct upload_analyzer *a,
     return add_upload_profile(a, &profile, type, err);
 }
 
+/* Add the samples of the type in one profile of a recording; *ret_has: it has the type. */
+static enum hearth_status add_recorded_profile(struct upload_analyzer *a,
+                                               const struct hearth_profile *p, bool *ret_has,
+                                               struct hearth_err *err)
+{
+    struct hearth_str wanted = a->wanted.n > 0 ? a->wanted : a->type;
+
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        if (hearth_str_eq(p->strings[p->types[t].type], wanted)) {
+            *ret_has = true;
+            a->type = p->strings[p->types[t].type];
+            a->out->unit = p->strings[p->types[t].unit];
+            HEARTH_TRY(add_upload_profile(a, p, t, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/*
+ * Add a recording. Its profiles may share a type: contentions of monitors and of parked threads are
+ * added up. The default is the first type of the first profile, which is CPU time if there is any.
+ */
+static enum hearth_status add_analyzed_recording(struct upload_analyzer *a,
+                                                 const struct hearth_task_upload *upload,
+                                                 struct hearth_err *err)
+{
+    struct hearth_task_upload whole;
+    struct hearth_jfr_recording recording;
+    bool has_type = false;
+
+    HEARTH_TRY(hearth_task_upload_get(a->call, upload->upload_id, &whole, err));
+    HEARTH_TRY(hearth_upload_decode_recording(a->call, whole.content, &recording, err));
+
+    for (size_t i = 0; i < recording.n_profiles; i++) {
+        const struct hearth_profile *p = &recording.profiles[i].profile;
+        for (uint32_t t = 0; t < p->n_types; t++) {
+            HEARTH_TRY(note_sample_type(a, p->strings[p->types[t].type], err));
+        }
+    }
+
+    if (a->wanted.n == 0 && a->type.n == 0 && a->out->n_sample_types > 0) {
+        a->type = a->out->sample_types[0];
+    }
+    for (size_t i = 0; i < recording.n_profiles; i++) {
+        HEARTH_TRY(add_recorded_profile(a, &recording.profiles[i].profile, &has_type, err));
+    }
+
+    a->n_read += has_type;
+    a->n_other += !has_type;
+
+    return HEARTH_OK;
+}
+
 /* ---- answers ---- */
 
 struct sorted_node {
@@ -292,13 +346,6 @@ static enum hearth_status make_upload_tip(struct upload_analyzer *a, size_t n_up
         hearth_buf_cstr(&text, "the task has no uploads of these instances");
     }
 
-    if (a->n_jfr > 0) {
-        hearth_buf_printf(&text,
-                          "%zu upload%s JFR, which is stored and can be downloaded; it is not "
-                          "analysed until JFR is read as profiles",
-                          a->n_jfr, a->n_jfr == 1 ? " is" : "s are");
-    }
-
     if (a->n_other > 0) {
         hearth_buf_printf(&text, "%s%zu upload%s no sample type " HEARTH_STR_FMT,
                           text.n > 0 ? "; " : "", a->n_other, a->n_other == 1 ? " has" : "s have",
@@ -340,11 +387,9 @@ static enum hearth_status sum_uploads(struct upload_analyzer *a, struct hearth_s
         }
 
         n_uploads++;
-        if (hearth_str_eq_c(uploads[i].format, HEARTH_UPLOAD_PPROF)) {
-            HEARTH_TRY(add_analyzed_upload(a, &uploads[i], err));
-        } else {
-            a->n_jfr++;
-        }
+        HEARTH_TRY(hearth_str_eq_c(uploads[i].format, HEARTH_UPLOAD_PPROF)
+                       ? add_analyzed_upload(a, &uploads[i], err)
+                       : add_analyzed_recording(a, &uploads[i], err));
     }
 
     /* At least one must have the sample type. */
