@@ -87,9 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct hearth_arena arena;
     hearth_arena_init(&arena, MAX_ARENA_BYTES);
     ProtobufCMessage *message = NULL;
-    enum hearth_status status =
-        hearth_body_decode(type, media->codec, call.compression, rest, MAX_BODY_BYTES, inflater,
-                           &arena, &message, &err);
+    const struct hearth_rpc_body body = {rest, media->codec, call.compression, MAX_BODY_BYTES,
+                                         inflater};
+    enum hearth_status status = hearth_body_decode(type, &body, &arena, &message, &err);
     if (status == HEARTH_OK) {
         check_round_trip(type, message);
     }

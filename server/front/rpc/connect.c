@@ -49,36 +49,36 @@ static enum hearth_status decode_plain(const struct ProtobufCMessageDescriptor *
 }
 
 enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
-                                      enum hearth_rpc_codec codec,
-                                      enum hearth_compression compression, struct hearth_str body,
-                                      size_t max_bytes, struct hearth_inflater *inflater,
+                                      const struct hearth_rpc_body *body,
                                       struct hearth_arena *arena,
                                       struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
-    if (body.n > max_bytes) {
+    if (body->bytes.n > body->max_bytes) {
         return HEARTH_FAIL(err, HEARTH_TOO_LARGE,
                            "request body is %zu bytes; the limit (max-request-bytes) is %zu",
-                           body.n, max_bytes);
+                           body->bytes.n, body->max_bytes);
     }
 
     /* Clients that compress send zero bytes for an empty body. */
-    if (compression == HEARTH_COMPRESSION_NONE || body.n == 0) {
-        return decode_plain(descriptor, codec, body, arena, ret_message, err);
+    if (body->compression == HEARTH_COMPRESSION_NONE || body->bytes.n == 0) {
+        return decode_plain(descriptor, body->codec, body->bytes, arena, ret_message, err);
     }
 
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
     plain.budget = arena->budget;
-    enum hearth_status status = hearth_inflate(inflater, compression, body, max_bytes, &plain, err);
+    enum hearth_status status = hearth_inflate(body->inflater, body->compression, body->bytes,
+                                               body->max_bytes, &plain, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
         status = HEARTH_FAIL(err, HEARTH_TOO_LARGE,
                              "request body inflates to more than the limit (max-request-bytes) of "
                              "%zu bytes",
-                             max_bytes);
+                             body->max_bytes);
     } else if (status == HEARTH_NO_MEMORY && plain.budget != NULL) {
         status = HEARTH_FAIL_BUDGET(err, plain.budget);
     } else if (status == HEARTH_OK) {
-        status = decode_plain(descriptor, codec, hearth_buf_view(&plain), arena, ret_message, err);
+        status =
+            decode_plain(descriptor, body->codec, hearth_buf_view(&plain), arena, ret_message, err);
     }
 
     if (status == HEARTH_NO_MEMORY) {

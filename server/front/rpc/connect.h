@@ -40,18 +40,27 @@ enum hearth_status hearth_connect_parse_head(const struct hearth_connect_head *h
 /* False unless the text is a number of milliseconds of at most ten digits. */
 HEARTH_MUST_CHECK bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms);
 
+/* A body as it was sent. */
+struct hearth_rpc_body {
+    struct hearth_str bytes;
+    enum hearth_rpc_codec codec;
+    enum hearth_compression compression;
+    size_t max_bytes; /* as sent, and decompressed */
+    struct hearth_inflater *inflater;
+};
+
 /*
  * Decodes the body of a request by any transport into a message in arena.
  *
- * Returns  OK; TOO_LARGE if the body has more than max_bytes, as sent or decompressed;
- *          INVALID_ARGUMENT for a damaged body; NO_MEMORY.
+ * Returns  OK; TOO_LARGE if the body has more than max_bytes; INVALID_ARGUMENT for a damaged body;
+ *          NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor, enum hearth_rpc_codec codec,
-                   enum hearth_compression compression, struct hearth_str body, size_t max_bytes,
-                   struct hearth_inflater *inflater, struct hearth_arena *arena,
-                   struct ProtobufCMessage **ret_message, struct hearth_err *err);
+enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
+                                      const struct hearth_rpc_body *body,
+                                      struct hearth_arena *arena,
+                                      struct ProtobufCMessage **ret_message,
+                                      struct hearth_err *err);
 
 /* Appends the JSON of an error. code: the name of a status, or the code of a plain route. */
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);

@@ -608,9 +608,10 @@ static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_byte
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
 
+    const struct hearth_rpc_body body = {rpc->body, rpc->codec, rpc->compression, max_bytes,
+                                         inflater};
     struct ProtobufCMessage *message;
-    HEARTH_TRY(hearth_body_decode(rpc->method->request, rpc->codec, rpc->compression, rpc->body,
-                                  max_bytes, inflater, &rpc->arena, &message, &rpc->err));
+    HEARTH_TRY(hearth_body_decode(rpc->method->request, &body, &rpc->arena, &message, &rpc->err));
     rpc->request = message;
 
     /* The message holds copies, so a large body need not live as long as the work. */

@@ -466,10 +466,11 @@ static enum hearth_status read_otlp_body(struct hearth_rpc *rpc, enum hearth_rpc
         return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
     }
 
+    const struct hearth_rpc_body body = {rpc->body, *ret_codec, compression,
+                                         (size_t)rpc->front->options.max_request_bytes, inflater};
     HEARTH_TRY(hearth_body_decode(
         &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
-        *ret_codec, compression, rpc->body, (size_t)rpc->front->options.max_request_bytes, inflater,
-        &rpc->arena, ret, &rpc->err));
+        &body, &rpc->arena, ret, &rpc->err));
     rpc->drop_body(rpc); /* the message holds copies */
     rpc->drop_body = NULL;
 

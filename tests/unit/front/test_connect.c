@@ -69,9 +69,9 @@ static enum hearth_status decode(enum hearth_rpc_codec codec, enum hearth_compre
     assert_non_null(inflater);
     struct ProtobufCMessage *message = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
+    const struct hearth_rpc_body sent = {body, codec, compression, max_bytes, inflater};
     enum hearth_status status =
-        hearth_body_decode(&types__v1__location__descriptor, codec, compression, body, max_bytes,
-                           inflater, &arena, &message, &err);
+        hearth_body_decode(&types__v1__location__descriptor, &sent, &arena, &message, &err);
     if (status == HEARTH_OK) {
         const Types__V1__Location *location = (const Types__V1__Location *)message;
         assert_true(strlen(location->name) < 16);
