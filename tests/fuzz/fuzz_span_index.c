@@ -55,8 +55,8 @@ static void check_packed(struct hearth_str bytes, struct hearth_arena *arena)
     uint32_t bucket = (uint8_t)bytes.p[1];
     int32_t day = 20000 + (int8_t)bytes.p[2];
     bytes = hearth_str_n(bytes.p + 3, bytes.n - 3);
-    enum hearth_status status =
-        hearth_associations_unpack(bytes, day, bits, bucket, arena, &all, &n, &known, &err);
+    enum hearth_status status = hearth_associations_unpack(
+        &(struct hearth_association_row){bytes, day, bits, bucket}, arena, &all, &n, &known, &err);
     require(status == HEARTH_OK || status == HEARTH_CORRUPT);
     if (status != HEARTH_OK) {
         return;
@@ -68,8 +68,9 @@ static void check_packed(struct hearth_str bytes, struct hearth_arena *arena)
         require(i == 0 || all[i - 1].key <= all[i].key);
     }
     hearth_associations_pack(all, n, day, bits, &out);
-    require(hearth_associations_unpack(hearth_buf_view(&out), day, bits, bucket, arena, &again,
-                                       &n_again, &known, &err) == HEARTH_OK);
+    require(hearth_associations_unpack(
+                &(struct hearth_association_row){hearth_buf_view(&out), day, bits, bucket}, arena,
+                &again, &n_again, &known, &err) == HEARTH_OK);
     require(n_again == n && known <= 64);
     for (size_t i = 0; i < n; i++) {
         all[i].key = all[i].key >> (64 - known) << (64 - known);

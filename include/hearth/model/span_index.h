@@ -90,13 +90,21 @@ enum hearth_status hearth_associations_read_fresh(struct hearth_str bytes, int32
  */
 void hearth_associations_pack(const struct hearth_association *associations, size_t n, int32_t day,
                               unsigned bits, struct hearth_buf *out);
+/* A packed row, and the day and bucket that it is stored under. */
+struct hearth_association_row {
+    struct hearth_str bytes;
+    int32_t day;
+    unsigned bits;
+    uint32_t bucket;
+};
+
 /*
  * Decode a row into arena. *ret_key_bits is the number of known leading bits of the keys; the
  * others are 0. CORRUPT; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t day, unsigned bits,
-                                              uint32_t bucket, struct hearth_arena *arena,
+enum hearth_status hearth_associations_unpack(const struct hearth_association_row *row,
+                                              struct hearth_arena *arena,
                                               struct hearth_association **ret, size_t *ret_n,
                                               unsigned *ret_key_bits, struct hearth_err *err);
 

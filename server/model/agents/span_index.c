@@ -407,21 +407,22 @@ static bool take_association(struct unpacker *u, struct hearth_association *ret)
     return true;
 }
 
-enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t day, unsigned bits,
-                                              uint32_t bucket, struct hearth_arena *arena,
+enum hearth_status hearth_associations_unpack(const struct hearth_association_row *row,
+                                              struct hearth_arena *arena,
                                               struct hearth_association **ret, size_t *ret_n,
                                               unsigned *ret_key_bits, struct hearth_err *err)
 {
     assert(arena != NULL && ret != NULL && ret_n != NULL && ret_key_bits != NULL);
 
-    struct unpacker u = {.at = (const uint8_t *)bytes.p};
+    struct unpacker u = {.at = (const uint8_t *)row->bytes.p};
 
     /* The arguments and the head. */
-    u.end = u.at + bytes.n;
+    u.end = u.at + row->bytes.n;
     uint64_t n;
-    if (bits > HEARTH_SPAN_BUCKET_BITS || bucket >> bits != 0 ||
-        !hearth_varint_read(&u.at, u.end, &n) || u.at == u.end || *u.at > 64 || *u.at <= bits ||
-        day > INT64_MAX / HEARTH_NS_PER_DAY - 1 || day < INT64_MIN / HEARTH_NS_PER_DAY + 1) {
+    if (row->bits > HEARTH_SPAN_BUCKET_BITS || row->bucket >> row->bits != 0 ||
+        !hearth_varint_read(&u.at, u.end, &n) || u.at == u.end || *u.at > 64 ||
+        *u.at <= row->bits || row->day > INT64_MAX / HEARTH_NS_PER_DAY - 1 ||
+        row->day < INT64_MIN / HEARTH_NS_PER_DAY + 1) {
         return fail_span_row("head", err);
     }
 
@@ -433,9 +434,9 @@ enum hearth_status hearth_associations_unpack(struct hearth_str bytes, int32_t d
 
     /* The associations. */
     u.shift = 64 - key_bits;
-    u.first_key = bits == 0 ? 0 : (uint64_t)bucket << (64 - bits);
-    u.max_key = UINT64_MAX >> bits >> u.shift;
-    u.origin_ns = day * HEARTH_NS_PER_DAY;
+    u.first_key = row->bits == 0 ? 0 : (uint64_t)row->bucket << (64 - row->bits);
+    u.max_key = UINT64_MAX >> row->bits >> u.shift;
+    u.origin_ns = row->day * HEARTH_NS_PER_DAY;
     struct hearth_association *all = hearth_arena_array(arena, (size_t)n, sizeof *all);
     if (all == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);

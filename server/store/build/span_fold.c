@@ -657,9 +657,10 @@ static enum hearth_status merge_bucket(struct merge *merge, size_t from, size_t 
         unsigned key_bits;
 
         hearth_arena_reset(&merge->row_arena);
-        HEARTH_TRY(hearth_associations_unpack(hearth_pg_str(merge->rows, place->row, 2),
-                                              merge->at->day, merge->at->bits, place->bucket,
-                                              &merge->row_arena, &some, &n, &key_bits, err));
+        HEARTH_TRY(hearth_associations_unpack(
+            &(struct hearth_association_row){hearth_pg_str(merge->rows, place->row, 2),
+                                             merge->at->day, merge->at->bits, place->bucket},
+            &merge->row_arena, &some, &n, &key_bits, err));
         if (n != (size_t)hearth_pg_i32(merge->rows, place->row, 1)) {
             return HEARTH_FAIL(
                 err, HEARTH_CORRUPT,

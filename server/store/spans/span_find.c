@@ -269,8 +269,10 @@ static enum hearth_status take_span_row(void *context, const PGresult *row, stru
             hearth_associations_read_fresh(bytes, service_id, &finder->row_arena, &all, &n, err));
     } else {
         HEARTH_TRY(hearth_associations_unpack(
-            bytes, hearth_pg_i32(row, 0, 1), (unsigned)hearth_pg_i32(row, 0, 2),
-            (uint32_t)hearth_pg_i32(row, 0, 3), &finder->row_arena, &all, &n, &key_bits, err));
+            &(struct hearth_association_row){bytes, hearth_pg_i32(row, 0, 1),
+                                             (unsigned)hearth_pg_i32(row, 0, 2),
+                                             (uint32_t)hearth_pg_i32(row, 0, 3)},
+            &finder->row_arena, &all, &n, &key_bits, err));
     }
 
     for (size_t i = 0; i < n; i++) {

@@ -127,9 +127,11 @@ static void assert_packed_comes_back(size_t n, unsigned bits, size_t most_bytes)
         hearth_buf_reset(&out);
         hearth_associations_pack(all + from, to - from, DAY, bits, &out);
         n_bytes += out.n;
-        assert_int_equal(hearth_associations_unpack(hearth_buf_view(&out), DAY, bits, bucket,
-                                                    &g_arena, &got, &n_got, &key_bits, &g_err),
-                         HEARTH_OK);
+        assert_int_equal(
+            hearth_associations_unpack(
+                &(struct hearth_association_row){hearth_buf_view(&out), DAY, bits, bucket},
+                &g_arena, &got, &n_got, &key_bits, &g_err),
+            HEARTH_OK);
         assert_int_equal(n_got, to - from);
         assert_int_equal(key_bits, 44);
         for (size_t i = from; i < to; i++) {
@@ -175,10 +177,12 @@ static void both_ends_of_a_day_are_restored(void **state)
                 unsigned key_bits;
                 hearth_buf_init(&out, 0);
                 hearth_associations_pack(&ends[k], 1, days[i], bits, &out);
-                assert_int_equal(hearth_associations_unpack(hearth_buf_view(&out), days[i], bits,
-                                                            hearth_span_bucket(ends[k].key, bits),
-                                                            &g_arena, &got, &n, &key_bits, &g_err),
-                                 HEARTH_OK);
+                assert_int_equal(
+                    hearth_associations_unpack(
+                        &(struct hearth_association_row){hearth_buf_view(&out), days[i], bits,
+                                                         hearth_span_bucket(ends[k].key, bits)},
+                        &g_arena, &got, &n, &key_bits, &g_err),
+                    HEARTH_OK);
                 struct hearth_association known = ends[k];
                 known.key = CUT(known.key);
                 assert_int_equal(n, 1);
@@ -298,16 +302,19 @@ static void truncated_bytes_are_corrupt(void **state)
             HEARTH_CORRUPT);
     }
     for (size_t i = 0; i < packed.n; i++) {
-        assert_int_equal(hearth_associations_unpack(hearth_str_n(packed.p, i), DAY, 0, 0, &g_arena,
-                                                    &got, &n, &key_bits, &g_err),
+        assert_int_equal(hearth_associations_unpack(
+                             &(struct hearth_association_row){hearth_str_n(packed.p, i), DAY, 0, 0},
+                             &g_arena, &got, &n, &key_bits, &g_err),
                          HEARTH_CORRUPT);
     }
-    assert_int_equal(hearth_associations_unpack(hearth_buf_view(&packed), DAY, 2, 4, &g_arena, &got,
-                                                &n, &key_bits, &g_err),
+    assert_int_equal(hearth_associations_unpack(
+                         &(struct hearth_association_row){hearth_buf_view(&packed), DAY, 2, 4},
+                         &g_arena, &got, &n, &key_bits, &g_err),
                      HEARTH_CORRUPT); /* no such bucket */
     hearth_buf_byte(&packed, 0);
-    assert_int_equal(hearth_associations_unpack(hearth_buf_view(&packed), DAY, 0, 0, &g_arena, &got,
-                                                &n, &key_bits, &g_err),
+    assert_int_equal(hearth_associations_unpack(
+                         &(struct hearth_association_row){hearth_buf_view(&packed), DAY, 0, 0},
+                         &g_arena, &got, &n, &key_bits, &g_err),
                      HEARTH_CORRUPT);
     hearth_buf_release(&fresh);
     hearth_buf_release(&packed);
