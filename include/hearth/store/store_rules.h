@@ -57,14 +57,18 @@ struct hearth_rule_sum {
     int64_t sum;
 };
 
-/*
- * Sum the profiles that the rule selects with from_ns <= ts < to_ns (whole milliseconds). Answers
- * live in arena.
- */
-typedef enum hearth_status
-hearth_rule_evaluate_fn(void *context, const struct hearth_rule *rule, int64_t from_ns,
-                        int64_t to_ns, struct hearth_cancel *cancel, struct hearth_arena *arena,
-                        struct hearth_rule_sum **ret, size_t *ret_n, struct hearth_err *err);
+/* from_ns <= ts < to_ns, whole milliseconds. */
+struct hearth_rule_range {
+    int64_t from_ns, to_ns;
+};
+
+/* Sum the profiles of a range that the rule selects. Answers live in arena. */
+typedef enum hearth_status hearth_rule_evaluate_fn(void *context, const struct hearth_rule *rule,
+                                                   struct hearth_rule_range range,
+                                                   struct hearth_cancel *cancel,
+                                                   struct hearth_arena *arena,
+                                                   struct hearth_rule_sum **ret, size_t *ret_n,
+                                                   struct hearth_err *err);
 
 struct hearth_rule_evaluator {
     hearth_rule_evaluate_fn *evaluate;

@@ -364,7 +364,7 @@ static enum hearth_status copy_sum(const struct hearth_timeseries *series,
 }
 
 static enum hearth_status evaluate_rule(void *context, const struct hearth_rule *rule,
-                                        int64_t from_ns, int64_t to_ns,
+                                        struct hearth_rule_range range,
                                         struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_rule_sum **ret, size_t *ret_n,
                                         struct hearth_err *err)
@@ -384,8 +384,8 @@ static enum hearth_status evaluate_rule(void *context, const struct hearth_rule 
                                                 .arena = &scratch,
                                                 .cancel = cancel,
                                                 .is_own = true},
-                                       .start_ms = from_ns / HEARTH_NS_PER_MS,
-                                       .end_ms = to_ns / HEARTH_NS_PER_MS - 1};
+                                       .start_ms = range.from_ns / HEARTH_NS_PER_MS,
+                                       .end_ms = range.to_ns / HEARTH_NS_PER_MS - 1};
 
     /* Sum, and copy the sums to the caller's arena. */
     struct hearth_timeseries *series = NULL;

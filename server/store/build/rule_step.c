@@ -540,8 +540,9 @@ static enum hearth_status count_range(struct pass *pass, struct work *work,
 
     /* Evaluate, outside of the transaction. */
     enum hearth_status status =
-        pass->evaluator->evaluate(pass->evaluator->context, &work->rule, range->from_ns,
-                                  range->to_ns, pass->builder->pg.cancel, &arena, &sums, &n, err);
+        pass->evaluator->evaluate(pass->evaluator->context, &work->rule,
+                                  (struct hearth_rule_range){range->from_ns, range->to_ns},
+                                  pass->builder->pg.cancel, &arena, &sums, &n, err);
 
     /* Change the counters. */
     if (status == HEARTH_OK) {

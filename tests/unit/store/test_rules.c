@@ -50,15 +50,15 @@ static enum hearth_status read_sums(struct counting *counting, int64_t from_ns, 
     return HEARTH_OK;
 }
 
-static enum hearth_status evaluate(void *context, const struct hearth_rule *rule, int64_t from_ns,
-                                   int64_t to_ns, struct hearth_cancel *cancel,
+static enum hearth_status evaluate(void *context, const struct hearth_rule *rule,
+                                   struct hearth_rule_range range, struct hearth_cancel *cancel,
                                    struct hearth_arena *arena, struct hearth_rule_sum **ret,
                                    size_t *ret_n, struct hearth_err *err)
 {
     struct counting *counting = context;
     (void)cancel;
     counting->n_sums++;
-    int64_t span_ns = to_ns - from_ns;
+    int64_t span_ns = range.to_ns - range.from_ns;
     counting->max_span_ns = span_ns > counting->max_span_ns ? span_ns : counting->max_span_ns;
     if (counting->failing != HEARTH_OK &&
         (counting->failing_rule == NULL || hearth_str_eq_c(rule->id, counting->failing_rule))) {
@@ -67,7 +67,7 @@ static enum hearth_status evaluate(void *context, const struct hearth_rule *rule
         }
         return HEARTH_FAIL(err, counting->failing, "the test wants it so");
     }
-    enum hearth_status status = read_sums(counting, from_ns, to_ns, arena, ret, ret_n);
+    enum hearth_status status = read_sums(counting, range.from_ns, range.to_ns, arena, ret, ret_n);
     void (*after)(struct counting *, const struct hearth_rule *) = counting->after;
     counting->after = NULL;
     if (after != NULL) {
