@@ -52,17 +52,20 @@ static size_t write_utf8(uint32_t code, char *out)
         out[0] = (char)code;
         return 1;
     }
+
     if (code < 0x800) {
         out[0] = (char)(0xC0 | code >> 6);
         out[1] = (char)(0x80 | (code & 0x3F));
         return 2;
     }
+
     if (code < 0x10000) {
         out[0] = (char)(0xE0 | code >> 12);
         out[1] = (char)(0x80 | (code >> 6 & 0x3F));
         out[2] = (char)(0x80 | (code & 0x3F));
         return 3;
     }
+
     out[0] = (char)(0xF0 | code >> 18);
     out[1] = (char)(0x80 | (code >> 12 & 0x3F));
     out[2] = (char)(0x80 | (code >> 6 & 0x3F));

@@ -144,7 +144,7 @@ static uint32_t add_frame(struct jfr_frames *frames, const struct jfr_values *fr
 }
 
 /* Appends a location; false: no memory. */
-static bool push_location(struct jfr_frames *frames, uint32_t location, uint32_t *n)
+static bool push_frame(struct jfr_frames *frames, uint32_t location, uint32_t *n)
 {
     if (location == HEARTH_NO_INDEX ||
         !hearth_arena_grow(frames->pools->arena, &frames->stack, &frames->cap_stack, (size_t)*n + 1,
@@ -163,7 +163,7 @@ static enum hearth_status push_marker(struct jfr_frames *frames, const char *nam
                                       struct hearth_err *err)
 {
     struct jfr_method marker = {.name = hearth_str_c(name)};
-    return push_location(frames, add_location(builder, &marker, 0), n)
+    return push_frame(frames, add_location(builder, &marker, 0), n)
                ? HEARTH_OK
                : HEARTH_FAIL_ARENA(err, frames->pools->arena);
 }
@@ -193,7 +193,7 @@ enum hearth_status hearth_jfr_stack(struct jfr_frames *frames, uint32_t stack,
         for (uint64_t left = jfr_int(&c); left > 0 && !c.failed; left--) {
             frame.set = frame.real = 0;
             hearth_jfr_read_steps(types, steps, n_steps, &c, &frame);
-            if (!push_location(frames, add_frame(frames, &frame, builder), &n)) {
+            if (!push_frame(frames, add_frame(frames, &frame, builder), &n)) {
                 return HEARTH_FAIL_ARENA(err, pools->arena);
             }
         }

@@ -33,19 +33,19 @@ static const struct {
     {"LambdaForm$MH", SUFFIX_ADDRESS},
 };
 
-static bool is_digit(char c)
+static bool is_decimal_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return is_decimal_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static size_t skip_digits(struct hearth_str name, size_t at)
 {
-    while (at < name.n && is_digit(name.p[at])) {
+    while (at < name.n && is_decimal_digit(name.p[at])) {
         at++;
     }
     return at;

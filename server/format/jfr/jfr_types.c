@@ -38,7 +38,7 @@ static struct hearth_str read_string_ref(struct metadata_reader *r)
     return r->strings[i];
 }
 
-static bool read_strings(struct metadata_reader *r)
+static bool read_metadata_strings(struct metadata_reader *r)
 {
     uint64_t constant, n = jfr_int(&r->c);
 
@@ -342,7 +342,7 @@ enum hearth_status hearth_jfr_types_read(struct jfr_types *types, struct hearth_
         (void)jfr_int(&r.c);
     }
 
-    if (!read_strings(&r) || (!r.c.failed && !read_element(&r, ELEMENT_OTHER, 0))) {
+    if (!read_metadata_strings(&r) || (!r.c.failed && !read_element(&r, ELEMENT_OTHER, 0))) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
     if (r.c.failed || !is_metadata) {

@@ -216,6 +216,7 @@ static void fill_member(struct hearth_rpc *rpc, const struct hearth_message_memb
         return;
     }
     }
+
     HEARTH_BUG("a message map with an unknown kind of member");
 }
 

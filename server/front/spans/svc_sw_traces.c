@@ -45,6 +45,7 @@ static void read_sw_refs(struct hearth_arena *arena, const Skywalking__V3__SpanO
 {
     out->refs = hearth_arena_array(arena, in->n_refs, sizeof *out->refs);
     out->n_refs = out->refs == NULL ? 0 : in->n_refs;
+
     for (size_t i = 0; i < out->n_refs; i++) {
         const Skywalking__V3__SegmentReference *ref = in->refs[i];
         out->refs[i] = (struct hearth_span_ref){

@@ -37,8 +37,8 @@ struct resum {
 /* ---- sums of the series that stay ---- */
 
 /* Replaces the packed column by its bytes, in the arena. */
-static enum hearth_status unpack_column(struct resum *resum, struct hearth_str *bytes,
-                                        struct hearth_err *err)
+static enum hearth_status unpack_block_column(struct resum *resum, struct hearth_str *bytes,
+                                              struct hearth_err *err)
 {
     struct hearth_str view;
     hearth_buf_reset(&resum->unpacked);
@@ -108,9 +108,9 @@ static enum hearth_status add_series_block(void *context, const PGresult *row,
     }
 
     struct hearth_str ids = hearth_pg_str(row, 0, 3);
-    HEARTH_TRY(unpack_column(resum, &ids, err));
+    HEARTH_TRY(unpack_block_column(resum, &ids, err));
     for (size_t k = 0; k < n_vals; k++) {
-        HEARTH_TRY(unpack_column(resum, &vals[k], err));
+        HEARTH_TRY(unpack_block_column(resum, &vals[k], err));
     }
 
     /* Add it to the sum, and its series to the members. */

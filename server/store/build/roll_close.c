@@ -328,8 +328,9 @@ static enum hearth_status skip_idle(struct hearth_builder *builder, struct heart
  * Lists the services with closed buckets to build, the oldest first, each with its first hour that
  * has profiles and is not built. *ret_dues: the caller owns it (hearth_mem_free).
  */
-static enum hearth_status list_due_services(struct hearth_builder *builder, struct due **ret_dues,
-                                            size_t *ret_n, struct hearth_err *err)
+static enum hearth_status list_services_to_close(struct hearth_builder *builder,
+                                                 struct due **ret_dues, size_t *ret_n,
+                                                 struct hearth_err *err)
 {
     PGresult *result = NULL;
     static const char sql[] =
@@ -661,13 +662,13 @@ static enum hearth_status build_due(struct hearth_builder *builder, bool *ret_mo
     struct due *dues = NULL;
     size_t n = 0;
     enum hearth_status status = HEARTH_OK;
-    HEARTH_TRY(list_due_services(builder, &dues, &n, err));
+    HEARTH_TRY(list_services_to_close(builder, &dues, &n, err));
 
     /* Idle services are skipped in one statement. */
     if (!builder->close->waiting && has_idle_service(dues, n)) {
         hearth_mem_free(dues);
         HEARTH_TRY(skip_idle(builder, err));
-        HEARTH_TRY(list_due_services(builder, &dues, &n, err));
+        HEARTH_TRY(list_services_to_close(builder, &dues, &n, err));
     }
 
     /* Publish the lag, and build the others. */

@@ -31,8 +31,8 @@ struct merge {
 /* ---- one block ---- */
 
 /* Unpacks bytes into the arena: the next call would overwrite them in the scratch buffer. */
-static enum hearth_status unpack_column(struct merge *merge, struct hearth_str *bytes,
-                                        struct hearth_err *err)
+static enum hearth_status unpack_roll_column(struct merge *merge, struct hearth_str *bytes,
+                                             struct hearth_err *err)
 {
     struct hearth_str view;
 
@@ -77,9 +77,9 @@ static enum hearth_status take_block(struct merge *merge, const PGresult *row,
 
     /* Unpack its columns. */
     ret->ids = hearth_pg_str(row, 0, 6);
-    HEARTH_TRY(unpack_column(merge, &ret->ids, err));
+    HEARTH_TRY(unpack_roll_column(merge, &ret->ids, err));
     for (size_t k = 0; k < n_vals; k++) {
-        HEARTH_TRY(unpack_column(merge, &ret->vals[k], err));
+        HEARTH_TRY(unpack_roll_column(merge, &ret->vals[k], err));
     }
 
     return HEARTH_OK;

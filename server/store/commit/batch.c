@@ -134,6 +134,7 @@ static void encode_profile_row(const struct hearth_push_item *item,
         .vals = row->columns.vals,
         .attrs = row->attrs.n == 0 ? hearth_str_n(NULL, 0) : row->attrs,
     };
+
     hearth_copy_stored_row(out, item->service_id, &stored);
 }
 

@@ -60,7 +60,8 @@ static enum hearth_status fail_aborted(int32_t service_id, struct hearth_err *er
                        "background work on service %d came between plan and read", (int)service_id);
 }
 
-static const struct hearth_service_state *find_state(const struct read *read, int32_t service_id)
+static const struct hearth_service_state *find_service_state(const struct read *read,
+                                                             int32_t service_id)
 {
     const struct hearth_read_state *state = read->plan->state;
 
@@ -73,7 +74,7 @@ static enum hearth_status take_generation(struct read *read, const PGresult *res
                                           struct hearth_err *err)
 {
     int32_t service_id = hearth_pg_i32(result, 0, FIELD_SERVICE);
-    const struct hearth_service_state *state = find_state(read, service_id);
+    const struct hearth_service_state *state = find_service_state(read, service_id);
 
     if (state == NULL || state->generation != hearth_pg_i64(result, 0, FIELD_WHO)) {
         return fail_aborted(service_id, err);
@@ -101,7 +102,7 @@ static void find_service(struct read *read, int32_t service_id)
     }
 
     const struct hearth_read_state *state = read->plan->state;
-    read->service = find_state(read, service_id);
+    read->service = find_service_state(read, service_id);
 
     /* Tombstones are sorted by service. */
     size_t i = 0;

@@ -47,7 +47,7 @@ struct hearth_trace_writer {
 
 /* ---- queue ---- */
 
-static size_t count_item_bytes(const struct hearth_trace_item *item)
+static size_t count_trace_item_bytes(const struct hearth_trace_item *item)
 {
     size_t n = ITEM_BYTES + item->n_groups * sizeof *item->groups +
                item->n_snapshots * sizeof *item->snapshots;
@@ -70,9 +70,9 @@ static size_t count_item_bytes(const struct hearth_trace_item *item)
 }
 
 /* The lock is held. An item is always accepted if the queue is empty. */
-static enum hearth_status check_queue_room(const struct hearth_trace_writer *writer,
-                                           const struct hearth_trace_item *item,
-                                           struct hearth_err *err)
+static enum hearth_status check_trace_queue_room(const struct hearth_trace_writer *writer,
+                                                 const struct hearth_trace_item *item,
+                                                 struct hearth_err *err)
 {
     size_t max = writer->store->options.max_span_queue_bytes;
     hearth_mutex_assert_held(&writer->lock);
@@ -98,12 +98,12 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
     HEARTH_TRY(hearth_disk_check(store, err));
 
     struct hearth_trace_writer *writer = store->trace_writer;
-    item->n_bytes = count_item_bytes(item);
+    item->n_bytes = count_trace_item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
     item->next = NULL;
 
     hearth_mutex_lock(&writer->lock);
-    enum hearth_status status = check_queue_room(writer, item, err);
+    enum hearth_status status = check_trace_queue_room(writer, item, err);
     if (status == HEARTH_OK) {
         if (writer->head == NULL) {
             writer->head = item;
