@@ -1,4 +1,4 @@
-"""selftest.py -- the lints of layers and rooms report breaches: each is given a small tree that has some."""
+"""selftest.py -- the lints of layers, rooms and functions report breaches: each is given a small tree that has some."""
 
 import pathlib
 import subprocess
@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 
+import functions
 import layers
 import rooms
 from layer_table import Table
@@ -127,6 +128,41 @@ class Rooms(unittest.TestCase):
             subprocess.run(["cc", "-c", "-o", target, source], check=True)
             found = {(name, kind) for _, name, kind in rooms.read_symbols([target])}
             self.assertEqual(found & {("used", "U"), ("made", "T")}, {("used", "U"), ("made", "T")})
+
+
+class Functions(unittest.TestCase):
+    def complaints_about(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            return functions.check(pathlib.Path(root), list(files))
+
+    def test_a_static_name_twice_in_a_layer_is_reported(self):
+        one, other = "static int take(void)\n{\n    return 1;\n}\n", "static void *take(int a,\n                  int b)\n{\n}\n"
+        self.assertEqual(self.complaints_about({"server/store/a.c": one, "server/front/b.c": other}), [])
+        self.assertEqual(
+            self.complaints_about({"server/store/a.c": one, "server/store/pg/b.c": other}),
+            ["store: take is the name of several static functions: server/store/a.c:1, server/store/pg/b.c:1"],
+        )
+
+    def test_a_long_function_without_a_paragraph_is_reported(self):
+        body = "    take();\n" * 13
+        long = "int run(void)\n{\n%s}\n"
+        self.assertEqual(
+            self.complaints_about({"server/base/a.c": long % body}),
+            ["server/base/a.c:1: run has 16 lines and no paragraph"],
+        )
+        self.assertEqual(self.complaints_about({"server/base/a.c": long % (body + "\n" + body)}), [])
+
+    def test_too_many_parameters_are_reported(self):
+        head = "int run(%s)\n{\n}\n"
+        self.assertEqual(self.complaints_about({"server/base/a.c": head % ", ".join(["int (*f)(int, int)"] * 8)}), [])
+        self.assertEqual(
+            self.complaints_about({"server/base/a.c": head % ", ".join(["int a"] * 9)}),
+            ["server/base/a.c:1: run has 9 parameters"],
+        )
 
 
 if __name__ == "__main__":
