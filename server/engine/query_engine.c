@@ -1,6 +1,6 @@
 /*
- * query_engine.c -- makes and frees a query engine, which owns the state of several rooms (contract:
- * hearth/engine/query.h).
+ * query_engine.c -- makes and frees a query engine, which owns the state of several rooms
+ * (contract: hearth/engine/query.h).
  */
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"

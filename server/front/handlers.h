@@ -2,8 +2,8 @@
  * handlers.h -- declares the handlers of all RPCs (methods.def) and plain routes (http_routes.def).
  *
  * A unary handler (UNARY, rpc/unary.h) fills the answer. Any other handler (X) ends its request
- * exactly once; exceptions are HEARTH_METHOD_CHAT and HEARTH_METHOD_COLLECT (rpc/method.h). The files that define handlers include this header, so the
- * compiler checks them against the tables.
+ * exactly once; exceptions are HEARTH_METHOD_CHAT and HEARTH_METHOD_COLLECT (rpc/method.h). The
+ * files that define handlers include this header, so the compiler checks them against the tables.
  */
 #ifndef HEARTH_FRONT_HANDLERS_H
 #define HEARTH_FRONT_HANDLERS_H

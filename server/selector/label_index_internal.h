@@ -261,8 +261,8 @@ struct index_visitor {
 };
 
 /*
- * Call visitor->visit with the matching series, in no order. For a group with WANT_ANY it is called at
- * most once, and not necessarily with a matching series if it is known that one of the group
+ * Call visitor->visit with the matching series, in no order. For a group with WANT_ANY it is called
+ * at most once, and not necessarily with a matching series if it is known that one of the group
  * matches.
  */
 HEARTH_MUST_CHECK

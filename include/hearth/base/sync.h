@@ -3,8 +3,8 @@
  *
  * Lock ranks. Every hearth_mutex has a rank and a name. A thread may only acquire a lock whose rank
  * is higher than the ranks of all locks that it holds, so two locks of one rank are never held
- * together. Each layer lists the ranks of its locks in one enum, outermost lock first, from the value
- * that HEARTH_RANKS_... below gives it:
+ * together. Each layer lists the ranks of its locks in one enum, outermost lock first, from the
+ * value that HEARTH_RANKS_... below gives it:
  *
  *     enum { RANK_CATALOG = HEARTH_RANKS_STORE, RANK_DICTS, RANK_POOL };
  *     hearth_mutex_init(&pool->lock, RANK_POOL, "pool.lock");
@@ -113,7 +113,7 @@ struct hearth_mutex {
 #endif
 };
 
-/* HEARTH_MUTEX_INITIALIZER(rank, name): for locks in static storage, instead of hearth_mutex_init. */
+/* HEARTH_MUTEX_INITIALIZER(rank, name): for locks in static storage. */
 #ifdef HEARTH_DEBUG_LOCKS
 #    define HEARTH_MUTEX_NAME(mutex) ((mutex)->name)
 #    define HEARTH_MUTEX_RANK(mutex) ((mutex)->rank)

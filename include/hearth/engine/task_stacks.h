@@ -75,8 +75,8 @@ enum hearth_status hearth_task_intake_write(struct hearth_task_intake *intake,
                                             struct hearth_cancel *cancel, struct hearth_err *err);
 
 /*
- * Push, in parts, the stored flushes in [from, to] that are not profiles yet, with the budget of the
- * call's arena. Returns the status of the last push that failed; the other pushes were made.
+ * Push, in parts, the stored flushes in [from, to] that are not profiles yet, with the budget of
+ * the call's arena. Returns the status of the last push that failed; the other pushes were made.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_stacks_push_left(const struct hearth_call *call,

@@ -13,8 +13,9 @@
  *
  * Frames are named package.Class.method; native frames by their symbol, with their library as
  * mapping. Numbers in names of generated classes and libraries become "_", so that equal code has
- * one name. A stack trace that the profiler truncated has a root "[truncated]", a sample without stack
- * trace the frame "[no stack]". A profile has the sample types that the recording has events of.
+ * one name. A stack trace that the profiler truncated has a root "[truncated]", a sample without
+ * stack trace the frame "[no stack]". A profile has the sample types that the recording has events
+ * of.
  *
  * Threads: pure.
  * Source:  the file format 2.0 and 2.1 of OpenJDK's Flight Recorder, which async-profiler and

@@ -2,7 +2,8 @@
  * profile_builder.h -- builds a hearth_profile from stacks, for text formats and merges.
  *
  * Strings, functions, locations and samples are interned by content: if a stack is added twice with
- * equal labels, its values are summed. Bytes of strings that are not UTF-8, or are NUL, become U+FFFD.
+ * equal labels, its values are summed. Bytes of strings that are not UTF-8, or are NUL, become
+ * U+FFFD.
  *
  * Limits:    the arena's byte limit; it also applies, separately, to the builder's own tables.
  * Ownership: the finished profile lives in the arena; added text is copied.
@@ -43,8 +44,8 @@ enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *
                                                  const uint32_t *locations, uint32_t n_locations,
                                                  const int64_t *values, struct hearth_err *err);
 /*
- * The same for a sample with labels: equal stacks are merged only if their labels are equal, too, in
- * the same order. Indices of strings of the labels are the builder's.
+ * The same for a sample with labels: equal stacks are merged only if their labels are equal, too,
+ * in the same order. Indices of strings of the labels are the builder's.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_builder *b,

@@ -64,7 +64,7 @@ struct hearth_store_options {
     int64_t retain_monitors_ns;  /* metrics of policies; 7 d */
     int64_t max_disk_bytes; /* of all Hearth tables; with more, profiles are refused; 0: no limit */
     int64_t min_free_disk_bytes; /* free below data_dir; with less, profiles are refused; 1 GiB */
-    /* Folder of the embedded PostgreSQL; NULL: an external one. The caller keeps it until _close. */
+    /* Folder of the embedded PostgreSQL; NULL: an external one. Kept until _close. */
     const char *data_dir;
 };
 

@@ -64,8 +64,8 @@ struct hearth_task_extension {
 };
 
 /*
- * Extend a task if it ends soon, has not ended and was not cancelled; it is handed out again. Of concurrent calls one extends it. *ret_extended: this call
- * did. arena: not used.
+ * Extend a task if it ends soon, has not ended and was not cancelled; it is handed out again. Of
+ * concurrent calls one extends it. *ret_extended: this call did. arena: not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_extend(const struct hearth_scope *scope,

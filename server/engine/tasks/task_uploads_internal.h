@@ -69,7 +69,7 @@ enum hearth_status hearth_upload_values(const struct hearth_call *call, struct h
                                         struct hearth_profile *profile,
                                         struct hearth_upload_values *ret, struct hearth_err *err);
 
-/* Push a stored file as ordinary profiles, unless that was done. Errors as of _decode; NOT_FOUND. */
+/* Push a stored file as ordinary profiles, unless that was done. Also NOT_FOUND. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
                                            struct hearth_ingest *ingest,

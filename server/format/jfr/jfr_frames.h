@@ -34,8 +34,8 @@ enum hearth_status hearth_jfr_frames_init(struct jfr_frames *frames, struct jfr_
 
 /*
  * The stack trace with an index of the pool as locations in a builder; JFR_NO_CONSTANT: one
- * location "[no stack]". *ret_locations is valid until the next call. A frame whose method is missing is named
- * "[unknown]". INVALID_ARGUMENT for a damaged constant; NO_MEMORY.
+ * location "[no stack]". *ret_locations is valid until the next call. A frame whose method is
+ * missing is named "[unknown]". INVALID_ARGUMENT for a damaged constant; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_jfr_stack(struct jfr_frames *frames, uint32_t stack,

@@ -58,7 +58,7 @@ uint32_t hearth_jfr_pool_find(const struct jfr_pools *pools, enum jfr_pool_id po
 HEARTH_MUST_CHECK bool hearth_jfr_pool_read(const struct jfr_pools *pools, enum jfr_pool_id pool,
                                             uint32_t i, struct jfr_values *values);
 
-/* The text at an offset of the chunk; "" if it is damaged or refers to a constant that is absent. */
+/* The text at an offset of the chunk; "" if it is damaged or its constant is absent. */
 struct hearth_str hearth_jfr_text_at(const struct jfr_pools *pools, uint64_t offset);
 /* The text of a symbol; "" if there is no such symbol. */
 struct hearth_str hearth_jfr_symbol(const struct jfr_pools *pools, uint64_t key);

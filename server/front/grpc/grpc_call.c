@@ -537,10 +537,10 @@ struct call_step {
 };
 
 /*
- * The caller holds grpc->lock. gRPC reports "the client has sent its last message" and "the client has broken
- * off" alike: a read returns no message. In the second case the client's close is reported right
- * after. So a read that returns no message is repeated once (n_ends): when the second one returns,
- * the close would be known.
+ * The caller holds grpc->lock. gRPC reports "the client has sent its last message" and "the client
+ * has broken off" alike: a read returns no message. In the second case the client's close is
+ * reported right after. So a read that returns no message is repeated once (n_ends): when the
+ * second one returns, the close would be known.
  */
 static struct call_step take_step(struct call *call)
 {

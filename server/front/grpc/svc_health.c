@@ -75,8 +75,8 @@ static void unlink_watch(struct hearth_rpc *rpc)
 }
 
 /*
- * Takes the watch off the list. Returns true if the caller, which holds watch_lock, must end it after
- * releasing the lock; false if hearth_health_sent will, or if it is ended already.
+ * Takes the watch off the list. Returns true if the caller, which holds watch_lock, must end it
+ * after releasing the lock; false if hearth_health_sent will, or if it is ended already.
  */
 static bool take_off_list(struct hearth_rpc *rpc, enum hearth_status status)
 {

@@ -1,6 +1,6 @@
 /*
- * http_render.c -- GET /pyroscope/render and /render-diff: Pyroscope's plain HTTP for dashboards and
- * scripts.
+ * http_render.c -- GET /pyroscope/render and /render-diff: Pyroscope's plain HTTP for dashboards
+ * and scripts.
  */
 #include "hearth/engine/span_profiles.h"
 #include "hearth/model/flame_text.h"

@@ -15,8 +15,8 @@
  * The compiler rejects a number for a text, and the reverse. Numbers of different sizes are
  * converted; a value that the field cannot hold becomes the nearest one that it can.
  *
- * Errors: messages are allocated in the arena of the request. When it is full, fields stay unset and
- *         `rpc->arena.refused` is set, which fails the request at its end (rpc/unary.h).
+ * Errors:  messages are allocated in the arena of the request. When it is full, fields stay unset
+ *          and `rpc->arena.refused` is set, which fails the request at its end (rpc/unary.h).
  * Threads: the thread that runs the request; maps are constants.
  */
 #ifndef HEARTH_FRONT_MESSAGE_MAP_H

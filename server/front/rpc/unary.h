@@ -14,9 +14,10 @@
  *     }
  *
  *   - `in` is the decoded request; `out` is the answer, initialised, in the request's arena.
- *   - The returned status ends the request; errors are written to rpc->err. Nothing else may end it.
- *   - After OK, an arena that has refused memory fails the request, so that a handler need not check
- *     its allocations for messages. It checks memory that it reads or writes itself.
+ *   - The returned status ends the request; errors are written to rpc->err. The handler itself may
+ *     not end it.
+ *   - After OK, an arena that has refused memory fails the request, so that a handler need not
+ *     check its allocations for messages. It checks memory that it reads or writes itself.
  *   - A handler that encodes its answer sets rpc->is_packed; `out` is then ignored.
  *
  * Threads: the pool's thread that runs the request.

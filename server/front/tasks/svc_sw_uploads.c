@@ -446,8 +446,8 @@ static void free_go_session(void *session)
 }
 
 /*
- * Finds the slot of a task, or takes a free slot. A task that takes a slot must have been sent to an
- * agent.
+ * Finds the slot of a task, or takes a free slot. A task that takes a slot must have been sent to
+ * an agent.
  */
 static enum hearth_status find_go_slot(struct hearth_rpc *rpc, const char *task_id, size_t *ret)
 {

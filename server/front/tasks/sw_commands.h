@@ -1,8 +1,8 @@
 /*
  * sw_commands.h -- commands for SkyWalking's agents, in answers of the type skywalking.v3.Commands.
  *
- * Names and keys are borrowed, values are copied. Without memory, the answer has no commands and the
- * request fails at its end (rpc/unary.h).
+ * Names and keys are borrowed, values are copied. Without memory, the answer has no commands and
+ * the request fails at its end (rpc/unary.h).
  *
  * Threads: confined to the request.
  */
