@@ -14,6 +14,11 @@ git ls-files '*.[ch]' '*.cc' '*.py' '*.sh' '*.awk' '*.sql' '*.re' '*.y' '*.def' 
     }
     END { exit failed }'
 
+# Comments have at most 100 columns, like the code, which the formatter breaks where it can.
+git ls-files 'server/*.[ch]' 'include/*.h' | xargs awk '
+    length > 100 && !/__/ { print "sizes: " FILENAME ":" FNR ": a line of " length " columns"; failed = 1 }
+    END { exit failed }'
+
 # A room, or a layer without rooms, has at most 25 .c files; the root of a layer with rooms has at most 6.
 git ls-files 'server/*.c' | awk -F/ '
     NF == 3 { n_root[$2]++ }
