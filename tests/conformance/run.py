@@ -258,6 +258,24 @@ def sdk_rust(asked):
     return sdk(asked, "conformance.rust", "burn_processor", [CPU], [directory / "target/release/hearth-conformance"])
 
 
+def sdk_java(asked):
+    """The agent sends recordings of async-profiler, whose kinds of events are profiles of their own."""
+    java, javac = tool("java"), tool("javac")
+    directory = copied("java")
+    if not (directory / "agent-2.9.2.jar").is_file():
+        install(tool("mvn"), "-q", "-B", "dependency:copy", "-Dartifact=io.pyroscope:agent:2.9.2",
+                "-DoutputDirectory=%s" % directory)
+    install(javac, "-d", directory / "classes", directory / "Sdk.java")
+    types = [CPU, "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "mutex:contentions:count:mutex:count"]
+    settings = {
+        "PYROSCOPE_APPLICATION_NAME": "conformance.java", "PYROSCOPE_LABELS": "region=eu",
+        "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d" % asked.server.port, "PYROSCOPE_UPLOAD_INTERVAL": "5s",
+        "PYROSCOPE_PROFILER_ALLOC": "64k", "PYROSCOPE_PROFILER_LOCK": "1ms",
+    }
+    command = [java, "-javaagent:%s" % (directory / "agent-2.9.2.jar"), "-cp", directory / "classes", "Sdk"]
+    return sdk(asked, "conformance.java", "Sdk.burnProcessor", types, command, env=settings)
+
+
 def pgo(asked):
     """go build -pgo takes what the server gives of a Go program's profile, and says in the binary that it did."""
     program = go()
@@ -652,6 +670,7 @@ CLIENTS = {
     "sdk python": sdk_python,
     "sdk node": sdk_node,
     "sdk rust": sdk_rust,
+    "sdk java": sdk_java,
     "go build -pgo": pgo,
     "go build -pgo, what it concludes": pgo_decisions,
     "spans go": spans_go,
