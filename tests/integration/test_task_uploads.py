@@ -343,6 +343,11 @@ sample types: samples, cpu
         for content in contents:
             self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
         self.assertEqual(len(self.uploads()), len(contents))
+        # One of them has allocations and live objects: two profiles with the same name and labels.
+        for profile_type in ("memory:live:count:objects:count", "memory:alloc_in_new_tlab_objects:count:space:bytes"):
+            graph = self.server.flamegraph(
+                profile_type, '{service_name="%s"}' % self.service, self.now - 60_000, self.now + 60_000)
+            self.assertGreaterEqual(graph.total, 4, profile_type)
 
     def test_questions_that_make_no_sense(self):
         self.told("pod-1")

@@ -275,11 +275,17 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
                                    &upload->service_id, err);
 }
 
-/* The id of an upload's pushes, so that a repeated push stores nothing; NULL: no memory. */
-static char *make_push_id(const struct hearth_call *call, const struct hearth_task_upload *upload)
+/*
+ * The id of a push, so that a repeated push stores nothing; NULL: no memory. Profiles of a recording
+ * may have the same labels (allocations, live objects), so each has an id of its own.
+ */
+static char *make_push_id(const struct hearth_call *call, const struct hearth_task_upload *upload,
+                          size_t profile)
 {
-    return hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
-                               HEARTH_STR_ARG(upload->upload_id));
+    return profile == 0 ? hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT,
+                                              HEARTH_STR_ARG(upload->upload_id))
+                        : hearth_arena_printf(call->arena, "upload " HEARTH_STR_FMT " %zu",
+                                              HEARTH_STR_ARG(upload->upload_id), profile);
 }
 
 /* Push the profiles of a recording, then mark the upload. */
@@ -292,13 +298,13 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
     struct hearth_push_series series[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_push_sample samples[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_label labels[HEARTH_JFR_MAX_PROFILES][3];
-    char *id = make_push_id(call, upload);
-
-    if (id == NULL) {
-        return HEARTH_FAIL_ARENA(err, call->arena);
-    }
 
     for (size_t i = 0; i < recording->n_profiles; i++) {
+        char *id = make_push_id(call, upload, i);
+        if (id == NULL) {
+            return HEARTH_FAIL_ARENA(err, call->arena);
+        }
+
         labels[i][0] = (struct hearth_label){HEARTH_STR(HEARTH_LABEL_NAME),
                                              hearth_str_c(recording->profiles[i].name)};
         labels[i][1] = (struct hearth_label){HEARTH_STR(HEARTH_LABEL_SERVICE), upload->service};
@@ -337,7 +343,7 @@ static enum hearth_status push_upload_profile(const struct hearth_call *call,
         {HEARTH_STR("instance"), upload->instance},
     };
 
-    char *id = make_push_id(call, upload);
+    char *id = make_push_id(call, upload, 0);
     if (id == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
