@@ -190,7 +190,7 @@ class Ingest(unittest.TestCase):
         self.upload(b"{main};f 1\n", name=app)
         self.assertEqual(self.total(service=app), 10 * 10_000_000)
         self.refused(422, "unknown", "the JFR chunk at byte 0", b"FLR\0\0\2\0\0" + bytes(100))
-        self.refused(422, "unknown", "pprof, collapsed", b'{"$schema": "https://www.speedscope.app"}')
+        self.refused(422, "unknown", "pprof, JFR, collapsed", b'{"$schema": "https://www.speedscope.app"}')
 
     def test_pprof_by_name_is_a_raw_body_or_a_form(self):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7])
