@@ -1,5 +1,6 @@
 /*
- * cmd_upload.c -- push files: pprof as it is, perf script and collapsed text turned into pprof.
+ * cmd_upload.c -- push files: pprof as it is, perf script and collapsed text turned into pprof, a
+ * JFR recording into several.
  *
  * Only the time of a pprof may have to change; since the last of a repeated scalar field wins in
  * protobuf, a new time_nanos is appended and the rest of the file stays untouched.
@@ -11,6 +12,7 @@
 #include "hearth/base/hash.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/ingest_types.h"
+#include "hearth/format/jfr.h"
 #include "hearth/format/pprof.h"
 #include "hearth/format/text_profile.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
@@ -62,6 +64,9 @@ struct upload {
     const char *path;
     struct hearth_hash128 content; /* of the inflated file */
     bool is_moved;                 /* to now */
+    bool is_recording;             /* `wire` is a plain JFR recording */
+    const char *name;              /* __name__ of a recording's profile; otherwise NULL */
+    size_t part;                   /* number of the profile in the recording; otherwise 0 */
     struct hearth_buf wire;        /* plain pprof */
     struct hearth_profile profile;
 };
@@ -93,7 +98,13 @@ static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct 
     hearth_inflater_free(inflater);
     HEARTH_TRY(status);
     u->content = hearth_hash128(u->wire.p, u->wire.n, 0);
-    if (hearth_ingest_format_of_bytes(hearth_buf_view(&u->wire)) == HEARTH_INGEST_COLLAPSED) {
+
+    enum hearth_ingest_format format = hearth_ingest_format_of_bytes(hearth_buf_view(&u->wire));
+    if (format == HEARTH_INGEST_JFR) {
+        u->is_recording = true;
+        return HEARTH_OK;
+    }
+    if (format == HEARTH_INGEST_COLLAPSED) {
         struct hearth_str text = hearth_arena_str(&cli->arena, hearth_buf_view(&u->wire));
         hearth_buf_release(&u->wire);
         if (text.p == NULL) {
@@ -204,7 +215,8 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
         series->labels[n++] = make_pair(cli, cli->labels[i], (size_t)(eq - cli->labels[i]), eq + 1);
     }
     if (!has_label(cli, "__name__")) {
-        const char *name = cli->name != NULL ? cli->name : guess_name(&u->profile);
+        const char *name = cli->name != NULL ? cli->name : u->name;
+        name = name != NULL ? name : guess_name(&u->profile);
         series->labels[n++] = make_pair(cli, "__name__", strlen("__name__"), name);
     }
     if (!has_label(cli, "service_name")) {
@@ -219,11 +231,15 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
 /* What makes a repeated push harmless. A file that was moved to now is another one than as it was recorded. */
 static char *push_id(struct cli *cli, const struct upload *u)
 {
-    return cli->id != NULL
-               ? cli_field(cli, cli->id)
-               : hearth_arena_printf(&cli->arena, "%016llx%016llx%s",
-                                     (unsigned long long)u->content.hi,
-                                     (unsigned long long)u->content.lo, u->is_moved ? "-now" : "");
+    char *id = cli->id != NULL ? cli_field(cli, cli->id)
+                               : hearth_arena_printf(&cli->arena, "%016llx%016llx%s",
+                                                     (unsigned long long)u->content.hi,
+                                                     (unsigned long long)u->content.lo,
+                                                     u->is_moved ? "-now" : "");
+
+    /* Profiles of a recording may have the same labels. */
+    return u->part == 0 || id == NULL ? id
+                                      : hearth_arena_printf(&cli->arena, "%s-%zu", id, u->part);
 }
 
 void cli_upload_waits(void *context)
@@ -284,9 +300,10 @@ static void print_stored(const struct upload *u, const char *dropped)
                      "another --id stores it once more\n",
                      u->path);
     } else {
-        (void)printf("%s: %u samples, %u sample types%s%s\n", u->path, u->profile.n_samples,
-                     u->profile.n_types, dropped == NULL ? "" : "; dropped or merged: ",
-                     dropped == NULL ? "" : dropped);
+        (void)printf(
+            "%s: %s%s%u samples, %u sample types%s%s\n", u->path, u->name == NULL ? "" : u->name,
+            u->name == NULL ? "" : ", ", u->profile.n_samples, u->profile.n_types,
+            dropped == NULL ? "" : "; dropped or merged: ", dropped == NULL ? "" : dropped);
     }
 }
 
@@ -334,6 +351,38 @@ static enum hearth_status push_profile(struct cli *cli, struct upload *u)
     return status;
 }
 
+/* Push each profile of a recording. */
+static enum hearth_status push_recording(struct cli *cli, const struct upload *u)
+{
+    const struct hearth_jfr_options options = {.sample_rate = 0};
+    struct hearth_jfr_recording recording;
+
+    HEARTH_TRY(
+        hearth_jfr_decode(hearth_buf_view(&u->wire), &options, &cli->arena, &recording, &cli->err));
+    if (recording.n_profiles == 0) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "the recording has none of the events that are profiles");
+    }
+
+    for (size_t i = 0; i < recording.n_profiles; i++) {
+        struct upload part = *u;
+
+        part.profile = recording.profiles[i].profile;
+        part.name = recording.profiles[i].name;
+        part.part = i;
+        hearth_buf_init(&part.wire, 0);
+        hearth_pprof_encode(&part.profile, &part.wire);
+        enum hearth_status status = set_time(cli, &part);
+        if (status == HEARTH_OK) {
+            status = push_profile(cli, &part);
+        }
+        hearth_buf_release(&part.wire);
+        HEARTH_TRY(status);
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status upload_file(struct cli *cli, const char *path)
 {
     struct upload u = {.path = path};
@@ -344,11 +393,11 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
     if (status == HEARTH_OK) {
         status = decode_file(cli, &u, hearth_buf_view(&file));
     }
-    if (status == HEARTH_OK) {
+    if (status == HEARTH_OK && u.is_recording) {
+        status = push_recording(cli, &u);
+    } else if (status == HEARTH_OK) {
         status = set_time(cli, &u);
-    }
-    if (status == HEARTH_OK) {
-        status = push_profile(cli, &u);
+        status = status == HEARTH_OK ? push_profile(cli, &u) : status;
     }
     hearth_buf_release(&file);
     hearth_buf_release(&u.wire);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const struct cli_command g_commands[] = {
-    {"upload", NULL, "FILE...", "push pprof, perf script or collapsed files", cli_upload,
+    {"upload", NULL, "FILE...", "push pprof, JFR, perf script or collapsed files", cli_upload,
      CLI_MAX_ARGS, false, NULL},
     {"query", "types", "", "profile types", cli_types, 0, false, NULL},
     {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false, NULL},

@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import pathlib
 import unittest
 import urllib.parse
 
-from server import ROOT, SHARED, Server, note, now_ms
+from server import ROOT, SHARED, Server, note, now_ms, temporary_directory
+from test_cli import hearth
 from test_ingest import form
 
 T = now_ms() - 300_000
@@ -189,6 +191,27 @@ class Jfr(unittest.TestCase):
         wall = self.service + "-wall"
         self.stored((SHARED / "jfr/asprof-wall.jfr.gz").read_bytes(), format="jfr", service=wall)
         self.assertEqual(self.graph(WALL, service=wall).total, 26246 * 10 * MS)
+
+    def test_the_client_uploads_each_profile_of_a_recording_once(self):
+        path = pathlib.Path(temporary_directory()) / "work.jfr"
+        path.write_bytes(RECORDING)
+        environment = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
+        arguments = ("upload", str(path), "--label", "service_name=" + self.service, "--time", "now")
+        for expected in ("process_cpu, 7 samples, 1 sample types", "stored already"):
+            done = hearth(*arguments, env=environment)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertIn(expected, done.out)
+        begin, end = now_ms() - 60_000, now_ms() + 60_000
+        for profile_type in (CPU, "memory:alloc_in_new_tlab_objects:count:space:bytes", "exceptions:exceptions:count::"):
+            graph = self.server.flamegraph(profile_type, '{service_name="%s"}' % self.service, begin, end)
+            self.assertEqual(graph.total, OURS[profile_type])
+
+    @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
+    def test_profiles_of_one_name_are_all_stored(self):
+        """Allocations and live objects are both "memory", with the same labels."""
+        self.stored((SHARED / "jfr/asprof-contextid-cpu-live.jfr.gz").read_bytes(), format="jfr")
+        self.assertEqual(self.graph("memory:live:count:objects:count").total, 4)
+        self.assertEqual(self.graph("memory:alloc_in_new_tlab_objects:count:space:bytes").total, 4)
 
 
 if __name__ == "__main__":
