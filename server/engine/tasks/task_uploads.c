@@ -276,8 +276,8 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
 }
 
 /*
- * The id of a push, so that a repeated push stores nothing; NULL: no memory. Profiles of a recording
- * may have the same labels (allocations, live objects), so each has an id of its own.
+ * The id of a push, so that a repeated push stores nothing; NULL: no memory. Profiles of a
+ * recording may have the same labels (allocations, live objects), so each has an id of its own.
  */
 static char *make_push_id(const struct hearth_call *call, const struct hearth_task_upload *upload,
                           size_t profile)
