@@ -19,6 +19,7 @@
  *   - agents that have not reported for long (agents_expire.c); more often if they are kept for a
  *     few minutes only
  *   - lines of metrics without values (store_monitors.c)
+ *   - refused uploads past their time (store_ingest_errors.c)
  *   - tasks and their results past their time (tasks_expire.c, task_results_expire.c)
  */
 #include "housekeeping.h"
@@ -36,6 +37,7 @@
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
+#include "tenants/ingest_errors_expire.h"
 
 #include <assert.h>
 
@@ -158,6 +160,7 @@ static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_
     HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
     HEARTH_TRY(hearth_tasks_expire(pg, store->options.retain_tasks_ns, err));
     HEARTH_TRY(hearth_monitors_trim(store, pg, err));
+    HEARTH_TRY(hearth_ingest_errors_expire(pg, store->options.retain_ingest_errors_ns, err));
 
     return hearth_task_results_expire(pg, store->options.retain_tasks_ns, err);
 }
