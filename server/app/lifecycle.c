@@ -17,6 +17,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
+#include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
 
@@ -49,6 +50,7 @@ struct server {
     struct hearth_query_engine *query;
     struct hearth_rules *rules;
     struct hearth_task_leftovers *leftovers;
+    struct hearth_ingest_errors *ingest_errors;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
@@ -128,6 +130,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_rules_start(server->query, &server->query_memory, &server->rules, err));
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
+    HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
 
     /* The front, which listens from here on. */
@@ -135,6 +138,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.write_config = hearth_config_write_part;
     config->front.hooks_context = config;
     config->front.cpu_profile = hearth_self_profile;
+    config->front.ingest_errors = server->ingest_errors;
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
@@ -151,6 +155,7 @@ static void stop_parts(struct server *server)
 
     hearth_front_stop(server->front, deadline);
     hearth_task_leftovers_stop(server->leftovers);
+    hearth_ingest_errors_stop(server->ingest_errors);
 
     /*
      * Commits are quick when there are no requests: allow two seconds even if requests have used up

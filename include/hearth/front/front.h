@@ -15,6 +15,7 @@
 #include "hearth/base/cancel.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
+#include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
 
 struct hearth_front;
@@ -88,6 +89,7 @@ struct hearth_front_options {
     /* Budgets, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
     struct hearth_budget *push_memory; /* for all bodies, and pushes until they wait for a commit */
+    struct hearth_ingest_errors *ingest_errors; /* notes refused uploads; borrowed; NULL: nobody */
 
     /* ---- the process ---- */
 
