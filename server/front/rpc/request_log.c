@@ -53,6 +53,36 @@ static void count_refusal(const struct hearth_rpc *rpc)
     }
 }
 
+/* True if the upload would fail again, or was damaged: a client that retries loses nothing. */
+static bool is_lost_upload(const struct hearth_rpc *rpc)
+{
+    const unsigned uploads = HEARTH_METHOD_UPLOAD | HEARTH_METHOD_OTLP | HEARTH_METHOD_COLLECT;
+
+    return rpc->status != HEARTH_OK && rpc->status != HEARTH_UNAVAILABLE &&
+           rpc->status != HEARTH_CANCELLED && rpc->status != HEARTH_DEADLINE_EXCEEDED &&
+           (rpc->method->flags & uploads) != 0;
+}
+
+static void note_lost_upload(const struct hearth_rpc *rpc)
+{
+    struct hearth_ingest_errors *errors = rpc->front->options.ingest_errors;
+    if (errors == NULL || !is_lost_upload(rpc)) {
+        return;
+    }
+
+    const char *code = rpc->refusal != NULL ? rpc->refusal : hearth_status_name(rpc->status);
+    const char *message = rpc->long_message != NULL ? rpc->long_message : rpc->err.msg;
+
+    hearth_ingest_errors_note(
+        errors, &(const struct hearth_ingest_error){.tenant = hearth_rpc_tenant(rpc),
+                                                    .client = hearth_str_c(rpc->client),
+                                                    .route = hearth_str_c(rpc->method->path),
+                                                    .code = hearth_str_c(code),
+                                                    .message = hearth_str_c(message),
+                                                    .body_hash = (int64_t)rpc->body_hash,
+                                                    .n_bytes = (int64_t)rpc->body_bytes});
+}
+
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
@@ -71,6 +101,7 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
     }
 
     count_refusal(rpc);
+    note_lost_upload(rpc);
     int missed = 0;
     if (is_collected ? is_stream_fault(rpc) : !is_stream && is_server_fault(rpc->status)) {
         if (hearth_log_rate_take(&fault_rate, LINES_PER_SECOND, now_mono_ns, &missed)) {

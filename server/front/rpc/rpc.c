@@ -7,6 +7,7 @@
  */
 #include "rpc/rpc.h"
 
+#include "hearth/base/hash.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/pb.h"
 
@@ -650,9 +651,21 @@ static enum hearth_status allow_retry_of_push(struct hearth_rpc *rpc, enum heart
         "took the request; nothing of it was stored: retry");
 }
 
+/* For the list of ingest errors. Messages of streams are many and small: they are not hashed. */
+static void hash_upload_body(struct hearth_rpc *rpc)
+{
+    const size_t max = HEARTH_INGEST_ERROR_BODY_BYTES;
+    size_t n = rpc->body.n < max ? rpc->body.n : max;
+
+    if ((rpc->method->flags & (HEARTH_METHOD_UPLOAD | HEARTH_METHOD_OTLP)) != 0 && n > 0) {
+        rpc->body_hash = hearth_hash64(rpc->body.p, n, 0);
+    }
+}
+
 static void run_request(struct hearth_rpc *rpc)
 {
     apply_memory_limit(rpc);
+    hash_upload_body(rpc);
     (void)hearth_budget_refused_bytes(); /* reset: it may be left from another request */
     enum hearth_status status =
         rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)

@@ -127,6 +127,7 @@ struct hearth_rpc {
 
     const char *refusal;  /* static: the reason of the refusal; NULL: the name of the status */
     bool counts_refusals; /* the engine works on the upload, and counts the refusals itself */
+    uint64_t body_hash;   /* of the first bytes of the body, for the list of ingest errors; or 0 */
 
     /* ---- collecting ---- */
 
