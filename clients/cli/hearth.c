@@ -61,6 +61,8 @@ static const struct cli_command g_commands[] = {
     {"admin", "erase", "SELECTOR", "delete profiles for good", cli_admin_erase, 1, false, NULL},
     {"admin", "erasures", "", "deletions: selector, author, state", cli_admin_erasures, 0, false,
      NULL},
+    {"admin", "errors", "", "uploads that were refused: client, route, reason", cli_admin_errors, 0,
+     false, NULL},
     {"admin", "retention", "[show|set|reset]", "how long profiles and roll-ups are kept",
      cli_admin_retention, 3, false, NULL},
     {"admin", "limits", "[TENANT] [NAME=VALUE...]",

@@ -155,6 +155,12 @@ static const struct {
      "  Lists the latest 1,000 deletions: selector, author, and whether the bytes are removed.\n"
      "    hearth admin erasures\n"
      "    hearth admin erasures -o json | jq '.erasures[] | select(.doneAtMs == null)'\n"},
+    {"errors",
+     "hearth admin errors [--since 1d] [--limit N] [-o json]\n"
+     "  Lists uploads that were refused, the latest first. Errors that differ only in numbers\n"
+     "  share a line; its message is that of the latest upload.\n"
+     "    hearth admin errors --since 1h\n"
+     "    hearth admin errors -o json | jq '.errors[] | select(.client == \"java\")'\n"},
     {"retention",
      "hearth admin retention [show] | set NAME DURATION | reset NAME\n"
      "  Shows or sets how long the tenant's data are kept. NAME is raw (profiles), 10m, 1h\n"
