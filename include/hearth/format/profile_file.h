@@ -1,0 +1,57 @@
+/*
+ * profile_file.h -- a file of any profiler as profiles: recognises the format and decodes it.
+ *
+ * The formats are in server/format/files/file_formats.def; each has a header of its own that says
+ * how its parts become samples. A file holds one profile or several, such as one for each kind of
+ * event of a recording.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_FORMAT_PROFILE_FILE_H
+#define HEARTH_FORMAT_PROFILE_FILE_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/status.h"
+#include "hearth/format/pprof.h"
+#include "hearth/model/profile.h"
+
+struct hearth_file_options {
+    struct hearth_pprof_limits limits;
+    const char *format;       /* one of hearth_profile_file_formats; NULL: the bytes decide */
+    int64_t sample_rate;      /* Hz, of recordings that do not tell theirs; 0: unknown */
+    struct hearth_str labels; /* of a JFR recording: a LabelsSnapshot, inflated; may be empty */
+};
+
+struct hearth_file_profile {
+    struct hearth_str name; /* __name__; never empty */
+    struct hearth_profile profile;
+};
+
+struct hearth_file_profiles {
+    const char *format; /* "pprof", "JFR", ...: static */
+    struct hearth_file_profile *profiles;
+    size_t n_profiles;       /* 0: a recording without samples */
+    struct hearth_str event; /* async-profiler's setting: "cpu", "wall", ...; empty if none */
+    uint64_t skipped_lines;  /* lines of a text that were not understood */
+    struct hearth_pprof_notes notes;
+};
+
+/*
+ * Decodes plain (inflated) bytes. Arrays live in the arena; texts may borrow from the bytes. If the
+ * format does not name a profile, its sample types do, as for a pprof at /ingest.
+ *
+ * Returns OK; INVALID_ARGUMENT, which names the fault and its place, or, for bytes of no known
+ * format, what they are and the supported formats; OUT_OF_RANGE if values exceed 63 bits in sum;
+ * RESOURCE_EXHAUSTED for one of the limits; NO_MEMORY. *ret is set on success only.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_profile_file_decode(struct hearth_str bytes,
+                                              const struct hearth_file_options *options,
+                                              struct hearth_arena *arena,
+                                              struct hearth_file_profiles *ret,
+                                              struct hearth_err *err);
+
+/* "pprof, JFR, ...": the names of the formats, for messages; static. */
+const char *hearth_profile_file_formats(void);
+
+#endif

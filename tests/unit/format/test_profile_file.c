@@ -1,0 +1,234 @@
+/* test_profile_file.c -- files of several profilers through the one decoder. */
+#include "hearth/format/profile_file.h"
+
+#include "test_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct decoded {
+    struct hearth_arena arena;
+    struct hearth_file_profiles file;
+    struct hearth_err err;
+    enum hearth_status status;
+};
+
+static void decode_with(struct decoded *d, struct hearth_str bytes,
+                        const struct hearth_file_options *options)
+{
+    *d = (struct decoded){.err = HEARTH_ERR_INIT};
+    hearth_arena_init(&d->arena, 64u << 20);
+    d->status = hearth_profile_file_decode(bytes, options, &d->arena, &d->file, &d->err);
+}
+
+static void decode(struct decoded *d, struct hearth_str bytes)
+{
+    const struct hearth_file_options options = {.format = NULL};
+
+    decode_with(d, bytes, &options);
+}
+
+static void release(struct decoded *d)
+{
+    hearth_arena_release(&d->arena);
+}
+
+static int64_t sum_values(const struct hearth_profile *p, uint32_t type)
+{
+    int64_t sum = 0;
+
+    for (uint32_t s = 0; s < p->n_samples; s++) {
+        sum += p->values[(size_t)s * p->n_types + type];
+    }
+
+    return sum;
+}
+
+static void expect_refusal(struct hearth_str bytes, const char *format, const char *part)
+{
+    const struct hearth_file_options options = {.format = format};
+    struct decoded d;
+
+    decode_with(&d, bytes, &options);
+    if (d.status != HEARTH_INVALID_ARGUMENT || strstr(d.err.msg, part) == NULL) {
+        fail_msg("expected \"%s\", got status %d: %s", part, (int)d.status, d.err.msg);
+    }
+    release(&d);
+}
+
+/* A repository's file, inflated. */
+static struct hearth_buf load(const char *path)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_buf bytes;
+
+    hearth_buf_init(&bytes, 0);
+    if (!read_inflated(path, &bytes, &err)) {
+        fail_msg("%s: %s", path, err.msg);
+    }
+
+    return bytes;
+}
+
+static void recognises_collapsed_stacks(void **state)
+{
+    (void)state;
+    struct decoded d;
+
+    decode(&d, HEARTH_STR("main;run;work 3\nmain;idle 4\n"));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_string_equal(d.file.format, "collapsed");
+    assert_int_equal(d.file.n_profiles, 1);
+    assert_true(hearth_str_eq_c(d.file.profiles[0].name, "process_cpu"));
+    assert_int_equal(sum_values(&d.file.profiles[0].profile, 0), 7);
+    release(&d);
+}
+
+static void counts_lines_of_a_text_that_it_skips(void **state)
+{
+    (void)state;
+    struct decoded d;
+
+    decode(&d, HEARTH_STR("a;b 3\na;c 4\nno value\n"));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(d.file.skipped_lines, 1);
+    release(&d);
+}
+
+static void recognises_the_output_of_perf_script(void **state)
+{
+    (void)state;
+    struct hearth_buf text = load(HEARTH_TEST_DIR "/fuzz/corpus/perf_script/odd.txt");
+    struct decoded d;
+
+    decode(&d, hearth_buf_view(&text));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_string_equal(d.file.format, "perf script");
+    assert_int_equal(d.file.n_profiles, 1);
+    release(&d);
+    hearth_buf_release(&text);
+}
+
+static void recognises_a_recording_with_all_its_profiles(void **state)
+{
+    (void)state;
+    struct hearth_buf bytes = load(HEARTH_TEST_DIR "/golden/jfr/work.jfr.gz");
+    struct decoded d;
+
+    decode(&d, hearth_buf_view(&bytes));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_string_equal(d.file.format, "JFR");
+    assert_true(d.file.n_profiles > 1);
+    for (size_t i = 0; i < d.file.n_profiles; i++) {
+        assert_true(d.file.profiles[i].name.n > 0);
+        assert_true(d.file.profiles[i].profile.n_samples > 0);
+    }
+    release(&d);
+    hearth_buf_release(&bytes);
+}
+
+/* A pprof of one sample type and no sample. */
+static void encode_pprof(const char *type, struct hearth_buf *out)
+{
+    struct hearth_str strings[] = {HEARTH_STR(""), hearth_str_c(type), HEARTH_STR("count")};
+    struct hearth_value_type types[] = {{1, 2}};
+    uint32_t none[] = {0};
+    const struct hearth_profile p = {
+        .strings = strings,
+        .n_strings = 3,
+        .types = types,
+        .n_types = 1,
+        .stack_first = none,
+        .label_first = none,
+    };
+
+    hearth_buf_init(out, 0);
+    hearth_pprof_encode(&p, out);
+    assert_false(hearth_buf_failed(out));
+}
+
+static void names_a_pprof_by_its_sample_types(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"inuse_space", "memory"},
+        {"goroutine", "goroutines"},
+        {"lambs", "lambs"},
+        {"", "profile"},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_buf bytes;
+        struct decoded d;
+
+        encode_pprof(cases[i][0], &bytes);
+        decode(&d, hearth_buf_view(&bytes));
+        assert_int_equal(d.status, HEARTH_OK);
+        assert_string_equal(d.file.format, "pprof");
+        assert_true(hearth_str_eq_c(d.file.profiles[0].name, cases[i][1]));
+        release(&d);
+        hearth_buf_release(&bytes);
+    }
+}
+
+static void takes_the_format_that_the_sender_names(void **state)
+{
+    (void)state;
+    struct hearth_str text = HEARTH_STR("main;run 3\n");
+    const struct hearth_file_options options = {.format = "Collapsed"};
+    struct decoded d;
+
+    decode_with(&d, text, &options);
+    assert_int_equal(d.status, HEARTH_OK);
+    release(&d);
+    expect_refusal(text, "jfr", "not a JFR recording");
+    expect_refusal(text, "gif", "unknown format \"gif\"; supported are JFR, pprof, collapsed");
+}
+
+static void names_the_format_of_bytes_that_it_refuses(void **state)
+{
+    (void)state;
+    expect_refusal(HEARTH_STR(""), NULL, "the file is empty");
+    expect_refusal(HEARTH_STR("\x7f"
+                              "ELF\0\0\0\0"),
+                   NULL, "the file is an ELF binary");
+    expect_refusal(HEARTH_STR("{\"a\": 1}"), NULL, "the file is JSON; supported are");
+}
+
+static void applies_the_limits_to_texts(void **state)
+{
+    (void)state;
+    const struct hearth_file_options cut = {.limits = {.max_depth = 2}};
+    const struct hearth_file_options few = {.limits = {.max_samples = 1}};
+    struct decoded d;
+
+    decode_with(&d, HEARTH_STR("a;b;c;d 1\n"), &cut);
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(d.file.notes.stacks_cut, 1);
+    release(&d);
+
+    decode_with(&d, HEARTH_STR("a;b 1\na;c 1\n"), &few);
+    assert_int_equal(d.status, HEARTH_RESOURCE_EXHAUSTED);
+    release(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recognises_collapsed_stacks),
+        cmocka_unit_test(counts_lines_of_a_text_that_it_skips),
+        cmocka_unit_test(recognises_the_output_of_perf_script),
+        cmocka_unit_test(recognises_a_recording_with_all_its_profiles),
+        cmocka_unit_test(names_a_pprof_by_its_sample_types),
+        cmocka_unit_test(takes_the_format_that_the_sender_names),
+        cmocka_unit_test(names_the_format_of_bytes_that_it_refuses),
+        cmocka_unit_test(applies_the_limits_to_texts),
+    };
+
+    return cmocka_run_group_tests_name("profile_file", tests, NULL, NULL);
+}
