@@ -4,7 +4,7 @@
  *   ingest.c         requests: inflate, decode, run the steps, submit, answer
  *   push_give_up.c   pushes that no client waits for any more
  *   ingest_decode.c  bytes of any format to a profile
- *   recording.c      a recording of Java's Flight Recorder to several profiles
+ *   ingest_file.c    a file of any profiler to one profile or several
  *   identity.c       labels, service, profile types, time: to whom the profile belongs
  *   split.c          samples: normalise, group by label set, find attributes
  *   rows.c           groups to encoded rows

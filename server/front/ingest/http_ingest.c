@@ -9,7 +9,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/codec/compress.h"
-#include "hearth/engine/recordings.h"
+#include "hearth/engine/ingest_files.h"
 #include "hearth/format/ingest_name.h"
 #include "hearth/format/multipart.h"
 
@@ -381,9 +381,10 @@ static enum hearth_status fill_recording_push(struct upload *u)
     struct hearth_push_series base = {0};
 
     HEARTH_TRY(fill_upload_labels(u, &base));
-    const struct hearth_recording_upload upload = {
+    const struct hearth_file_upload upload = {
         .tenant = hearth_rpc_tenant(u->rpc),
-        .jfr = u->profile,
+        .bytes = u->profile,
+        .format = "JFR",
         .context_labels = u->context_labels,
         .n_bytes = u->rpc->body_bytes,
         .sample_rate = u->hints.sample_rate,
@@ -393,8 +394,8 @@ static enum hearth_status fill_recording_push(struct upload *u)
         .n_labels = base.n_labels,
     };
 
-    return hearth_ingest_read_recording(u->rpc->front->ingest, &upload, &call->arena, call->dropped,
-                                        &call->request, &u->rpc->err);
+    return hearth_ingest_read_file(u->rpc->front->ingest, &upload, &call->arena, call->dropped,
+                                   &call->request, &u->rpc->err);
 }
 
 static enum hearth_status fill_upload_push(struct upload *u)
