@@ -514,6 +514,9 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
     if (strcmp(config->log_format, "logfmt") != 0 && strcmp(config->log_format, "json") != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format must be logfmt or json");
     }
+    if (!hearth_demangle_parse(config->demangle, &config->limits.demangle)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
+    }
 
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
         config->max_queue_rows < 1) {

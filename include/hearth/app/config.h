@@ -34,6 +34,7 @@ struct hearth_config {
     struct hearth_network_options network;
     const char *limits_profile;
     const char *read_database_url;
+    const char *demangle; /* parsed into limits.demangle */
     const char *log_level, *log_format;
     int64_t shutdown_timeout_ns;
     /* for --print-config: where each option was set; same order as the table */

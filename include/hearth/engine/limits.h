@@ -12,6 +12,7 @@
 
 #include "hearth/base/buf.h"
 #include "hearth/base/status.h"
+#include "hearth/codec/demangle.h"
 
 struct hearth_store;
 
@@ -20,6 +21,7 @@ struct hearth_limits {
 #define X(type, field, def) type field;
 #include "hearth/engine/limits.def"
 #undef X
+    enum hearth_demangle demangle; /* names of C++ and Rust; no limit, but a setting of ingest */
 };
 
 void hearth_limits_init(struct hearth_limits *limits);

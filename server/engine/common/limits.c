@@ -12,6 +12,7 @@ void hearth_limits_init(struct hearth_limits *limits)
 #define X(type, field, def) .field = (def),
 #include "hearth/engine/limits.def"
 #undef X
+        .demangle = HEARTH_DEMANGLE_SIMPLE,
     };
 }
 

@@ -11,6 +11,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
+#include "hearth/format/demangle_names.h"
 
 #include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
@@ -459,6 +460,7 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
 
     job->work.profile = &profile;
     HEARTH_TRY(read_pushed_profile(job, &identity, &named, err));
+    HEARTH_TRY(hearth_profile_demangle(&profile, job->work.limits->demangle, arena, err));
 
     /* Check its time, normalise and group its samples. */
     int64_t mark = hearth_clock_thread_cpu_ns();

@@ -3,6 +3,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
+#include "hearth/format/demangle_names.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/text_profile.h"
 #include "hearth/store/client_data.h"
@@ -156,6 +157,9 @@ static enum hearth_status decode_adhoc(const struct hearth_call *call, struct he
     }
 
     enum hearth_status status = decode_adhoc_bytes(bytes, &limits, call->arena, ret, err);
+    if (status == HEARTH_OK) {
+        status = hearth_profile_demangle(ret, limits.demangle, call->arena, err);
+    }
 
     return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
 }

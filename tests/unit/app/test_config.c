@@ -319,6 +319,7 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
         {"--listen=", "listen: at least one address is needed"},
         {"--listen=,", "listen: at least one address is needed"},
         {"--log-format=xml", "log-format must be logfmt or json"},
+        {"--demangle=yes", "demangle must be full, simple or none"},
         {"--grpc-memory-quota=255m", "grpc-memory-quota must be at least 256m"},
         {"--readers=1",
          "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
