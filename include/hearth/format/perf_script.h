@@ -4,7 +4,8 @@
  * A record is a header line, indented frames (leaf first) and a blank line. The command name
  * becomes the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address
  * and dso. A location with a symbol has no address: it would only distinguish instructions of one
- * function. Comments ('#') and PERF_RECORD_ events are ignored. Other lines are skipped and
+ * function. Comments ('#'), the header between two lines "# ========" with whatever the profiled
+ * command has, PERF_RECORD_ events and bytes of instructions are ignored. Other lines are skipped and
  * counted. If more lines are skipped than understood, or if there is no record, the input is
  * INVALID_ARGUMENT and the message names the first skipped line. A record without time, period and
  * frames does not count as understood: prose has such lines.

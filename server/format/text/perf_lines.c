@@ -9,6 +9,7 @@
 #include "text/perf_lines.h"
 
 #include <assert.h>
+#include <ctype.h>
 
 static bool is_perf_blank(char c)
 {
@@ -73,6 +74,18 @@ static bool is_cpu_number(struct hearth_str s)
            has_only_digits(hearth_str_n(s.p + 1, s.n - 2));
 }
 
+/* The field "misc" between the thread and the time: some letters, such as "U" or "KM". */
+static bool is_misc_field(struct hearth_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!((s.p[i] >= 'A' && s.p[i] <= 'Z') || (s.p[i] >= 'a' && s.p[i] <= 'z'))) {
+            return false;
+        }
+    }
+
+    return s.n > 0 && s.n <= 3;
+}
+
 /* "441995.133575:" as nanoseconds; 1 to 9 decimals. */
 static bool parse_time(struct hearth_str s, int64_t *ret)
 {
@@ -104,14 +117,30 @@ static bool parse_time(struct hearth_str s, int64_t *ret)
 }
 
 /*
+ * Read the part after the time of a header without an event: nothing, or the only frame of a record
+ * without call graph.
+ */
+static bool parse_eventless(struct hearth_str rest, struct hearth_perf_header *h)
+{
+    struct hearth_perf_frame frame;
+
+    h->event = HEARTH_STR("samples");
+    h->period = 1;
+    h->has_period = false;
+    h->rest = hearth_str_trim(rest);
+
+    return h->rest.n == 0 || (hearth_perf_parse_frame(h->rest, &frame) && frame.address > 0);
+}
+
+/*
  * Read the part after the time: an optional period, the event up to a token that ends in ':', the
  * rest.
  */
 static bool parse_after_time(struct hearth_str line, size_t pos, struct hearth_perf_header *h)
 {
-    struct hearth_str token;
+    struct hearth_str token, after = hearth_str_n(line.p + pos, line.n - pos);
     if (!read_next_token(line, &pos, &token)) {
-        return false;
+        return parse_eventless(after, h);
     }
 
     h->period = 1;
@@ -129,7 +158,7 @@ static bool parse_after_time(struct hearth_str line, size_t pos, struct hearth_p
     assert(token.n > 0);
     while (token.p[token.n - 1] != ':') { /* "raw 0x1a8:" */
         if (!read_next_token(line, &pos, &token)) {
-            return false;
+            return parse_eventless(after, h);
         }
     }
 
@@ -141,17 +170,33 @@ static bool parse_after_time(struct hearth_str line, size_t pos, struct hearth_p
 
 static bool parse_timed(struct hearth_str line, struct hearth_perf_header *h)
 {
-    struct hearth_str token, before[2] = {{NULL, 0}, {NULL, 0}}; /* the two tokens to the left */
+    struct hearth_str token, before[3] = {{NULL, 0}}; /* the tokens to the left, nearest first */
     for (size_t pos = 0; read_next_token(line, &pos, &token);) {
         int64_t time_ns;
-        struct hearth_str tid = is_cpu_number(before[0]) ? before[1] : before[0];
+        size_t at = is_misc_field(before[0]);
+        at += is_cpu_number(before[at]);
+        struct hearth_str tid = before[at];
         if (is_thread_id(tid) && parse_time(token, &time_ns)) {
             *h = (struct hearth_perf_header){.time_ns = time_ns, .has_time = true};
             h->comm = hearth_str_trim(hearth_str_n(line.p, (size_t)(tid.p - line.p)));
             return parse_after_time(line, pos, h);
         }
-        before[1] = before[0];
+        memmove(before + 1, before, 2 * sizeof *before);
         before[0] = token;
+    }
+
+    return false;
+}
+
+/* True if a token looks like a time: such a line is not a header without a time. */
+static bool has_time_token(struct hearth_str line)
+{
+    struct hearth_str token;
+    int64_t time_ns;
+    for (size_t pos = 0; read_next_token(line, &pos, &token);) {
+        if (parse_time(token, &time_ns)) {
+            return true;
+        }
     }
 
     return false;
@@ -171,7 +216,7 @@ static bool parse_untimed(struct hearth_str line, struct hearth_perf_header *h)
         last[0] = token;
     }
 
-    if (n < 3 || last[0].n < 2 || last[0].p[last[0].n - 1] != ':') {
+    if (n < 3 || last[0].n < 2 || last[0].p[last[0].n - 1] != ':' || has_time_token(line)) {
         return false;
     }
 
@@ -249,11 +294,27 @@ static struct hearth_str remove_offset(struct hearth_str symbol)
     return symbol;
 }
 
+/* Remove the bytes of the instruction, " insn: c5 fb 93", that perf prints on request. */
+static struct hearth_str remove_instruction(struct hearth_str line)
+{
+    static const char mark[] = " insn: ";
+    size_t at = line.n;
+    while (at > 0 && (is_perf_blank(line.p[at - 1]) || isxdigit((unsigned char)line.p[at - 1]))) {
+        at--;
+    }
+
+    size_t n = sizeof mark - 1;
+    size_t from = at + 1 >= n ? at + 1 - n : line.n;
+    bool is_marked = from < line.n && at < line.n && memcmp(line.p + from, mark, n) == 0;
+
+    return is_marked ? hearth_str_n(line.p, from) : line;
+}
+
 bool hearth_perf_parse_frame(struct hearth_str line, struct hearth_perf_frame *ret)
 {
     struct hearth_perf_frame frame = {0};
 
-    line = hearth_str_trim(line);
+    line = hearth_str_trim(remove_instruction(line));
     size_t pos = 0;
     struct hearth_str token;
     if (!read_next_token(line, &pos, &token)) {
@@ -288,10 +349,33 @@ bool hearth_perf_parse_frame(struct hearth_str line, struct hearth_perf_frame *r
     return true;
 }
 
+/* "libc.so.6[7ab6]", which perf prints for an address without a source line. */
+static bool parse_unknown_srcline(struct hearth_str line, struct hearth_str *ret_file)
+{
+    size_t open = line.n;
+    while (open > 0 && line.p[open - 1] != '[') {
+        open--;
+    }
+
+    uint64_t address;
+    if (open < 2 || line.p[line.n - 1] != ']' ||
+        !hearth_str_hex_to_u64(hearth_str_n(line.p + open, line.n - open - 1), &address)) {
+        return false;
+    }
+
+    *ret_file = hearth_str_n(line.p, open - 1);
+    return true;
+}
+
 bool hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_file,
                                int64_t *ret_line)
 {
     line = hearth_str_trim(line);
+    if (parse_unknown_srcline(line, ret_file)) {
+        *ret_line = 0;
+        return true;
+    }
+
     size_t colon = line.n;
     while (colon > 0 && line.p[colon - 1] != ':') {
         colon--;
@@ -306,6 +390,16 @@ bool hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_fi
     *ret_file = hearth_str_n(line.p, colon - 1);
     *ret_line = value;
     return true;
+}
+
+bool hearth_perf_is_header_mark(struct hearth_str line)
+{
+    return hearth_str_eq_c(hearth_str_trim(line), "# ========");
+}
+
+bool hearth_perf_is_instruction(struct hearth_str line)
+{
+    return hearth_str_starts(hearth_str_trim(line), HEARTH_STR("insn: "));
 }
 
 struct hearth_str hearth_perf_event_base(struct hearth_str event)

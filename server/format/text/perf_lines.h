@@ -11,9 +11,10 @@
 
 /* A header: "comm pid/tid [cpu] seconds.fraction: period event: rest". */
 struct hearth_perf_header {
-    struct hearth_str comm, event; /* the event has its modifiers, but not the last ':' */
-    struct hearth_str rest; /* trace text, or the only frame of a record without call graph */
-    int64_t period;         /* 1 if absent */
+    struct hearth_str comm;
+    struct hearth_str event; /* with its modifiers, without the last ':'; "samples" if absent */
+    struct hearth_str rest;  /* trace text, or the only frame of a record without call graph */
+    int64_t period;          /* 1 if absent */
     int64_t time_ns;
     bool has_period, has_time;
 };
@@ -37,9 +38,16 @@ HEARTH_MUST_CHECK bool hearth_perf_parse_header(struct hearth_str line,
 /* False if the line is not a frame. */
 HEARTH_MUST_CHECK bool hearth_perf_parse_frame(struct hearth_str line,
                                                struct hearth_perf_frame *ret);
-/* Parse "file:line", a line after a frame; false for other lines. */
+/*
+ * Parse "file:line" or "file[address]", a line after a frame; false for other lines. The line number
+ * is 0 if it is unknown.
+ */
 HEARTH_MUST_CHECK bool hearth_perf_parse_srcline(struct hearth_str line,
                                                  struct hearth_str *ret_file, int64_t *ret_line);
+/* True for "# ========", the first and the last line of what `perf script --header` prints. */
+bool hearth_perf_is_header_mark(struct hearth_str line);
+/* True for the instruction of a frame on a line of its own, " insn: c5 fb 93". */
+bool hearth_perf_is_instruction(struct hearth_str line);
 /* The event without modifiers: "cycles" for "cycles:u"; "sched:sched_switch" is unchanged. */
 struct hearth_str hearth_perf_event_base(struct hearth_str event);
 

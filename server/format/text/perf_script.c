@@ -39,6 +39,7 @@ struct perf_reader {
     struct hearth_line_votes votes;
     int64_t first_ns, last_ns;
     bool has_time;
+    bool in_header; /* between two marks of --header, where the command may have several lines */
     struct perf_event events[MAX_EVENTS];
     size_t n_events;
     /* The open record: set by open_record, ended by close_record. */
@@ -73,9 +74,9 @@ static bool is_other_event(struct hearth_str line)
 /*
  * The next line and its kind; false at the end. perf indents frames by a tab, and right-aligns the
  * command of records without a call graph by spaces: a line that begins with spaces may be either,
- * and is a header if it has a time.
+ * and is a header if it has a time. A command line in the header of the file may contain anything.
  */
-static bool read_next_line(const struct perf_reader *r, size_t *pos, struct hearth_str *line,
+static bool read_next_line(struct perf_reader *r, size_t *pos, struct hearth_str *line,
                            enum perf_line_kind *kind, struct hearth_perf_header *header)
 {
     if (*pos >= r->text.n) {
@@ -89,7 +90,11 @@ static bool read_next_line(const struct perf_reader *r, size_t *pos, struct hear
         line->n--;
     }
 
-    if (hearth_str_trim(*line).n == 0) {
+    bool is_mark = hearth_perf_is_header_mark(*line);
+    r->in_header = is_mark ? !r->in_header : r->in_header;
+    if (is_mark || r->in_header) {
+        *kind = LINE_COMMENT;
+    } else if (hearth_str_trim(*line).n == 0) {
         *kind = LINE_BLANK;
     } else if (line->p[0] == '#') {
         *kind = LINE_COMMENT;
@@ -152,6 +157,7 @@ static enum hearth_status scan_events(struct perf_reader *r, struct hearth_err *
     struct hearth_str line;
     enum perf_line_kind kind;
     struct hearth_perf_header header;
+    assert(!r->in_header);
     for (size_t pos = 0; read_next_line(r, &pos, &line, &kind, &header);) {
         if (kind == LINE_HEADER) {
             HEARTH_TRY(note_event(r, &header, err));
@@ -410,6 +416,10 @@ static enum hearth_status read_perf_frame(struct perf_reader *r, struct hearth_s
         return HEARTH_OK;
     }
 
+    if (r->is_open && hearth_perf_is_instruction(line)) {
+        return HEARTH_OK;
+    }
+
     hearth_line_votes_skip(&r->votes, r->votes.line, line);
 
     return HEARTH_OK;
@@ -417,6 +427,7 @@ static enum hearth_status read_perf_frame(struct perf_reader *r, struct hearth_s
 
 static enum hearth_status read_records(struct perf_reader *r, struct hearth_err *err)
 {
+    r->in_header = false;
     struct hearth_str line;
     enum perf_line_kind kind;
     struct hearth_perf_header header;

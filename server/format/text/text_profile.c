@@ -22,14 +22,16 @@ static bool is_perf_header(struct hearth_str line)
 
 static bool is_perf_script(struct hearth_str text)
 {
+    bool in_header = false; /* of perf script --header, where the command may have several lines */
     for (size_t from = 0; from < text.n;) {
         size_t end = hearth_str_find(text, '\n', from);
         struct hearth_str line = hearth_str_n(text.p + from, end - from);
         struct hearth_stack_line parts;
-        if (is_perf_header(line)) {
+        in_header = hearth_perf_is_header_mark(line) ? !in_header : in_header;
+        if (!in_header && is_perf_header(line)) {
             return true;
         }
-        if (hearth_stack_line_read(line, true, &parts) == HEARTH_LINE_STACK) {
+        if (!in_header && hearth_stack_line_read(line, true, &parts) == HEARTH_LINE_STACK) {
             return false;
         }
         from = end + 1;

@@ -396,6 +396,69 @@ static void events_of_one_base_keep_their_modifiers(void **state)
     hearth_arena_release(&d.arena);
 }
 
+/* ---- fields on request ---- */
+
+static void records_without_an_event_are_samples(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode_ok(&d, HEARTH_STR("a b 7/8 [001] 1.5: \n\t 1f f+0x2 (x)\n\na b 7/8 [001] 2.5: \n"
+                             "\t 1f f+0x3 (x)\n\nc 9 3.5:   7ff3 g h (y z)\n"));
+    assert_int_equal(d.notes.records, 3);
+    assert_int_equal(d.p.n_types, 1);
+    assert_type(&d.p, 0, "samples", "count");
+    assert_collapsed(&d.p, 0, "a b;f 2\nc;g h 1\n");
+    hearth_arena_release(&d.arena);
+}
+
+static void the_field_misc_is_not_a_part_of_the_command(void **state)
+{
+    (void)state;
+    assert_decodes_to(
+        "a b 7 U 1.5: 3 cycles: \n\t 1f f (x)\n\n  c 8 [000] KM 1.6: 3 cycles: 1f g (x)\n",
+        "a b;f 1\nc;g 1\n");
+}
+
+static void a_time_is_not_a_part_of_the_command(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode(&d, HEARTH_STR("a x.y 1.5: 3 cycles: \n"));
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    hearth_arena_release(&d.arena);
+}
+
+static void a_command_of_several_lines_in_the_header_is_ignored(void **state)
+{
+    (void)state;
+    assert_decodes_to(
+        "# ========\n# captured on    : Wed Nov 25 20:43:55 2026\n# cmdline : python3 -c \n"
+        "a;b 2026\nx 1 1.5: 1 cycles:\n\n# ========\n#\na 1 1.5: 1 cycles: \n\t1 f (x)\n",
+        "a;f 1\n");
+}
+
+static void instructions_are_ignored(void **state)
+{
+    (void)state;
+    assert_decodes_to("a 1 1.5: 1 cycles: \n\t1 f (x)\n insn: c5 fb 93 c0\n"
+                      "b 1 1.5: 1 cycles: 1 g (x y) insn: 89 f8\n",
+                      "a;f 1\nb;g 1\n");
+}
+
+static void an_address_without_a_source_line_is_no_file(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode_ok(&d, HEARTH_STR("a 1 1.5: 1 cycles: \n\t1f f (/lib/libc.so.6)\n  libc.so.6[7ab6]\n"));
+    assert_int_equal(d.notes.skipped_lines, 0);
+    assert_int_equal(d.p.n_functions, 2);
+    for (uint32_t i = 0; i < d.p.n_functions; i++) {
+        assert_string(&d.p, d.p.functions[i].filename, "");
+    }
+
+    hearth_arena_release(&d.arena);
+}
+
 /* ---- lines that are not records ---- */
 
 static void counts_lines_of_no_known_form(void **state)
@@ -626,6 +689,12 @@ int main(void)
         cmocka_unit_test(one_event_without_period_gives_the_number_of_samples_only),
         cmocka_unit_test(one_other_event_counts_samples_and_periods),
         cmocka_unit_test(events_of_one_base_keep_their_modifiers),
+        cmocka_unit_test(records_without_an_event_are_samples),
+        cmocka_unit_test(the_field_misc_is_not_a_part_of_the_command),
+        cmocka_unit_test(a_time_is_not_a_part_of_the_command),
+        cmocka_unit_test(a_command_of_several_lines_in_the_header_is_ignored),
+        cmocka_unit_test(instructions_are_ignored),
+        cmocka_unit_test(an_address_without_a_source_line_is_no_file),
         cmocka_unit_test(counts_lines_of_no_known_form),
         cmocka_unit_test(refuses_text_with_more_skipped_lines_than_understood_ones),
         cmocka_unit_test(refuses_text_without_a_record),

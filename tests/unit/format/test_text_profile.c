@@ -62,6 +62,9 @@ static void the_first_line_of_only_one_format_decides(void **state)
                    "a 1 1.5: 1 cycles: \n\t1 f (x)\n"),
         true, 1);
     assert_read(HEARTH_STR("\xEF\xBB\xBF  a 1 1.5: 1 cycles: 1 f (x)\n"), true, 1);
+    assert_read(HEARTH_STR("# ========\n# cmdline : bash -c \na;b 2026\n# ========\n"
+                           "a 1 1.5: 1 cycles: 1 f (x)\n"),
+                true, 1);
     assert_read(HEARTH_STR("main;f 3\na 1 1.5: 1 cycles:\n"), false, 3);
     static const char utf16[] = "\xfe\xff\0a\0 \0001\0 \0001\0.\0005\0:\0 \0c\0:\0 \0001\0 \0f";
     assert_read(hearth_str_n(utf16, sizeof utf16 - 1), true, 1);
