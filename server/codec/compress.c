@@ -13,6 +13,8 @@
 
 #include "hearth/base/mem.h"
 
+#include "inflate_run.h"
+
 #include <libdeflate.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -33,17 +35,6 @@ struct hearth_inflater {
     ZSTD_DCtx *zstd; /* created at first use */
     z_stream zlib;
     bool zlib_ready; /* zlib has been initialised */
-};
-
-/* One call of hearth_inflate. */
-struct inflate_run {
-    struct hearth_inflater *inflater;
-    const char *name; /* name of the format, for messages */
-    struct hearth_str in;
-    size_t in_pos;
-    struct hearth_buf *out;
-    size_t end_limit; /* out->n must not exceed this */
-    struct hearth_err *err;
 };
 
 enum hearth_compression hearth_compression_detect(struct hearth_str bytes)
@@ -101,60 +92,6 @@ void hearth_inflater_free(struct hearth_inflater *inflater)
     hearth_mem_free(inflater);
 }
 
-static enum hearth_status fail_memory(const struct inflate_run *run)
-{
-    return HEARTH_FAIL(run->err, HEARTH_NO_MEMORY, "no memory to inflate a %s stream", run->name);
-}
-
-static enum hearth_status fail_limit(const struct inflate_run *run, size_t start)
-{
-    return HEARTH_FAIL(run->err, HEARTH_RESOURCE_EXHAUSTED,
-                       "%s stream of %zu bytes inflates to more than %zu bytes", run->name,
-                       run->in.n, run->end_limit - start);
-}
-
-static enum hearth_status fail_truncated(const struct inflate_run *run)
-{
-    return HEARTH_FAIL(run->err, HEARTH_INVALID_ARGUMENT,
-                       "%s stream is truncated: it ends after %zu bytes", run->name, run->in.n);
-}
-
-static enum hearth_status fail_damaged(const struct inflate_run *run, const char *what)
-{
-    return HEARTH_FAIL(run->err, HEARTH_INVALID_ARGUMENT,
-                       "%s stream is damaged near byte %zu of %zu: %s", run->name, run->in_pos,
-                       run->in.n, what);
-}
-
-/*
- * The place where a decompressor may write: room in the buffer, or, at the limit, one extra byte
- * that shows whether there is more output.
- */
-struct window {
-    char *p;
-    size_t n;
-    bool beyond; /* p is the extra byte, not the buffer */
-    char extra;
-};
-
-static bool open_window(struct inflate_run *run, size_t wish, struct window *window)
-{
-    assert(run->out->n <= run->end_limit);
-
-    size_t room = run->end_limit - run->out->n;
-    window->beyond = room == 0;
-    if (room == 0) {
-        window->p = &window->extra;
-        window->n = 1;
-        return true;
-    }
-
-    window->n = wish < room ? wish : room;
-    window->p = hearth_buf_reserve(run->out, window->n);
-
-    return window->p != NULL;
-}
-
 static voidpf alloc_for_zlib(voidpf opaque, uInt n, uInt size)
 {
     (void)opaque;
@@ -185,13 +122,13 @@ static enum hearth_status inflate_with_zlib(struct inflate_run *run, bool gzip, 
     z_stream *zlib = &run->inflater->zlib;
 
     if (!reset_zlib(run->inflater, gzip ? 15 + 16 : 15)) {
-        return fail_memory(run);
+        return inflate_fail_memory(run);
     }
 
     for (;;) {
-        struct window window;
-        if (!open_window(run, 2 * (run->out->n - start) + ZSTD_STEP_BYTES, &window)) {
-            return fail_memory(run);
+        struct inflate_window window;
+        if (!inflate_open_window(run, 2 * (run->out->n - start) + ZSTD_STEP_BYTES, &window)) {
+            return inflate_fail_memory(run);
         }
         /* zlib counts with 32 bits: feed large input in chunks. */
         size_t n_in = run->in.n - run->in_pos;
@@ -208,7 +145,7 @@ static enum hearth_status inflate_with_zlib(struct inflate_run *run, bool gzip, 
         run->in_pos += n_in - zlib->avail_in;
         size_t got = n_out - zlib->avail_out;
         if (window.beyond && got > 0) {
-            return fail_limit(run, start);
+            return inflate_fail_limit(run, start);
         }
 
         run->out->n += got;
@@ -218,16 +155,16 @@ static enum hearth_status inflate_with_zlib(struct inflate_run *run, bool gzip, 
             return HEARTH_OK;
         }
         if (rc == Z_MEM_ERROR) {
-            return fail_memory(run);
+            return inflate_fail_memory(run);
         }
         if (rc == Z_NEED_DICT) {
-            return fail_damaged(run, "it needs a preset dictionary");
+            return inflate_fail_damaged(run, "it needs a preset dictionary");
         }
         if (rc != Z_OK && rc != Z_BUF_ERROR) {
-            return fail_damaged(run, zlib->msg == NULL ? "invalid stream" : zlib->msg);
+            return inflate_fail_damaged(run, zlib->msg == NULL ? "invalid stream" : zlib->msg);
         }
         if (run->in_pos == run->in.n && zlib->avail_out > 0) {
-            return fail_truncated(run);
+            return inflate_fail_truncated(run);
         }
     }
 }
@@ -264,7 +201,7 @@ static enum hearth_status inflate_member(struct inflate_run *run, bool gzip, siz
         size_t n_out = wish < room ? wish : room;
         char *to = hearth_buf_reserve(run->out, n_out);
         if (to == NULL) {
-            return fail_memory(run);
+            return inflate_fail_memory(run);
         }
 
         const char *from = run->in.p + run->in_pos;
@@ -283,7 +220,7 @@ static enum hearth_status inflate_member(struct inflate_run *run, bool gzip, siz
             return inflate_with_zlib(run, gzip, start);
         }
         if (n_out == room) {
-            return fail_limit(run, start);
+            return inflate_fail_limit(run, start);
         }
 
         wish = n_out > SIZE_MAX / 2 ? SIZE_MAX : n_out * 2;
@@ -296,7 +233,7 @@ static enum hearth_status inflate_deflated(struct inflate_run *run, bool gzip, s
         HEARTH_TRY(inflate_member(run, gzip, start));
     } while (gzip && run->in_pos < run->in.n);
     if (run->in_pos < run->in.n) {
-        return fail_damaged(run, "bytes after the end of the stream");
+        return inflate_fail_damaged(run, "bytes after the end of the stream");
     }
 
     return HEARTH_OK;
@@ -321,13 +258,13 @@ static enum hearth_status fail_zstd(const struct inflate_run *run, size_t rc)
 {
     switch (ZSTD_getErrorCode(rc)) {
     case ZSTD_error_memory_allocation:
-        return fail_memory(run);
+        return inflate_fail_memory(run);
     case ZSTD_error_frameParameter_windowTooLarge:
         return HEARTH_FAIL(run->err, HEARTH_RESOURCE_EXHAUSTED,
                            "zstd stream needs a window of more than %u bytes",
                            1u << ZSTD_WINDOW_LOG);
     default:
-        return fail_damaged(run, ZSTD_getErrorName(rc));
+        return inflate_fail_damaged(run, ZSTD_getErrorName(rc));
     }
 }
 
@@ -354,14 +291,14 @@ static bool inflate_zstd_frame(struct inflate_run *run, size_t n_out)
 static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t start)
 {
     if (!reset_zstd(run->inflater)) {
-        return fail_memory(run);
+        return inflate_fail_memory(run);
     }
 
     ZSTD_inBuffer in = {run->in.p, run->in.n, 0};
     unsigned long long claimed = ZSTD_getFrameContentSize(run->in.p, run->in.n);
     bool known = claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != ZSTD_CONTENTSIZE_ERROR;
     if (known && claimed > run->end_limit - start) {
-        return fail_limit(run, start);
+        return inflate_fail_limit(run, start);
     }
 
     /* Trust a declared size up to a plausible ratio: then one step has room for the whole frame. */
@@ -376,9 +313,9 @@ static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t st
     wish = wish < MIN_STEP_BYTES ? MIN_STEP_BYTES : wish;
     size_t pending;
     do {
-        struct window window;
-        if (!open_window(run, wish, &window)) {
-            return fail_memory(run);
+        struct inflate_window window;
+        if (!inflate_open_window(run, wish, &window)) {
+            return inflate_fail_memory(run);
         }
 
         ZSTD_outBuffer out = {window.p, window.n, 0};
@@ -388,12 +325,12 @@ static enum hearth_status inflate_zstd_stream(struct inflate_run *run, size_t st
             return fail_zstd(run, pending);
         }
         if (window.beyond && out.pos > 0) {
-            return fail_limit(run, start);
+            return inflate_fail_limit(run, start);
         }
 
         run->out->n += window.beyond ? 0 : out.pos;
         if (in.pos == in.size && pending != 0 && out.pos < out.size) {
-            return fail_truncated(run);
+            return inflate_fail_truncated(run);
         }
 
         size_t so_far = run->out->n - start;
@@ -413,7 +350,7 @@ static enum hearth_status copy_plain_bytes(struct inflate_run *run, size_t start
 
     hearth_buf_str(run->out, run->in);
 
-    return hearth_buf_failed(run->out) ? fail_memory(run) : HEARTH_OK;
+    return hearth_buf_failed(run->out) ? inflate_fail_memory(run) : HEARTH_OK;
 }
 
 enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_compression format,
@@ -426,7 +363,7 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
     struct inflate_run run = {
         .inflater = inflater, .name = names[format], .in = in, .out = out, .err = err};
     if (out->failed) {
-        return fail_memory(&run);
+        return inflate_fail_memory(&run);
     }
 
     /* The output ends at max_bytes or at the buffer's own limit, whichever comes first. */
