@@ -13,7 +13,7 @@
 
 #include "hearth/base/mem.h"
 
-#include "inflate_run.h"
+#include "inflate_lz4.h"
 
 #include <libdeflate.h>
 #include <zlib.h>
@@ -44,6 +44,9 @@ enum hearth_compression hearth_compression_detect(struct hearth_str bytes)
     }
     if (hearth_str_starts(bytes, HEARTH_STR("\x28\xb5\x2f\xfd"))) {
         return HEARTH_COMPRESSION_ZSTD;
+    }
+    if (hearth_str_starts(bytes, HEARTH_STR(INFLATE_LZ4_MAGIC))) {
+        return HEARTH_COMPRESSION_LZ4;
     }
 
     return HEARTH_COMPRESSION_NONE;
@@ -357,7 +360,7 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
                                   struct hearth_str in, size_t max_bytes, struct hearth_buf *out,
                                   struct hearth_err *err)
 {
-    static const char *const names[] = {"plain", "gzip", "zlib", "zstd"};
+    static const char *const names[] = {"plain", "gzip", "zlib", "zstd", "lz4"};
 
     size_t start = out->n;
     struct inflate_run run = {
@@ -378,6 +381,8 @@ enum hearth_status hearth_inflate(struct hearth_inflater *inflater, enum hearth_
         status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s stream is empty", run.name);
     } else if (format == HEARTH_COMPRESSION_ZSTD) {
         status = inflate_zstd_stream(&run, start);
+    } else if (format == HEARTH_COMPRESSION_LZ4) {
+        status = inflate_lz4_stream(&run, start);
     } else {
         status = inflate_deflated(&run, format == HEARTH_COMPRESSION_GZIP, start);
     }
@@ -406,6 +411,10 @@ uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str
     if (format == HEARTH_COMPRESSION_ZSTD) {
         unsigned long long n = ZSTD_getFrameContentSize(in.p, in.n);
         return n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR ? 0 : n;
+    }
+
+    if (format == HEARTH_COMPRESSION_LZ4) {
+        return inflate_lz4_declared_bytes(in);
     }
 
     return 0;

@@ -1,7 +1,7 @@
 /*
  * fuzz_inflate.c -- compressed streams of every format under a cap.
  *
- * Byte 0: format (two bits) and the cap (the rest). Never more than the cap comes out, a failure
+ * Byte 0: format (two bits; 0: by magic) and the cap (the rest). Never more than the cap comes out, a failure
  * leaves the buffer as it was, and what inflates does so again after both of our compressors.
  */
 #include "hearth/codec/compress.h"
@@ -44,9 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hearth_buf_init(&out, 0);
     hearth_buf_cstr(&out, "before");
     size_t cap = (size_t)1 << (data[0] >> 2) % 20;
-    enum hearth_status status =
-        hearth_inflate(g_inflater, (enum hearth_compression)(data[0] & 3),
-                       hearth_str_n((const char *)data + 1, size - 1), cap, &out, &err);
+    struct hearth_str in = hearth_str_n((const char *)data + 1, size - 1);
+    enum hearth_compression format = (enum hearth_compression)(data[0] & 3);
+    format = format == HEARTH_COMPRESSION_NONE ? hearth_compression_detect(in) : format;
+    enum hearth_status status = hearth_inflate(g_inflater, format, in, cap, &out, &err);
     if (status == HEARTH_OK) {
         HEARTH_ASSERT(out.n >= 6 && out.n - 6 <= cap);
         require_round_trip(g_inflater, hearth_str_n(out.p + 6, out.n - 6));

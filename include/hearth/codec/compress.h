@@ -1,14 +1,14 @@
 /*
- * compress.h -- inflates whole buffers up to a limit (gzip, zlib, zstd, or plain), and deflates
- * them; gzip also piece by piece.
+ * compress.h -- inflates whole buffers up to a limit (gzip, zlib, zstd, LZ4, or plain), and
+ * deflates them by gzip and zstd; gzip also piece by piece.
  *
  * Every size in a compressed stream is hostile: the output grows in steps and never beyond
- * max_bytes, so a bomb costs at most max_bytes of memory. Concatenated gzip members are inflated as
- * one.
+ * max_bytes, so a bomb costs at most max_bytes of memory. Concatenated gzip members, and
+ * frames of zstd or LZ4, are inflated as one.
  *
  * Ownership: output is appended to the caller's hearth_buf.
  * Threads: pure; a struct hearth_inflater belongs to one thread (it reuses its decompressor state).
- * Source: RFC 1950-1952, RFC 8878.
+ * Source: RFC 1950-1952, RFC 8878, LZ4 Frame Format 1.6.2.
  */
 #ifndef HEARTH_CODEC_COMPRESS_H
 #define HEARTH_CODEC_COMPRESS_H
@@ -20,16 +20,20 @@ enum hearth_compression {
     HEARTH_COMPRESSION_GZIP,
     HEARTH_COMPRESSION_ZLIB, /* HTTP and gRPC call it "deflate" */
     HEARTH_COMPRESSION_ZSTD,
+    HEARTH_COMPRESSION_LZ4, /* LZ4 frames, not the legacy format of lz4 -l */
 };
 
-/* Decides by magic bytes: gzip 1f 8b, zstd 28 b5 2f fd; otherwise NONE (zlib is not detected). */
+/*
+ * Decides by magic bytes: gzip 1f 8b, zstd 28 b5 2f fd, LZ4 04 22 4d 18; otherwise NONE (zlib is
+ * not detected).
+ */
 enum hearth_compression hearth_compression_detect(struct hearth_str bytes);
 
 /*
  * The inflated size that the bytes declare; 0 if they declare none. It may be false, but then
  * inflating the bytes fails.
  * Sources: RFC 1952 (ISIZE of the last member, modulo 2^32), RFC 8878 (Frame_Content_Size of the
- *          first frame).
+ *          first frame), LZ4 Frame Format (content size of the first frame).
  */
 uint64_t hearth_inflated_bytes(enum hearth_compression format, struct hearth_str in);
 

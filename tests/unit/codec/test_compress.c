@@ -2,6 +2,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/codec/compress.h"
 
+#include <lz4frame.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,9 +63,28 @@ static struct hearth_buf zstd_of(struct hearth_str in)
     return out;
 }
 
+/* A frame as Datadog's clients write it; Hearth itself compresses nothing by LZ4. */
+static struct hearth_buf lz4_of(struct hearth_str in)
+{
+    const LZ4F_preferences_t preferences = {
+        .frameInfo = {.contentChecksumFlag = LZ4F_contentChecksumEnabled, .contentSize = in.n},
+    };
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    size_t bound = LZ4F_compressFrameBound(in.n, &preferences);
+    char *to = hearth_buf_reserve(&out, bound);
+    assert_non_null(to);
+    size_t n = LZ4F_compressFrame(to, bound, in.n == 0 ? "" : in.p, in.n, &preferences);
+    assert_false(LZ4F_isError(n));
+    out.n = n;
+    return out;
+}
+
 static struct hearth_buf pack(enum hearth_compression format, struct hearth_str in)
 {
-    return format == HEARTH_COMPRESSION_GZIP ? gzip_of(in) : zstd_of(in);
+    return format == HEARTH_COMPRESSION_GZIP   ? gzip_of(in)
+           : format == HEARTH_COMPRESSION_ZSTD ? zstd_of(in)
+                                               : lz4_of(in);
 }
 
 static enum hearth_status inflate_into(struct hearth_buf *out, enum hearth_compression format,
@@ -90,14 +110,16 @@ static void detects_compression_by_magic_bytes(void **state)
                      HEARTH_COMPRESSION_GZIP);
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x28\xb5\x2f\xfd")),
                      HEARTH_COMPRESSION_ZSTD);
+    assert_int_equal(hearth_compression_detect(HEARTH_STR("\x04\x22\x4d\x18")),
+                     HEARTH_COMPRESSION_LZ4);
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x28\xb5\x2f")),
                      HEARTH_COMPRESSION_NONE);
     assert_int_equal(hearth_compression_detect(HEARTH_STR("\x78\x9c")), HEARTH_COMPRESSION_NONE);
     assert_int_equal(hearth_compression_detect(hearth_str_n(NULL, 0)), HEARTH_COMPRESSION_NONE);
 }
 
-static const enum hearth_compression g_formats[] = {HEARTH_COMPRESSION_GZIP,
-                                                    HEARTH_COMPRESSION_ZSTD};
+static const enum hearth_compression g_formats[] = {
+    HEARTH_COMPRESSION_GZIP, HEARTH_COMPRESSION_ZSTD, HEARTH_COMPRESSION_LZ4};
 
 static void round_trips_at_many_sizes_with_the_exact_limit(void **state)
 {
@@ -396,6 +418,59 @@ static void skippable_zstd_frames_are_skipped(void **state)
     hearth_buf_release(&packed);
 }
 
+static void lz4_frames_of_every_kind_are_inflated(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(9 * MIB), packed, out;
+    static const LZ4F_blockSizeID_t sizes[] = {LZ4F_max64KB, LZ4F_max4MB};
+    for (size_t i = 0; i < 4; i++) {
+        const LZ4F_preferences_t preferences = {
+            .frameInfo = {.blockSizeID = sizes[i % 2],
+                          .blockMode = i < 2 ? LZ4F_blockLinked : LZ4F_blockIndependent,
+                          .blockChecksumFlag = LZ4F_blockChecksumEnabled},
+        };
+        hearth_buf_init(&packed, 0);
+        hearth_buf_init(&out, 0);
+        size_t bound = LZ4F_compressFrameBound(text.n, &preferences);
+        packed.n = LZ4F_compressFrame(hearth_buf_reserve(&packed, bound), bound, text.p, text.n,
+                                      &preferences);
+        assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_LZ4, hearth_buf_view(&packed)),
+                         0);
+        assert_int_equal(
+            inflate_into(&out, HEARTH_COMPRESSION_LZ4, hearth_buf_view(&packed), text.n),
+            HEARTH_OK);
+        assert_true(hearth_str_eq(hearth_buf_view(&out), hearth_buf_view(&text)));
+        assert_int_equal(try_inflate(HEARTH_COMPRESSION_LZ4, hearth_buf_view(&packed), text.n - 1),
+                         HEARTH_RESOURCE_EXHAUSTED);
+        hearth_buf_release(&out);
+        hearth_buf_release(&packed);
+    }
+
+    hearth_buf_release(&text);
+}
+
+static void says_what_is_wrong_with_an_lz4_frame(void **state)
+{
+    (void)state;
+    struct hearth_buf text = sample_text(1000);
+    struct hearth_buf packed = lz4_of(hearth_buf_view(&text));
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_LZ4, hearth_str_n(packed.p, 20), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(g_err.msg, "lz4 stream is truncated: it ends after 20 bytes");
+    packed.p[packed.n - 1] = (char)~packed.p[packed.n - 1];
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_LZ4, hearth_buf_view(&packed), MIB),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "ERROR_contentChecksum_invalid"));
+
+    /* The size in the header is believed only so far as the bytes can expand. */
+    packed.p[10] = 1;
+    assert_int_equal(try_inflate(HEARTH_COMPRESSION_LZ4, hearth_buf_view(&packed), MIB),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(g_err.msg, "inflates to more than 1048576 bytes"));
+    hearth_buf_release(&packed);
+    hearth_buf_release(&text);
+}
+
 static void a_damaged_stream_does_not_affect_the_next_one(void **state)
 {
     (void)state;
@@ -538,13 +613,17 @@ static void sizes_are_known_if_the_format_declares_them(void **state)
     assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_GZIP, hearth_str_n(text.p, 17)), 0);
     assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, text), 0);
     assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, HEARTH_STR("")), 0);
-    struct hearth_buf gzip = gzip_of(text), zstd = zstd_of(text);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_LZ4, text), 0);
+    struct hearth_buf gzip = gzip_of(text), zstd = zstd_of(text), lz4 = lz4_of(text);
     assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_GZIP, hearth_buf_view(&gzip)),
                      text.n);
     assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_ZSTD, hearth_buf_view(&zstd)),
                      text.n);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_LZ4, hearth_buf_view(&lz4)), text.n);
+    assert_int_equal(hearth_inflated_bytes(HEARTH_COMPRESSION_LZ4, hearth_str_n(lz4.p, 13)), 0);
     hearth_buf_release(&gzip);
     hearth_buf_release(&zstd);
+    hearth_buf_release(&lz4);
 }
 
 int main(void)
@@ -563,6 +642,8 @@ int main(void)
         cmocka_unit_test(inflates_zlib_streams),
         cmocka_unit_test(refuses_a_zstd_window_beyond_32_mib),
         cmocka_unit_test(skippable_zstd_frames_are_skipped),
+        cmocka_unit_test(lz4_frames_of_every_kind_are_inflated),
+        cmocka_unit_test(says_what_is_wrong_with_an_lz4_frame),
         cmocka_unit_test(a_damaged_stream_does_not_affect_the_next_one),
         cmocka_unit_test(compressors_respect_the_limit_of_their_buffer),
         cmocka_unit_test(reports_refused_memory_at_every_step),
