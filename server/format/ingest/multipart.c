@@ -217,7 +217,6 @@ static enum hearth_status read_part(struct form_reader *r, struct hearth_str par
         }
     }
 
-    /* Plain fields are skipped; only files are returned. */
     if (!is_named) {
         return HEARTH_FAIL(r->err, HEARTH_INVALID_ARGUMENT,
                            "part %u of multipart/form-data has no Content-Disposition: form-data "
@@ -225,10 +224,12 @@ static enum hearth_status read_part(struct form_reader *r, struct hearth_str par
                            index);
     }
 
+    assert(form->n_files + form->n_fields < HEARTH_MULTIPART_MAX_PARTS);
+    file.body = hearth_str_n(part.p + at, part.n - at);
     if (has_filename && file.filename.n > 0) {
-        file.body = hearth_str_n(part.p + at, part.n - at);
-        assert(form->n_files < HEARTH_MULTIPART_MAX_PARTS);
         form->files[form->n_files++] = file;
+    } else {
+        form->fields[form->n_fields++] = (struct hearth_multipart_field){file.name, file.body};
     }
 
     return HEARTH_OK;
@@ -240,7 +241,7 @@ enum hearth_status hearth_multipart_parse(struct hearth_str content_type, struct
     struct form_reader r = {.body = body, .err = err};
     struct hearth_str part;
 
-    ret->n_files = 0;
+    ret->n_files = ret->n_fields = 0;
     HEARTH_TRY(read_boundary(&r, content_type));
 
     /* Skip the preamble; then each delimiter ends a part and begins the next one. */

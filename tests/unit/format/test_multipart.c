@@ -30,7 +30,7 @@ static void assert_file(const char *name, const char *filename, struct hearth_st
     assert_true(hearth_str_eq(file->body, body));
 }
 
-static void returns_files_and_skips_plain_fields(void **state)
+static void returns_files_and_plain_fields(void **state)
 {
     (void)state;
     struct hearth_str body = HEARTH_STR("preamble\r\n--xYz\r\n" FILE_HEAD(
@@ -42,6 +42,9 @@ static void returns_files_and_skips_plain_fields(void **state)
     assert_file("profile", "profile.bin", HEARTH_STR("\x1f\x8b\r\n\0--x\r\n--xYzz"));
     assert_file("empty", "empty.bin", HEARTH_STR(""));
     assert_null(hearth_multipart_find(&g_form, "plain"));
+    assert_int_equal(g_form.n_fields, 1);
+    assert_true(hearth_str_eq_c(g_form.fields[0].name, "plain"));
+    assert_true(hearth_str_eq_c(g_form.fields[0].value, "field"));
 }
 
 static void reads_lines_that_end_with_lf_and_parameters_in_any_form(void **state)
@@ -139,7 +142,7 @@ static void limits_parts_and_headers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(returns_files_and_skips_plain_fields),
+        cmocka_unit_test(returns_files_and_plain_fields),
         cmocka_unit_test(reads_lines_that_end_with_lf_and_parameters_in_any_form),
         cmocka_unit_test(the_first_of_several_files_with_one_name_is_found),
         cmocka_unit_test(a_form_without_parts_is_empty),
