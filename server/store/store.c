@@ -375,7 +375,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     store->options = *options;
     store->options.url = url;
     store->url = url;
-    atomic_init(&store->next_profile_no, 1);
+    atomic_init(&store->next_upload, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
     hearth_mutex_init(&store->reason_lock, HEARTH_RANK_REASON, "store.reason_lock");
     hearth_cond_init(&store->boot_wake);

@@ -161,6 +161,11 @@ struct hearth_push_item {
     struct hearth_ingest_dict *dict;
     struct hearth_push_row *rows;
     size_t n_rows;
+    /*
+     * Count of the upload (hearth_store_count_upload) that the profile is a part of: its profiles
+     * share an id if they are of one service and minute. 0: the profile is an upload of its own.
+     */
+    int64_t upload_count;
     bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
     /*
@@ -179,6 +184,9 @@ struct hearth_push_item {
     int stage; /* enum hearth_item_stage of the commit queue */
     bool is_withdrawn;
 };
+
+/* Return a count for the profiles of one upload. */
+int64_t hearth_store_count_upload(struct hearth_store *store);
 
 /*
  * Queue the item. UNAVAILABLE when the queue is full or the store is closing: then `done` is not

@@ -6,12 +6,23 @@
  */
 #include "hearth/model/profile_id.h"
 
+#include "hearth/base/clock.h"
+
 #include <assert.h>
 
 #define VERSION      UINT64_C(8)
 #define VARIANT      UINT64_C(2)
 #define LOW_BITS     36
 #define PADDING_BITS 26
+
+/* The parts of a number. */
+#define MINUTE_BITS  26
+#define SERVICE_BITS 12
+#define COUNT_BITS   25
+#define NS_PER_MIN   (INT64_C(60) * HEARTH_NS_PER_SEC)
+
+static_assert(MINUTE_BITS + SERVICE_BITS + COUNT_BITS == 63, "the sign bit remains 0");
+static_assert(1 << SERVICE_BITS == HEARTH_PROFILE_NO_SERVICES, "as the header says");
 
 static bool is_dash(size_t at)
 {
@@ -74,6 +85,44 @@ bool hearth_profile_id_parse(struct hearth_str text, struct hearth_profile_id *r
                       (lo >> PADDING_BITS & ((UINT64_C(1) << LOW_BITS) - 1));
         *ret = (struct hearth_profile_id){(int32_t)(uint32_t)(hi >> 32), (int64_t)no};
     }
+
+    return true;
+}
+
+/* ---- numbers ---- */
+
+int64_t hearth_profile_no_base(int64_t ts_ns)
+{
+    int64_t minute = ts_ns / NS_PER_MIN;
+
+    return ts_ns < 0 || minute >= INT64_C(1) << MINUTE_BITS
+               ? 0
+               : minute << (SERVICE_BITS + COUNT_BITS);
+}
+
+int64_t hearth_profile_no_make(int32_t service_id, int64_t ts_ns, int64_t count)
+{
+    assert(service_id >= 0 && count >= 0);
+
+    int64_t service = (int64_t)service_id & (HEARTH_PROFILE_NO_SERVICES - 1);
+
+    return hearth_profile_no_base(ts_ns) | service << COUNT_BITS |
+           (count & ((INT64_C(1) << COUNT_BITS) - 1));
+}
+
+bool hearth_profile_no_place(int64_t profile_no, struct hearth_profile_place *ret)
+{
+    int64_t minute = profile_no >> (SERVICE_BITS + COUNT_BITS);
+    if (minute <= 0) {
+        return false;
+    }
+
+    *ret = (struct hearth_profile_place){
+        .from_ns = minute * NS_PER_MIN,
+        .to_ns = (minute + 1) * NS_PER_MIN,
+        .service_bits =
+            (int32_t)(profile_no >> COUNT_BITS & (HEARTH_PROFILE_NO_SERVICES - 1)),
+    };
 
     return true;
 }

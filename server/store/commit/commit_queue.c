@@ -11,6 +11,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
+#include "hearth/model/profile_id.h"
 
 #include "commit/ingest_dict.h"
 #include "pg/disk.h"
@@ -111,6 +112,11 @@ static void unlink_item(struct hearth_committer *committer, struct hearth_push_i
     committer->n_rows -= item->n_rows;
 }
 
+int64_t hearth_store_count_upload(struct hearth_store *store)
+{
+    return atomic_fetch_add(&store->next_upload, 1);
+}
+
 enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth_push_item *item,
                                        struct hearth_err *err)
 {
@@ -127,7 +133,8 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     struct hearth_committer *committer = find_committer(all, item);
     item->n_bytes = count_item_bytes(item);
     item->queued_mono_ns = hearth_clock_mono_ns();
-    item->profile_no = atomic_fetch_add(&store->next_profile_no, 1);
+    int64_t count = item->upload_count > 0 ? item->upload_count : hearth_store_count_upload(store);
+    item->profile_no = hearth_profile_no_make(item->service_id, item->ts_ns, count);
     item->writer_id = item->dict->writer_id;
     item->repeated = false;
 

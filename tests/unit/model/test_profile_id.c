@@ -1,6 +1,8 @@
 /* test_profile_id.c -- the public ids of profiles. */
 #include "hearth/model/profile_id.h"
 
+#include "hearth/base/clock.h"
+
 #include "synth_profile.h"
 
 #include <setjmp.h>
@@ -112,6 +114,55 @@ static void other_texts_are_refused(void **state)
                                          &got));
 }
 
+#define NS_PER_MIN (INT64_C(60) * HEARTH_NS_PER_SEC)
+
+static void a_number_says_the_minute_and_the_service(void **state)
+{
+    (void)state;
+    const int64_t ts_ns = INT64_C(1795000000123456789);
+    int64_t no = hearth_profile_no_make(4096 + 77, ts_ns, 12345);
+    struct hearth_profile_place place;
+    assert_true(no > 0);
+    assert_true(hearth_profile_no_place(no, &place));
+    assert_true(place.from_ns <= ts_ns && ts_ns < place.to_ns);
+    assert_int_equal(place.to_ns - place.from_ns, NS_PER_MIN);
+    assert_int_equal(place.service_bits, 77);
+    assert_int_equal(no - hearth_profile_no_base(ts_ns), INT64_C(77) << 25 | 12345);
+    assert_int_equal(hearth_profile_no_base(place.from_ns), hearth_profile_no_base(ts_ns));
+    assert_true(hearth_profile_no_base(place.to_ns) > hearth_profile_no_base(ts_ns));
+}
+
+static void the_largest_parts_of_a_number_do_not_touch_each_other(void **state)
+{
+    (void)state;
+    const int64_t last_min = (INT64_C(1) << 26) - 1;
+    struct hearth_profile_place place;
+    int64_t no = hearth_profile_no_make(INT32_MAX, last_min * NS_PER_MIN, INT64_MAX);
+    assert_int_equal(no, INT64_MAX);
+    assert_true(hearth_profile_no_place(no, &place));
+    assert_int_equal(place.from_ns, last_min * NS_PER_MIN);
+    assert_int_equal(place.service_bits, 4095);
+    /* The count begins again; service and minute stay. */
+    assert_int_equal(hearth_profile_no_make(3, NS_PER_MIN, (INT64_C(1) << 25) + 5),
+                     hearth_profile_no_make(3, NS_PER_MIN, 5));
+}
+
+static void numbers_without_a_minute_have_no_place(void **state)
+{
+    (void)state;
+    static const int64_t nowhere[] = {0, 1, 4711, (INT64_C(1) << 37) - 1, -1, INT64_MIN};
+    struct hearth_profile_place place;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(nowhere); i++) {
+        assert_false(hearth_profile_no_place(nowhere[i], &place));
+    }
+    static const int64_t times[] = {INT64_MIN, -1, 0, NS_PER_MIN - 1,
+                                    (INT64_C(1) << 26) * NS_PER_MIN, INT64_MAX};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(times); i++) {
+        assert_false(hearth_profile_no_place(hearth_profile_no_make(1, times[i], 1), &place));
+        assert_int_equal(hearth_profile_no_base(times[i]), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +171,9 @@ int main(void)
         cmocka_unit_test(capital_digits_mean_the_same_id),
         cmocka_unit_test(foreign_uuids_identify_no_profile),
         cmocka_unit_test(other_texts_are_refused),
+        cmocka_unit_test(a_number_says_the_minute_and_the_service),
+        cmocka_unit_test(the_largest_parts_of_a_number_do_not_touch_each_other),
+        cmocka_unit_test(numbers_without_a_minute_have_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
