@@ -1,7 +1,7 @@
 /*
  * segment.c -- many stored profiles as columns.
  *
- *   byte      FORMAT
+ *   byte      WHOLE_NOS or SHORT_NOS
  *   varint    n rows
  *   numbers   series_id, writer_id, ts, duration, period, profile_no, n_samples, n_types
  *   for each value column k, of the rows with that many columns:
@@ -15,6 +15,9 @@
  * (0, 1, 2), or CONSTANT; then zigzag varints, one for each row, or one for all. Differences wrap
  * around at 64 bits, so that every column has all forms; the shortest form is used.
  *
+ * SHORT_NOS: each profile_no is stored without its minute (hearth_profile_no_base), which is that
+ * of the time. WHOLE_NOS: numbers are stored whole, if one of them has no minute or another one.
+ *
  * Each row has at least one byte of its own (the length of ids), and each of its value columns two.
  * That bounds the memory that a reader allocates.
  */
@@ -22,11 +25,13 @@
 
 #include "hearth/base/varint.h"
 #include "hearth/model/columns.h"
+#include "hearth/model/profile_id.h"
 
 #include <assert.h>
 
 enum {
-    FORMAT = 1,
+    WHOLE_NOS = 1,
+    SHORT_NOS = 2,
     MAX_ORDER = 2, /* neighbours are subtracted at most this often */
     CONSTANT = 3,
 };
@@ -41,6 +46,7 @@ enum field {
     SAMPLES,
     TYPES,
     N_FIELDS,
+    SHORT_NO = N_FIELDS, /* instead of PROFILE_NO */
 };
 
 static int64_t get_field(const struct hearth_stored_row *row, enum field field)
@@ -58,6 +64,8 @@ static int64_t get_field(const struct hearth_stored_row *row, enum field field)
         return row->period;
     case PROFILE_NO:
         return row->profile_no;
+    case SHORT_NO:
+        return row->profile_no - hearth_profile_no_base(row->ts_ns);
     case SAMPLES:
         return row->n_samples;
     default:
@@ -187,6 +195,21 @@ static void encode_numbers(const struct hearth_stored_row *rows, size_t n, numbe
     }
 }
 
+/* True if the numbers of all rows have the minute of their times. */
+static bool have_short_nos(const struct hearth_stored_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t base = hearth_profile_no_base(rows[i].ts_ns);
+        struct hearth_profile_place place;
+        if (!hearth_profile_no_place(rows[i].profile_no, &place) ||
+            base != hearth_profile_no_base(place.from_ns)) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
 /* Lengths of vals, and totals as differences to the expected ones, column by column. */
 static void encode_lengths_and_totals(const struct hearth_stored_row *rows, size_t n,
                                       struct hearth_buf *out)
@@ -250,10 +273,12 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
     }
 
     /* The numbers of all rows. */
-    hearth_buf_byte(out, FORMAT);
+    bool short_nos = have_short_nos(rows, n);
+    hearth_buf_byte(out, short_nos ? SHORT_NOS : WHOLE_NOS);
     hearth_buf_varint(out, n);
     for (int field = 0; field < N_FIELDS; field++) {
-        encode_numbers(rows, n, get_field_number, field, out);
+        int stored = field == PROFILE_NO && short_nos ? SHORT_NO : field;
+        encode_numbers(rows, n, get_field_number, stored, out);
     }
 
     /* The lengths of all byte columns. */
@@ -504,13 +529,24 @@ static bool read_row_bytes(struct segment_reader *r)
     return r->at == r->end;
 }
 
+/* Adds the minutes that the numbers were stored without. */
+static void restore_profile_nos(struct segment_reader *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct hearth_stored_row *row = &r->rows[i];
+        row->profile_no = (int64_t)((uint64_t)row->profile_no +
+                                    (uint64_t)hearth_profile_no_base(row->ts_ns));
+    }
+}
+
 static enum hearth_status read_segment(struct segment_reader *r, struct hearth_arena *arena,
                                        bool *ret_ok, struct hearth_err *err)
 {
     uint64_t n;
 
-    *ret_ok = r->at < r->end && *r->at++ == FORMAT && hearth_varint_read(&r->at, r->end, &n) &&
-              n <= count_bytes_left(r);
+    unsigned format = r->at < r->end ? *r->at++ : 0;
+    *ret_ok = (format == SHORT_NOS || format == WHOLE_NOS) &&
+              hearth_varint_read(&r->at, r->end, &n) && n <= count_bytes_left(r);
     if (!*ret_ok) {
         return HEARTH_OK;
     }
@@ -524,6 +560,10 @@ static enum hearth_status read_segment(struct segment_reader *r, struct hearth_a
 
     for (int field = 0; *ret_ok && field < N_FIELDS; field++) {
         *ret_ok = read_field(r, (enum field)field);
+    }
+
+    if (*ret_ok && format == SHORT_NOS) {
+        restore_profile_nos(r);
     }
 
     /* Their columns: first lengths, then bytes. */

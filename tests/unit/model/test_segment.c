@@ -1,5 +1,6 @@
 /* test_segment.c -- stored rows are restored byte for byte; damaged segments are refused. */
 #include "hearth/model/columns.h"
+#include "hearth/model/profile_id.h"
 #include "hearth/model/segment.h"
 
 #include "synth_profile.h"
@@ -177,7 +178,8 @@ static size_t usual_rows(struct hearth_stored_row *rows, size_t n, struct hearth
             .ts_ns = 1700000000000000000 + (int64_t)i * INT64_C(15000000000),
             .duration_ns = 10000000000,
             .period = 10000000,
-            .profile_no = 1000 + (int64_t)i,
+            .profile_no = hearth_profile_no_make(
+                7, 1700000000000000000 + (int64_t)i * INT64_C(15000000000), 1000 + (int64_t)i),
             .n_samples = c.n,
             .n_types = 2,
             .totals = c.totals,
@@ -201,6 +203,34 @@ static void values_shared_by_all_rows_take_few_bytes(void **state)
     assert_true(bytes.n > n_payload);
     assert_true(bytes.n <
                 n_payload + 100 * 14); /* lengths, totals, time and number of the profile */
+    hearth_buf_release(&bytes);
+    hearth_arena_release(&arena);
+}
+
+static void numbers_without_a_minute_are_stored_as_by_older_servers(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    static struct hearth_stored_row rows[10];
+    (void)usual_rows(rows, 10, &arena);
+    struct hearth_buf bytes = encode(rows, 10);
+    assert_int_equal(bytes.p[6], 2);
+    hearth_buf_release(&bytes);
+
+    /* One number without the minute of its time is enough. */
+    rows[3].profile_no = 1003;
+    assert_round_trip(rows, 10);
+    bytes = encode(rows, 10);
+    assert_int_equal(bytes.p[6], 1);
+
+    /* No later format is guessed. */
+    struct hearth_stored_row *got = NULL;
+    size_t n_got = 0;
+    bytes.p[6] = 3;
+    assert_int_equal(
+        hearth_segment_decode(hearth_str_n(bytes.p + 6, bytes.n - 6), &arena, &got, &n_got, &g_err),
+        HEARTH_CORRUPT);
     hearth_buf_release(&bytes);
     hearth_arena_release(&arena);
 }
@@ -285,6 +315,7 @@ int main(void)
         cmocka_unit_test(rows_of_any_content_are_restored),
         cmocka_unit_test(the_smallest_and_largest_numbers_are_restored),
         cmocka_unit_test(values_shared_by_all_rows_take_few_bytes),
+        cmocka_unit_test(numbers_without_a_minute_are_stored_as_by_older_servers),
         cmocka_unit_test(truncated_and_changed_bytes_do_no_harm),
         cmocka_unit_test(few_bytes_that_claim_many_rows_or_columns_are_refused_without_much_memory),
         cmocka_unit_test(refused_memory_leaves_the_buffer_as_it_was),
