@@ -21,6 +21,7 @@
  *   - lines of metrics without values (store_monitors.c)
  *   - refused uploads past their time (store_ingest_errors.c)
  *   - tasks and their results past their time (tasks_expire.c, task_results_expire.c)
+ *   - uploads past their time (uploads_expire.c); more often if they are kept for a few minutes
  */
 #include "housekeeping.h"
 
@@ -38,6 +39,7 @@
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
 #include "tenants/ingest_errors_expire.h"
+#include "uploads/uploads_expire.h"
 
 #include <assert.h>
 
@@ -152,6 +154,22 @@ static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_p
     return trim_indexes(store, pg, err);
 }
 
+/* Four times within the shorter retention, but at least each minute. */
+static int64_t find_upload_pause(const struct hearth_store *store)
+{
+    int64_t retain_ns = store->options.retain_uploads_ns, idle_ns = store->options.upload_idle_ns;
+    int64_t pause_ns = TRIM_EACH_NS;
+
+    if (retain_ns > 0 && retain_ns / 4 < pause_ns) {
+        pause_ns = retain_ns / 4;
+    }
+    if (idle_ns > 0 && idle_ns / 4 < pause_ns) {
+        pause_ns = idle_ns / 4;
+    }
+
+    return pause_ns;
+}
+
 static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_pg *pg,
                                       struct hearth_err *err)
 {
@@ -200,6 +218,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
         each_ns = each_ns > 0 && each_ns < TRIM_EACH_NS ? each_ns : TRIM_EACH_NS;
         times->next_network_ns = now_ns + each_ns;
         HEARTH_TRY(hearth_network_expire(store, pg, err));
+    }
+
+    if (now_ns >= times->next_uploads_ns) {
+        times->next_uploads_ns = now_ns + find_upload_pause(store);
+        HEARTH_TRY(hearth_uploads_expire(pg, store->options.retain_uploads_ns,
+                                         store->options.upload_idle_ns, err));
     }
 
     return HEARTH_OK;

@@ -12,7 +12,8 @@
 
 /* Monotonic times at which each kind of work is due again; 0: now. */
 struct hearth_housekeeping {
-    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns, next_network_ns;
+    int64_t next_partitions_ns, next_trim_ns, next_disk_ns, next_agents_ns, next_network_ns,
+        next_uploads_ns;
 };
 
 /*

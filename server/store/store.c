@@ -77,6 +77,8 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_1d_ns = 366 * HEARTH_NS_PER_DAY,
         .retain_agents_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_tasks_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_uploads_ns = 7 * HEARTH_NS_PER_DAY,
+        .upload_idle_ns = HEARTH_NS_PER_DAY,
         .retain_spans_ns = 3 * HEARTH_NS_PER_DAY,
         .retain_network_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_captured_ns = HEARTH_NS_PER_DAY,

@@ -57,7 +57,9 @@ struct hearth_store_options {
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */
     int64_t retain_tasks_ns;  /* results of tasks, after their end; 0: for ever; 7 d */
-    int64_t retain_spans_ns;  /* spans of traces; 0: for ever; 3 d */
+    int64_t retain_uploads_ns; /* uploads of people, after their end; 0: for ever; 7 d */
+    int64_t upload_idle_ns;    /* unfinished uploads that receive nothing; 0: for ever; 1 d */
+    int64_t retain_spans_ns;   /* spans of traces; 0: for ever; 3 d */
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     int64_t retain_ingest_errors_ns; /* after the latest upload of a row; 0: for ever; 7 d */
