@@ -47,11 +47,11 @@ struct hearth_profile_upload {
     enum hearth_profile_upload_state state;
     int64_t created_ms, queued_ms, ended_ms;
     int64_t n_received_bytes;
-    int64_t n_profiles, n_samples;      /* of the file; 0 until it is decoded */
-    int64_t n_settled;                  /* profiles that were stored, empty or refused */
-    int64_t n_stored, n_refused;        /* profiles */
-    struct hearth_str dropped;          /* reasons and numbers, as the header hearth-dropped */
-    struct hearth_str reason;           /* failed: why; queued: why it is tried again */
+    int64_t n_profiles, n_samples; /* of the file; 0 until it is decoded */
+    int64_t n_settled;             /* profiles that were stored, empty or refused */
+    int64_t n_stored, n_refused;   /* profiles */
+    struct hearth_str dropped;     /* reasons and numbers, as the header hearth-dropped */
+    struct hearth_str reason;      /* failed: why; queued: why it is tried again */
     /* For the worker. */
     int64_t upload_no;
     int32_t claim;      /* number of the claim */
@@ -75,8 +75,8 @@ static inline int32_t hearth_profile_upload_n_parts(const struct hearth_profile_
 }
 
 /* The size of a part; part: from 0, below the number of parts. */
-static inline int64_t
-hearth_profile_upload_part_bytes(const struct hearth_profile_upload *upload, int32_t part)
+static inline int64_t hearth_profile_upload_part_bytes(const struct hearth_profile_upload *upload,
+                                                       int32_t part)
 {
     int64_t left = upload->n_bytes - (int64_t)part * upload->part_bytes;
     return left < upload->part_bytes ? left : upload->part_bytes;

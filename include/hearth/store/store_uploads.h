@@ -1,0 +1,52 @@
+/*
+ * store_uploads.h -- files that people upload: their parts, and the queue of parsers
+ * (sql/0015_uploads.sql; model/profile_upload.h).
+ *
+ * Ownership: inputs are borrowed, answers live in scope->arena.
+ * Threads:   safe, also between servers.
+ * Errors:    UNAVAILABLE, INTERNAL, NO_MEMORY, and the errors named at each function.
+ */
+#ifndef HEARTH_STORE_STORE_UPLOADS_H
+#define HEARTH_STORE_STORE_UPLOADS_H
+
+#include "hearth/model/profile_upload.h"
+#include "hearth/store/store.h"
+
+/* ---- reading ---- */
+
+/* An upload of the tenant. NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_get(const struct hearth_scope *scope,
+                                           struct hearth_str upload_id,
+                                           struct hearth_profile_upload *ret,
+                                           struct hearth_err *err);
+/* The latest `limit` uploads of the tenant, newest first. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_uploads(const struct hearth_scope *scope, int32_t limit,
+                                        struct hearth_profile_upload **ret, size_t *ret_n,
+                                        struct hearth_err *err);
+/* What was stored of an upload, by profile and type. The tenant of the scope is ignored. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_results(const struct hearth_scope *scope, int64_t upload_no,
+                                               struct hearth_profile_upload_result **ret,
+                                               size_t *ret_n, struct hearth_err *err);
+
+/* Callbacks. `begin` is called first, and again if the read restarts: discard earlier parts. */
+struct hearth_upload_reader {
+    void *context;
+    enum hearth_status (*begin)(void *context, struct hearth_err *err);
+    enum hearth_status (*part)(void *context, struct hearth_str bytes, /* valid during the call */
+                               struct hearth_err *err);
+};
+
+/*
+ * Visit the stored parts from number `first` on, at most n, in order. The tenant of the scope is
+ * ignored.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_read(const struct hearth_scope *scope, int64_t upload_no,
+                                            int32_t first, int32_t n,
+                                            const struct hearth_upload_reader *reader,
+                                            struct hearth_err *err);
+
+#endif
