@@ -12,6 +12,55 @@
 #include "hearth/model/profile_upload.h"
 #include "hearth/store/store.h"
 
+/* ---- receiving ---- */
+
+/* What a tenant may have; 0: no limit. */
+struct hearth_upload_quota {
+    int64_t max_uploads;
+    int64_t max_bytes; /* of all files */
+};
+
+/*
+ * Create an upload in the state RECEIVING, with the members up to sha256 and created_ms. A second
+ * call with the same id changes nothing. RESOURCE_EXHAUSTED: the quota (the message names its
+ * option), or the disk is too full.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_create(const struct hearth_scope *scope,
+                                              const struct hearth_profile_upload *upload,
+                                              const struct hearth_upload_quota *quota,
+                                              struct hearth_err *err);
+
+/*
+ * Store a part, or replace it. The caller has checked its number and size. FAILED_PRECONDITION: the
+ * upload receives no more parts, or was deleted. RESOURCE_EXHAUSTED: the disk is too full.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_part(const struct hearth_scope *scope,
+                                            const struct hearth_profile_upload *upload,
+                                            int32_t part, struct hearth_str bytes,
+                                            struct hearth_err *err);
+
+/* The numbers of the first `limit` parts that have not been received. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_missing(const struct hearth_scope *scope,
+                                               const struct hearth_profile_upload *upload,
+                                               int32_t limit, int32_t **ret, size_t *ret_n,
+                                               struct hearth_err *err);
+
+/*
+ * Move an upload from RECEIVING to QUEUED, with its checksum; any other state stays. NOT_FOUND.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_queue(const struct hearth_scope *scope,
+                                             struct hearth_str upload_id, struct hearth_str sha256,
+                                             struct hearth_err *err);
+
+/* Delete an upload with its parts and results; stored profiles stay. NOT_FOUND. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_delete(const struct hearth_scope *scope,
+                                              struct hearth_str upload_id, struct hearth_err *err);
+
 /* ---- reading ---- */
 
 /* An upload of the tenant. NOT_FOUND. */
