@@ -98,4 +98,44 @@ enum hearth_status hearth_store_upload_read(const struct hearth_scope *scope, in
                                             const struct hearth_upload_reader *reader,
                                             struct hearth_err *err);
 
+/* ---- the queue ---- */
+
+/*
+ * Claim the upload that has waited longest: one that is QUEUED, or PARSING with an expired lease.
+ * It becomes PARSING, leased for lease_ms. The tenant of the scope is ignored.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_claim(const struct hearth_scope *scope, int64_t lease_ms,
+                                             struct hearth_profile_upload *ret, bool *ret_found,
+                                             struct hearth_err *err);
+
+/*
+ * The functions below act on upload->upload_no while upload->claim is its latest claim. ABORTED:
+ * the claim is lost, because the upload was deleted or another server has claimed it.
+ */
+
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_extend(const struct hearth_scope *scope,
+                                              const struct hearth_profile_upload *upload,
+                                              int64_t lease_ms, struct hearth_err *err);
+/*
+ * Write storing_ms, the numbers of profiles and samples, `dropped`, and add results; rows of
+ * results that exist stay.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_progress(const struct hearth_scope *scope,
+                                                const struct hearth_profile_upload *upload,
+                                                const struct hearth_profile_upload_result *results,
+                                                size_t n_results, struct hearth_err *err);
+/* Back to QUEUED, not to be claimed for delay_ms, with upload->reason. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_again(const struct hearth_scope *scope,
+                                             const struct hearth_profile_upload *upload,
+                                             int64_t delay_ms, struct hearth_err *err);
+/* To upload->state, DONE or FAILED, with upload->reason and ended_ms. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_upload_end(const struct hearth_scope *scope,
+                                           const struct hearth_profile_upload *upload,
+                                           struct hearth_err *err);
+
 #endif
