@@ -104,10 +104,8 @@ static struct waiting_error *find_error_row(struct error_buffer *buffer,
     }
 
     struct waiting_error *row = &buffer->errors[buffer->n++];
-    row->error = (struct hearth_ingest_error){.key = key,
-                                              .client = error->client,
-                                              .route = error->route,
-                                              .code = error->code};
+    row->error = (struct hearth_ingest_error){
+        .key = key, .client = error->client, .route = error->route, .code = error->code};
     row->error.tenant =
         hearth_str_n(row->tenant, copy_text(row->tenant, sizeof row->tenant, error->tenant));
 

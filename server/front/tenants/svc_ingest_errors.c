@@ -27,8 +27,8 @@ static const struct hearth_message_member ingest_error_members[] = {
     HEARTH_MAP(ingest_error, route, route),     HEARTH_MAP(ingest_error, code, code),
     HEARTH_MAP(ingest_error, message, message), HEARTH_MAP(ingest_error, n_bytes, body_bytes),
 };
-static const struct hearth_message_map ingest_error_map = HEARTH_MESSAGE_MAP_AND(
-    ingest_error, hearth__v1__ingest_error__descriptor, fill_body_hash);
+static const struct hearth_message_map ingest_error_map =
+    HEARTH_MESSAGE_MAP_AND(ingest_error, hearth__v1__ingest_error__descriptor, fill_body_hash);
 
 HEARTH_UNARY(hearth_svc_admin_ingest_errors, Hearth__V1__IngestErrorsRequest,
              Hearth__V1__IngestErrorsResponse)

@@ -95,9 +95,8 @@ int64_t hearth_profile_no_base(int64_t ts_ns)
 {
     int64_t minute = ts_ns / NS_PER_MIN;
 
-    return ts_ns < 0 || minute >= INT64_C(1) << MINUTE_BITS
-               ? 0
-               : minute << (SERVICE_BITS + COUNT_BITS);
+    return ts_ns < 0 || minute >= INT64_C(1) << MINUTE_BITS ? 0
+                                                            : minute << (SERVICE_BITS + COUNT_BITS);
 }
 
 int64_t hearth_profile_no_make(int32_t service_id, int64_t ts_ns, int64_t count)
@@ -120,8 +119,7 @@ bool hearth_profile_no_place(int64_t profile_no, struct hearth_profile_place *re
     *ret = (struct hearth_profile_place){
         .from_ns = minute * NS_PER_MIN,
         .to_ns = (minute + 1) * NS_PER_MIN,
-        .service_bits =
-            (int32_t)(profile_no >> COUNT_BITS & (HEARTH_PROFILE_NO_SERVICES - 1)),
+        .service_bits = (int32_t)(profile_no >> COUNT_BITS & (HEARTH_PROFILE_NO_SERVICES - 1)),
     };
 
     return true;

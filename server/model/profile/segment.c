@@ -534,8 +534,8 @@ static void restore_profile_nos(struct segment_reader *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         struct hearth_stored_row *row = &r->rows[i];
-        row->profile_no = (int64_t)((uint64_t)row->profile_no +
-                                    (uint64_t)hearth_profile_no_base(row->ts_ns));
+        row->profile_no =
+            (int64_t)((uint64_t)row->profile_no + (uint64_t)hearth_profile_no_base(row->ts_ns));
     }
 }
 

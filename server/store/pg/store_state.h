@@ -123,7 +123,7 @@ struct hearth_store {
     _Atomic bool closing; /* hearth_store_close was called */
     /* This server's; changes when a dictionary is evicted (ingest_dict.c). */
     _Atomic int32_t writer_id;
-    _Atomic int64_t next_upload; /* count of the next one, from 1 */
+    _Atomic int64_t next_upload;     /* count of the next one, from 1 */
     struct hearth_mutex reason_lock; /* guards reason */
     char reason[256];                /* why the store is not ready, or why it is away */
     pthread_t boot_thread;

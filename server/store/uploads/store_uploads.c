@@ -37,7 +37,8 @@ static enum hearth_status check_upload_quota(const struct upload_create *create,
                                              struct hearth_err *err)
 {
     struct hearth_pg_params params;
-    hearth_upload_id_params(transaction->scope, create->upload->upload_id, transaction->arena, &params);
+    hearth_upload_id_params(transaction->scope, create->upload->upload_id, transaction->arena,
+                            &params);
 
     /* Sum the others. */
     struct upload_usage usage = {0, 0};

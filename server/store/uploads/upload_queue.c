@@ -6,9 +6,8 @@
  * time choose different rows. Its number fences later writes of a server whose lease has expired.
  * Leases are times of the database's clock.
  */
-#include "hearth/store/store_uploads.h"
-
 #include "hearth/base/clock.h"
+#include "hearth/store/store_uploads.h"
 
 #include "uploads/upload_rows.h"
 
@@ -136,11 +135,10 @@ static enum hearth_status put_progress(void *context, struct hearth_transaction 
     return insert_results(put, transaction, err);
 }
 
-enum hearth_status
-hearth_store_upload_progress(const struct hearth_scope *scope,
-                             const struct hearth_profile_upload *upload,
-                             const struct hearth_profile_upload_result *results, size_t n_results,
-                             struct hearth_err *err)
+enum hearth_status hearth_store_upload_progress(const struct hearth_scope *scope,
+                                                const struct hearth_profile_upload *upload,
+                                                const struct hearth_profile_upload_result *results,
+                                                size_t n_results, struct hearth_err *err)
 {
     struct progress_put put = {upload, results, n_results};
 

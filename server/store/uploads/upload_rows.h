@@ -11,13 +11,13 @@
 #include "pg/pg_rows.h"
 
 /* Of the table, or a row of it, that is named u. */
-#define HEARTH_UPLOAD_COLUMNS                                                               \
-    "u.tenant, u.upload_id, u.file_name, u.format, u.label_names, u.label_values,"          \
-    " u.from_at, u.until_at, u.sample_rate, u.n_bytes, u.part_bytes, u.sha256, u.state,"    \
-    " u.created_at, u.queued_at, u.ended_at, CASE WHEN u.state > 0 THEN u.n_bytes ELSE"     \
-    " (SELECT coalesce(sum(p.n_bytes), 0)::int8 FROM hearth_data.profile_upload_part p"     \
-    " WHERE p.upload_no = u.upload_no) END, u.n_profiles, u.n_samples, u.n_settled,"        \
-    " u.n_stored, u.n_refused, u.dropped, u.reason, u.upload_no, u.claim, u.n_lost,"        \
+#define HEARTH_UPLOAD_COLUMNS                                                            \
+    "u.tenant, u.upload_id, u.file_name, u.format, u.label_names, u.label_values,"       \
+    " u.from_at, u.until_at, u.sample_rate, u.n_bytes, u.part_bytes, u.sha256, u.state," \
+    " u.created_at, u.queued_at, u.ended_at, CASE WHEN u.state > 0 THEN u.n_bytes ELSE"  \
+    " (SELECT coalesce(sum(p.n_bytes), 0)::int8 FROM hearth_data.profile_upload_part p"  \
+    " WHERE p.upload_no = u.upload_no) END, u.n_profiles, u.n_samples, u.n_settled,"     \
+    " u.n_stored, u.n_refused, u.dropped, u.reason, u.upload_no, u.claim, u.n_lost,"     \
     " u.storing_at"
 
 extern const struct hearth_row_type hearth_upload_rows;

@@ -1,7 +1,6 @@
 /* test_profile_id.c -- the public ids of profiles. */
-#include "hearth/model/profile_id.h"
-
 #include "hearth/base/clock.h"
+#include "hearth/model/profile_id.h"
 
 #include "synth_profile.h"
 
@@ -155,8 +154,8 @@ static void numbers_without_a_minute_have_no_place(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(nowhere); i++) {
         assert_false(hearth_profile_no_place(nowhere[i], &place));
     }
-    static const int64_t times[] = {INT64_MIN, -1, 0, NS_PER_MIN - 1,
-                                    (INT64_C(1) << 26) * NS_PER_MIN, INT64_MAX};
+    static const int64_t times[] = {
+        INT64_MIN, -1, 0, NS_PER_MIN - 1, (INT64_C(1) << 26) * NS_PER_MIN, INT64_MAX};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(times); i++) {
         assert_false(hearth_profile_no_place(hearth_profile_no_make(1, times[i], 1), &place));
         assert_int_equal(hearth_profile_no_base(times[i]), 0);

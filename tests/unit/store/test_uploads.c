@@ -56,8 +56,8 @@ static enum hearth_status put(struct fixture *fix, const char *id, int32_t part,
 
 static void queue(struct fixture *fix, const char *id)
 {
-    assert_ok(hearth_store_upload_queue(scope_of(fix, "t"), hearth_str_c(id), HEARTH_STR("5a"),
-                                        &err));
+    assert_ok(
+        hearth_store_upload_queue(scope_of(fix, "t"), hearth_str_c(id), HEARTH_STR("5a"), &err));
 }
 
 static bool claim(struct fixture *fix, int64_t lease_ms, struct hearth_profile_upload *ret)
@@ -109,7 +109,8 @@ static void parts_arrive_in_any_order_and_again_until_the_upload_is_queued(void 
     assert_int_equal(put(&fix, ID_A, 1, "efgh"), HEARTH_OK);
     char text[16] = "";
     const struct hearth_upload_reader reader = {text, begin_text, add_text};
-    assert_ok(hearth_store_upload_read(scope_of(&fix, ""), upload.upload_no, 0, 100, &reader, &err));
+    assert_ok(
+        hearth_store_upload_read(scope_of(&fix, ""), upload.upload_no, 0, 100, &reader, &err));
     assert_string_equal(text, "abcdefghij");
     assert_ok(hearth_store_upload_read(scope_of(&fix, ""), upload.upload_no, 1, 1, &reader, &err));
     assert_string_equal(text, "efgh");
@@ -250,8 +251,7 @@ static void progress_and_results_are_written_once(void **state)
         {0, 1, HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds"), 4, 9, 40, 40},
     };
     for (int i = 0; i < 2; i++) {
-        assert_ok(
-            hearth_store_upload_progress(scope_of(&fix, ""), &upload, results, 2, &err));
+        assert_ok(hearth_store_upload_progress(scope_of(&fix, ""), &upload, results, 2, &err));
     }
     struct hearth_profile_upload read = get(&fix, ID_A);
     assert_int_equal(read.n_profiles, 3);
