@@ -148,8 +148,7 @@ static enum hearth_status sum_samples(struct hearth_profile_totals *totals,
     }
 
     for (uint32_t i = 0; i < profile->n_samples; i++) {
-        HEARTH_TRY(
-            add_sample_totals(totals, profile, i, hash_sample(profile, i, locations), err));
+        HEARTH_TRY(add_sample_totals(totals, profile, i, hash_sample(profile, i, locations), err));
     }
 
     return HEARTH_OK;

@@ -35,9 +35,9 @@ static struct hearth_profile make_heap(const struct row *rows, size_t n, const c
         uint32_t location = hearth_profile_builder_location(b, &where, &line, 1);
         const struct hearth_sample_label label = {.key = key, .num = rows[i].bytes};
         const int64_t values[] = {rows[i].alloc, rows[i].inuse};
-        assert_int_equal(hearth_profile_builder_labelled_sample(b, &location, 1, &label, 1, values,
-                                                                &g_err),
-                         HEARTH_OK);
+        assert_int_equal(
+            hearth_profile_builder_labelled_sample(b, &location, 1, &label, 1, values, &g_err),
+            HEARTH_OK);
     }
 
     assert_int_equal(hearth_profile_builder_finish(b, &profile, &g_err), HEARTH_OK);
