@@ -48,8 +48,8 @@ struct hearth_scraped {
  * the process become differences to *totals, which is replaced by the new totals; without earlier
  * totals these types are dropped. *ret_restarted: the process was started again in between.
  *
- * Returns the status of the push, or INVALID_ARGUMENT for bytes that are no profile; *totals is then
- * unchanged.
+ * Returns the status of the push, or INVALID_ARGUMENT for bytes that are no profile; *totals is
+ * then unchanged.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hearth_ingest *ingest,

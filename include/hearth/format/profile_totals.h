@@ -1,8 +1,8 @@
 /*
  * profile_totals.h -- differences of profiles that count since the start of their process.
  *
- * Go's profiles of allocations, blocking and mutexes are such totals. Someone who fetches them again
- * and again keeps the totals of the last profile and subtracts them from the next one:
+ * Go's profiles of allocations, blocking and mutexes are such totals. Someone who fetches them
+ * again and again keeps the totals of the last profile and subtracts them from the next one:
  *
  *     alloc_objects, alloc_space, contentions, delay    are totals: their difference remains
  *     all other sample types                            are unchanged
@@ -30,9 +30,9 @@ struct hearth_profile_totals *hearth_profile_totals_new(const struct hearth_prof
 void hearth_profile_totals_free(struct hearth_profile_totals *totals); /* NULL-safe */
 
 /*
- * Subtract earlier totals from the values of the profile, in place. Samples that occur several times
- * are summed in the first one. *ret_restarted: the process was started again, and the values are
- * unchanged. INVALID_ARGUMENT: the profiles have different sample types; OUT_OF_RANGE: a sum exceeds
+ * Subtract earlier totals from the values of the profile, in place. Samples that occur several
+ * times are summed in the first one. *ret_restarted: the process was started again, and the values
+ * are unchanged. INVALID_ARGUMENT: the profiles have different sample types; OUT_OF_RANGE: a sum exceeds
  * 63 bits; NO_MEMORY. The profile is unchanged after an error.
  */
 HEARTH_MUST_CHECK

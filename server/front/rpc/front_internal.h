@@ -28,6 +28,7 @@ enum hearth_front_rank {
     HEARTH_RANK_FRONT = HEARTH_RANKS_FRONT, /* in_flight_lock, watch_lock, drain_lock, tick_lock */
     HEARTH_RANK_TRACE_CALL,                 /* trace_call.lock; also under in_flight_lock */
     HEARTH_RANK_GRPC,    /* grpc.lock: open calls, and what they have read ahead */
+    HEARTH_RANK_SCRAPER, /* scraper.lock: scrapes that have ended, addresses of names, the stop */
     HEARTH_RANK_LINGERS, /* lingers.lock: connections that are being closed */
 };
 
