@@ -32,8 +32,8 @@ void hearth_profile_totals_free(struct hearth_profile_totals *totals); /* NULL-s
 /*
  * Subtract earlier totals from the values of the profile, in place. Samples that occur several
  * times are summed in the first one. *ret_restarted: the process was started again, and the values
- * are unchanged. INVALID_ARGUMENT: the profiles have different sample types; OUT_OF_RANGE: a sum exceeds
- * 63 bits; NO_MEMORY. The profile is unchanged after an error.
+ * are unchanged. INVALID_ARGUMENT: the profiles have different sample types; OUT_OF_RANGE: a sum
+ * exceeds 63 bits; NO_MEMORY. The profile is unchanged after an error.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_subtract(struct hearth_profile *profile,

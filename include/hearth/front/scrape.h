@@ -6,8 +6,8 @@
  * holds its claim (engine/scrape.h). Transfers run on one thread; what they fetched is decoded and
  * pushed on a few others.
  *
- * Series have the labels of their group, `job`, `instance` (the address), and service_name (the job)
- * unless the group has it. A failed scrape is counted in hearth_scrapes_total, kept as the state of
+ * Series have the labels of their group, `job`, `instance` (the address), and service_name (the
+ * job) unless the group has it. A failed scrape is counted in hearth_scrapes_total, kept as the state of
  * the target, and noted as an ingest error.
  *
  * Limits:  max_concurrent transfers at once, the others wait; max_targets, more are reported and

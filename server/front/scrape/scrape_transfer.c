@@ -1,6 +1,6 @@
 /*
- * scrape_transfer.c -- one scrape: the HTTP request on the thread of the scraper, then its body on a
- * thread of the workers.
+ * scrape_transfer.c -- one scrape: the HTTP request on the thread of the scraper, then its body on
+ * a thread of the workers.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
@@ -175,7 +175,7 @@ static void run_push(struct hearth_job *job)
 /* ---- the transfer ---- */
 
 /* The callback of curl for pieces of the body: fewer bytes than given end the transfer. */
-static size_t take_piece(char *bytes, size_t size, size_t n, void *context)
+static size_t take_body_piece(char *bytes, size_t size, size_t n, void *context)
 {
     struct scrape *scrape = context;
 
@@ -214,7 +214,7 @@ static bool set_up_transfer(struct scrape *scrape, CURL *curl)
     rc |= curl_easy_setopt(curl, CURLOPT_USERAGENT, "hearth-scraper");
     rc |= curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, NULL);
     rc |= curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(timeout_ns / HEARTH_NS_PER_MS));
-    rc |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_piece);
+    rc |= curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body_piece);
     rc |= curl_easy_setopt(curl, CURLOPT_WRITEDATA, scrape);
     rc |= curl_easy_setopt(curl, CURLOPT_PRIVATE, scrape);
     if (job->bearer != NULL) {
