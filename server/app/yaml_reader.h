@@ -1,0 +1,66 @@
+/*
+ * yaml_reader.h -- reads values of a YAML tree that libyaml made; a mistake is an error with its
+ * line.
+ *
+ * Ownership: texts are copied to the arena.
+ * Threads:   pure.
+ * Errors:    INVALID_ARGUMENT, "line N: ..."; NO_MEMORY.
+ */
+#ifndef HEARTH_APP_YAML_READER_H
+#define HEARTH_APP_YAML_READER_H
+
+#include "hearth/base/arena.h"
+#include "hearth/base/status.h"
+
+#include <stdio.h>
+#include <yaml.h>
+
+/* A tree, and where its texts and errors are written. */
+struct hearth_yaml {
+    yaml_document_t document;
+    struct hearth_arena *arena;
+    struct hearth_err *err;
+};
+
+/* Make the tree of a file. The caller deletes the document after OK. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_parse(FILE *file, yaml_document_t *document, struct hearth_err *err);
+
+/* The text of a scalar, in the tree; empty for other nodes. */
+struct hearth_str hearth_yaml_text(const yaml_node_t *node);
+int hearth_yaml_line(const yaml_node_t *node);
+/* A node by its number, which comes from the tree. */
+yaml_node_t *hearth_yaml_node(struct hearth_yaml *reading, int id);
+
+/* Reads the value of a member; sets *ret_known to false for a key that it does not know. */
+typedef enum hearth_status hearth_yaml_member_fn(struct hearth_yaml *reading, void *context,
+                                                 struct hearth_str key, const yaml_node_t *value,
+                                                 bool *ret_known);
+/* Give each member of a mapping to `take`; an unknown key is an error. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
+                                       hearth_yaml_member_fn *take, void *context);
+
+typedef enum hearth_status hearth_yaml_item_fn(struct hearth_yaml *reading, void *context,
+                                               const yaml_node_t *item, size_t index);
+/* Give each item of a list to `take`; fails if there are more than max. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node_t *node,
+                                    size_t max, hearth_yaml_item_fn *take, void *context);
+/* Number of items of a list; 0 for other nodes. */
+size_t hearth_yaml_count(const yaml_node_t *node);
+
+/* A text that is not empty, NUL-terminated, in the arena. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_node_t *node,
+                                      const char **ret);
+/* true or false. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node,
+                                      bool *ret);
+/* From a second to a day, in nanoseconds. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_duration(struct hearth_yaml *reading, const yaml_node_t *node,
+                                        int64_t *ret);
+
+#endif
