@@ -20,7 +20,9 @@
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
+#include "hearth/front/scrape.h"
 
+#include "scrape_file.h"
 #include "self_profile.h"
 
 #include <arpa/inet.h>
@@ -51,6 +53,7 @@ struct server {
     struct hearth_rules *rules;
     struct hearth_task_leftovers *leftovers;
     struct hearth_ingest_errors *ingest_errors;
+    struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
@@ -97,6 +100,27 @@ static bool is_ready(void *context, char reason[256])
     return hearth_store_ready(server->store, reason);
 }
 
+/* Starts to fetch profiles, if there is a file that names targets. */
+static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
+    struct hearth_scrape_options options = {
+        .max_targets = config->max_scrape_targets,
+        .max_concurrent = config->scrape_concurrency,
+        .max_body_bytes = config->front.max_request_bytes,
+        .budget = &server->push_memory,
+        .ingest_errors = server->ingest_errors,
+    };
+
+    if (config->scrape_config[0] == '\0') {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(hearth_scrape_file_load(config->scrape_config, &config->arena, &options, err));
+
+    return hearth_scraper_start(&options, server->query, server->ingest, &server->scraper, err);
+}
+
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
@@ -132,6 +156,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
+    HEARTH_TRY(start_scraper(server, err));
 
     /* The front, which listens from here on. */
     config->front.version = HEARTH_VERSION;
@@ -154,6 +179,7 @@ static void stop_parts(struct server *server)
     int64_t deadline = hearth_clock_mono_ns() + server->config.shutdown_timeout_ns;
 
     hearth_front_stop(server->front, deadline);
+    hearth_scraper_stop(server->scraper);
     hearth_task_leftovers_stop(server->leftovers);
     hearth_ingest_errors_stop(server->ingest_errors);
 
