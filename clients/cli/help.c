@@ -161,6 +161,12 @@ static const struct {
      "  share a line; its message is that of the latest upload.\n"
      "    hearth admin errors --since 1h\n"
      "    hearth admin errors -o json | jq '.errors[] | select(.client == \"java\")'\n"},
+    {"targets",
+     "hearth admin targets [-o json]\n"
+     "  Lists the targets that servers fetch profiles from (hearthd --scrape-config), the latest\n"
+     "  scrape of each, and why it failed.\n"
+     "    hearth admin targets\n"
+     "    hearth admin targets -o json | jq '.targets[] | select(.failure != null)'\n"},
     {"retention",
      "hearth admin retention [show] | set NAME DURATION | reset NAME\n"
      "  Shows or sets how long the tenant's data are kept. NAME is raw (profiles), 10m, 1h\n"

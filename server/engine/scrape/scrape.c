@@ -59,8 +59,8 @@ static enum hearth_status take_difference(struct hearth_profile *profile,
     }
 
     /* The first profile has nothing to be compared with: its totals become 0. */
-    enum hearth_status status = hearth_profile_subtract(
-        profile, earlier != NULL ? earlier : totals, ret_restarted, err);
+    enum hearth_status status =
+        hearth_profile_subtract(profile, earlier != NULL ? earlier : totals, ret_restarted, err);
     if (status != HEARTH_OK) {
         hearth_profile_totals_free(totals);
         return status;
@@ -99,8 +99,7 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
     struct hearth_push_request request = {.tenant = scraped->tenant};
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
 
-    HEARTH_TRY(
-        hearth_ingest_read_file(ingest, &upload, call->arena, discards, &request, err));
+    HEARTH_TRY(hearth_ingest_read_file(ingest, &upload, call->arena, discards, &request, err));
     hearth_discards_count(discards);
 
     /* Only files with a single profile have totals. */
@@ -120,10 +119,10 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
         set_scrape_time(scraped, profile);
     }
 
-    enum hearth_status status =
-        request.n_series == 0 ? HEARTH_OK
-                              : hearth_push_wait(ingest, scraped->tenant, request.series,
-                                                 request.n_series, call->cancel, NULL, err);
+    enum hearth_status status = request.n_series == 0
+                                    ? HEARTH_OK
+                                    : hearth_push_wait(ingest, scraped->tenant, request.series,
+                                                       request.n_series, call->cancel, NULL, err);
 
     /* The totals are those of the latest profile that was stored. */
     struct hearth_profile_totals *old = status == HEARTH_OK && later != NULL ? *totals : later;

@@ -9,17 +9,17 @@
 
 #define TARGET(kind, member) HEARTH_COLUMN(kind, struct hearth_scrape_target, member)
 static const struct hearth_column claimed_columns[] = {
-    TARGET(UUID, key),      TARGET(TEXT, tenant), TARGET(TEXT, job),    TARGET(TEXT, address),
-    TARGET(TEXT, path),     TARGET(I64, scraped_ms), TARGET(I64, took_ms), TARGET(I64, n_bytes),
-    TARGET(TEXT, failure),
+    TARGET(UUID, key),     TARGET(TEXT, tenant), TARGET(TEXT, job),
+    TARGET(TEXT, address), TARGET(TEXT, path),   TARGET(I64, scraped_ms),
+    TARGET(I64, took_ms),  TARGET(I64, n_bytes), TARGET(TEXT, failure),
 };
 static const struct hearth_row_type claimed_rows =
     HEARTH_ROW_TYPE(claimed_columns, struct hearth_scrape_target);
 
 static const struct hearth_column listed_columns[] = {
-    TARGET(TEXT, tenant),    TARGET(TEXT, job),    TARGET(TEXT, address), TARGET(TEXT, path),
-    TARGET(I64, scraped_ms), TARGET(I64, took_ms), TARGET(I64, n_bytes),  TARGET(TEXT, failure),
-    TARGET(BOOL, is_claimed),
+    TARGET(TEXT, tenant), TARGET(TEXT, job),       TARGET(TEXT, address),
+    TARGET(TEXT, path),   TARGET(I64, scraped_ms), TARGET(I64, took_ms),
+    TARGET(I64, n_bytes), TARGET(TEXT, failure),   TARGET(BOOL, is_claimed),
 };
 static const struct hearth_row_type listed_rows =
     HEARTH_ROW_TYPE(listed_columns, struct hearth_scrape_target);
@@ -84,8 +84,7 @@ enum hearth_status hearth_store_scrape_release(const struct hearth_scope *scope,
     hearth_pg_param_uuid(&params, holder);
 
     return hearth_store_run(
-        scope,
-        "UPDATE hearth_data.scrape_target SET claimed_until = '-infinity' WHERE holder = $1",
+        scope, "UPDATE hearth_data.scrape_target SET claimed_until = '-infinity' WHERE holder = $1",
         &params, NULL, err);
 }
 
