@@ -5,34 +5,9 @@
 #include "hearth/base/buf.h"
 #include "hearth/format/jfr.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "check_profile.h"
 
-static void check_profile(const struct hearth_profile *p)
-{
-    for (uint32_t i = 0; i < p->n_stack_locs; i++) {
-        HEARTH_ASSERT(p->stack_locs[i] < p->n_locations);
-    }
-    for (uint32_t i = 0; i < p->n_locations; i++) {
-        HEARTH_ASSERT(p->locations[i].first_line + p->locations[i].n_lines <= p->n_lines);
-        HEARTH_ASSERT(p->locations[i].mapping == HEARTH_NO_INDEX ||
-                      p->locations[i].mapping < p->n_mappings);
-    }
-    for (uint32_t i = 0; i < p->n_lines; i++) {
-        HEARTH_ASSERT(p->lines[i].function < p->n_functions);
-    }
-    for (uint32_t i = 0; i < p->n_functions; i++) {
-        HEARTH_ASSERT(p->functions[i].name < p->n_strings);
-    }
-    for (uint32_t i = 0; i < p->n_strings; i++) {
-        HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
-    }
-    for (uint32_t i = 0; i < p->n_sample_labels; i++) {
-        HEARTH_ASSERT(p->sample_labels[i].key < p->n_strings &&
-                      p->sample_labels[i].str < p->n_strings);
-    }
-    HEARTH_ASSERT(p->stack_first[p->n_samples] == p->n_stack_locs &&
-                  p->label_first[p->n_samples] == p->n_sample_labels);
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The number of profiles; their indices are checked. */
 static size_t decode(struct hearth_str bytes, struct hearth_str labels, enum hearth_status *status)

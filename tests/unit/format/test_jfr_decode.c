@@ -3,6 +3,7 @@
 
 #include "jfr/jfr_context.h"
 #include "jfr/jfr_frames.h"
+#include "print_profile.h"
 #include "test_files.h"
 
 #include <inttypes.h>
@@ -75,52 +76,7 @@ static int64_t sum_of(const struct decoded *d, const char *type)
     return sum;
 }
 
-/* ---- as text ---- */
-
-static void print_stack(const struct hearth_profile *p, uint32_t sample, struct hearth_buf *out)
-{
-    for (uint32_t i = p->stack_first[sample + 1]; i > p->stack_first[sample]; i--) {
-        const struct hearth_location *l = &p->locations[p->stack_locs[i - 1]];
-        const struct hearth_line *line = &p->lines[l->first_line];
-
-        hearth_buf_cstr(out, i == p->stack_first[sample + 1] ? "" : ";");
-        hearth_buf_str(out, p->strings[p->functions[line->function].name]);
-        hearth_buf_printf(out, ":%" PRId64, line->line);
-    }
-}
-
-static void print_profile(const struct hearth_jfr_profile *profile, struct hearth_buf *out)
-{
-    const struct hearth_profile *p = &profile->profile;
-
-    hearth_buf_printf(out, "%s, period ", profile->name);
-    hearth_buf_str(out, p->strings[p->period_type.type]);
-    hearth_buf_cstr(out, "/");
-    hearth_buf_str(out, p->strings[p->period_type.unit]);
-    hearth_buf_printf(out, ", from %" PRId64 " for %" PRId64 "\n", p->time_ns, p->duration_ns);
-    for (uint32_t t = 0; t < p->n_types; t++) {
-        hearth_buf_cstr(out, "  ");
-        hearth_buf_str(out, p->strings[p->types[t].type]);
-        hearth_buf_cstr(out, "/");
-        hearth_buf_str(out, p->strings[p->types[t].unit]);
-    }
-    hearth_buf_byte(out, '\n');
-
-    for (uint32_t s = 0; s < p->n_samples; s++) {
-        print_stack(p, s, out);
-        for (uint32_t t = 0; t < p->n_types; t++) {
-            hearth_buf_printf(out, " %" PRId64, p->values[(size_t)s * p->n_types + t]);
-        }
-        for (uint32_t i = p->label_first[s]; i < p->label_first[s + 1]; i++) {
-            const struct hearth_sample_label *l = &p->sample_labels[i];
-            hearth_buf_cstr(out, " {");
-            hearth_buf_str(out, p->strings[l->key]);
-            hearth_buf_printf(out, "=%.*s%" PRId64 "}", (int)p->strings[l->str].n,
-                              p->strings[l->str].p, l->num);
-        }
-        hearth_buf_byte(out, '\n');
-    }
-}
+/* ---- our own recording ---- */
 
 static void decodes_our_own_recording(void **state)
 {
@@ -132,7 +88,7 @@ static void decodes_our_own_recording(void **state)
     hearth_buf_init(&got, 0);
     hearth_buf_init(&want, 0);
     for (size_t i = 0; i < d.recording.n_profiles; i++) {
-        print_profile(&d.recording.profiles[i], &got);
+        print_profile(d.recording.profiles[i].name, &d.recording.profiles[i].profile, &got);
     }
     if (getenv("HEARTH_RECORD") != NULL) {
         FILE *file = fopen(GOLDEN "work.txt", "wb");
