@@ -1,0 +1,64 @@
+/*
+ * call_tree.h -- calls as a tree of nodes, for formats that write one (private to this layer).
+ *
+ * A stack takes one node per frame that it does not share with its siblings, however deep it is.
+ * Stacks are written out once, at the end, within a limit.
+ */
+#ifndef HEARTH_FORMAT_CALL_TREE_H
+#define HEARTH_FORMAT_CALL_TREE_H
+
+#include "hearth/base/hash.h"
+#include "hearth/format/pprof.h"
+#include "hearth/format/profile_builder.h"
+
+#define HEARTH_CALL_TREE_TYPES 2u
+
+struct call_node {
+    uint32_t parent;   /* index below the node's own; HEARTH_NO_INDEX: none */
+    uint32_t location; /* of the builder; HEARTH_NO_INDEX: a root that is no frame */
+    int64_t values[HEARTH_CALL_TREE_TYPES];
+};
+
+struct call_tree {
+    struct hearth_arena *arena;
+    struct call_node *nodes;
+    size_t n_nodes, cap_nodes;
+    struct hearth_idmap children; /* (parent, location) to node; outside the arena */
+    size_t held_bytes;            /* of the map, charged to the arena's budget */
+    uint64_t seed;
+};
+
+/* The tree keeps the arena. */
+void hearth_call_tree_init(struct call_tree *tree, struct hearth_arena *arena);
+void hearth_call_tree_release(struct call_tree *tree);
+/* Removes all nodes, keeps memory. */
+void hearth_call_tree_reset(struct call_tree *tree);
+
+/* Adds a node. HEARTH_NO_INDEX if memory is refused. */
+uint32_t hearth_call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t location);
+/* The same, unless _child has added this child before; its node then. */
+uint32_t hearth_call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t location);
+/* Adds to a value of a node. OUT_OF_RANGE beyond 63 bits. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_tree_count(struct call_tree *tree, uint32_t node, uint32_t type,
+                                          int64_t value, struct hearth_err *err);
+
+/* How the stacks of a tree are added to a profile. */
+struct call_tree_stacks {
+    uint32_t max_depth; /* deeper stacks lose their leaf end; 0: no limit */
+    uint32_t nowhere;   /* location of the only frame of a stack without frames */
+    const struct hearth_sample_label *labels;
+    uint32_t n_labels;
+};
+
+/*
+ * Adds a sample for each node with values. notes: stacks that were cut are counted.
+ * RESOURCE_EXHAUSTED if the stacks have more than 16,777,216 frames in sum.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_tree_write(const struct call_tree *tree,
+                                          const struct call_tree_stacks *stacks,
+                                          struct hearth_profile_builder *builder,
+                                          struct hearth_pprof_notes *notes, struct hearth_err *err);
+
+#endif
