@@ -1,0 +1,75 @@
+/*
+ * speedscope_parts.h -- the profiles in a file of speedscope, as they are read (private to this
+ * room).
+ *
+ *   speedscope.c          the file: its tables, the heads of its profiles, one pass for each kind
+ *   speedscope_samples.c  profiles of samples
+ *   speedscope_events.c   profiles of events
+ *
+ * "Part" is one of the profiles of the file: several become one profile.
+ */
+#ifndef HEARTH_FORMAT_SPEEDSCOPE_PARTS_H
+#define HEARTH_FORMAT_SPEEDSCOPE_PARTS_H
+
+#include "hearth/codec/json_reader.h"
+
+#include "json/call_tree.h"
+
+enum unit_kind {
+    KIND_TIME,
+    KIND_BYTES,
+    KIND_COUNT,
+    N_KINDS
+};
+
+struct speedscope_unit {
+    const char *name;
+    enum unit_kind kind;
+    int64_t factor; /* to nanoseconds, bytes or counts */
+};
+
+/* The heads of a part, and readers before its tables; their text.p is NULL if it has none. */
+struct speedscope_part {
+    size_t idx;
+    struct hearth_str name;
+    const struct speedscope_unit *unit;
+    bool is_evented;
+    struct hearth_json_reader samples, weights, events;
+    int64_t start, end; /* in the unit of the kind */
+};
+
+/* The state of one pass over the file. */
+struct speedscope_pass {
+    const struct hearth_pprof_limits *limits;
+    struct hearth_arena *arena;
+    struct hearth_json_reader frames, parts; /* before these values; text.p NULL: absent */
+    size_t n_parts;
+    enum unit_kind kind;
+    struct hearth_profile_builder *builder;
+    struct call_tree tree; /* of one part with events */
+    uint32_t *locations;   /* of the frames */
+    size_t n_locations, cap_locations;
+    uint32_t *stack; /* locations, root first */
+    size_t cap_stack;
+    uint32_t no_stack; /* location */
+    int64_t duration_ns;
+    struct hearth_pprof_notes notes;
+};
+
+/* The location of the frame whose index comes next; 0 after a fault. */
+uint32_t hearth_speedscope_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r);
+
+/* The label of the samples of a part. Returns the number of labels: 1, or 0 if it needs none. */
+uint32_t hearth_speedscope_label(const struct speedscope_pass *pass,
+                                 const struct speedscope_part *part,
+                                 struct hearth_sample_label *label);
+
+/* Add a part to the builder of the pass. Errors: as hearth_speedscope_decode. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
+                                             struct speedscope_part *part, struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
+                                            struct speedscope_part *part, struct hearth_err *err);
+
+#endif

@@ -1,0 +1,115 @@
+/* speedscope_samples.c -- parts with samples and weights; frames and labels of all parts. */
+#include "json/speedscope_parts.h"
+
+#include <inttypes.h>
+
+uint32_t hearth_speedscope_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    int64_t idx = hearth_json_reader_i64(r);
+
+    if (hearth_json_reader_failed(r)) {
+        return 0;
+    }
+    if (idx < 0 || (uint64_t)idx >= pass->n_locations) {
+        hearth_json_reader_fail(r, "frame %" PRId64 " is not one of the %zu frames", idx,
+                                pass->n_locations);
+        return 0;
+    }
+
+    return pass->locations[idx];
+}
+
+uint32_t hearth_speedscope_label(const struct speedscope_pass *pass,
+                                 const struct speedscope_part *part,
+                                 struct hearth_sample_label *label)
+{
+    *label = (struct hearth_sample_label){
+        .key = hearth_profile_builder_string(pass->builder, HEARTH_STR("thread name")),
+        .str = hearth_profile_builder_string(pass->builder, part->name),
+    };
+
+    return pass->n_parts > 1 && part->name.n > 0 ? 1 : 0;
+}
+
+/* Reads a stack to pass->stack, leaf first, and returns its depth. */
+static uint32_t read_sample_stack(struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    uint32_t n = 0;
+
+    hearth_json_reader_array(r);
+    while (hearth_json_reader_element(r)) {
+        if (!hearth_arena_grow(pass->arena, &pass->stack, &pass->cap_stack, (size_t)n + 1,
+                               sizeof *pass->stack)) {
+            hearth_json_reader_fail_arena(r, pass->arena);
+            return 0;
+        }
+        pass->stack[n++] = hearth_speedscope_frame(pass, r);
+    }
+
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t location = pass->stack[i];
+        pass->stack[i] = pass->stack[n - 1 - i];
+        pass->stack[n - 1 - i] = location;
+    }
+
+    return n;
+}
+
+static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
+                                               struct speedscope_part *part, size_t idx,
+                                               struct hearth_err *err)
+{
+    struct hearth_sample_label label;
+
+    if (!hearth_json_reader_element(&part->weights)) {
+        HEARTH_TRY(hearth_json_reader_status(&part->weights, err));
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile %zu has only %zu weights for its samples", part->idx, idx);
+    }
+
+    uint32_t depth = read_sample_stack(pass, &part->samples);
+    int64_t weight = hearth_json_reader_scaled(&part->weights, part->unit->factor);
+    if (weight < 0) {
+        hearth_json_reader_fail(&part->weights, "the weight is negative");
+    }
+    if (hearth_json_reader_failed(&part->samples) || hearth_json_reader_failed(&part->weights)) {
+        enum hearth_status status = hearth_json_reader_status(&part->samples, err);
+        status = status != HEARTH_OK ? status : hearth_json_reader_status(&part->weights, err);
+        hearth_err_prefix(err, "sample %zu of profile %zu", idx, part->idx);
+        return status;
+    }
+
+    if (weight == 0) {
+        return HEARTH_OK;
+    }
+    uint32_t n_labels = hearth_speedscope_label(pass, part, &label);
+
+    return hearth_profile_builder_labelled_sample(
+        pass->builder, depth == 0 ? &pass->no_stack : pass->stack, depth == 0 ? 1 : depth, &label,
+        n_labels, &weight, err);
+}
+
+enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
+                                             struct speedscope_part *part, struct hearth_err *err)
+{
+    if (part->samples.text.p == NULL || part->weights.text.p == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %zu has no \"%s\"", part->idx,
+                           part->samples.text.p == NULL ? "samples" : "weights");
+    }
+
+    hearth_json_reader_array(&part->samples);
+    hearth_json_reader_array(&part->weights);
+    size_t n = 0;
+    while (hearth_json_reader_element(&part->samples)) {
+        HEARTH_TRY(read_weighted_sample(pass, part, n, err));
+        n++;
+    }
+
+    if (hearth_json_reader_element(&part->weights)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "profile %zu has more weights than its %zu samples", part->idx, n);
+    }
+    HEARTH_TRY(hearth_json_reader_status(&part->samples, err));
+
+    return hearth_json_reader_status(&part->weights, err);
+}
