@@ -6,8 +6,10 @@
 
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/jfr.h"
+#include "hearth/format/speedscope.h"
 #include "hearth/format/text_profile.h"
 
+#include "json/json_file.h"
 #include "pprof/pprof_text.h"
 
 #include <assert.h>
@@ -32,6 +34,11 @@ static bool is_never(struct hearth_str bytes)
 static bool is_jfr_file(struct hearth_str bytes)
 {
     return hearth_ingest_format_of_bytes(bytes) == HEARTH_INGEST_JFR;
+}
+
+static bool is_speedscope_file(struct hearth_str bytes)
+{
+    return hearth_json_file_kind(bytes) == JSON_FILE_SPEEDSCOPE;
 }
 
 /* No pprof begins as other known formats do. */
@@ -84,6 +91,26 @@ static enum hearth_status decode_jfr_file(struct hearth_str bytes,
 
     ret->event = recording->event;
     ret->notes = recording->notes;
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status decode_speedscope_file(struct hearth_str bytes,
+                                                 const struct hearth_file_options *options,
+                                                 struct hearth_arena *arena,
+                                                 struct hearth_file_profiles *ret,
+                                                 struct hearth_err *err)
+{
+    struct hearth_speedscope_file file;
+
+    HEARTH_TRY(hearth_speedscope_decode(bytes, &options->limits, arena, &file, err));
+    HEARTH_TRY(make_file_profiles(file.n_profiles, arena, ret, err));
+    for (size_t i = 0; i < file.n_profiles; i++) {
+        ret->profiles[i].name = hearth_str_c(file.profiles[i].name);
+        ret->profiles[i].profile = file.profiles[i].profile;
+    }
+
+    ret->notes = file.notes;
 
     return HEARTH_OK;
 }

@@ -1,0 +1,317 @@
+/*
+ * speedscope.c -- reads a file once for the places of its tables, then once for each kind of unit:
+ * frames become locations, then each part adds its samples.
+ */
+#include "hearth/format/speedscope.h"
+
+#include "hearth/format/ingest_types.h"
+#include "hearth/model/frame_name.h"
+
+#include "json/speedscope_parts.h"
+#include "text/named_frame.h"
+
+#include <assert.h>
+
+/* ---- units ---- */
+
+static_assert(N_KINDS == HEARTH_SPEEDSCOPE_MAX_PROFILES, "one profile for each kind of unit");
+
+static const struct speedscope_unit g_units[] = {
+    {"none", KIND_COUNT, 1},
+    {"nanoseconds", KIND_TIME, 1},
+    {"microseconds", KIND_TIME, 1000},
+    {"milliseconds", KIND_TIME, 1000000},
+    {"seconds", KIND_TIME, 1000000000},
+    {"bytes", KIND_BYTES, 1},
+};
+
+static const struct {
+    const char *name, *type, *unit, *period_type, *period_unit;
+} g_kinds[N_KINDS] = {
+    [KIND_TIME] = {"wall", "wall", "nanoseconds", "cpu", "nanoseconds"},
+    [KIND_BYTES] = {"memory", "samples", "bytes", "", ""},
+    [KIND_COUNT] = {"process_cpu", "samples", "count", "", ""},
+};
+
+/* ---- heads of parts ---- */
+
+static void read_part_unit(struct hearth_json_reader *r, struct hearth_arena *arena,
+                           struct speedscope_part *part)
+{
+    struct hearth_str name = hearth_json_reader_text(r, arena);
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_units); i++) {
+        if (hearth_str_eq_c(name, g_units[i].name)) {
+            part->unit = &g_units[i];
+            return;
+        }
+    }
+
+    hearth_json_reader_fail(r, "profile %zu has the unknown unit \"" HEARTH_STR_FMT "\"", part->idx,
+                            HEARTH_STR_ARG(name));
+}
+
+static void read_part_type(struct hearth_json_reader *r, struct hearth_arena *arena,
+                           struct speedscope_part *part)
+{
+    struct hearth_str type = hearth_json_reader_text(r, arena);
+
+    part->is_evented = hearth_str_eq_c(type, "evented");
+    if (!part->is_evented && !hearth_str_eq_c(type, "sampled")) {
+        hearth_json_reader_fail(r, "profile %zu has the unknown type \"" HEARTH_STR_FMT "\"",
+                                part->idx, HEARTH_STR_ARG(type));
+    }
+}
+
+/* Reads the heads of the part that comes next; its tables are only skipped. */
+static void read_part_heads(struct hearth_json_reader *r, struct hearth_arena *arena,
+                            struct speedscope_part *part)
+{
+    struct hearth_json_reader start = {.at = 0}, end = {.at = 0};
+    struct hearth_str key;
+
+    hearth_json_reader_object(r);
+    while (hearth_json_reader_member(r, &key)) {
+        struct hearth_json_reader value = *r;
+        bool is_text = hearth_json_reader_peek(r) == '"';
+        if (is_text && hearth_str_eq_c(key, "type")) {
+            read_part_type(r, arena, part);
+        } else if (is_text && hearth_str_eq_c(key, "unit")) {
+            read_part_unit(r, arena, part);
+        } else if (is_text && hearth_str_eq_c(key, "name")) {
+            part->name = hearth_json_reader_text(r, arena);
+        } else {
+            hearth_json_reader_skip(r);
+        }
+
+        if (hearth_str_eq_c(key, "samples")) {
+            part->samples = value;
+        } else if (hearth_str_eq_c(key, "weights")) {
+            part->weights = value;
+        } else if (hearth_str_eq_c(key, "events")) {
+            part->events = value;
+        } else if (hearth_str_eq_c(key, "startValue")) {
+            start = value;
+        } else if (hearth_str_eq_c(key, "endValue")) {
+            end = value;
+        }
+    }
+
+    if (part->unit == NULL) {
+        hearth_json_reader_fail(r, "profile %zu has no unit", part->idx);
+        return;
+    }
+    if (start.text.p != NULL) {
+        part->start = hearth_json_reader_scaled(&start, part->unit->factor);
+    }
+    if (end.text.p != NULL) {
+        part->end = hearth_json_reader_scaled(&end, part->unit->factor);
+    }
+    if (hearth_json_reader_failed(&start) || hearth_json_reader_failed(&end)) {
+        hearth_json_reader_fail(r, "profile %zu has no number as startValue or endValue",
+                                part->idx);
+    }
+}
+
+/* ---- frames ---- */
+
+static uint32_t add_frame_location(struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    struct hearth_named_frame frame = {.line = 0};
+    struct hearth_str key;
+
+    hearth_json_reader_object(r);
+    while (hearth_json_reader_member(r, &key)) {
+        char type = hearth_json_reader_peek(r);
+        if (type == '"' && hearth_str_eq_c(key, "name")) {
+            frame.name = hearth_json_reader_text(r, pass->arena);
+        } else if (type == '"' && hearth_str_eq_c(key, "file")) {
+            frame.filename = hearth_json_reader_text(r, pass->arena);
+        } else if (type == '0' && hearth_str_eq_c(key, "line")) {
+            frame.line = hearth_json_reader_scaled(r, 1);
+        } else {
+            hearth_json_reader_skip(r);
+        }
+    }
+
+    frame.name = hearth_frame_shown(frame.name);
+
+    return hearth_named_location(pass->builder, HEARTH_NO_INDEX, &frame, 1);
+}
+
+static enum hearth_status read_frames(struct speedscope_pass *pass, struct hearth_err *err)
+{
+    struct hearth_json_reader r = pass->frames;
+
+    pass->n_locations = 0;
+    hearth_json_reader_array(&r);
+    while (hearth_json_reader_element(&r)) {
+        uint32_t location = add_frame_location(pass, &r);
+        if (location == HEARTH_NO_INDEX ||
+            !hearth_arena_grow(pass->arena, &pass->locations, &pass->cap_locations,
+                               pass->n_locations + 1, sizeof *pass->locations)) {
+            return HEARTH_FAIL_ARENA(err, pass->arena);
+        }
+        pass->locations[pass->n_locations++] = location;
+    }
+
+    return hearth_json_reader_status(&r, err);
+}
+
+/* ---- the file ---- */
+
+/* Finds the tables of the file. */
+static enum hearth_status find_tables(struct speedscope_pass *pass, struct hearth_str bytes,
+                                      struct hearth_err *err)
+{
+    struct hearth_json_reader r;
+    struct hearth_str key;
+
+    hearth_json_reader_init(&r, bytes);
+    hearth_json_reader_object(&r);
+    while (hearth_json_reader_member(&r, &key)) {
+        if (hearth_str_eq_c(key, "profiles")) {
+            pass->parts = r;
+        } else if (hearth_str_eq_c(key, "shared")) {
+            struct hearth_json_reader shared = r;
+            hearth_json_reader_object(&shared);
+            while (hearth_json_reader_member(&shared, &key)) {
+                pass->frames = hearth_str_eq_c(key, "frames") ? shared : pass->frames;
+                hearth_json_reader_skip(&shared);
+            }
+        }
+        hearth_json_reader_skip(&r);
+    }
+
+    HEARTH_TRY(hearth_json_reader_end(&r, err));
+    if (pass->parts.text.p == NULL || pass->frames.text.p == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the file has no \"%s\"",
+                           pass->parts.text.p == NULL ? "profiles" : "shared.frames");
+    }
+
+    return HEARTH_OK;
+}
+
+/* Reads the heads of all parts: how many there are, and of which kinds. */
+static enum hearth_status find_kinds(struct speedscope_pass *pass, bool has_kind[N_KINDS],
+                                     struct hearth_err *err)
+{
+    struct hearth_json_reader r = pass->parts;
+
+    hearth_json_reader_array(&r);
+    while (hearth_json_reader_element(&r)) {
+        struct speedscope_part part = {.idx = pass->n_parts};
+        read_part_heads(&r, pass->arena, &part);
+        if (!hearth_json_reader_failed(&r)) {
+            has_kind[part.unit->kind] = true;
+        }
+        pass->n_parts++;
+    }
+
+    return hearth_json_reader_status(&r, err);
+}
+
+/* Adds the samples of all parts of the kind to the builder. */
+static enum hearth_status read_parts(struct speedscope_pass *pass, struct hearth_err *err)
+{
+    struct hearth_json_reader r = pass->parts;
+    size_t n = 0;
+
+    pass->duration_ns = 0;
+    hearth_json_reader_array(&r);
+    while (hearth_json_reader_element(&r)) {
+        struct speedscope_part part = {.idx = n++};
+        int64_t duration;
+        read_part_heads(&r, pass->arena, &part);
+        HEARTH_TRY(hearth_json_reader_status(&r, err));
+        if (part.unit->kind != pass->kind) {
+            continue;
+        }
+
+        HEARTH_TRY(part.is_evented ? hearth_speedscope_events(pass, &part, err)
+                                   : hearth_speedscope_samples(pass, &part, err));
+        if (!__builtin_sub_overflow(part.end, part.start, &duration) &&
+            duration > pass->duration_ns) {
+            pass->duration_ns = duration;
+        }
+    }
+
+    return hearth_json_reader_status(&r, err);
+}
+
+static enum hearth_status read_kind(struct speedscope_pass *pass, struct hearth_profile *ret,
+                                    struct hearth_err *err)
+{
+    struct hearth_profile_builder *b = pass->builder;
+    const struct hearth_named_frame no_stack = {.name = HEARTH_STR("[no stack]")};
+
+    if (hearth_profile_builder_type(b, hearth_str_c(g_kinds[pass->kind].type),
+                                    hearth_str_c(g_kinds[pass->kind].unit)) == HEARTH_NO_INDEX) {
+        return HEARTH_FAIL_ARENA(err, pass->arena);
+    }
+    pass->no_stack = hearth_named_location(b, HEARTH_NO_INDEX, &no_stack, 1);
+    uint32_t period_type =
+        hearth_profile_builder_string(b, hearth_str_c(g_kinds[pass->kind].period_type));
+    uint32_t period_unit =
+        hearth_profile_builder_string(b, hearth_str_c(g_kinds[pass->kind].period_unit));
+    if (pass->no_stack == HEARTH_NO_INDEX || period_type == HEARTH_NO_INDEX ||
+        period_unit == HEARTH_NO_INDEX) {
+        return HEARTH_FAIL_ARENA(err, pass->arena);
+    }
+
+    HEARTH_TRY(read_frames(pass, err));
+    HEARTH_TRY(read_parts(pass, err));
+    HEARTH_TRY(hearth_profile_builder_finish(b, ret, err));
+    ret->period_type = (struct hearth_value_type){period_type, period_unit};
+    ret->duration_ns = pass->kind == KIND_TIME ? pass->duration_ns : 0;
+
+    return hearth_ingest_cut(pass->limits, pass->arena, ret, &pass->notes, err);
+}
+
+static enum hearth_status read_kinds(struct speedscope_pass *pass,
+                                     struct hearth_speedscope_file *ret, struct hearth_err *err)
+{
+    bool has_kind[N_KINDS] = {false};
+
+    HEARTH_TRY(find_kinds(pass, has_kind, err));
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        if (!has_kind[kind]) {
+            continue;
+        }
+
+        pass->kind = (enum unit_kind)kind;
+        pass->builder = hearth_profile_builder_new(pass->arena);
+        if (pass->builder == NULL) {
+            return HEARTH_FAIL_ARENA(err, pass->arena);
+        }
+        enum hearth_status status = read_kind(pass, &ret->profiles[ret->n_profiles].profile, err);
+        hearth_profile_builder_free(pass->builder);
+        HEARTH_TRY(status);
+        ret->profiles[ret->n_profiles++].name = g_kinds[kind].name;
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_speedscope_decode(struct hearth_str bytes,
+                                            const struct hearth_pprof_limits *limits,
+                                            struct hearth_arena *arena,
+                                            struct hearth_speedscope_file *ret,
+                                            struct hearth_err *err)
+{
+    struct speedscope_pass pass = {.limits = limits, .arena = arena};
+    struct hearth_speedscope_file file = {.n_profiles = 0};
+
+    assert(limits != NULL && arena != NULL && ret != NULL);
+    HEARTH_TRY(find_tables(&pass, bytes, err));
+
+    hearth_call_tree_init(&pass.tree, arena);
+    enum hearth_status status = read_kinds(&pass, &file, err);
+    hearth_call_tree_release(&pass.tree);
+    HEARTH_TRY(status);
+
+    file.notes = pass.notes;
+    *ret = file;
+
+    return HEARTH_OK;
+}
