@@ -1,15 +1,19 @@
 /* test_profile_file.c -- files of several profilers through the one decoder. */
 #include "hearth/format/profile_file.h"
 
+#include "print_profile.h"
 #include "test_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+#define GOLDEN HEARTH_TEST_DIR "/golden/files/"
 
 struct decoded {
     struct hearth_arena arena;
@@ -187,7 +191,7 @@ static void takes_the_format_that_the_sender_names(void **state)
     assert_int_equal(d.status, HEARTH_OK);
     release(&d);
     expect_refusal(text, "jfr", "not a JFR recording");
-    expect_refusal(text, "gif", "unknown format \"gif\"; supported are JFR, pprof, collapsed");
+    expect_refusal(text, "gif", "unknown format \"gif\"; supported are JFR, speedscope, ");
 }
 
 static void names_the_format_of_bytes_that_it_refuses(void **state)
@@ -217,6 +221,58 @@ static void applies_the_limits_to_texts(void **state)
     release(&d);
 }
 
+/* ---- recordings of real profilers ---- */
+
+/* Compares a decoded file with its text, which HEARTH_RECORD=1 writes again. */
+static void compare_with_text(const struct hearth_file_profiles *file, const char *path)
+{
+    struct hearth_buf got, want;
+
+    hearth_buf_init(&got, 0);
+    hearth_buf_init(&want, 0);
+    hearth_buf_printf(&got, "%s\n", file->format);
+    for (size_t i = 0; i < file->n_profiles; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, HEARTH_STR_FMT, HEARTH_STR_ARG(file->profiles[i].name));
+        print_profile(name, &file->profiles[i].profile, &got);
+    }
+    if (getenv("HEARTH_RECORD") != NULL) {
+        FILE *text = fopen(path, "wb");
+        assert_non_null(text);
+        assert_int_equal(fwrite(got.p, 1, got.n, text), got.n);
+        assert_int_equal(fclose(text), 0);
+    }
+
+    assert_true(read_file(path, &want));
+    if (!hearth_str_eq(hearth_buf_view(&got), hearth_buf_view(&want))) {
+        fail_msg("not as in %s:\n%.*s", path, (int)got.n, got.p);
+    }
+    hearth_buf_release(&got);
+    hearth_buf_release(&want);
+}
+
+static void decodes_recordings_of_real_profilers(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {
+        {GOLDEN "busy.speedscope.json.gz", GOLDEN "busy.speedscope.txt"},
+        {GOLDEN "events.speedscope.json.gz", GOLDEN "events.speedscope.txt"},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
+        struct hearth_buf bytes = load(files[i][0]);
+        struct decoded d;
+
+        decode(&d, hearth_buf_view(&bytes));
+        if (d.status != HEARTH_OK) {
+            fail_msg("%s: %s", files[i][0], d.err.msg);
+        }
+        compare_with_text(&d.file, files[i][1]);
+        release(&d);
+        hearth_buf_release(&bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +284,7 @@ int main(void)
         cmocka_unit_test(takes_the_format_that_the_sender_names),
         cmocka_unit_test(names_the_format_of_bytes_that_it_refuses),
         cmocka_unit_test(applies_the_limits_to_texts),
+        cmocka_unit_test(decodes_recordings_of_real_profilers),
     };
 
     return cmocka_run_group_tests_name("profile_file", tests, NULL, NULL);
