@@ -4,6 +4,7 @@
  */
 #include "hearth/format/profile_file.h"
 
+#include "hearth/format/chrome_profile.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/jfr.h"
 #include "hearth/format/speedscope.h"
@@ -39,6 +40,16 @@ static bool is_jfr_file(struct hearth_str bytes)
 static bool is_speedscope_file(struct hearth_str bytes)
 {
     return hearth_json_file_kind(bytes) == JSON_FILE_SPEEDSCOPE;
+}
+
+static bool is_cpuprofile_file(struct hearth_str bytes)
+{
+    return hearth_json_file_kind(bytes) == JSON_FILE_CPU_PROFILE;
+}
+
+static bool is_heapprofile_file(struct hearth_str bytes)
+{
+    return hearth_json_file_kind(bytes) == JSON_FILE_HEAP_PROFILE;
 }
 
 /* No pprof begins as other known formats do. */
@@ -113,6 +124,30 @@ static enum hearth_status decode_speedscope_file(struct hearth_str bytes,
     ret->notes = file.notes;
 
     return HEARTH_OK;
+}
+
+static enum hearth_status decode_cpuprofile_file(struct hearth_str bytes,
+                                                 const struct hearth_file_options *options,
+                                                 struct hearth_arena *arena,
+                                                 struct hearth_file_profiles *ret,
+                                                 struct hearth_err *err)
+{
+    HEARTH_TRY(make_file_profiles(1, arena, ret, err));
+
+    return hearth_cpuprofile_decode(bytes, &options->limits, arena, &ret->profiles[0].profile,
+                                    &ret->notes, err);
+}
+
+static enum hearth_status decode_heapprofile_file(struct hearth_str bytes,
+                                                  const struct hearth_file_options *options,
+                                                  struct hearth_arena *arena,
+                                                  struct hearth_file_profiles *ret,
+                                                  struct hearth_err *err)
+{
+    HEARTH_TRY(make_file_profiles(1, arena, ret, err));
+
+    return hearth_heapprofile_decode(bytes, &options->limits, arena, &ret->profiles[0].profile,
+                                     &ret->notes, err);
 }
 
 static enum hearth_status decode_pprof_file(struct hearth_str bytes,
