@@ -257,6 +257,8 @@ static void decodes_recordings_of_real_profilers(void **state)
     static const char *const files[][2] = {
         {GOLDEN "busy.speedscope.json.gz", GOLDEN "busy.speedscope.txt"},
         {GOLDEN "events.speedscope.json.gz", GOLDEN "events.speedscope.txt"},
+        {GOLDEN "work.cpuprofile.gz", GOLDEN "work.cpuprofile.txt"},
+        {GOLDEN "work.heapprofile.gz", GOLDEN "work.heapprofile.txt"},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
