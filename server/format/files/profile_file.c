@@ -7,6 +7,7 @@
 #include "hearth/format/chrome_profile.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/jfr.h"
+#include "hearth/format/legacy_profile.h"
 #include "hearth/format/speedscope.h"
 #include "hearth/format/text_profile.h"
 
@@ -148,6 +149,24 @@ static enum hearth_status decode_heapprofile_file(struct hearth_str bytes,
 
     return hearth_heapprofile_decode(bytes, &options->limits, arena, &ret->profiles[0].profile,
                                      &ret->notes, err);
+}
+
+static enum hearth_status decode_legacy_file(struct hearth_str bytes,
+                                             const struct hearth_file_options *options,
+                                             struct hearth_arena *arena,
+                                             struct hearth_file_profiles *ret,
+                                             struct hearth_err *err)
+{
+    struct hearth_legacy_notes notes;
+
+    HEARTH_TRY(make_file_profiles(1, arena, ret, err));
+    HEARTH_TRY(hearth_legacy_decode(bytes, &options->limits, arena, &ret->profiles[0].profile,
+                                    &notes, err));
+    ret->profiles[0].name = hearth_str_c(notes.name);
+    ret->skipped_lines = notes.skipped_lines;
+    ret->notes = notes.cut;
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status decode_pprof_file(struct hearth_str bytes,

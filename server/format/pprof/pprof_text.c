@@ -89,6 +89,7 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
         MAGIC("\x04\x22\x4d\x18", "still compressed (lz4)"),
         MAGIC("PK\x03\x04", "a zip archive"),
         MAGIC("FLR\0", "a JFR recording"),
+        MAGIC("go 1.", "an execution trace of Go, which is no profile"),
         MAGIC("PERFILE2", "a perf.data file"),
         MAGIC("2ELIFREP", "a perf.data file"),
         MAGIC("\x7f"
