@@ -202,6 +202,8 @@ static void names_the_format_of_bytes_that_it_refuses(void **state)
                               "ELF\0\0\0\0"),
                    NULL, "the file is an ELF binary");
     expect_refusal(HEARTH_STR("{\"a\": 1}"), NULL, "the file is JSON; supported are");
+    expect_refusal(HEARTH_STR("go 1.22 trace\0\0\0\1"), NULL,
+                   "the file is an execution trace of Go");
 }
 
 static void applies_the_limits_to_texts(void **state)
@@ -259,6 +261,13 @@ static void decodes_recordings_of_real_profilers(void **state)
         {GOLDEN "events.speedscope.json.gz", GOLDEN "events.speedscope.txt"},
         {GOLDEN "work.cpuprofile.gz", GOLDEN "work.cpuprofile.txt"},
         {GOLDEN "work.heapprofile.gz", GOLDEN "work.heapprofile.txt"},
+        {GOLDEN "gperftools.heap", GOLDEN "gperftools.heap.txt"},
+        {GOLDEN "gperftools.cpu", GOLDEN "gperftools.cpu.txt"},
+        {GOLDEN "debug1.heap", GOLDEN "debug1.heap.txt"},
+        {GOLDEN "debug1.goroutine", GOLDEN "debug1.goroutine.txt"},
+        {GOLDEN "debug1.threadcreate", GOLDEN "debug1.threadcreate.txt"},
+        {GOLDEN "debug1.mutex", GOLDEN "debug1.mutex.txt"},
+        {GOLDEN "debug1.block", GOLDEN "debug1.block.txt"},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
