@@ -74,6 +74,19 @@ enum hearth_status hearth_zstd(struct hearth_str in, int level, struct hearth_bu
                                struct hearth_err *err);
 
 /*
+ * A zstd stream from pieces of input, which need not end: _add appends what is determined by the
+ * pieces so far. Errors: INVALID_ARGUMENT for a damaged stream; RESOURCE_EXHAUSTED if `out` reaches
+ * its limit; NO_MEMORY. After an error a stream can only be freed.
+ */
+struct hearth_unzstd_stream;
+struct hearth_unzstd_stream *hearth_unzstd_stream_new(void); /* NULL when memory was refused */
+void hearth_unzstd_stream_free(struct hearth_unzstd_stream *stream);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_unzstd_stream_add(struct hearth_unzstd_stream *stream,
+                                            struct hearth_str in, struct hearth_buf *out,
+                                            struct hearth_err *err);
+
+/*
  * Packed bytes: 0x00 followed by the plain bytes, or 0x01 followed by a zstd frame if that saves a
  * third. A packer reuses its compressor: the builder packs a thousand columns a second.
  */

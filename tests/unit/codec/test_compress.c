@@ -626,6 +626,41 @@ static void sizes_are_known_if_the_format_declares_them(void **state)
     hearth_buf_release(&lz4);
 }
 
+static void a_zstd_stream_comes_in_pieces_and_need_not_end(void **state)
+{
+    struct hearth_buf text = sample_text(3 * MIB), packed = zstd_of(hearth_buf_view(&text)), out;
+    size_t n_half = packed.n / 2;
+
+    (void)state;
+    hearth_buf_init(&out, 4 * MIB);
+    struct hearth_unzstd_stream *stream = hearth_unzstd_stream_new();
+    assert_non_null(stream);
+    for (size_t at = 0; at < n_half; at += 1000) {
+        struct hearth_str piece = {packed.p + at, n_half - at < 1000 ? n_half - at : 1000};
+        assert_int_equal(hearth_unzstd_stream_add(stream, piece, &out, &g_err), HEARTH_OK);
+    }
+    assert_true(out.n > 0 && out.n < text.n);
+    assert_memory_equal(out.p, text.p, out.n);
+
+    struct hearth_str rest = {packed.p + n_half, packed.n - n_half};
+    assert_int_equal(hearth_unzstd_stream_add(stream, rest, &out, &g_err), HEARTH_OK);
+    assert_true(hearth_str_eq(hearth_buf_view(&out), hearth_buf_view(&text)));
+
+    /* The next frame meets the limit of the buffer; other bytes are damage. */
+    assert_int_equal(hearth_unzstd_stream_add(stream, hearth_buf_view(&packed), &out, &g_err),
+                     HEARTH_RESOURCE_EXHAUSTED);
+    hearth_unzstd_stream_free(stream);
+    stream = hearth_unzstd_stream_new();
+    hearth_buf_reset(&out);
+    assert_int_equal(hearth_unzstd_stream_add(stream, hearth_buf_view(&text), &out, &g_err),
+                     HEARTH_INVALID_ARGUMENT);
+    hearth_unzstd_stream_free(stream);
+    hearth_unzstd_stream_free(NULL);
+    hearth_buf_release(&text);
+    hearth_buf_release(&packed);
+    hearth_buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -651,6 +686,7 @@ int main(void)
         cmocka_unit_test(sizes_are_known_if_the_format_declares_them),
         cmocka_unit_test(a_stream_without_input_is_an_empty_member),
         cmocka_unit_test(a_stream_fails_if_its_buffer_does),
+        cmocka_unit_test(a_zstd_stream_comes_in_pieces_and_need_not_end),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
