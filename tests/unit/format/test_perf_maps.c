@@ -1,0 +1,117 @@
+/* test_perf_maps.c -- maps of address spaces, compared with a plain array of pages. */
+#include "perf/perf_maps.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define N_PAGES  64
+#define N_SPACES 8
+
+/* What is mapped at each address of a space: object and offset. */
+struct model {
+    uint32_t object[N_PAGES];
+    uint64_t offset[N_PAGES];
+};
+
+static uint32_t g_seed = 7;
+
+static uint32_t pick(uint32_t n)
+{
+    g_seed = g_seed * 1664525 + 1013904223;
+    return (g_seed >> 8) % n;
+}
+
+static void assert_equal(const struct perf_maps *maps, const struct model *model)
+{
+    for (uint64_t at = 0; at < N_PAGES; at++) {
+        const struct perf_map *map = hearth_perf_maps_find(maps, at);
+        if (model->object[at] == 0) {
+            assert_null(map);
+        } else {
+            assert_non_null(map);
+            assert_int_equal(map->object, model->object[at]);
+            assert_int_equal(map->offset + (at - map->start), model->offset[at]);
+        }
+    }
+}
+
+static void maps_are_what_was_mapped_last(void **state)
+{
+    struct hearth_arena arena;
+    struct perf_map_pool pool = {.arena = &arena};
+    struct perf_maps maps[N_SPACES] = {0};
+    struct model models[N_SPACES] = {0};
+
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    for (uint32_t round = 1; round < 20000; round++) {
+        uint32_t s = pick(N_SPACES), start = pick(N_PAGES), n = 1 + pick(N_PAGES - start);
+        if (pick(10) == 0) {
+            uint32_t child = pick(N_SPACES);
+            if (child != s) {
+                hearth_perf_maps_share(&maps[s], &maps[child]);
+                models[child] = models[s];
+            }
+            continue;
+        }
+
+        n = pick(2) == 0 ? 1 : n;
+        const struct perf_map map = {start, start + n, round * 100u, round, PERF_NO_PLACE};
+        assert_true(hearth_perf_maps_add(&pool, &maps[s], &map));
+        for (uint32_t i = 0; i < n; i++) {
+            models[s].object[start + i] = round;
+            models[s].offset[start + i] = round * 100u + i;
+        }
+        assert_equal(&maps[s], &models[s]);
+        assert_equal(&maps[(s + 1) % N_SPACES], &models[(s + 1) % N_SPACES]);
+    }
+    hearth_arena_release(&arena);
+}
+
+static void many_maps_in_order_take_little_memory(void **state)
+{
+    struct hearth_arena arena;
+    struct perf_map_pool pool = {.arena = &arena};
+    struct perf_maps maps = {0};
+
+    (void)state;
+    hearth_arena_init(&arena, 32u << 20);
+    for (uint32_t i = 0; i < 200000; i++) {
+        const struct perf_map map = {i, i + 1u, 0, i, PERF_NO_PLACE};
+        assert_true(hearth_perf_maps_add(&pool, &maps, &map));
+    }
+    assert_int_equal(hearth_perf_maps_find(&maps, 12345)->object, 12345);
+    hearth_arena_release(&arena);
+}
+
+static void refused_memory_is_told(void **state)
+{
+    struct hearth_arena arena;
+    struct perf_map_pool pool = {.arena = &arena};
+    struct perf_maps maps = {0};
+    bool added = true;
+
+    (void)state;
+    hearth_arena_init(&arena, 65536);
+    for (uint32_t i = 0; i < 10000 && added; i++) {
+        const struct perf_map map = {i, i + 1u, 0, i, PERF_NO_PLACE};
+        added = hearth_perf_maps_add(&pool, &maps, &map);
+    }
+    assert_false(added);
+    hearth_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(maps_are_what_was_mapped_last),
+        cmocka_unit_test(many_maps_in_order_take_little_memory),
+        cmocka_unit_test(refused_memory_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
