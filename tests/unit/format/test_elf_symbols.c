@@ -1,0 +1,126 @@
+/* test_elf_symbols.c -- functions by offset in a real program; damaged and other files. */
+#include "hearth/format/elf_symbols.h"
+
+#include "test_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define PROGRAM HEARTH_TEST_DIR "/golden/perf/spin.elf"
+
+static struct hearth_buf g_program;
+
+static int start(void **state)
+{
+    (void)state;
+    hearth_buf_init(&g_program, 0);
+    return read_file(PROGRAM, &g_program) ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    hearth_buf_release(&g_program);
+    return 0;
+}
+
+static enum hearth_status read_symbols(struct hearth_str bytes, struct hearth_arena *arena,
+                                       const struct hearth_elf_symbols **ret,
+                                       struct hearth_err *err)
+{
+    *err = (struct hearth_err)HEARTH_ERR_INIT;
+    return hearth_elf_symbols_read(bytes, arena, ret, err);
+}
+
+/* Offsets are those of nm: the program's segments have equal offsets and addresses. */
+static void finds_the_function_that_contains_an_offset(void **state)
+{
+    static const struct {
+        uint64_t offset;
+        const char *name;
+    } expected[] = {
+        {0x11ba, "spin"},  {0x11f0, "spin"}, {0x11f1, "inner"}, {0x1206, "inner"},
+        {0x1207, "outer"}, {0x1248, "main"}, {0x12a5, "main"},  {0x12a6, ""},
+        {0x0, ""},         {0x99999, ""},    {UINT64_MAX, ""},
+    };
+    struct hearth_arena arena;
+    struct hearth_err err;
+    const struct hearth_elf_symbols *symbols;
+
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(read_symbols(hearth_buf_view(&g_program), &arena, &symbols, &err), HEARTH_OK);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(expected); i++) {
+        struct hearth_str name = hearth_elf_symbols_find(symbols, expected[i].offset);
+        if (!hearth_str_eq_c(name, expected[i].name)) {
+            fail_msg("%#lx is " HEARTH_STR_FMT ", expected %s", (unsigned long)expected[i].offset,
+                     HEARTH_STR_ARG(name), expected[i].name);
+        }
+    }
+    assert_true(hearth_str_eq_c(hearth_elf_symbols_build_id(symbols),
+                                "e7bad9216aab96dab12fe530561f23b40d778582"));
+    hearth_arena_release(&arena);
+}
+
+static void other_files_are_refused(void **state)
+{
+    static const char big_endian[64] = "\177ELF\2\2\1";
+    struct hearth_arena arena;
+    struct hearth_err err;
+    const struct hearth_elf_symbols *symbols;
+
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(read_symbols(HEARTH_STR(""), &arena, &symbols, &err), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(read_symbols(HEARTH_STR("#!/bin/sh"), &arena, &symbols, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(read_symbols(hearth_str_n(big_endian, 64), &arena, &symbols, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.msg, "big-endian"));
+    assert_int_equal(read_symbols(hearth_str_n(g_program.p, 40), &arena, &symbols, &err),
+                     HEARTH_INVALID_ARGUMENT);
+    hearth_arena_release(&arena);
+}
+
+static void damage_is_refused_or_yields_names_within_the_file(void **state)
+{
+    uint32_t seed = 3;
+
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct hearth_arena arena;
+        struct hearth_err err;
+        const struct hearth_elf_symbols *symbols;
+        seed = seed * 1664525 + 1013904223;
+        /* Mostly in the header and in the tables of sections at the end. */
+        size_t at = round % 3 == 0 ? (seed >> 8) % 64 : g_program.n - 1 - (seed >> 8) % 4096;
+        char old = g_program.p[at];
+
+        g_program.p[at] = (char)(seed >> 3);
+        hearth_arena_init(&arena, 16u << 20);
+        if (read_symbols(hearth_buf_view(&g_program), &arena, &symbols, &err) == HEARTH_OK) {
+            struct hearth_str name = hearth_elf_symbols_find(symbols, seed % g_program.n);
+            assert_true(name.n == 0 ||
+                        (name.p > g_program.p && name.p + name.n <= g_program.p + g_program.n));
+        } else {
+            assert_true(err.msg[0] != '\0');
+        }
+        hearth_arena_release(&arena);
+        g_program.p[at] = old;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_function_that_contains_an_offset),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(damage_is_refused_or_yields_names_within_the_file),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
