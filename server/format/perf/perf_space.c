@@ -1,0 +1,381 @@
+/* perf_space.c -- applies records that start threads, name them and map files. */
+#include "perf/perf_space.h"
+
+#include "hearth/format/elf_symbols.h"
+
+#include <assert.h>
+
+/* Stands for the kernel among process ids. */
+#define KERNEL_PID UINT32_MAX
+
+/* Memory that is refused here is the arena's or that of a map. */
+static enum hearth_status fail_space(const struct perf_space *space, struct hearth_err *err)
+{
+    if (space->arena->refused) {
+        return HEARTH_FAIL_ARENA(err, space->arena);
+    }
+
+    return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the processes of a recording");
+}
+
+static struct hearth_hash128 key_text(struct hearth_str a, struct hearth_str b)
+{
+    uint64_t seed = hearth_hash_process_seed();
+
+    return perf_key(hearth_hash64(a.p, a.n, seed), hearth_hash64(b.p, b.n, seed));
+}
+
+/*
+ * The element with a key, which is appended as zeroes if it is new; *ret_is_new may be NULL. NULL:
+ * no memory.
+ */
+static void *intern_element(struct perf_space *space, struct hearth_idmap *map,
+                            struct hearth_hash128 key, void *array, size_t *n, size_t *cap,
+                            size_t size, bool *ret_is_new)
+{
+    char *elements;
+
+    if (!hearth_arena_grow(space->arena, array, cap, *n + 1, size)) {
+        return NULL;
+    }
+
+    memcpy(&elements, array, sizeof elements); /* a pointer to any type */
+    bool is_new = false;
+    uint32_t id = hearth_idmap_intern(map, key, (uint32_t)*n, &is_new);
+    if (id == HEARTH_IDMAP_NONE) {
+        return NULL;
+    }
+
+    if (is_new) {
+        memset(elements + *n * size, 0, size);
+        (*n)++;
+    }
+    if (ret_is_new != NULL) {
+        *ret_is_new = is_new;
+    }
+
+    return elements + id * size;
+}
+
+static struct perf_process *find_or_add_process(struct perf_space *s, uint32_t pid)
+{
+    return intern_element(s, &s->of_pid, perf_key(pid, 2), &s->processes, &s->n_processes,
+                          &s->cap_processes, sizeof *s->processes, NULL);
+}
+
+static struct perf_thread *find_or_add_thread(struct perf_space *s, uint32_t tid)
+{
+    return intern_element(s, &s->of_tid, perf_key(tid, 3), &s->threads, &s->n_threads,
+                          &s->cap_threads, sizeof *s->threads, NULL);
+}
+
+/* ---- objects ---- */
+
+static struct hearth_str format_build_id(struct hearth_arena *arena, const uint8_t *bytes, size_t n)
+{
+    char *text = hearth_arena_alloc(arena, 2 * n + 1);
+    if (text == NULL) {
+        return hearth_str_n("", 0);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+
+    return hearth_str_n(text, 2 * n);
+}
+
+static struct hearth_str find_last_part(struct hearth_str path)
+{
+    const char *slash = path.n == 0 ? NULL : memrchr(path.p, '/', path.n);
+
+    return slash == NULL ? path : hearth_str_n(slash + 1, path.n - (size_t)(slash + 1 - path.p));
+}
+
+/* The symbols that were given for an object: those of its build id, otherwise of its path. */
+static const struct hearth_elf_symbols *find_symbols(const struct perf_space *space,
+                                                     const struct perf_object *object)
+{
+    const struct hearth_elf_symbols *of_path = NULL;
+
+    for (size_t i = 0; i < space->options->n_objects; i++) {
+        const struct hearth_perf_object *given = &space->options->objects[i];
+        struct hearth_str id = hearth_elf_symbols_build_id(given->symbols);
+        if (id.n > 0 && object->build_id.n > 0) {
+            if (hearth_str_eq(id, object->build_id)) {
+                return given->symbols;
+            }
+        } else if (hearth_str_eq(find_last_part(given->path), find_last_part(object->path))) {
+            of_path = given->symbols;
+        }
+    }
+
+    return of_path;
+}
+
+/* The path of a map: "[kernel.kallsyms]_text" names the symbol at its start. */
+static struct hearth_str cut_kernel_path(struct hearth_str path)
+{
+    const char *end = path.n > 0 && path.p[0] == '[' ? memrchr(path.p, ']', path.n) : NULL;
+
+    return end == NULL ? path : hearth_str_n(path.p, (size_t)(end + 1 - path.p));
+}
+
+/* The index of an object; PERF_NO_PLACE: no memory. build_id: of its map; may be empty. */
+static uint32_t find_or_add_object(struct perf_space *s, struct hearth_str path,
+                                   struct hearth_str build_id)
+{
+    bool is_new;
+    struct perf_object *object =
+        intern_element(s, &s->of_object, key_text(path, build_id), &s->objects, &s->n_objects,
+                       &s->cap_objects, sizeof *s->objects, &is_new);
+    if (object == NULL) {
+        return PERF_NO_PLACE;
+    }
+
+    if (is_new) {
+        uint32_t i = hearth_idmap_find(&s->of_path, key_text(path, HEARTH_STR("")));
+        object->path = path;
+        if (build_id.n > 0) {
+            object->build_id = format_build_id(s->arena, (const uint8_t *)build_id.p, build_id.n);
+        } else if (i != HEARTH_IDMAP_NONE) {
+            const struct perf_build_id *known = &s->file->build_ids[i];
+            object->build_id = format_build_id(s->arena, known->bytes, known->n);
+        }
+        object->symbols = find_symbols(s, object);
+    }
+
+    return (uint32_t)(object - s->objects);
+}
+
+/* ---- records ---- */
+
+static enum hearth_status apply_mmap(struct perf_space *space, const struct perf_record *record,
+                                     struct hearth_err *err)
+{
+    struct perf_cursor c = perf_cursor_at(record->body);
+    struct hearth_str build_id = {"", 0};
+    unsigned mode = record->misc & PERF_MISC_CPU_MODE;
+    bool is_kernel = mode == PERF_MODE_KERNEL || mode == PERF_MODE_GUEST_KERNEL;
+    uint32_t pid = perf_u32(&c);
+
+    perf_skip(&c, 4);
+    struct perf_map map = {.start = perf_u64(&c), .place = PERF_NO_PLACE};
+    uint64_t n_bytes = perf_u64(&c);
+    map.offset = perf_u64(&c);
+    if (is_kernel) {
+        map.offset = 0; /* kernel and modules are addressed from their start */
+    }
+    if (record->type == PERF_MMAP2) {
+        uint32_t n_id = perf_u32(&c) & 0xff;
+        struct hearth_str id = perf_bytes(&c, PERF_BUILD_ID_BYTES);
+        bool has_id = (record->misc & PERF_MISC_MMAP_BUILD_ID) != 0 && n_id <= PERF_BUILD_ID_BYTES;
+        build_id = has_id ? hearth_str_n(id.p, n_id) : build_id;
+        perf_skip(&c, 8); /* protection and flags */
+    }
+
+    /* The text is shorter than the rest, which ends with the fields of sample_id_all. */
+    struct hearth_str path = perf_text(&c, perf_left(&c));
+    if (c.failed) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a map of a file is truncated");
+    }
+    if (n_bytes == 0) {
+        return HEARTH_OK;
+    }
+    if (__builtin_add_overflow(map.start, n_bytes, &map.end)) {
+        map.end = UINT64_MAX;
+    }
+
+    map.object = find_or_add_object(space, is_kernel ? cut_kernel_path(path) : path, build_id);
+    struct perf_process *process = find_or_add_process(space, is_kernel ? KERNEL_PID : pid);
+    if (map.object == PERF_NO_PLACE || process == NULL ||
+        !hearth_perf_maps_add(&space->pool, &process->maps, &map)) {
+        return fail_space(space, err);
+    }
+
+    return HEARTH_OK;
+}
+
+/*
+ * The new name of a thread, also of one that runs a new program. The old maps are kept until others
+ * replace them: samples within exec still have addresses of the old program.
+ */
+static enum hearth_status apply_comm(struct perf_space *space, const struct perf_record *record,
+                                     struct hearth_err *err)
+{
+    struct perf_cursor c = perf_cursor_at(record->body);
+    perf_skip(&c, 4); /* the process */
+    uint32_t tid = perf_u32(&c);
+    struct hearth_str comm = perf_text(&c, perf_left(&c));
+
+    if (c.failed) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of a thread is truncated");
+    }
+
+    struct perf_thread *thread = find_or_add_thread(space, tid);
+    if (thread == NULL) {
+        return fail_space(space, err);
+    }
+
+    thread->comm = comm;
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status apply_fork(struct perf_space *space, const struct perf_record *record,
+                                     struct hearth_err *err)
+{
+    struct perf_cursor c = perf_cursor_at(record->body);
+    uint32_t pid = perf_u32(&c), parent_pid = perf_u32(&c);
+    uint32_t tid = perf_u32(&c), parent_tid = perf_u32(&c);
+
+    if (c.failed) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the start of a thread is truncated");
+    }
+
+    /* Of two elements that may be new, the first may move. */
+    struct hearth_str comm = hearth_perf_space_comm(space, parent_pid, parent_tid);
+    struct perf_thread *thread = find_or_add_thread(space, tid);
+    if (thread == NULL || find_or_add_process(space, parent_pid) == NULL ||
+        find_or_add_process(space, pid) == NULL) {
+        return fail_space(space, err);
+    }
+
+    thread->comm = comm;
+    if (pid != parent_pid) {
+        struct perf_process *parent = find_or_add_process(space, parent_pid);
+        struct perf_process *child = find_or_add_process(space, pid);
+        if (parent == NULL || child == NULL) {
+            return fail_space(space, err);
+        }
+        hearth_perf_maps_share(&parent->maps, &child->maps);
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_perf_space_apply(struct perf_space *space,
+                                           const struct perf_record *record, struct hearth_err *err)
+{
+    switch (record->type) {
+    case PERF_MMAP:
+    case PERF_MMAP2:
+        return apply_mmap(space, record, err);
+    case PERF_COMM:
+        return apply_comm(space, record, err);
+    default:
+        assert(record->type == PERF_FORK);
+        return apply_fork(space, record, err);
+    }
+}
+
+/* ---- look-ups ---- */
+
+struct hearth_str hearth_perf_space_comm(const struct perf_space *space, uint32_t pid, uint32_t tid)
+{
+    uint32_t i = hearth_idmap_find(&space->of_tid, perf_key(tid, 3));
+
+    /* A thread without a name of its own has that of its process. */
+    if (i == HEARTH_IDMAP_NONE || space->threads[i].comm.n == 0) {
+        i = hearth_idmap_find(&space->of_tid, perf_key(pid, 3));
+    }
+
+    return i == HEARTH_IDMAP_NONE ? hearth_str_n("", 0) : space->threads[i].comm;
+}
+
+static uint32_t find_or_add_place(struct perf_space *s, const struct perf_place *place)
+{
+    const uint64_t words[] = {place->object, place->start, place->limit, place->offset};
+    struct hearth_hash128 key = hearth_hash128(words, sizeof words, hearth_hash_process_seed());
+    bool is_new;
+    struct perf_place *found = intern_element(s, &s->of_place, key, &s->places, &s->n_places,
+                                              &s->cap_places, sizeof *s->places, &is_new);
+    if (found == NULL) {
+        return PERF_NO_PLACE;
+    }
+
+    *found = *place;
+
+    return (uint32_t)(found - s->places);
+}
+
+/* The place of an address of the kernel in no map. */
+static bool find_named_place(struct perf_space *space, const char *name, uint32_t *ret)
+{
+    const struct perf_place place = {
+        .object = find_or_add_object(space, hearth_str_c(name), HEARTH_STR(""))};
+
+    *ret = place.object == PERF_NO_PLACE ? PERF_NO_PLACE : find_or_add_place(space, &place);
+
+    return *ret != PERF_NO_PLACE;
+}
+
+bool hearth_perf_space_find(struct perf_space *space, enum perf_cpu_mode mode, uint32_t pid,
+                            uint64_t address, uint32_t *ret_place, uint64_t *ret_address)
+{
+    bool is_kernel = mode == PERF_MODE_KERNEL || mode == PERF_MODE_GUEST_KERNEL;
+    uint32_t i = hearth_idmap_find(&space->of_pid, perf_key(is_kernel ? KERNEL_PID : pid, 2));
+    struct perf_map *map = NULL;
+
+    if (i != HEARTH_IDMAP_NONE && mode != PERF_MODE_HYPERVISOR && mode != PERF_MODE_GUEST_USER) {
+        map = hearth_perf_maps_find(&space->processes[i].maps, address);
+    }
+
+    *ret_place = PERF_NO_PLACE;
+    *ret_address = address;
+    if (map == NULL) {
+        return is_kernel ? find_named_place(space, "[kernel.kallsyms]", ret_place)
+               : mode == PERF_MODE_HYPERVISOR ? find_named_place(space, "[hypervisor]", ret_place)
+                                              : true;
+    }
+
+    /* An equal range of an object is one place, wherever it is mapped. */
+    if (map->place == PERF_NO_PLACE) {
+        struct perf_place place = {map->object, map->offset, 0, map->offset};
+        if (__builtin_add_overflow(map->offset, map->end - map->start, &place.limit)) {
+            place.limit = UINT64_MAX;
+        }
+        map->place = find_or_add_place(space, &place);
+    }
+
+    *ret_place = map->place;
+    *ret_address = map->offset + (address - map->start);
+
+    return map->place != PERF_NO_PLACE;
+}
+
+/* ---- life cycle ---- */
+
+enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct perf_file *file,
+                                          const struct hearth_perf_options *options,
+                                          struct hearth_arena *arena, struct hearth_err *err)
+{
+    *space = (struct perf_space){.arena = arena, .file = file, .options = options};
+    space->pool.arena = arena;
+    hearth_idmap_init(&space->of_pid);
+    hearth_idmap_init(&space->of_tid);
+    hearth_idmap_init(&space->of_object);
+    hearth_idmap_init(&space->of_place);
+    hearth_idmap_init(&space->of_path);
+
+    for (size_t i = 0; i < file->n_build_ids; i++) {
+        bool inserted;
+        struct hearth_hash128 key = key_text(file->build_ids[i].path, HEARTH_STR(""));
+        if (hearth_idmap_intern(&space->of_path, key, (uint32_t)i, &inserted) ==
+            HEARTH_IDMAP_NONE) {
+            return fail_space(space, err);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+void hearth_perf_space_release(struct perf_space *space)
+{
+    hearth_idmap_release(&space->of_pid);
+    hearth_idmap_release(&space->of_tid);
+    hearth_idmap_release(&space->of_object);
+    hearth_idmap_release(&space->of_place);
+    hearth_idmap_release(&space->of_path);
+}
