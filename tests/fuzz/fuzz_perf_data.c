@@ -1,0 +1,65 @@
+/*
+ * fuzz_perf_data.c -- any bytes as a recording of perf, and as the records of a stream: a decoded
+ * one has valid indices.
+ */
+#include "hearth/base/buf.h"
+#include "hearth/format/perf_data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_profile(const struct hearth_profile *p)
+{
+    for (uint32_t i = 0; i < p->n_stack_locs; i++) {
+        HEARTH_ASSERT(p->stack_locs[i] < p->n_locations);
+    }
+    for (uint32_t i = 0; i < p->n_locations; i++) {
+        HEARTH_ASSERT(p->locations[i].first_line + p->locations[i].n_lines <= p->n_lines);
+        HEARTH_ASSERT(p->locations[i].mapping == HEARTH_NO_INDEX ||
+                      p->locations[i].mapping < p->n_mappings);
+    }
+    for (uint32_t i = 0; i < p->n_mappings; i++) {
+        HEARTH_ASSERT(p->mappings[i].filename < p->n_strings &&
+                      p->mappings[i].build_id < p->n_strings);
+    }
+    for (uint32_t i = 0; i < p->n_strings; i++) {
+        HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
+    }
+    for (uint32_t i = 0; i < p->n_sample_labels; i++) {
+        HEARTH_ASSERT(p->sample_labels[i].key < p->n_strings &&
+                      p->sample_labels[i].str < p->n_strings);
+    }
+    HEARTH_ASSERT(p->n_types > 0 && p->stack_first[p->n_samples] == p->n_stack_locs &&
+                  p->label_first[p->n_samples] == p->n_sample_labels);
+}
+
+static void decode(struct hearth_str bytes)
+{
+    const struct hearth_perf_options options = {.limits = {.max_depth = 100}};
+    struct hearth_perf_recording recording = {0};
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&arena, 64u << 20);
+    enum hearth_status status = hearth_perf_data_decode(bytes, &options, &arena, &recording, &err);
+    HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
+    for (size_t i = 0; status == HEARTH_OK && i < recording.n_profiles; i++) {
+        HEARTH_ASSERT(recording.profiles[i].name.n > 0);
+        check_profile(&recording.profiles[i].profile);
+    }
+    hearth_arena_release(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_buf stream;
+
+    decode(hearth_str_n((const char *)data, size));
+
+    hearth_buf_init(&stream, 0);
+    hearth_buf_append(&stream, "PERFILE2\20\0\0\0\0\0\0\0", 16);
+    hearth_buf_append(&stream, data, size);
+    decode(hearth_buf_view(&stream));
+    hearth_buf_release(&stream);
+
+    return 0;
+}
