@@ -83,6 +83,9 @@ enum hearth_status hearth_ingest_read_file(const struct hearth_ingest *ingest,
     HEARTH_TRY(decode_upload(upload, &limits, arena, &file, err));
     hearth_ingest_count_notes(&file.notes, discards);
     discards[HEARTH_DISCARD_SKIPPED_LINES] += file.skipped_lines;
+    discards[HEARTH_DISCARD_LOST_SAMPLES] += file.n_lost;
+    discards[HEARTH_DISCARD_UNKNOWN_EVENTS] += file.n_unknown;
+    discards[HEARTH_DISCARD_COPIED_STACKS] += file.n_copied;
 
     /* One series with one sample for each profile. */
     size_t n = file.n_profiles;

@@ -8,6 +8,7 @@
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/jfr.h"
 #include "hearth/format/legacy_profile.h"
+#include "hearth/format/perf_data.h"
 #include "hearth/format/speedscope.h"
 #include "hearth/format/text_profile.h"
 
@@ -165,6 +166,30 @@ static enum hearth_status decode_legacy_file(struct hearth_str bytes,
     ret->profiles[0].name = hearth_str_c(notes.name);
     ret->skipped_lines = notes.skipped_lines;
     ret->notes = notes.cut;
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status decode_perf_data_file(struct hearth_str bytes,
+                                                const struct hearth_file_options *options,
+                                                struct hearth_arena *arena,
+                                                struct hearth_file_profiles *ret,
+                                                struct hearth_err *err)
+{
+    const struct hearth_perf_options of_perf = {.limits = options->limits};
+    struct hearth_perf_recording recording;
+
+    HEARTH_TRY(hearth_perf_data_decode(bytes, &of_perf, arena, &recording, err));
+    HEARTH_TRY(make_file_profiles(recording.n_profiles, arena, ret, err));
+    for (size_t i = 0; i < recording.n_profiles; i++) {
+        ret->profiles[i].name = recording.profiles[i].name;
+        ret->profiles[i].profile = recording.profiles[i].profile;
+    }
+
+    ret->n_lost = recording.n_lost;
+    ret->n_unknown = recording.n_unknown;
+    ret->n_copied = recording.n_copied;
+    ret->notes = recording.notes;
 
     return HEARTH_OK;
 }

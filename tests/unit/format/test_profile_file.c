@@ -79,6 +79,24 @@ static struct hearth_buf load(const char *path)
     return bytes;
 }
 
+static void recognises_recordings_of_perf(void **state)
+{
+    struct hearth_buf bytes = load(HEARTH_TEST_DIR "/golden/perf/work.perf.data");
+    struct decoded d;
+
+    (void)state;
+    decode(&d, hearth_buf_view(&bytes));
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_string_equal(d.file.format, "perf.data");
+    assert_int_equal(d.file.n_profiles, 2);
+    assert_true(hearth_str_eq_c(d.file.profiles[0].name, "process_cpu"));
+    assert_int_equal(sum_values(&d.file.profiles[0].profile, 1), 27081243);
+    assert_true(hearth_str_eq_c(d.file.profiles[1].name, "minor_faults"));
+    release(&d);
+    hearth_buf_release(&bytes);
+    expect_refusal(HEARTH_STR("2ELIFREP\0\0\0\0\0\0\0\150"), NULL, "big-endian");
+}
+
 static void recognises_collapsed_stacks(void **state)
 {
     (void)state;
@@ -191,7 +209,7 @@ static void takes_the_format_that_the_sender_names(void **state)
     assert_int_equal(d.status, HEARTH_OK);
     release(&d);
     expect_refusal(text, "jfr", "not a JFR recording");
-    expect_refusal(text, "gif", "unknown format \"gif\"; supported are JFR, speedscope, ");
+    expect_refusal(text, "gif", "unknown format \"gif\"; supported are JFR, perf.data, ");
 }
 
 static void names_the_format_of_bytes_that_it_refuses(void **state)
@@ -287,6 +305,7 @@ static void decodes_recordings_of_real_profilers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recognises_recordings_of_perf),
         cmocka_unit_test(recognises_collapsed_stacks),
         cmocka_unit_test(counts_lines_of_a_text_that_it_skips),
         cmocka_unit_test(recognises_the_output_of_perf_script),
