@@ -5,10 +5,10 @@
  * becomes the root frame; each dso a mapping; symbols lose their +0xoffset; [unknown] keeps address
  * and dso. A location with a symbol has no address: it would only distinguish instructions of one
  * function. Comments ('#'), the header between two lines "# ========" with whatever the profiled
- * command has, PERF_RECORD_ events and bytes of instructions are ignored. Other lines are skipped and
- * counted. If more lines are skipped than understood, or if there is no record, the input is
- * INVALID_ARGUMENT and the message names the first skipped line. A record without time, period and
- * frames does not count as understood: prose has such lines.
+ * command has, PERF_RECORD_ events and bytes of instructions are ignored. The input is
+ * INVALID_ARGUMENT, and the message names the line, if there is another line, no record, or if most
+ * records have neither a time nor a period nor frames, as lines of prose have. A record without an
+ * event has the event "unknown", which is a type only next to other events.
  *
  * Sample types if all records have the same event: samples/count, and cpu/nanoseconds for cpu-clock
  * and task-clock (period in ns) or <event>/count with the period as value for others; only
@@ -31,7 +31,7 @@
 #include "hearth/model/profile.h"
 
 struct hearth_perf_notes {
-    uint64_t records, skipped_lines;
+    uint64_t records;
     double first_seconds, last_seconds; /* of the records; perf's monotonic clock */
 };
 

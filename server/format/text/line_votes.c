@@ -37,6 +37,16 @@ struct hearth_str hearth_line_quoted(struct hearth_str line)
     return hearth_str_n(line.p, line.n > MAX_QUOTED_BYTES ? MAX_QUOTED_BYTES : line.n);
 }
 
+enum hearth_status hearth_line_refuse(uint64_t number, struct hearth_str line, const char *form,
+                                      struct hearth_err *err)
+{
+    assert(form != NULL);
+
+    return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                       "line %" PRIu64 " is not %s: \"" HEARTH_STR_FMT "\"", number, form,
+                       HEARTH_STR_ARG(hearth_line_quoted(line)));
+}
+
 enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes, const char *form,
                                            struct hearth_err *err)
 {

@@ -20,6 +20,12 @@ struct hearth_line_votes {
     struct hearth_str first; /* that line */
 };
 
+/*
+ * INVALID_ARGUMENT, with the number and the text of a line that no rule explains. `form` completes
+ * the sentence "the line is not".
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_line_refuse(uint64_t number, struct hearth_str line,
+                                                        const char *form, struct hearth_err *err);
 void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
                             struct hearth_str line);
 void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,

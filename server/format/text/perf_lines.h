@@ -39,8 +39,8 @@ HEARTH_MUST_CHECK bool hearth_perf_parse_header(struct hearth_str line,
 HEARTH_MUST_CHECK bool hearth_perf_parse_frame(struct hearth_str line,
                                                struct hearth_perf_frame *ret);
 /*
- * Parse "file:line" or "file[address]", a line after a frame; false for other lines. The line number
- * is 0 if it is unknown.
+ * Parse "file:line" or "file[address]", a line after a frame; false for other lines. The line
+ * number is 0 if it is unknown.
  */
 HEARTH_MUST_CHECK bool hearth_perf_parse_srcline(struct hearth_str line,
                                                  struct hearth_str *ret_file, int64_t *ret_line);

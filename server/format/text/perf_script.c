@@ -23,6 +23,8 @@
  */
 #define MAX_EVENTS 64u
 
+#define PERF_FORM "of perf script's output"
+
 struct perf_event {
     struct hearth_str text, base;
     bool is_clock;   /* the period is in nanoseconds */
@@ -71,6 +73,16 @@ static bool is_other_event(struct hearth_str line)
     return found != NULL || hearth_str_starts(line, HEARTH_STR("PERF_RECORD_"));
 }
 
+/* True if the text has the second mark of a header at or after `pos`. */
+static bool has_header_end(struct hearth_str text, size_t pos)
+{
+    static const char mark[] = "\n# ========";
+
+    /* The line that ends before `pos` is the first mark; its '\n' may be that of the second. */
+    return pos < text.n &&
+           memmem(text.p + pos - 1, text.n - pos + 1, mark, sizeof mark - 1) != NULL;
+}
+
 /*
  * The next line and its kind; false at the end. perf indents frames by a tab, and right-aligns the
  * command of records without a call graph by spaces: a line that begins with spaces may be either,
@@ -91,7 +103,9 @@ static bool read_next_line(struct perf_reader *r, size_t *pos, struct hearth_str
     }
 
     bool is_mark = hearth_perf_is_header_mark(*line);
-    r->in_header = is_mark ? !r->in_header : r->in_header;
+    if (is_mark) {
+        r->in_header = !r->in_header && has_header_end(r->text, *pos);
+    }
     if (is_mark || r->in_header) {
         *kind = LINE_COMMENT;
     } else if (hearth_str_trim(*line).n == 0) {
@@ -420,9 +434,7 @@ static enum hearth_status read_perf_frame(struct perf_reader *r, struct hearth_s
         return HEARTH_OK;
     }
 
-    hearth_line_votes_skip(&r->votes, r->votes.line, line);
-
-    return HEARTH_OK;
+    return hearth_line_refuse(r->votes.line, line, PERF_FORM, err);
 }
 
 static enum hearth_status read_records(struct perf_reader *r, struct hearth_err *err)
@@ -486,8 +498,7 @@ static enum hearth_status decode_perf_script(struct perf_reader *r,
     }
 
     HEARTH_TRY(read_records(r, err));
-    HEARTH_TRY(hearth_line_votes_count(&r->votes, "of perf script's output", err));
-    r->notes.skipped_lines = r->votes.n_skipped;
+    HEARTH_TRY(hearth_line_votes_count(&r->votes, PERF_FORM, err));
 
     return finish_profile(r, ret_profile, err);
 }

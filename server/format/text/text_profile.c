@@ -22,18 +22,19 @@ static bool is_perf_header(struct hearth_str line)
 
 static bool is_perf_script(struct hearth_str text)
 {
-    bool in_header = false; /* of perf script --header, where the command may have several lines */
+    bool after_mark = false; /* of perf script --header, whose command may have any lines */
     for (size_t from = 0; from < text.n;) {
         size_t end = hearth_str_find(text, '\n', from);
         struct hearth_str line = hearth_str_n(text.p + from, end - from);
         struct hearth_stack_line parts;
-        in_header = hearth_perf_is_header_mark(line) ? !in_header : in_header;
-        if (!in_header && is_perf_header(line)) {
+        bool is_header = after_mark && hearth_str_starts(line, HEARTH_STR("# captured on"));
+        if (is_header || is_perf_header(line)) {
             return true;
         }
-        if (!in_header && hearth_stack_line_read(line, true, &parts) == HEARTH_LINE_STACK) {
+        if (hearth_stack_line_read(line, true, &parts) == HEARTH_LINE_STACK) {
             return false;
         }
+        after_mark = hearth_perf_is_header_mark(line);
         from = end + 1;
     }
 
@@ -69,7 +70,6 @@ enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str 
     notes.is_perf_script = is_perf_script(text);
     if (notes.is_perf_script) {
         HEARTH_TRY(hearth_perf_script_decode(text, arena, ret_profile, &perf, err));
-        notes.skipped_lines = perf.skipped_lines;
     } else {
         HEARTH_TRY(hearth_collapsed_decode(text, type, unit, arena, ret_profile,
                                            &notes.skipped_lines, err));

@@ -62,7 +62,8 @@ static void the_first_line_of_only_one_format_decides(void **state)
                    "a 1 1.5: 1 cycles: \n\t1 f (x)\n"),
         true, 1);
     assert_read(HEARTH_STR("\xEF\xBB\xBF  a 1 1.5: 1 cycles: 1 f (x)\n"), true, 1);
-    assert_read(HEARTH_STR("# ========\n# cmdline : bash -c \na;b 2026\n# ========\n"
+    assert_read(HEARTH_STR("# ========\n# captured on    : Wed Nov 25 20:43:55 2026\n"
+                           "# cmdline : bash -c \na;b 2026\n# ========\n"
                            "a 1 1.5: 1 cycles: 1 f (x)\n"),
                 true, 1);
     assert_read(HEARTH_STR("main;f 3\na 1 1.5: 1 cycles:\n"), false, 3);
@@ -99,6 +100,10 @@ static void text_that_is_not_a_profile_is_refused(void **state)
     assert_refused("# Overhead  Command\n    28.32%  postgres  [kernel]  [k] f\n",
                    "line 2, \"28.32%");
     assert_refused("", "no line of the form");
+    assert_refused("# ========\n# captured on    : Wed Nov 25 20:43:55 2026\n# cmdline : sh -c "
+                   "\na;b 2026\n",
+                   "no record of perf script's output");
+    assert_refused("a 1 1.5: 1 cycles: 1 f (x)\nmain;f 3\n", "line 2 is not of perf script");
 }
 
 static void every_refused_allocation_is_reported_and_nothing_leaks(void **state)
