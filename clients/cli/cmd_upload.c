@@ -76,10 +76,6 @@ static enum hearth_status decode_text(struct cli *cli, struct upload *u, struct 
     struct hearth_text_notes notes;
     HEARTH_TRY(hearth_text_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &cli->arena,
                                   &u->profile, &notes, &cli->err));
-    if (notes.skipped_lines > 0) {
-        (void)fprintf(stderr, "%s: %llu lines were not understood\n", u->path,
-                      (unsigned long long)notes.skipped_lines);
-    }
     hearth_buf_init(&u->wire, 0);
     hearth_pprof_encode(&u->profile, &u->wire);
     return HEARTH_OK;

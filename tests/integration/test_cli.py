@@ -315,15 +315,21 @@ class Cli(unittest.TestCase):
         self.assertGreater(int(rows["total"]), 0)
 
     def test_collapsed_text_of_several_writings(self):
-        text = "main;handle;query 3\nmain;handle 1\r\nnonsense\nmain;gc 2\nmain;fib;fib;fib 4\nmain;fib 1\n"
+        text = "main;handle;query 3\nmain;handle 1\r\nmain;gc 2\nmain;fib;fib;fib 4\nmain;fib 1\n"
         for name, data in (("utf8", text.encode()), ("gz", gzip.compress(text.encode())),
                            ("utf16", b"\xff\xfe" + text.encode("utf-16-le"))):
             path = self.write("collapsed." + name, data)
             done = self.upload("collapsed-" + name, path)
             self.assertEqual(done.out, "%s: 5 samples, 1 sample types\n" % path)
-            self.assertEqual(done.err, "%s: 1 lines were not understood\n" % path)
+            self.assertEqual(done.err, "")
             lines = self.ask("query", "profile", '{service_name="collapsed-%s"}' % name, "-o", "collapsed").lines()
             self.assertEqual(sorted(lines), sorted(line for line in text.splitlines() if " " in line))
+
+    def test_a_text_with_a_line_that_is_no_stack_is_refused(self):
+        path = self.write("collapsed", b"main;f 3\nmain;g 1\nnonsense\n")
+        done = self.hearth("upload", path, "--label", "service_name=nonsense")
+        self.assertEqual((done.code, done.out), (USAGE, ""))
+        self.assertIn('line 3 is not of the form "frame;frame value": "nonsense"', done.err)
 
     def test_files_that_are_no_profiles_are_refused_and_the_others_go_on(self):
         bad = [self.write("empty", b""), self.write("noise", b"\x00\x01\x02" * 99), self.write("words", "no stacks\nhere\n"),

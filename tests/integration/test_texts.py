@@ -31,16 +31,16 @@ OTHERS = {
     "timed log": ("2026-11-23 01:53:26 INFO request took 35\n", "line 1 is a line of a log"),
     "syslog": ("Nov 23 01:53:26 web sshd[12]: Accepted password from 10.0.0.9 port 22\n", "line 1 is a line of a log"),
     "access log": ('10.0.0.9 - - [23/Nov/2026:01:53:26 +0000] "GET / HTTP/1.1" 200 "X11; Linux" 35\n', "line 1 is a line of a log"),
-    "yaml": ("# of the shop\nreplicas: 3\nports:\n  - port: 8080\n    targetPort: 80\n", 'line 2, "replicas: 3"'),
-    "json": ('[\n  {\n    "count": 3,\n    "total": 12\n  }\n]\n', "line 4 is JSON"),
-    "csv": ("name, samples\nmain, 3\nwork, 4\n", 'line 1, "name, samples"'),
-    "readme": ("# Shop\n\nA shop in 3\nsteps. See chapter 4\n\n1. Build it.\n", 'line 3, "A shop in 3"'),
-    "source": ("int main(void)\n{\n    int x = 3;\n    for (;;)\n        x += 1;\n}\n", 'line 1, "int main(void)"'),
+    "yaml": ("# of the shop\nreplicas: 3\nports:\n  - port: 8080\n    targetPort: 80\n", 'line 3 is not of the form "frame;frame value": "ports:"'),
+    "json": ('[\n  {\n    "count": 3,\n    "total": 12\n  }\n]\n', 'line 1 is not of the form "frame;frame value": "["'),
+    "csv": ("name, samples\nmain, 3\nwork, 4\n", "line 1 is not"),
+    "readme": ("# Shop\n\nA shop in 3\nsteps. See chapter 4\n\n1. Build it.\n", "line 6 is not"),
+    "source": ("int main(void)\n{\n    int x = 3;\n    for (;;)\n        x += 1;\n}\n", "line 1 is not"),
     "contention": ("--- contentionz 1 ---\ncycles/second = 2800000000\nsampling period = 100\n 10 1 @ 0x12 0x34\n", "contention profile"),
     "heap": ("heap profile:      1:       29 [     1:       29] @ heapprofile\n     1:   29 [  1:   29] @ 0x12\n", "heap profile"),
     "goroutines": ("goroutine profile: total 8\n8 @ 0x12 0x34\n#\t0x12\tmain.main+0x1\t/a.go:3\n", "goroutine profile"),
     "metrics": ("# HELP up Whether it is up.\n# TYPE up gauge\nup 1\n", "Prometheus"),
-    "perf report": ("# Samples: 12  of event 'cycles'\n#\n    28.32%  app  [kernel.kallsyms]  [k] f\n     1.00%  app  app  [.] g\n", "line 3, "),
+    "perf report": ("# Samples: 12  of event 'cycles'\n#\n    28.32%  app  [kernel.kallsyms]  [k] f\n     1.00%  app  app  [.] g\n", "line 3 is not"),
     "numbers": (" 12\n 13\n", 'line 1, "12"'),
     "comments": ("# 12\n", "no line"),
 }
@@ -150,6 +150,10 @@ class Texts(unittest.TestCase):
                 total = facts["events"] if len(events) == 1 else events["instructions"] if events else facts["total"]
                 service = row["file"].replace("/", "-").replace(".", "_")
                 status, _, answer = self.ingest(service, data, sampleRate=AS_THEY_ARE)
+                if "invalid-lines" in row["file"]:
+                    self.assertEqual(status, 422, answer)
+                    self.assertIn(b"line 2 is not of the form", answer)
+                    continue
                 self.assertEqual(status, 200, answer)
                 types = {v for labels in self.server.series(START, END, ['{service_name="%s"}' % service], ["__profile_type__"]) for _, v in labels}
                 wanted = ":samples:" if len(events) == 1 else ":instructions:" if events else ":cpu:"

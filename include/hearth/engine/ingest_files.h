@@ -26,8 +26,8 @@ struct hearth_file_upload {
 /*
  * Reads a file within the limits of the tenant, and sets the series of a push; n_series is 0 if the
  * file has no profile. Series and profiles live in the arena; texts may borrow from the bytes, and
- * labels are the upload's. discards: [HEARTH_N_DISCARDS]; lines that were skipped, and texts and
- * stacks that were cut, are counted.
+ * labels are the upload's. discards: [HEARTH_N_DISCARDS]; texts and stacks that were cut are
+ * counted.
  *
  * Errors: INVALID_ARGUMENT for damaged bytes, for bytes of no known format, and for a file larger
  *         than max-profile-bytes or with more samples than max-samples; NO_MEMORY.

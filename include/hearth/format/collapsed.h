@@ -7,11 +7,10 @@
  * the frame "[no stack]". A line that begins with '#' is a comment, unless a name follows
  * immediately and a ';' later.
  *
- * A line without a value is skipped and counted. The text is INVALID_ARGUMENT, with the number of
- * the line, in two cases: more lines are skipped than understood (lines that could just as well be
- * prose or settings, such as "key: 12" or several words without ';', count as skipped), or a stack
- * begins in a way that only other texts do: JSON, XML, a date, an address followed by a blank. A
- * leading ';' makes any text a stack.
+ * The text is INVALID_ARGUMENT, with the number of the line, in three cases: a line has no value; a
+ * stack begins in a way that only other texts do (JSON, XML, a date, an address followed by a
+ * blank, a record of perf script); most lines could just as well be prose or settings, such as
+ * "key: 12" or several words without ';'. A leading ';' makes any text a stack.
  *
  * Writing: one line per distinct stack of names, root first; ';' in names becomes ':'. A ';' is put
  * before a stack that would be read as other text.
@@ -26,24 +25,20 @@
 #include "hearth/base/status.h"
 #include "hearth/model/profile.h"
 
-/*
- * type and unit name the only sample type. *ret_skipped_lines: number of lines that were not
- * understood.
- */
+/* type and unit name the only sample type. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
                                            struct hearth_str unit, struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
-                                           uint64_t *ret_skipped_lines, struct hearth_err *err);
+                                           struct hearth_err *err);
 /*
- * The same without values: each line is a stack "root;child;leaf" that counts 1; a line without a
- * frame is skipped.
+ * The same without values: each line is a stack "root;child;leaf" that counts 1. A line without a
+ * frame is refused.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str type,
                                        struct hearth_str unit, struct hearth_arena *arena,
-                                       struct hearth_profile *ret_profile,
-                                       uint64_t *ret_skipped_lines, struct hearth_err *err);
+                                       struct hearth_profile *ret_profile, struct hearth_err *err);
 /*
  * Append sample type `type_idx` of the profile; stacks with value 0 are omitted. A location without
  * lines is named by its address ("0x1f"), a location index without a location "[unknown]", an empty

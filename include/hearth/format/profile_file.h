@@ -32,7 +32,7 @@ struct hearth_file_profiles {
     struct hearth_file_profile *profiles;
     size_t n_profiles;       /* 0: a recording without samples */
     struct hearth_str event; /* async-profiler's setting: "cpu", "wall", ...; empty if none */
-    uint64_t skipped_lines;  /* lines of a text that were not understood */
+    uint64_t skipped_lines;  /* lines among the mappings of a legacy profile */
     uint64_t n_lost;         /* samples that the profiler lost while it recorded */
     uint64_t n_unknown;      /* samples of events that the file does not describe; left out */
     uint64_t n_copied;       /* samples with a stack that was not unwound: only the leaf is known */

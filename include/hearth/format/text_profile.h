@@ -3,10 +3,9 @@
  * collapsed stacks.
  *
  * The first line that only one of the two formats can have decides. A text is INVALID_ARGUMENT,
- * with the first offending line, if more lines are skipped than understood, if a stack trace begins
- * in a way that only other texts do (a date, a quoted key of JSON, ...), or if the text is
- * recognised as something else (legacy profiles of gperftools and Go). Accepts UTF-8 and, with a
- * byte order mark, UTF-16 of either byte order.
+ * with the first offending line, if its format does not explain a line (collapsed.h,
+ * perf_script.h), or if the text is recognised as something else (legacy profiles of gperftools and
+ * Go). Accepts UTF-8 and, with a byte order mark, UTF-16 of either byte order.
  *
  * Threads: pure.
  */
@@ -20,7 +19,6 @@
 struct hearth_text_notes {
     /* True: the sample types are those of perf_script.h, not the type and unit of the call. */
     bool is_perf_script;
-    uint64_t skipped_lines;
 };
 
 /* type and unit name the sample type of collapsed stacks. */

@@ -116,7 +116,7 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
 
     switch (hints->format) {
     case HEARTH_INGEST_LINES:
-        status = hearth_lines_decode(bytes, type, unit, arena, p, &text.skipped_lines, err);
+        status = hearth_lines_decode(bytes, type, unit, arena, p, err);
         break;
     case HEARTH_INGEST_TRIE:
         status = hearth_trie_decode(bytes, type, unit, arena, p, err);
@@ -130,7 +130,6 @@ static enum hearth_status decode_text_upload(const struct hearth_push_work *work
     }
 
     HEARTH_TRY(status);
-    work->discards[HEARTH_DISCARD_SKIPPED_LINES] += text.skipped_lines;
 
     /* The output of perf script itself says what its values and periods are. */
     if (!text.is_perf_script) {

@@ -219,7 +219,6 @@ static enum hearth_status decode_text_file(struct hearth_str bytes,
     HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, profile,
                                   &notes, err));
     ret->format = notes.is_perf_script ? "perf script" : "collapsed";
-    ret->skipped_lines = notes.skipped_lines;
 
     return hearth_ingest_cut(&options->limits, arena, profile, &ret->notes, err);
 }

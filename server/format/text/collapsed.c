@@ -31,6 +31,11 @@ struct collapsed_reader {
 
 #define NO_STACK "[no stack]"
 
+static const char *name_form(const struct collapsed_reader *r)
+{
+    return r->has_values ? "of the form \"frame;frame value\"" : "of the form \"frame;frame\"";
+}
+
 static enum hearth_status add_collapsed_stack(struct collapsed_reader *r, struct hearth_str line,
                                               const struct hearth_stack_line *parts,
                                               struct hearth_err *err)
@@ -44,9 +49,7 @@ static enum hearth_status add_collapsed_stack(struct collapsed_reader *r, struct
 
     /* Without values, a line without a frame has no content. */
     if (!r->has_values) {
-        r->votes.n_understood--;
-        hearth_line_votes_skip(&r->votes, r->votes.line, line);
-        return HEARTH_OK;
+        return hearth_line_refuse(r->votes.line, line, name_form(r), err);
     }
 
     return hearth_stack_text_add(&r->stacks, HEARTH_STR(NO_STACK), parts->value, &added, err);
@@ -62,8 +65,7 @@ static enum hearth_status read_collapsed_line(struct collapsed_reader *r, struct
     case HEARTH_LINE_IGNORED:
         return HEARTH_OK;
     case HEARTH_LINE_OTHER:
-        hearth_line_votes_skip(&r->votes, r->votes.line, line);
-        return HEARTH_OK;
+        return hearth_line_refuse(r->votes.line, line, name_form(r), err);
     case HEARTH_LINE_FOREIGN:
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "line %" PRIu64 " is %s, not a stack trace (\"frame;frame%s\"): "
@@ -95,13 +97,11 @@ static enum hearth_status read_collapsed_text(struct collapsed_reader *r, struct
     }
 
     /* A text of comments alone has no lines that could vote. */
-    const char *form =
-        r->has_values ? "of the form \"frame;frame value\"" : "of the form \"frame;frame\"";
-    if (r->votes.n_understood + r->votes.n_doubtful + r->votes.n_skipped == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the text has no line %s", form);
+    if (r->votes.n_understood + r->votes.n_doubtful == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the text has no line %s", name_form(r));
     }
 
-    return hearth_line_votes_count(&r->votes, form, err);
+    return hearth_line_votes_count(&r->votes, name_form(r), err);
 }
 
 static enum hearth_status decode_collapsed(struct collapsed_reader *r, struct hearth_str text,
@@ -126,23 +126,18 @@ static enum hearth_status decode_collapsed(struct collapsed_reader *r, struct he
 enum hearth_status hearth_collapsed_decode(struct hearth_str text, struct hearth_str type,
                                            struct hearth_str unit, struct hearth_arena *arena,
                                            struct hearth_profile *ret_profile,
-                                           uint64_t *ret_skipped_lines, struct hearth_err *err)
+                                           struct hearth_err *err)
 {
     struct collapsed_reader r = {.has_values = true};
-    HEARTH_TRY(decode_collapsed(&r, text, type, unit, arena, ret_profile, err));
-    *ret_skipped_lines = r.votes.n_skipped;
-    return HEARTH_OK;
+    return decode_collapsed(&r, text, type, unit, arena, ret_profile, err);
 }
 
 enum hearth_status hearth_lines_decode(struct hearth_str text, struct hearth_str type,
                                        struct hearth_str unit, struct hearth_arena *arena,
-                                       struct hearth_profile *ret_profile,
-                                       uint64_t *ret_skipped_lines, struct hearth_err *err)
+                                       struct hearth_profile *ret_profile, struct hearth_err *err)
 {
     struct collapsed_reader r = {.has_values = false};
-    HEARTH_TRY(decode_collapsed(&r, text, type, unit, arena, ret_profile, err));
-    *ret_skipped_lines = r.votes.n_skipped;
-    return HEARTH_OK;
+    return decode_collapsed(&r, text, type, unit, arena, ret_profile, err);
 }
 
 /* ---- writing ---- */

@@ -8,27 +8,14 @@
 
 #define MAX_QUOTED_BYTES 60u
 
-static void note_first_line(struct hearth_line_votes *votes, uint64_t number,
-                            struct hearth_str line)
-{
-    if (votes->first_line == 0 || number < votes->first_line) {
-        votes->first_line = number;
-        votes->first = line;
-    }
-}
-
-void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
-                            struct hearth_str line)
-{
-    votes->n_skipped++;
-    note_first_line(votes, number, line);
-}
-
 void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line)
 {
     votes->n_doubtful++;
-    note_first_line(votes, number, line);
+    if (votes->first_line == 0 || number < votes->first_line) {
+        votes->first_line = number;
+        votes->first = line;
+    }
 }
 
 struct hearth_str hearth_line_quoted(struct hearth_str line)
@@ -52,14 +39,14 @@ enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes
 {
     assert(form != NULL);
 
-    uint64_t n_against = votes->n_skipped + votes->n_doubtful;
-    if (n_against <= votes->n_understood) {
+    uint64_t n_lines = votes->n_doubtful + votes->n_understood;
+    if (votes->n_doubtful <= votes->n_understood) {
         return HEARTH_OK;
     }
 
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "%" PRIu64 " of %" PRIu64 " lines are not %s; the first is line %" PRIu64
                        ", \"" HEARTH_STR_FMT "\"",
-                       n_against, n_against + votes->n_understood, form, votes->first_line,
+                       votes->n_doubtful, n_lines, form, votes->first_line,
                        HEARTH_STR_ARG(hearth_line_quoted(votes->first)));
 }

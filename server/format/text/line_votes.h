@@ -1,10 +1,10 @@
 /*
- * line_votes.h -- decides by vote of its lines whether a text has the format that it is read as
- * (private to this layer).
+ * line_votes.h -- refuses a text that has not the format that it is read as (private to this
+ * layer).
  *
- * Prose, logs and configuration files contain single lines that look like lines of a text format.
- * So a text is refused if more of its lines are skipped than understood. Doubtful lines, which look
- * both like a stack trace and like other text, count as skipped.
+ * A line that no rule explains refuses the text. Prose, logs and configuration files may consist of
+ * lines that look like lines of a text format: so a text is also refused if most of its lines are
+ * doubtful, which means that they look both like a stack trace and like other text.
  *
  * Threads: a value of its caller.
  */
@@ -15,8 +15,8 @@
 
 struct hearth_line_votes {
     uint64_t line; /* number of the current line, from 1 */
-    uint64_t n_understood, n_doubtful, n_skipped;
-    uint64_t first_line;     /* number of the first doubtful or skipped line; 0: none */
+    uint64_t n_understood, n_doubtful;
+    uint64_t first_line;     /* number of the first doubtful line; 0: none */
     struct hearth_str first; /* that line */
 };
 
@@ -26,13 +26,11 @@ struct hearth_line_votes {
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_line_refuse(uint64_t number, struct hearth_str line,
                                                         const char *form, struct hearth_err *err);
-void hearth_line_votes_skip(struct hearth_line_votes *votes, uint64_t number,
-                            struct hearth_str line);
 void hearth_line_votes_doubt(struct hearth_line_votes *votes, uint64_t number,
                              struct hearth_str line);
 /*
- * INVALID_ARGUMENT, with the first doubtful or skipped line, if these lines are the majority.
- * `form` completes the sentence "lines are not".
+ * INVALID_ARGUMENT, with the first doubtful line, if these lines are the majority. `form` completes
+ * the sentence "lines are not".
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes,
                                                              const char *form,

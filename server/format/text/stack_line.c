@@ -8,6 +8,8 @@
  */
 #include "text/stack_line.h"
 
+#include "text/perf_lines.h"
+
 #include <assert.h>
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
@@ -276,6 +278,13 @@ enum hearth_line_kind hearth_stack_line_read(struct hearth_str line, bool has_va
     if (is_comment(text)) {
         ret->foreign = name_foreign_text(text);
         return ret->foreign == NULL ? HEARTH_LINE_IGNORED : HEARTH_LINE_FOREIGN;
+    }
+
+    struct hearth_perf_header header;
+    bool has_one_frame = hearth_str_find(text, ';', 0) == text.n;
+    if (has_one_frame && hearth_perf_parse_header(text, &header) && header.has_time) {
+        ret->foreign = "a record of perf script";
+        return HEARTH_LINE_FOREIGN;
     }
 
     /* The blank before the number may be all that an empty stack consists of. */

@@ -71,8 +71,7 @@ enum hearth_status hearth_text_decode(struct hearth_str text, struct hearth_str 
     if (notes.is_perf_script) {
         HEARTH_TRY(hearth_perf_script_decode(text, arena, ret_profile, &perf, err));
     } else {
-        HEARTH_TRY(hearth_collapsed_decode(text, type, unit, arena, ret_profile,
-                                           &notes.skipped_lines, err));
+        HEARTH_TRY(hearth_collapsed_decode(text, type, unit, arena, ret_profile, err));
     }
 
     *ret_notes = notes;

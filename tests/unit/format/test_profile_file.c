@@ -111,14 +111,14 @@ static void recognises_collapsed_stacks(void **state)
     release(&d);
 }
 
-static void counts_lines_of_a_text_that_it_skips(void **state)
+static void refuses_a_text_with_a_line_of_no_known_form(void **state)
 {
     (void)state;
     struct decoded d;
 
     decode(&d, HEARTH_STR("a;b 3\na;c 4\nno value\n"));
-    assert_int_equal(d.status, HEARTH_OK);
-    assert_int_equal(d.file.skipped_lines, 1);
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    assert_string_equal(d.err.msg, "line 3 is not of the form \"frame;frame value\": \"no value\"");
     release(&d);
 }
 
@@ -307,7 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recognises_recordings_of_perf),
         cmocka_unit_test(recognises_collapsed_stacks),
-        cmocka_unit_test(counts_lines_of_a_text_that_it_skips),
+        cmocka_unit_test(refuses_a_text_with_a_line_of_no_known_form),
         cmocka_unit_test(recognises_the_output_of_perf_script),
         cmocka_unit_test(recognises_a_recording_with_all_its_profiles),
         cmocka_unit_test(names_a_pprof_by_its_sample_types),
