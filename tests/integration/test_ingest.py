@@ -299,6 +299,29 @@ class Ingest(unittest.TestCase):
         )
         self.assertEqual(self.total(), 3 * 10_000_000)
 
+    def test_a_text_with_a_line_that_no_rule_explains_is_refused_with_its_number(self):
+        stacks = b"# a comment\n\n" + b"a;b 1\n" * 50
+        for kind in (None, "folded", "groups", "collapsed"):
+            self.refused(422, "unknown", 'line 53 is not of the form "frame;frame value": "a;b"', stacks + b"a;b\n", format=kind)
+        self.refused(422, "unknown", 'line 54 is not of the form "frame;frame": ";;"', stacks + b"a\n;;\n", format="lines")
+        self.assertEqual(self.types(), [])
+
+    def test_output_of_perf_script_is_read_as_such_or_refused(self):
+        """Whatever its fields are, ids and years never become values of collapsed stacks."""
+        header = b"# ========\n# captured on    : Wed Nov 25 20:43:55 2026\n# cmdline : python3 -c\nf;g 2026\n# ========\n#\n"
+        graph = b"app 77 %s\n\t 1f f+0x1 (/bin/app)\n\t 2f main+0x1 (/bin/app)\n\n"
+        for i, fields in enumerate((b"5.25:   5000000 cpu-clock: ", b"[001] 5.25: cycles:u: ", b"U 5.25: ", b"cycles: ")):
+            service = "%s%d" % (self.service, i)
+            self.upload(header + graph % fields * 3, name=service, sampleRate=97)
+            self.assertEqual(self.graph("process_cpu:samples:count:" + ("cpu:nanoseconds" if i == 0 else ":"), service).functions(),
+                             {"app": (0, 3), "main": (0, 3), "f": (3, 3)}, fields)
+        for fields in (b"", b"5.25: 2026", b"x y 2026"):
+            self.refused(422, "unknown", "line 2 is not of the form", graph % fields * 3)
+        self.refused(422, "unknown", "line 1 is a record of perf script", graph % b"5.25: 1 cycles: ", format="lines")
+        self.refused(422, "unknown", "no record of perf script's output", header)
+        self.refused(422, "unknown", "no record of perf script's output", header[:90])
+        self.assertEqual(self.types(), [])
+
     def test_every_form_of_a_time(self):
         forms = [
             ("s", T // 1000, T // 1000 * 1000), ("ms", T, T), ("us", T * 1000 + 7, T), ("ns", T * 1_000_000 + 7, T),
