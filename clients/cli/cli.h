@@ -87,7 +87,9 @@ struct cli {
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
-    const char *timeout;   /* time limit of a call */
+    const char *timeout;                               /* time limit of a call */
+    const char *pid, *duration, *profiler, *pprof_url; /* options of record */
+    char **program;        /* words after "--", ends with NULL; NULL: none */
     const char *uploading; /* path of the file that is being sent */
     const char *waits_for; /* reason of the server why it is not acknowledged; NULL: unknown */
     struct cli_agent agent;
@@ -105,11 +107,12 @@ typedef enum cli_exit cli_command_fn(struct cli *cli);
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
     cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
     cli_spans_list, cli_spans_count;
-cli_command_fn cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline, cli_profile,
-    cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
-    cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
-    cli_admin_errors, cli_admin_targets, cli_admin_retention, cli_admin_limits, cli_admin_sizing,
-    cli_agents_services, cli_agents_instances, cli_agents_processes;
+cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
+    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
+    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_admin_status,
+    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors,
+    cli_admin_targets, cli_admin_retention, cli_admin_limits, cli_admin_sizing, cli_agents_services,
+    cli_agents_instances, cli_agents_processes;
 
 /* ---- hearth.c ---- */
 

@@ -18,6 +18,8 @@
 static const struct cli_command g_commands[] = {
     {"upload", NULL, "FILE...", "push pprof, JFR, perf script or collapsed files", cli_upload,
      CLI_MAX_ARGS, false, NULL},
+    {"record", NULL, "[-- PROGRAM ...]",
+     "run perf, py-spy, async-profiler or curl; upload the result", cli_record, 0, false, NULL},
     {"query", "types", "", "profile types", cli_types, 0, false, NULL},
     {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false, NULL},
     {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, 2, false, NULL},
@@ -285,6 +287,11 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     if (cli->id != NULL && command->run != cli_upload && command->run != cli_rules) {
         return "--id is for upload and rules set";
     }
+    bool records = cli->pid != NULL || cli->duration != NULL || cli->profiler != NULL ||
+                   cli->pprof_url != NULL || cli->program != NULL;
+    if (records && command->run != cli_record) {
+        return "--pid, --for, --with, --pprof-url and -- PROGRAM are for record";
+    }
     if (cli->offset > 0 && !has_pages) {
         return "--offset is for top, spans top and spans list";
     }
@@ -339,7 +346,7 @@ static const char *read_variable(const char *name)
 int main(int argc, char **argv)
 {
     (void)setlocale(LC_TIME, "");
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             if (argc > 2 && strcmp(argv[1], "admin") == 0) {
                 cli_print_admin_help(argv[2]);

@@ -70,6 +70,10 @@ static const char **find_text(struct cli *cli, const char *flag)
         {"--base-to", &cli->base_to},
         {"--id", &cli->id},
         {"--timeout", &cli->timeout},
+        {"--pid", &cli->pid},
+        {"--for", &cli->duration},
+        {"--with", &cli->profiler},
+        {"--pprof-url", &cli->pprof_url},
 #define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
 #define CLI_TEXT_LIST(field, flag)
 #define CLI_TEXT_SWITCH(field, flag)
@@ -283,6 +287,10 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
+        if (strcmp(arg, "--") == 0) {
+            cli->program = &argv[i + 1];
+            break;
+        }
         if (arg[0] != '-' || arg[1] == '\0') {
             if (cli->n_args == CLI_MAX_ARGS) {
                 return cli_usage("too many arguments");
