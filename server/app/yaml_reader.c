@@ -31,8 +31,9 @@ yaml_node_t *hearth_yaml_node(struct hearth_yaml *reading, int id)
     return node;
 }
 
-typedef enum hearth_status take_fn(struct hearth_yaml *reading, void *context, struct hearth_str key,
-                                   const yaml_node_t *value, bool *ret_known);
+typedef enum hearth_status take_fn(struct hearth_yaml *reading, void *context,
+                                   struct hearth_str key, const yaml_node_t *value,
+                                   bool *ret_known);
 
 /* Gives each member of a mapping to `take`, which knows the keys. */
 enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
@@ -47,23 +48,24 @@ enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_n
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = hearth_yaml_node(reading, pair->key);
         bool known = true;
-        HEARTH_TRY(take(reading, context, hearth_yaml_text(key), hearth_yaml_node(reading, pair->value), &known));
+        HEARTH_TRY(take(reading, context, hearth_yaml_text(key),
+                        hearth_yaml_node(reading, pair->value), &known));
         if (!known) {
             return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                               "line %d: \"" HEARTH_STR_FMT "\" is unknown here", hearth_yaml_line(key),
-                               HEARTH_STR_ARG(hearth_yaml_text(key)));
+                               "line %d: \"" HEARTH_STR_FMT "\" is unknown here",
+                               hearth_yaml_line(key), HEARTH_STR_ARG(hearth_yaml_text(key)));
         }
     }
 
     return HEARTH_OK;
 }
 
-typedef enum hearth_status item_fn(struct hearth_yaml *reading, void *context, const yaml_node_t *item,
-                                   size_t index);
+typedef enum hearth_status item_fn(struct hearth_yaml *reading, void *context,
+                                   const yaml_node_t *item, size_t index);
 
 /* Gives each item of a list to `take`; fails if there are more than max. */
-enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node_t *node, size_t max,
-                                    hearth_yaml_item_fn *take, void *context)
+enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node_t *node,
+                                    size_t max, hearth_yaml_item_fn *take, void *context)
 {
     if (node->type != YAML_SEQUENCE_NODE) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a list",
@@ -74,8 +76,8 @@ enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node
     size_t n = (size_t)(node->data.sequence.items.top - first);
     if (n > max) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                           "line %d: the list has %zu entries, more than %zu", hearth_yaml_line(node), n,
-                           max);
+                           "line %d: the list has %zu entries, more than %zu",
+                           hearth_yaml_line(node), n, max);
     }
 
     for (size_t i = 0; i < n; i++) {
@@ -95,7 +97,7 @@ size_t hearth_yaml_count(const yaml_node_t *node)
 /* ---- values ---- */
 
 enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_node_t *node,
-                                    const char **ret)
+                                      const char **ret)
 {
     struct hearth_str text = hearth_yaml_text(node);
 
@@ -109,7 +111,8 @@ enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_no
     return *ret == NULL ? HEARTH_FAIL_ARENA(reading->err, reading->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node, bool *ret)
+enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node,
+                                      bool *ret)
 {
     struct hearth_str text = hearth_yaml_text(node);
 
