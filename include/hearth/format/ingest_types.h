@@ -33,18 +33,40 @@ enum hearth_ingest_format hearth_ingest_format_of(struct hearth_str format,
 /* Decides by the inflated bytes: one of PPROF, COLLAPSED, JFR, SPEEDSCOPE. */
 enum hearth_ingest_format hearth_ingest_format_of_bytes(struct hearth_str bytes);
 
-/* The profile type of a text format, determined by the end of the application's name. */
+/* The profile type of a text format. */
 struct hearth_ingest_type {
-    const char *suffix;
-    const char *name; /* __name__ */
+    const char *suffix; /* the ending of an application's name */
+    const char *name;   /* __name__ */
     const char *type, *unit, *period_type, *period_unit;
     int64_t factor; /* multiplies each value; 0: the nanoseconds between two samples do */
 };
 
+/* What the parameters of an upload say about the values of a text format. */
+struct hearth_ingest_values {
+    struct hearth_str unit;        /* `units`; empty: not said */
+    struct hearth_str aggregation; /* `aggregationType`; empty: not said */
+    int64_t sample_rate;           /* Hz; 0: unknown */
+};
+
+/* INVALID_ARGUMENT, with the values that are known, for an unknown unit or aggregation. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_ingest_values_check(const struct hearth_ingest_values *values,
+                                              struct hearth_err *err);
 /*
- * The type that "service.suffix" names (without a dot: cpu), and the name without the suffix. With
- * a sample rate of 0 Hz, samples of CPU and wall time are counts. NULL if the suffix names no type.
+ * The type that "service.suffix" names, and the name without the suffix. If the suffix is unknown,
+ * the whole name is the service, and the unit and the aggregation name the type; without a unit, a
+ * name without a dot means cpu. Values of CPU and wall time are numbers of samples, unless the unit
+ * is a time; with a sample rate of 0 Hz they remain numbers.
+ *
+ * INVALID_ARGUMENT if neither names a type, if they contradict each other, or if the unit or the
+ * aggregation is unknown.
  */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_ingest_type_find(struct hearth_str app,
+                                           const struct hearth_ingest_values *values,
+                                           struct hearth_ingest_type *ret_type,
+                                           struct hearth_str *ret_service, struct hearth_err *err);
+/* The type that the suffix alone names; NULL if it names none. */
 const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
                                                        struct hearth_str *ret_service);
 /* "cpu, itimer, ...", for messages; static. */
