@@ -27,8 +27,11 @@ static void check(struct hearth_profile *p, struct hearth_arena *arena)
     for (uint32_t i = 0; i < p->n_strings; i++) {
         HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
     }
-    (void)!hearth_ingest_scale(hearth_ingest_type_of(HEARTH_STR("a.cpu"), 100, &service), 100, p,
-                               NULL);
+    const struct hearth_ingest_values values = {.sample_rate = 100};
+    struct hearth_ingest_type type;
+    HEARTH_ASSERT(hearth_ingest_type_find(HEARTH_STR("a.cpu"), &values, &type, &service, NULL) ==
+                  HEARTH_OK);
+    (void)!hearth_ingest_scale(&type, 100, p, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -66,9 +66,6 @@ enum hearth_status hearth_ingest_type_find(struct hearth_str app,
                                            const struct hearth_ingest_values *values,
                                            struct hearth_ingest_type *ret_type,
                                            struct hearth_str *ret_service, struct hearth_err *err);
-/* The type that the suffix alone names; NULL if it names none. */
-const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
-                                                       struct hearth_str *ret_service);
 /* "cpu, itimer, ...", for messages; static. */
 const char *hearth_ingest_type_suffixes(void);
 

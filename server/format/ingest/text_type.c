@@ -56,48 +56,6 @@ static const struct text_type {
     {{"bytes", "memory", "samples", "bytes", NONE, 1}, ANY},
 };
 
-/* Without a sample rate the time that a sample represents is unknown: it remains a count. */
-static const struct hearth_ingest_type *choose_by_rate(const struct hearth_ingest_type *type,
-                                                       int64_t rate)
-{
-    static const struct hearth_ingest_type counted[] = {
-        {"", "process_cpu", "samples", "count", NONE, 1},
-        {"", "wall", "samples", "count", NONE, 1},
-    };
-
-    if (type->factor != COUNT_NS || rate > 0) {
-        return type;
-    }
-
-    return &counted[strcmp(type->name, "wall") == 0];
-}
-
-const struct hearth_ingest_type *hearth_ingest_type_of(struct hearth_str app, int64_t sample_rate,
-                                                       struct hearth_str *ret_service)
-{
-    assert(ret_service != NULL);
-
-    size_t dot = app.n;
-    while (dot > 0 && app.p[dot - 1] != '.') {
-        dot--;
-    }
-
-    if (dot == 0) {
-        *ret_service = app;
-        return choose_by_rate(&g_text_types[0].type, sample_rate);
-    }
-
-    struct hearth_str suffix = {app.p + dot, app.n - dot};
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_text_types); i++) {
-        if (hearth_str_eq_c(suffix, g_text_types[i].type.suffix)) {
-            *ret_service = hearth_str_n(app.p, dot - 1);
-            return choose_by_rate(&g_text_types[i].type, sample_rate);
-        }
-    }
-
-    return NULL;
-}
-
 const char *hearth_ingest_type_suffixes(void)
 {
     return "cpu, itimer, wall, inuse_objects, inuse_space, alloc_objects, alloc_space, goroutines, "

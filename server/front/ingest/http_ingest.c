@@ -33,6 +33,7 @@ struct upload {
     struct hearth_push_call *call;
     struct hearth_ingest_name name;
     struct hearth_str app; /* the application name; for text formats without the profile type */
+    struct hearth_ingest_type type; /* of a text format */
     struct hearth_str profile;
     struct hearth_str context_labels; /* of a JFR recording */
     struct hearth_push_hints hints;
@@ -334,16 +335,10 @@ static enum hearth_status find_profile_type(struct upload *u)
         return HEARTH_OK;
     }
 
-    u->hints.type = hearth_ingest_type_of(u->name.app, u->hints.sample_rate, &u->app);
-    if (u->hints.type == NULL) {
-        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "unknown profile type: the application name \"%.*s\" ends with none of "
-                           "%s",
-                           (int)(u->name.app.n > 64 ? 64 : u->name.app.n), u->name.app.p,
-                           hearth_ingest_type_suffixes());
-    }
+    const struct hearth_ingest_values values = {.sample_rate = u->hints.sample_rate};
+    u->hints.type = &u->type;
 
-    return HEARTH_OK;
+    return hearth_ingest_type_find(u->name.app, &values, &u->type, &u->app, &u->rpc->err);
 }
 
 static enum hearth_status fill_upload_labels(struct upload *u, struct hearth_push_series *series)

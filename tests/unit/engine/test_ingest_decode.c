@@ -13,6 +13,7 @@ struct decoded {
     struct hearth_push_hints hints;
     uint64_t discards[HEARTH_N_DISCARDS];
     struct hearth_profile profile;
+    struct hearth_ingest_type type;
     struct hearth_str name;
     struct hearth_err err;
 };
@@ -54,8 +55,10 @@ static void as_text(struct decoded *d, enum hearth_ingest_format format, const c
 {
     struct hearth_str service;
     d->hints.format = format;
-    d->hints.type = hearth_ingest_type_of(S(app), 100, &service);
-    assert_non_null(d->hints.type);
+    const struct hearth_ingest_values values = {.sample_rate = 100};
+    assert_int_equal(hearth_ingest_type_find(S(app), &values, &d->type, &service, &d->err),
+                     HEARTH_OK);
+    d->hints.type = &d->type;
 }
 
 static bool is_string(const struct decoded *d, uint32_t index, const char *want)

@@ -96,23 +96,52 @@ static void the_format_is_recognised_by_the_bytes(void **state)
     }
 }
 
+/* The type that a name has with these parameters; fails if there is none. */
+static struct hearth_ingest_type find_type(const char *app, const char *unit,
+                                           const char *aggregation, int64_t rate,
+                                           const char *want_service)
+{
+    const struct hearth_ingest_values values = {S(unit), S(aggregation), rate};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_ingest_type type;
+    struct hearth_str service;
+
+    if (hearth_ingest_type_find(S(app), &values, &type, &service, &err) != HEARTH_OK) {
+        fail_msg("%s, %s, %s: %s", app, unit, aggregation, err.msg);
+    }
+
+    assert_true(hearth_str_eq_c(service, want_service));
+    return type;
+}
+
+static void assert_no_type(const char *app, const char *unit, const char *aggregation,
+                           const char *part)
+{
+    const struct hearth_ingest_values values = {S(unit), S(aggregation), 100};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_ingest_type type;
+    struct hearth_str service;
+    enum hearth_status status = hearth_ingest_type_find(S(app), &values, &type, &service, &err);
+
+    if (status != HEARTH_INVALID_ARGUMENT || strstr(err.msg, part) == NULL) {
+        fail_msg("%s, %s, %s: %s", app, unit, aggregation,
+                 status == HEARTH_OK ? "is taken" : err.msg);
+    }
+}
+
 static void the_suffix_of_an_application_is_its_type(void **state)
 {
     (void)state;
-    struct hearth_str service;
-    const struct hearth_ingest_type *type = hearth_ingest_type_of(S("app"), 100, &service);
-    assert_string_equal(type->name, "process_cpu");
-    assert_true(hearth_str_eq_c(service, "app"));
-    type = hearth_ingest_type_of(S("a.b.alloc_space"), 100, &service);
-    assert_string_equal(type->name, "memory");
-    assert_string_equal(type->type, "alloc_space");
-    assert_string_equal(type->unit, "bytes");
-    assert_true(hearth_str_eq_c(service, "a.b"));
-    assert_null(hearth_ingest_type_of(S("my.python.app"), 100, &service));
-    assert_null(hearth_ingest_type_of(S("app."), 100, &service));
-    type = hearth_ingest_type_of(S("a.goroutines"), 100, &service);
-    assert_string_equal(type->name, "goroutine");
-    assert_string_equal(type->type, "goroutines");
+    assert_string_equal(find_type("app", "", "", 100, "app").name, "process_cpu");
+    struct hearth_ingest_type type = find_type("a.b.alloc_space", "", "", 100, "a.b");
+    assert_string_equal(type.name, "memory");
+    assert_string_equal(type.type, "alloc_space");
+    assert_string_equal(type.unit, "bytes");
+    assert_no_type("my.python.app", "", "", "\"my.python.app\" ends with none of cpu, itimer");
+    assert_no_type("app.", "", "sum", "unknown profile type");
+    type = find_type("a.goroutines", "", "", 100, "a");
+    assert_string_equal(type.name, "goroutine");
+    assert_string_equal(type.type, "goroutines");
 
     /* Every suffix that is named in messages exists. */
     struct hearth_str all = S(hearth_ingest_type_suffixes());
@@ -120,9 +149,107 @@ static void the_suffix_of_an_application_is_its_type(void **state)
         char app[64];
         size_t end = hearth_str_find(all, ',', from);
         (void)snprintf(app, sizeof app, "x.%.*s", (int)(end - from), all.p + from);
-        assert_non_null(hearth_ingest_type_of(S(app), 100, &service));
+        (void)find_type(app, "", "", 100, "x");
         from = end + 2;
     }
+}
+
+static void without_a_suffix_unit_and_aggregation_are_the_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *unit, *aggregation, *name, *type, *type_unit;
+        int64_t factor;
+    } cases[] = {
+        {"samples", "", "process_cpu", "cpu", "nanoseconds", 0},
+        {"count", "sum", "process_cpu", "cpu", "nanoseconds", 0},
+        {"trace_samples", "sum", "process_cpu", "cpu", "nanoseconds", 0},
+        {"objects", "", "memory", "alloc_objects", "count", 1},
+        {"objects", "sum", "memory", "alloc_objects", "count", 1},
+        {"objects", "average", "memory", "inuse_objects", "count", 1},
+        {"bytes", "", "memory", "alloc_space", "bytes", 1},
+        {"bytes", "average", "memory", "inuse_space", "bytes", 1},
+        {"goroutines", "", "goroutine", "goroutines", "count", 1},
+        {"goroutines", "average", "goroutine", "goroutines", "count", 1},
+        {"lock_samples", "sum", "mutex", "contentions", "count", 1},
+        {"lock_nanoseconds", "sum", "mutex", "delay", "nanoseconds", 1},
+        {"exceptions", "sum", "exceptions", "samples", "count", 1},
+        {"seconds", "", "process_cpu", "cpu", "nanoseconds", 1000000000},
+        {"milliseconds", "", "process_cpu", "cpu", "nanoseconds", 1000000},
+        {"microseconds", "sum", "process_cpu", "cpu", "nanoseconds", 1000},
+        {"nanoseconds", "", "process_cpu", "cpu", "nanoseconds", 1},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        static const char *const apps[] = {"app", "my.python.app"};
+        for (size_t k = 0; k < HEARTH_ARRAY_LEN(apps); k++) {
+            const struct hearth_ingest_type type =
+                find_type(apps[k], cases[i].unit, cases[i].aggregation, 100, apps[k]);
+
+            assert_string_equal(type.name, cases[i].name);
+            assert_string_equal(type.type, cases[i].type);
+            assert_string_equal(type.unit, cases[i].type_unit);
+            assert_int_equal(type.factor, cases[i].factor);
+        }
+    }
+
+    assert_no_type("app", "samples", "average",
+                   "aggregationType \"average\" contradicts units \"samples\"");
+    assert_no_type("a.b", "goroutines", "sum",
+                   "aggregationType \"sum\" contradicts units \"goroutines\"");
+    assert_no_type("app", "", "average",
+                   "aggregationType \"average\" contradicts the application name (no ending: cpu)");
+}
+
+static void unit_and_aggregation_must_agree_with_the_suffix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *app, *unit, *aggregation;
+        int64_t factor;
+    } agreeing[] = {
+        {"a.cpu", "samples", "sum", 0},
+        {"a.itimer", "count", "", 0},
+        {"a.wall", "microseconds", "", 1000},
+        {"a.cpu", "nanoseconds", "sum", 1},
+        {"a.inuse_objects", "objects", "average", 1},
+        {"a.alloc_objects", "count", "sum", 1},
+        {"a.live", "objects", "average", 1},
+        {"a.alloc_in_new_tlab_bytes", "bytes", "sum", 1},
+        {"a.bytes", "bytes", "average", 1},
+        {"a.bytes", "bytes", "sum", 1},
+        {"a.lock_count", "lock_samples", "sum", 1},
+        {"a.block_duration", "lock_nanoseconds", "sum", 1},
+        {"a.mutex_duration", "milliseconds", "", 1000000},
+        {"a.exceptions", "exceptions", "sum", 1},
+        {"a.seconds", "seconds", "", 1000000000},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(agreeing); i++) {
+        struct hearth_ingest_type type =
+            find_type(agreeing[i].app, agreeing[i].unit, agreeing[i].aggregation, 100, "a");
+        assert_int_equal(type.factor, agreeing[i].factor);
+    }
+
+    assert_no_type("a.cpu", "bytes", "", "units \"bytes\" contradicts the application name (.cpu)");
+    assert_no_type("a.cpu", "objects", "", "units \"objects\" contradicts");
+    assert_no_type("a.inuse_space", "samples", "", "(.inuse_space), whose values are bytes");
+    assert_no_type("a.mutex_count", "lock_nanoseconds", "", "whose values are count");
+    assert_no_type("a.mutex_count", "goroutines", "", "contradicts");
+    assert_no_type("a.seconds", "milliseconds", "", "contradicts");
+    assert_no_type("a.inuse_space", "", "sum", "whose values have the aggregation average");
+    assert_no_type("a.alloc_space", "bytes", "average", "whose values have the aggregation sum");
+}
+
+static void unknown_units_and_aggregations_are_named(void **state)
+{
+    (void)state;
+    assert_no_type(
+        "a.cpu", "parsecs", "",
+        "units \"parsecs\" is unknown; it may be samples, count, trace_samples, objects");
+    assert_no_type("a.cpu", "", "median",
+                   "aggregationType \"median\" is unknown; it may be sum or average");
+    assert_no_type("a.cpu", "Samples", "", "is unknown");
 }
 
 static void assert_family(const char *const *types, uint32_t n, const char *want)
@@ -222,35 +349,33 @@ static void only_counts_are_multiplied_by_the_time_between_samples(void **state)
 {
     (void)state;
     static const struct {
-        const char *app;
+        const char *app, *unit;
         int64_t rate, value, period;
     } cases[] = {
-        {"a.cpu", 100, 30000000, 10000000},
-        {"a.wall", 97, 30927834, 10309278},
-        {"a.cpu", 0, 3, 0},
-        {"a.cpu", INT64_MAX, 3, 1},
-        {"a.alloc_space", 100, 3, 0},
-        {"a.seconds", 100, 3000000000, 0},
-        {"a.microseconds", 100, 3000, 0},
-        {"a.nanoseconds", 100, 3, 0},
+        {"a.cpu", "", 100, 30000000, 10000000},
+        {"a.wall", "samples", 97, 30927834, 10309278},
+        {"a.cpu", "", 0, 3, 0},
+        {"a.cpu", "count", INT64_MAX, 3, 1},
+        {"a.cpu", "nanoseconds", 100, 3, 0},
+        {"a.wall", "microseconds", 0, 3000, 0},
+        {"a.alloc_space", "", 100, 3, 0},
+        {"a.seconds", "", 100, 3000000000, 0},
+        {"a.microseconds", "", 100, 3000, 0},
+        {"a.nanoseconds", "", 100, 3, 0},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
         int64_t value = 3;
-        struct hearth_str service;
         struct hearth_profile profile = {.values = &value, .n_samples = 1, .n_types = 1};
 
-        assert_int_equal(
-            hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), cases[i].rate, &service),
-                                cases[i].rate, &profile, NULL),
-            HEARTH_OK);
+        struct hearth_ingest_type type =
+            find_type(cases[i].app, cases[i].unit, "", cases[i].rate, "a");
+        assert_int_equal(hearth_ingest_scale(&type, cases[i].rate, &profile, NULL), HEARTH_OK);
         assert_int_equal(value, cases[i].value);
         assert_int_equal(profile.period, cases[i].period);
         value = INT64_MAX;
-        assert_int_equal(
-            hearth_ingest_scale(hearth_ingest_type_of(S(cases[i].app), cases[i].rate, &service),
-                                cases[i].rate, &profile, NULL),
-            cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
+        assert_int_equal(hearth_ingest_scale(&type, cases[i].rate, &profile, NULL),
+                         cases[i].value > 3 ? HEARTH_OUT_OF_RANGE : HEARTH_OK);
     }
 }
 
@@ -269,13 +394,11 @@ static void samples_without_a_rate_are_counts(void **state)
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
-        struct hearth_str service;
-        const struct hearth_ingest_type *type = hearth_ingest_type_of(S(cases[i].app), 0, &service);
-        assert_string_equal(type->name, cases[i].name);
-        assert_string_equal(type->type, cases[i].type);
-        assert_string_equal(type->unit, cases[i].unit);
-        assert_string_equal(type->period_type, i < 4 ? "" : i == 4 ? "cpu" : "");
-        assert_true(hearth_str_eq_c(service, "a"));
+        struct hearth_ingest_type type = find_type(cases[i].app, "", "", 0, "a");
+        assert_string_equal(type.name, cases[i].name);
+        assert_string_equal(type.type, cases[i].type);
+        assert_string_equal(type.unit, cases[i].unit);
+        assert_string_equal(type.period_type, i < 4 ? "" : i == 4 ? "cpu" : "");
     }
 }
 
@@ -318,6 +441,9 @@ int main(void)
         cmocka_unit_test(the_format_is_chosen_by_parameter_then_content_type),
         cmocka_unit_test(the_format_is_recognised_by_the_bytes),
         cmocka_unit_test(the_suffix_of_an_application_is_its_type),
+        cmocka_unit_test(without_a_suffix_unit_and_aggregation_are_the_type),
+        cmocka_unit_test(unit_and_aggregation_must_agree_with_the_suffix),
+        cmocka_unit_test(unknown_units_and_aggregations_are_named),
         cmocka_unit_test(the_name_of_a_pprof_comes_from_its_sample_types),
         cmocka_unit_test(display_names_rename_sample_types_first),
         cmocka_unit_test(scripting_agents_get_the_file_before_the_name),
