@@ -263,12 +263,49 @@ class Ingest(unittest.TestCase):
                 self.assertEqual(functions, {"a": (0, value), "b": (value // 3 * 2, value // 3 * 2), "c": (value // 3,) * 2})
         self.refused(400, "invalid_argument", "unknown profile type", b"a 1\n", name="my.python.app")
 
-    def test_the_sample_rate_is_100_unless_it_is_a_number(self):
-        cases = [(None, 10_000_000), ("1000", 1_000_000), ("-1", 10_000_000), ("often", 10_000_000)]
-        for rate, value in cases:
-            app = "%s%s" % (self.service, rate)
+    def test_the_sample_rate_is_100_if_it_is_absent_and_refused_if_it_is_no_number(self):
+        for rate, value in ((None, 10_000_000), ("", 10_000_000), ("1000", 1_000_000)):
+            app = "%s_%s" % (self.service, rate)
             self.upload(b"a 1\n", name=app, sampleRate=rate, format="folded")
             self.assertEqual(self.total(service=app), value, rate)
+        for rate in ("-1", "often", "99.5", "9" * 30):
+            self.refused(400, "invalid_argument", 'sampleRate "%s" is no number' % rate, b"a 1\n", sampleRate=rate)
+        profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7])
+        self.upload(profile.encode(), sampleRate="often")
+        self.assertEqual(self.total(), 7, "a pprof has its own")
+
+    def test_unit_and_aggregation_name_the_type_of_a_text_without_an_ending(self):
+        cases = [
+            ({"units": "samples"}, CPU, 3 * 20_000_000), ({"units": "nanoseconds"}, CPU, 3), ({"units": "microseconds"}, CPU, 3000),
+            ({"unit": "bytes"}, "memory:alloc_space:bytes::", 3), ({"units": "objects", "aggregationType": "sum"}, "memory:alloc_objects:count::", 3),
+            ({"units": "objects", "aggregationType": "average"}, "memory:inuse_objects:count::", 3),
+            ({"units": "bytes", "unit": "bytes", "aggregrationType": "average"}, "memory:inuse_space:bytes::", 3),
+            ({"units": "goroutines", "aggregationType": "average"}, "goroutine:goroutines:count::", 3),
+            ({"units": "lock_samples"}, "mutex:contentions:count::", 3), ({"units": "lock_nanoseconds"}, "mutex:delay:nanoseconds::", 3),
+            ({"units": "", "aggregationType": ""}, CPU, 3 * 20_000_000),
+        ]
+        for i, (arguments, profile_type, value) in enumerate(cases):
+            with self.subTest(arguments):
+                service = "%s-%d" % (self.service, i) if not arguments.get("units") else "%s.%d" % (self.service, i)
+                self.upload(b"a;b 3\n", name=service, sampleRate=50, **arguments)
+                self.assertEqual(self.types(service), [profile_type])
+                self.assertEqual(self.total(profile_type, service), value)
+
+    def test_units_and_aggregations_that_are_unknown_or_contradict_are_refused_by_name(self):
+        profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
+        bad = lambda part, body=b"a 1\n", **arguments: self.refused(400, "invalid_argument", part, body, **arguments)
+        for body in (b"a 1\n", profile):
+            bad('units "parsecs" is unknown; it may be samples, count,', body, units="parsecs")
+            bad('units "parsecs" is unknown', body, unit="parsecs")
+            bad('aggregationType "median" is unknown; it may be sum or average', body, aggregationType="median")
+            bad('aggregationType "median" is unknown', body, aggregrationType="median")
+            bad("units and unit have different values", body, units="bytes", unit="objects")
+            bad("aggregationType and aggregrationType have different values", body, aggregationType="sum", aggregrationType="average")
+        bad('units "bytes" contradicts the application name (.cpu)', name="a.cpu", units="bytes")
+        bad("(.alloc_space), whose values have the aggregation sum", name="a.alloc_space", aggregationType="average")
+        bad('contradicts units "samples"', units="samples", aggregationType="average")
+        self.upload(profile, units="goroutines", aggregationType="average")
+        self.assertEqual(self.types(), [CPU, CPU.replace("cpu:nanoseconds", "samples:count", 1)], "a pprof has its own")
 
     def test_samples_at_a_rate_of_0_are_counts(self):
         for suffix, profile_type in (("", "process_cpu:samples:count::"), (".cpu", "process_cpu:samples:count::"),

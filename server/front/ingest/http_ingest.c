@@ -33,6 +33,7 @@ struct upload {
     struct hearth_push_call *call;
     struct hearth_ingest_name name;
     struct hearth_str app; /* the application name; for text formats without the profile type */
+    struct hearth_ingest_values values;
     struct hearth_ingest_type type; /* of a text format */
     struct hearth_str profile;
     struct hearth_str context_labels; /* of a JFR recording */
@@ -88,6 +89,56 @@ static void explain_push_failure(struct hearth_push_call *call, enum hearth_stat
 
 /* ---- the URL ---- */
 
+/*
+ * The value of a parameter that clients spell in two ways; empty if it is absent. The copy lives as
+ * long as the call.
+ */
+static enum hearth_status read_spelled_argument(struct upload *u, const char *name,
+                                                const char *other, struct hearth_str *ret)
+{
+    struct hearth_str value = hearth_http_arg(u->rpc, name);
+    struct hearth_str second = hearth_http_arg(u->rpc, other);
+    if (value.n > 0 && second.n > 0 && !hearth_str_eq(value, second)) {
+        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "%s and %s have different values; one of them is enough", name, other);
+    }
+
+    *ret = hearth_arena_str(&u->call->arena, value.n > 0 ? value : second);
+    return ret->p == NULL ? HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena) : HEARTH_OK;
+}
+
+/*
+ * What the parameters say about the values. For all formats an unknown unit or aggregation is
+ * refused; DeepFlow's documents and code spell them differently.
+ */
+static enum hearth_status read_value_arguments(struct upload *u)
+{
+    HEARTH_TRY(read_spelled_argument(u, "units", "unit", &u->values.unit));
+    HEARTH_TRY(
+        read_spelled_argument(u, "aggregationType", "aggregrationType", &u->values.aggregation));
+
+    return hearth_ingest_values_check(&u->values, &u->rpc->err);
+}
+
+/* Sets the sample rate. Profiles in pprof have their own, and any value is ignored. */
+static enum hearth_status read_sample_rate(struct upload *u)
+{
+    struct hearth_str text = hearth_http_arg(u->rpc, "sampleRate");
+    int64_t rate = DEFAULT_SAMPLE_RATE;
+    bool is_rate = text.n == 0 || (hearth_str_to_i64(text, &rate) && rate >= 0);
+
+    if (!is_rate && u->hints.format != HEARTH_INGEST_PPROF) {
+        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "sampleRate \"%.*s\" is no number of samples per second",
+                           (int)(text.n > 64 ? 64 : text.n), text.p);
+    }
+
+    u->values.sample_rate = is_rate ? rate : DEFAULT_SAMPLE_RATE;
+    u->hints.sample_rate = u->values.sample_rate;
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status read_url_arguments(struct upload *u)
 {
     struct hearth_rpc *rpc = u->rpc;
@@ -105,10 +156,7 @@ static enum hearth_status read_url_arguments(struct upload *u)
     HEARTH_TRY(hearth_ingest_name_parse(name, arena, &u->name, &rpc->err));
     hints->from_ns = hearth_http_time(rpc, "from", now_ns);
     hints->until_ns = hearth_http_time(rpc, "until", now_ns);
-    if (!hearth_str_to_i64(hearth_http_arg(rpc, "sampleRate"), &hints->sample_rate) ||
-        hints->sample_rate < 0) {
-        hints->sample_rate = DEFAULT_SAMPLE_RATE;
-    }
+    HEARTH_TRY(read_value_arguments(u));
 
     const char *client = hearth_client_of_spy(hints->spy);
     rpc->client = client != NULL ? client : rpc->client;
@@ -331,14 +379,14 @@ static enum hearth_status read_upload_body(struct upload *u)
 static enum hearth_status find_profile_type(struct upload *u)
 {
     u->app = u->name.app;
+    HEARTH_TRY(read_sample_rate(u));
     if (u->hints.format == HEARTH_INGEST_PPROF || u->hints.format == HEARTH_INGEST_JFR) {
         return HEARTH_OK;
     }
 
-    const struct hearth_ingest_values values = {.sample_rate = u->hints.sample_rate};
     u->hints.type = &u->type;
 
-    return hearth_ingest_type_find(u->name.app, &values, &u->type, &u->app, &u->rpc->err);
+    return hearth_ingest_type_find(u->name.app, &u->values, &u->type, &u->app, &u->rpc->err);
 }
 
 static enum hearth_status fill_upload_labels(struct upload *u, struct hearth_push_series *series)
