@@ -364,7 +364,7 @@ class Limits(unittest.TestCase):
             with self.assertRaises(RpcError) as caught:
                 self.server.push(data, labels, metadata=metadata)
             self.assertEqual(caught.exception.code, "invalid_argument", caught.exception.message)
-            self.assertIn("exceeds the size limit (max_profile_size_byte", caught.exception.message)
+            self.assertIn("exceeds the size limit (max-profile-bytes", caught.exception.message)
             self.assertIn("max-profile-bytes", caught.exception.message)
         with self.assertRaises(RpcError) as caught:
             self.server.push(gzip.decompress(noise.encode()), labels, metadata=metadata)
@@ -374,7 +374,7 @@ class Limits(unittest.TestCase):
     def test_the_profile_of_pyroscope_refuses_as_it_does(self):
         self.ask("plain", 24)
         self.refused("the query time range exceeds the limit (max_query_length, actual: 1d1h, limit: 1d); the option is max-query-range", self.ask, "plain", 25)
-        self.refused("exceeds the samples count limit (max_profile_stacktrace_samples, actual: 51, limit: 50); the option is max-samples", self.push, "plain", 51)
+        self.refused("exceeds the samples count limit (max-samples, actual: 51, limit: 50); raise it with --max-samples, or for one tenant with hearth admin limits", self.push, "plain", 51)
         self.refused("has 31 label names; limit 30", self.push, "plain", 1, **{"l%d" % i: "x" for i in range(29)})
         old = Profile([("alloc_space", "bytes")], time_ns=(now_ms() - 2 * HOUR) * 1_000_000).add(["main"], [1]).encode()
         self.refused(
@@ -403,7 +403,7 @@ class Limits(unittest.TestCase):
             self.push("few", 1, pod=pod)
         # The limit counts what the label index has seen; a question brings it up to date.
         self.server.label_names(now_ms() - HOUR, now_ms(), metadata=[("x-scope-orgid", "few")])
-        self.refused("(max-series)", self.push, "few", 1, pod="c")
+        self.refused("; raise it with --max-series, or for one tenant with hearth admin limits", self.push, "few", 1, pod="c")
         self.set("few", max_series="default", ingest_burst_bytes="10")
         self.refused("push rate limit", self.push, "few", 1, pod="a")
         self.push("many", 1, pod="a")

@@ -152,7 +152,7 @@ class Jfr(unittest.TestCase):
         try:
             status, _, answer = server.http("POST", "/ingest?name=a&format=jfr&from=%d" % (T // 1000), gzip.compress(RECORDING))
             self.assertEqual(status, 422, answer)
-            self.assertIn("the limit (max-profile-bytes) is 100000", json.loads(answer)["message"])
+            self.assertIn("the limit is 100000; raise it with --max-profile-bytes", json.loads(answer)["message"])
         finally:
             server.stop()
 

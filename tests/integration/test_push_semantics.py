@@ -568,7 +568,7 @@ class Limits(PushTest):
         p = profile()
         for k in range(51):
             p.add(["f%d" % k], [1, 1])
-        self.refused("samples count limit (max_profile_stacktrace_samples, actual: 51, limit: 50); the option is max-samples", p)
+        self.refused("samples count limit (max-samples, actual: 51, limit: 50); raise it with --max-samples", p)
         p.samples.pop()
         self.push(p)
 
@@ -576,12 +576,12 @@ class Limits(PushTest):
         def typed(n):
             return Profile([("t%d" % k, "count") for k in range(n)], time_ns=T * 1_000_000).add(["main"], [1] * n)
 
-        self.refused("the profile has 5 sample types; the limit (max-sample-types) is 4", typed(5))
+        self.refused("the profile has 5 sample types; the limit is 4; raise it with --max-sample-types", typed(5))
         self.push(typed(4))
 
     def test_labels_of_a_sample_are_bounded(self):
         self.push(profile().add(["main"], [1, 1], {"a": "1", "b": "2", "c": "3"}))
-        self.refused("max_profile_stacktrace_sample_labels, actual: 4, limit: 3); the option is max-sample-labels", profile().add(["main"], [1, 1], {"a": "1", "b": "2", "c": "3", "d": "4"}))
+        self.refused("(max-sample-labels, actual: 4, limit: 3); raise it with --max-sample-labels", profile().add(["main"], [1, 1], {"a": "1", "b": "2", "c": "3", "d": "4"}))
 
     def test_deep_stacks_keep_their_root_end_and_are_counted(self):
         self.assertEqual(self.push(profile().add(["f%02d" % k for k in range(13)], [1, 1])), {"cut_stacks": 1, "cut_frames": 3})

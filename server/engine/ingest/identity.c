@@ -5,6 +5,7 @@
  * and without the labels that Hearth derives, so that equal series have equal fingerprints.
  */
 #include "hearth/base/clock.h"
+#include "hearth/base/limit.h"
 #include "hearth/model/profile_type.h"
 
 #include "ingest/ingest_internal.h"
@@ -84,7 +85,7 @@ static enum hearth_status check_pushed_label(const struct hearth_push_work *work
         label->name.n > (uint64_t)limits->max_label_name_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' has label name too long: '" HEARTH_STR_FMT
-                           "' (%zu bytes, limit max-label-name-bytes %lld)",
+                           "' (%zu bytes, limit %lld)" HEARTH_RAISE_LIMIT("max-label-name-bytes"),
                            format_series_labels(series, arena),
                            HEARTH_STR_ARG(cut_quoted_name(label->name)), label->name.n,
                            (long long)limits->max_label_name_bytes);
@@ -94,7 +95,7 @@ static enum hearth_status check_pushed_label(const struct hearth_push_work *work
         label->value.n > (uint64_t)limits->max_label_value_bytes) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' has label value too long: '" HEARTH_STR_FMT
-                           "' (%zu bytes, limit max-label-value-bytes %lld)",
+                           "' (%zu bytes, limit %lld)" HEARTH_RAISE_LIMIT("max-label-value-bytes"),
                            format_series_labels(series, arena),
                            HEARTH_STR_ARG(cut_quoted_name(label->name)), label->value.n,
                            (long long)limits->max_label_value_bytes);
@@ -262,7 +263,8 @@ enum hearth_status hearth_identity_make(const struct hearth_push_work *work,
     size_t n_names = labels.n + 2; /* __name__ and service_name */
     if (limits->max_label_names > 0 && n_names > (uint64_t)limits->max_label_names) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile series '%s' has %zu label names; limit %lld (max-label-names)",
+                           "profile series '%s' has %zu label names; limit %lld" HEARTH_RAISE_LIMIT(
+                               "max-label-names"),
                            format_series_labels(series, arena), n_names,
                            (long long)limits->max_label_names);
     }
@@ -326,11 +328,12 @@ static enum hearth_status check_type_texts(const struct hearth_limits *limits,
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts) && limits->max_label_value_bytes > 0; i++) {
         if (texts[i].text.n > (uint64_t)limits->max_label_value_bytes) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "%s too long: '" HEARTH_STR_FMT
-                               "' (%zu bytes, limit max-label-value-bytes %lld)",
-                               texts[i].what, HEARTH_STR_ARG(cut_quoted_name(texts[i].text)),
-                               texts[i].text.n, (long long)limits->max_label_value_bytes);
+            return HEARTH_FAIL(
+                err, HEARTH_INVALID_ARGUMENT,
+                "%s too long: '" HEARTH_STR_FMT
+                "' (%zu bytes, limit %lld)" HEARTH_RAISE_LIMIT("max-label-value-bytes"),
+                texts[i].what, HEARTH_STR_ARG(cut_quoted_name(texts[i].text)), texts[i].text.n,
+                (long long)limits->max_label_value_bytes);
         }
     }
 
@@ -491,9 +494,9 @@ enum hearth_status hearth_identity_time(const struct hearth_limits *limits,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "profile with labels '%s' is outside of ingestion window (profile "
                            "timestamp: %s, the ingestion "
-                           "window starts at %s and ends at %s; limits reject-older-than, "
-                           "reject-newer-than%s)",
-                           format_identity_labels(identity, labels), at, from, to, clocks);
+                           "window starts at %s and ends at %s%s)" HEARTH_RAISE_LIMIT("%s"),
+                           format_identity_labels(identity, labels), at, from, to, clocks,
+                           time_ns < oldest ? "reject-older-than" : "reject-newer-than");
     }
 
     *ret_ts_ns = time_ns;

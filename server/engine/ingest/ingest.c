@@ -8,6 +8,7 @@
  * commit.
  */
 #include "hearth/base/budget.h"
+#include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
@@ -349,11 +350,11 @@ static enum hearth_status inflate_pushed_profile(struct push_job *job, struct he
     enum hearth_status status = hearth_inflate(
         scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the profile exceeds the size limit (max_profile_size_byte, actual: more, limit: "
-            "%zu): uncompressed profile payload size exceeds limit of %zu bytes; the option is %s",
-            cap, cap, limit_name);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile exceeds the size limit (%s, actual: more, limit: %zu): "
+                           "uncompressed profile "
+                           "payload size exceeds limit of %zu bytes" HEARTH_RAISE_OPTION("%s"),
+                           limit_name, cap, cap, limit_name);
     }
 
     if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {
@@ -525,10 +526,11 @@ static enum hearth_status judge_refused_memory(const struct push_job *job, struc
 
     if (refused == 0 || budget == NULL) {
         return scratch->arena.over_limit
-                   ? HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                 "decoding the profile needs more than %zu bytes of memory, the "
-                                 "most that max-profile-bytes allows; send a smaller profile",
-                                 scratch->arena.limit_bytes)
+                   ? HEARTH_FAIL(
+                         err, HEARTH_INVALID_ARGUMENT,
+                         "decoding the profile needs more than %zu bytes of memory, the "
+                         "most that max-profile-bytes allows; send a smaller profile, or raise it",
+                         scratch->arena.limit_bytes)
                    : HEARTH_NO_MEMORY;
     }
 
@@ -637,8 +639,8 @@ static enum hearth_status check_push_rate(struct hearth_ingest *ingest,
 
     return HEARTH_FAIL(
         err, HEARTH_RESOURCE_EXHAUSTED,
-        "push rate limit (%lld bytes per second, burst %lld; limits ingest-rate-bytes, "
-        "ingest-burst-bytes) exceeded while adding %lld bytes",
+        "push rate limit (%lld bytes per second, burst %lld) exceeded while adding %lld "
+        "bytes" HEARTH_RAISE_LIMIT("ingest-rate-bytes or --ingest-burst-bytes"),
         (long long)rate, (long long)burst, (long long)n_bytes);
 }
 
@@ -655,10 +657,11 @@ static enum hearth_status check_push_sizes(const struct hearth_push_request *req
             struct hearth_str profile = request->series[i].samples[k].profile;
             uint64_t n = hearth_inflated_bytes(hearth_compression_detect(profile), profile);
             if (n > (uint64_t)limits->max_profile_bytes) {
-                return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                   "the profile exceeds the size limit (max_profile_size_byte, "
-                                   "actual: %llu, limit: %lld); the option is max-profile-bytes",
-                                   (unsigned long long)n, (long long)limits->max_profile_bytes);
+                return HEARTH_FAIL(
+                    err, HEARTH_INVALID_ARGUMENT,
+                    "the profile exceeds the size limit (max-profile-bytes, "
+                    "actual: %llu, limit: %lld)" HEARTH_RAISE_LIMIT("max-profile-bytes"),
+                    (unsigned long long)n, (long long)limits->max_profile_bytes);
             }
         }
     }

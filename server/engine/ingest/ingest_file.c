@@ -1,4 +1,5 @@
 /* ingest_file.c -- a file of any profiler to the series of a push. */
+#include "hearth/base/limit.h"
 #include "hearth/engine/ingest_files.h"
 #include "hearth/format/profile_file.h"
 
@@ -21,10 +22,11 @@ static enum hearth_status decode_upload(const struct hearth_file_upload *upload,
     };
 
     if (limits->max_profile_bytes > 0 && upload->bytes.n > (size_t)limits->max_profile_bytes) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the file has %zu bytes uncompressed; the limit (max-profile-bytes) is "
-                           "%lld",
-                           upload->bytes.n, (long long)limits->max_profile_bytes);
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the file has %zu bytes uncompressed; the limit is %lld" HEARTH_RAISE_LIMIT(
+                "max-profile-bytes"),
+            upload->bytes.n, (long long)limits->max_profile_bytes);
     }
 
     enum hearth_status status =

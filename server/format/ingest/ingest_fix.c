@@ -1,4 +1,5 @@
 /* ingest_fix.c -- changes to a decoded upload: names written by agents, units, limits. */
+#include "hearth/base/limit.h"
 #include "hearth/format/ingest_types.h"
 
 #include "pprof/pprof_text.h"
@@ -172,14 +173,16 @@ enum hearth_status hearth_ingest_cut(const struct hearth_pprof_limits *limits,
                                      struct hearth_pprof_notes *notes, struct hearth_err *err)
 {
     if (limits->max_samples != 0 && profile->n_samples > limits->max_samples) {
-        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "the profile has %u samples; the limit (max-samples) is %u",
-                           profile->n_samples, limits->max_samples);
+        return HEARTH_FAIL(
+            err, HEARTH_RESOURCE_EXHAUSTED,
+            "the profile has %u samples; the limit is %u" HEARTH_RAISE_LIMIT("max-samples"),
+            profile->n_samples, limits->max_samples);
     }
 
     if (limits->max_types != 0 && profile->n_types > limits->max_types) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "the profile has %u sample types; the limit (max-sample-types) is %u",
+                           "the profile has %u sample types; the limit is %u" HEARTH_RAISE_LIMIT(
+                               "max-sample-types"),
                            profile->n_types, limits->max_types);
     }
 

@@ -9,6 +9,7 @@
  * inside messages, which are not counted yet (lines, stack entries, sample labels), grow, by
  * extrapolation.
  */
+#include "hearth/base/limit.h"
 #include "hearth/format/pprof.h"
 
 #include "pprof/pprof_scan.h"
@@ -201,7 +202,8 @@ static enum hearth_status check_counts(const struct pprof_scan *s)
 
     if (s->limits->max_types != 0 && n_types > s->limits->max_types) {
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "the profile has %u sample types; the limit (max-sample-types) is %u",
+                           "the profile has %u sample types; the limit is %u" HEARTH_RAISE_LIMIT(
+                               "max-sample-types"),
                            n_types, s->limits->max_types);
     }
 
@@ -209,8 +211,7 @@ static enum hearth_status check_counts(const struct pprof_scan *s)
         /* Pyroscope's clients match the beginning of this text. */
         return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
                            "the profile exceeds the samples count limit "
-                           "(max_profile_stacktrace_samples, actual: %u, limit: %u); the option is "
-                           "max-samples",
+                           "(max-samples, actual: %u, limit: %u)" HEARTH_RAISE_LIMIT("max-samples"),
                            n_samples, s->limits->max_samples);
     }
 

@@ -6,6 +6,8 @@
  * `default`: with five cases the compiler makes jump tables, whose indirect branches made the whole
  * scan 5 to 9 % slower.
  */
+#include "hearth/base/limit.h"
+
 #include "pprof/pprof_scan.h"
 
 #include <assert.h>
@@ -546,11 +548,11 @@ static enum hearth_status finish_sample(struct pprof_scan *s, uint32_t i,
     }
 
     if (HEARTH_UNLIKELY(max_labels != 0 && n_labels > max_labels)) {
-        return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
-                           "sample %u of the profile exceeds the sample labels limit "
-                           "(max_profile_stacktrace_sample_labels, actual: %u, limit: %u); the "
-                           "option is max-sample-labels",
-                           i, n_labels, max_labels);
+        return HEARTH_FAIL(
+            s->err, HEARTH_RESOURCE_EXHAUSTED,
+            "sample %u of the profile exceeds the sample labels limit "
+            "(max-sample-labels, actual: %u, limit: %u)" HEARTH_RAISE_LIMIT("max-sample-labels"),
+            i, n_labels, max_labels);
     }
 
     /* The leaf end of a deep stack is removed: locations are leaf first. */

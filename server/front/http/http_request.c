@@ -8,6 +8,7 @@
 #include "http/http_request.h"
 
 #include "hearth/base/base64.h"
+#include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
@@ -245,7 +246,8 @@ static enum hearth_status check_tenant_and_length(struct hearth_rpc *rpc,
     HEARTH_TRY(hearth_front_admit(options, rpc->method, &head->caller, &rpc->tenant, &rpc->err));
     if (head->content_length > options->max_request_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
-                           "request body is %lld bytes; the limit (max-request-bytes) is %lld",
+                           "request body is %lld bytes; the limit is %lld" HEARTH_RAISE_OPTION(
+                               "max-request-bytes"),
                            (long long)head->content_length, (long long)options->max_request_bytes);
     }
 
@@ -528,7 +530,8 @@ static enum MHD_Result take_upload(struct http_request *request, const char *upl
     if (n > (size_t)options->max_request_bytes - request->body.n) {
         refuse_request(
             request, HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
-                                 "request body exceeds the limit (max-request-bytes) of %lld bytes",
+                                 "request body exceeds the limit of %lld bytes" HEARTH_RAISE_OPTION(
+                                     "max-request-bytes"),
                                  (long long)options->max_request_bytes));
         return MHD_YES;
     }

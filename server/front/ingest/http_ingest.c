@@ -7,6 +7,7 @@
  * a pprof and 400 for a text format.
  */
 #include "hearth/base/clock.h"
+#include "hearth/base/limit.h"
 #include "hearth/base/log.h"
 #include "hearth/codec/compress.h"
 #include "hearth/engine/ingest_files.h"
@@ -211,10 +212,11 @@ static enum hearth_status inflate_body(struct upload *u, struct hearth_str packe
 
     hearth_buf_release(&plain);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
-                           "request body inflates to more than the limit (max-request-bytes) of "
-                           "%zu bytes",
-                           cap);
+        return HEARTH_FAIL(
+            &rpc->err, HEARTH_TOO_LARGE,
+            "request body inflates to more than the limit of %zu bytes" HEARTH_RAISE_OPTION(
+                "max-request-bytes"),
+            cap);
     }
 
     return status;

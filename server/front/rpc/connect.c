@@ -2,6 +2,7 @@
 #include "rpc/connect.h"
 
 #include "hearth/base/budget.h"
+#include "hearth/base/limit.h"
 #include "hearth/codec/json_writer.h"
 #include "hearth/codec/pb.h"
 
@@ -54,9 +55,10 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
                                       struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
     if (body->bytes.n > body->max_bytes) {
-        return HEARTH_FAIL(err, HEARTH_TOO_LARGE,
-                           "request body is %zu bytes; the limit (max-request-bytes) is %zu",
-                           body->bytes.n, body->max_bytes);
+        return HEARTH_FAIL(
+            err, HEARTH_TOO_LARGE,
+            "request body is %zu bytes; the limit is %zu" HEARTH_RAISE_OPTION("max-request-bytes"),
+            body->bytes.n, body->max_bytes);
     }
 
     /* Clients that compress send zero bytes for an empty body. */
@@ -70,10 +72,11 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     enum hearth_status status = hearth_inflate(body->inflater, body->compression, body->bytes,
                                                body->max_bytes, &plain, err);
     if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        status = HEARTH_FAIL(err, HEARTH_TOO_LARGE,
-                             "request body inflates to more than the limit (max-request-bytes) of "
-                             "%zu bytes",
-                             body->max_bytes);
+        status = HEARTH_FAIL(
+            err, HEARTH_TOO_LARGE,
+            "request body inflates to more than the limit of %zu bytes" HEARTH_RAISE_OPTION(
+                "max-request-bytes"),
+            body->max_bytes);
     } else if (status == HEARTH_NO_MEMORY && plain.budget != NULL) {
         status = HEARTH_FAIL_BUDGET(err, plain.budget);
     } else if (status == HEARTH_OK) {

@@ -5,6 +5,7 @@
  * All statements work on sets: one looks up services, shapes and pairs, one the series, and each
  * table with missing rows costs one more.
  */
+#include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 #include "hearth/store/settings.h"
 
@@ -369,7 +370,7 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
             return HEARTH_FAIL(
                 group->err, HEARTH_RESOURCE_EXHAUSTED,
                 "the tenant has %zu series and %zu new ones would exceed the limit of "
-                "%zu (max-series)",
+                "%zu" HEARTH_RAISE_LIMIT("max-series"),
                 n_old, n_new, limit);
         }
     }

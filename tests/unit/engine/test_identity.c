@@ -307,7 +307,8 @@ static void the_number_of_label_names_has_a_limit(void **state)
     label(m, "d", "4");
     assert_int_equal(make(m), HEARTH_INVALID_ARGUMENT);
     assert_non_null(strstr(m->err.msg, "profile series '{"));
-    assert_non_null(strstr(m->err.msg, " has 5 label names; limit 4 (max-label-names)"));
+    assert_non_null(
+        strstr(m->err.msg, " has 5 label names; limit 4; raise it with --max-label-names"));
     m->options.limits.max_label_names = 0;
     assert_int_equal(make(m), HEARTH_OK);
 }
@@ -323,11 +324,13 @@ static void names_and_values_have_limits_named_in_the_message(void **state)
     m->series.n_labels = 1;
     label(m, "nine_long", "x");
     assert_refused(m, "profile with labels '{__name__=\"cpu\", nine_long=\"x\"}' has label name "
-                      "too long: 'nine_long' (9 bytes, limit max-label-name-bytes 8)");
+                      "too long: 'nine_long' (9 bytes, limit 8); raise it with "
+                      "--max-label-name-bytes, or for one tenant with hearth admin limits");
     m->series.n_labels = 1;
     label(m, "v", "12345");
     assert_refused(m, "profile with labels '{__name__=\"cpu\", v=\"12345\"}' has label value too "
-                      "long: 'v' (5 bytes, limit max-label-value-bytes 4)");
+                      "long: 'v' (5 bytes, limit 4); raise it with --max-label-value-bytes, or for "
+                      "one tenant with hearth admin limits");
     m->options.limits.max_label_name_bytes = m->options.limits.max_label_value_bytes = 0;
     assert_int_equal(make(m), HEARTH_OK);
 }
@@ -350,10 +353,12 @@ static void a_monstrous_label_leaves_room_for_the_limits_name(void **state)
     label(m, monster, monster);
     label(m, "__name__", "cpu");
     assert_int_equal(make(m), HEARTH_INVALID_ARGUMENT);
-    assert_non_null(strstr(m->err.msg, "(4999 bytes, limit max-label-name-bytes 1024)"));
+    assert_non_null(
+        strstr(m->err.msg, "(4999 bytes, limit 1024); raise it with --max-label-name-bytes"));
     m->labels[0].name.n = 1024;
     assert_int_equal(make(m), HEARTH_INVALID_ARGUMENT);
-    assert_non_null(strstr(m->err.msg, "(4999 bytes, limit max-label-value-bytes 2048)"));
+    assert_non_null(
+        strstr(m->err.msg, "(4999 bytes, limit 2048); raise it with --max-label-value-bytes"));
     m->labels[0].value.n = 1;
     label(m, monster, "2");
     m->labels[2].name.n = 1024;
@@ -454,7 +459,8 @@ static void the_window_includes_both_of_its_ends(void **state)
         "profile with labels '{service_name=\"shop\"}' is outside of ingestion window (profile "
         "timestamp: "
         "2023-11-07T22:13:19.999Z, the ingestion window starts at 2023-11-07T22:13:20.000Z and "
-        "ends at 2023-11-14T22:23:20.000Z; limits reject-older-than, reject-newer-than)");
+        "ends at 2023-11-14T22:23:20.000Z); raise it with --reject-older-than, or for one tenant "
+        "with hearth admin limits");
     assert_int_equal(time_of(&limits, NEWEST + 1, &ts, &err), HEARTH_INVALID_ARGUMENT);
 }
 
@@ -553,7 +559,8 @@ static void types_are_bounded_like_the_values_of_labels(void **state)
         assert_int_equal(status, cases[i].part == NULL ? HEARTH_OK : HEARTH_INVALID_ARGUMENT);
         if (cases[i].part != NULL) {
             assert_non_null(strstr(h.err.msg, cases[i].part));
-            assert_non_null(strstr(h.err.msg, "limit max-label-value-bytes 2048"));
+            assert_non_null(
+                strstr(h.err.msg, "limit 2048); raise it with --max-label-value-bytes"));
         }
         hand_release(&h);
     }

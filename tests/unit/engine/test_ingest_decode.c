@@ -157,7 +157,8 @@ static void limits_of_texts_are_counted_or_refused(void **state)
     assert_true(d->discards[HEARTH_DISCARD_CUT_STRINGS] >= 1);
     d->limits.max_samples = 1;
     assert_int_equal(decode(d, HEARTH_STR("a;b;c 1\nlong 2\n"), true), HEARTH_INVALID_ARGUMENT);
-    assert_non_null(strstr(d->err.msg, "the profile has 2 samples; the limit (max-samples) is 1"));
+    assert_non_null(strstr(
+        d->err.msg, "the profile has 2 samples; the limit is 1; raise it with --max-samples"));
 }
 
 static void what_cannot_be_read_is_invalid(void **state)

@@ -430,15 +430,16 @@ static void refuses_at_a_limit_with_actual_and_limit(void **state)
     release(&d);
     assert_refused(
         wire, &(struct hearth_pprof_limits){.max_samples = 2}, HEARTH_RESOURCE_EXHAUSTED,
-        "the profile exceeds the samples count limit (max_profile_stacktrace_samples, actual: 3, "
-        "limit: 2); the option is max-samples");
-    assert_refused(wire, &(struct hearth_pprof_limits){.max_sample_labels = 1},
-                   HEARTH_RESOURCE_EXHAUSTED,
-                   "sample 1 of the profile exceeds the sample labels limit "
-                   "(max_profile_stacktrace_sample_labels, actual: 2, limit: 1); the option is "
-                   "max-sample-labels");
+        "the profile exceeds the samples count limit (max-samples, actual: 3, limit: 2); raise it "
+        "with --max-samples, or for one tenant with hearth admin limits");
+    assert_refused(
+        wire, &(struct hearth_pprof_limits){.max_sample_labels = 1}, HEARTH_RESOURCE_EXHAUSTED,
+        "sample 1 of the profile exceeds the sample labels limit "
+        "(max-sample-labels, actual: 2, limit: 1); raise it with --max-sample-labels, or "
+        "for one tenant with hearth admin limits");
     assert_refused(wire, &(struct hearth_pprof_limits){.max_types = 1}, HEARTH_RESOURCE_EXHAUSTED,
-                   "the profile has 2 sample types; the limit (max-sample-types) is 1");
+                   "the profile has 2 sample types; the limit is 1; raise it with "
+                   "--max-sample-types, or for one tenant with hearth admin limits");
 }
 
 static void cuts_deep_stacks_at_the_leaf_end(void **state)
