@@ -466,7 +466,7 @@ OTHER = "rightQuery=memory%3Ainuse_space%3Abytes%3Aspace%3Abytes%7B%7D"
 UPLOADS = [
     ("", b"a;b 1\n", 400, "name"), ("name=%7Ba=b%7D", b"a;b 1\n", 400, "name"), ("name=x%7B=a%7D", b"a;b 1\n", 400, ""),
     ("name=x.nonsense", b"a;b 1\n", 400, "unknown profile type"), ("name=x&format=jfr", b"FLR\0", 422, "not a JFR recording"),
-    ("name=x&format=speedscope", b"{}", 422, "supported"), ("name=x&format=pprof", b"\xff", 422, "pprof"),
+    ("name=x&format=speedscope", b"{}", 422, "has no"), ("name=x&format=pprof", b"\xff", 422, "pprof"),
     ("name=x&from=now", b"", 200, ""), ("name=x%zz", b"a 1\n", 400, ""),
 ]
 ROUTES = {

@@ -4,6 +4,8 @@ import contextlib
 import gzip
 import json
 import os
+import pathlib
+import re
 import signal
 import threading
 import time
@@ -15,6 +17,7 @@ from pprof import Profile
 from server import PROFILES, PUSH, Server, now_ms
 
 T = now_ms() - 300_000
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden/files"
 START, END = T - 3_600_000, T + 3_600_000
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 GO_CPU = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -190,7 +193,8 @@ class Ingest(unittest.TestCase):
         self.upload(b"{main};f 1\n", name=app)
         self.assertEqual(self.total(service=app), 10 * 10_000_000)
         self.refused(422, "unknown", "the JFR chunk at byte 0", b"FLR\0\0\2\0\0" + bytes(100))
-        self.refused(422, "unknown", "pprof, JFR, collapsed", b'{"$schema": "https://www.speedscope.app"}')
+        for body in (b'{"a": 1}', b"\x7fELF" + bytes(200)):
+            self.refused(422, "unknown", "supported are JFR, ", body)
 
     def test_pprof_by_name_is_a_raw_body_or_a_form(self):
         profile = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7])
@@ -200,6 +204,33 @@ class Ingest(unittest.TestCase):
         self.upload(body, headers, format="pprof")
         self.upload(gzip.compress(body), {**headers, "Content-Encoding": "gzip"})
         self.assertEqual(self.total(), 28)
+
+    def test_other_files_of_profilers_are_recognised_by_their_bytes(self):
+        heap = b"heap profile:      1:       29 [     3:       99] @ heapprofile\n     1:   29 [  3:   99] @ 0x12 0x34\n"
+        cpu = {"nodes": [{"id": 1, "callFrame": {"functionName": "f"}, "hitCount": 2}], "startTime": 0, "endTime": 9000,
+               "samples": [1, 1], "timeDeltas": [4000, 5000]}
+        for name, body, total in (("heap", heap, 29), ("cpuprofile", json.dumps(cpu).encode(), 5_000_000)):
+            for compress in (bytes, gzip.compress):
+                service = "%s-%s-%s" % (self.service, name, compress.__name__)
+                self.upload(compress(body), name=service + "{region=eu}")
+                self.assertIn(total, [self.total(t, service) for t in self.types(service)], self.types(service))
+                self.assertEqual({labels["region"] for labels in self.labels(service)}, {"eu"})
+
+    def test_files_of_speedscope_have_their_own_types(self):
+        """As py-spy and pyinstrument write them; by name or by their bytes, compressed or not."""
+        for name in ("busy", "events"):
+            packed = (GOLDEN / ("%s.speedscope.json.gz" % name)).read_bytes()
+            stacks = [line for line in (GOLDEN / ("%s.speedscope.txt" % name)).read_text().splitlines() if ":" in line]
+            total = sum(int(re.search(r" (\d+) ?(\{.*)?$", line).group(1)) for line in stacks)
+            ways = (packed, {"format": "speedscope"}), (gzip.decompress(packed), {"format": "speedscope"}), (packed, {})
+            for i, (body, arguments) in enumerate(ways):
+                service = "%s-%s%d" % (self.service, name, i)
+                self.upload(body, name=service + "{region=eu}", sampleRate=50, units="samples", until=T // 1000 + 2, **arguments)
+                (found,) = self.types(service)
+                self.assertTrue(found.startswith("wall:wall:nanoseconds:"), found)
+                self.assertEqual(self.total(found, service, start=T - 1000, end=T + 1000), total)
+                self.assertEqual({labels["region"] for labels in self.labels(service)}, {"eu"})
+        self.refused(422, "unknown", "IngestInput-speedscope", gzip.decompress(packed)[:500], format="speedscope")
 
     def test_the_three_paths_are_one(self):
         for path in ("/ingest", "/pyroscope/ingest", "/api/v1/profile/ingest"):
@@ -490,7 +521,7 @@ class Ingest(unittest.TestCase):
         for path, body, head, status in (
             ("/ingest?name=a&spyName=javaspy&format=jfr", jfr, {**headers, **with_agent("okhttp/4.12.0")}, 422),
             ("/pyroscope/ingest?name=a&spyName=javaspy", jfr, headers, 422),
-            ("/ingest?name=a&format=speedscope", b"{}", with_agent("Zyx/1{}"), 422),
+            ("/ingest?name=a", b'{"a": 1}', with_agent("Zyx/1{}"), 422),
             ("/ingest?name=", b"a 1\n", with_agent("Go-http-client/1.1"), 400),
             ("/ingest?name=a", b"x" * 200_000, with_agent("python-requests/2"), 413),
             ("/" + PUSH, b"\xff", with_agent("connect-go/1.19", **{"Content-Type": "application/proto"}), 400),

@@ -20,12 +20,10 @@ enum hearth_ingest_format {
     HEARTH_INGEST_LINES,
     HEARTH_INGEST_TRIE,
     HEARTH_INGEST_TREE,
-    HEARTH_INGEST_JFR,        /* holds several profiles: jfr.h */
-    HEARTH_INGEST_SPEEDSCOPE, /* detected, but cannot be read */
+    HEARTH_INGEST_JFR,        /* a file of several profiles: jfr.h */
+    HEARTH_INGEST_SPEEDSCOPE, /* another one; decided by the bytes: any JSON */
+    HEARTH_INGEST_FILE,       /* any other file of profiles: profile_file.h */
 };
-
-#define HEARTH_INGEST_FORMATS \
-    "pprof, JFR, collapsed (also groups, folded), perf script, lines, trie and tree"
 
 /* Decides by the parameter `format` and the Content-Type. */
 enum hearth_ingest_format hearth_ingest_format_of(struct hearth_str format,

@@ -54,6 +54,12 @@ enum hearth_status hearth_profile_file_decode(struct hearth_str bytes,
                                               struct hearth_file_profiles *ret,
                                               struct hearth_err *err);
 
+/*
+ * The name of the format that the plain bytes have by their beginning, which may be damaged further
+ * on; NULL for no known format. Static.
+ */
+const char *hearth_profile_file_recognise(struct hearth_str bytes);
+
 /* "pprof, JFR, ...": the names of the formats, for messages; static. */
 const char *hearth_profile_file_formats(void);
 

@@ -262,14 +262,29 @@ static enum hearth_status find_named_format(const char *name, const struct file_
                        name, hearth_profile_file_formats());
 }
 
-static enum hearth_status recognise_format(struct hearth_str bytes, const struct file_format **ret,
-                                           struct hearth_err *err)
+static const struct file_format *find_format_of_bytes(struct hearth_str bytes)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_file_formats); i++) {
         if (g_file_formats[i].recognise(bytes)) {
-            *ret = &g_file_formats[i];
-            return HEARTH_OK;
+            return &g_file_formats[i];
         }
+    }
+
+    return NULL;
+}
+
+const char *hearth_profile_file_recognise(struct hearth_str bytes)
+{
+    const struct file_format *format = find_format_of_bytes(bytes);
+    return format == NULL ? NULL : format->name;
+}
+
+static enum hearth_status recognise_format(struct hearth_str bytes, const struct file_format **ret,
+                                           struct hearth_err *err)
+{
+    *ret = find_format_of_bytes(bytes);
+    if (*ret != NULL) {
+        return HEARTH_OK;
     }
 
     const char *known = hearth_pprof_recognise(bytes);

@@ -1,46 +1,26 @@
 /*
  * http_ingest.c -- POST /ingest: from an upload of an agent to a push of the engine.
  *
- * An upload is one profile. The URL has its name, times and format; the profile is the body or a
- * file of a form. The HTTP statuses are those that agents of Pyroscope know: 400 for errors in the
- * URL; 422 for a profile that cannot be read. If labels or times are refused, the status is 422 for
- * a pprof and 400 for a text format.
+ * An upload is one profile, or one file of several. The URL has its name, times and format; the
+ * profile is the body or a file of a form (upload_body.c). The HTTP statuses are those that agents
+ * of Pyroscope know: 400 for errors in the URL; 422 for a profile that cannot be read. If labels or
+ * times are refused, the status is 400 for a text format, otherwise 422.
  */
 #include "hearth/base/clock.h"
-#include "hearth/base/limit.h"
 #include "hearth/base/log.h"
-#include "hearth/codec/compress.h"
 #include "hearth/engine/ingest_files.h"
-#include "hearth/format/ingest_name.h"
-#include "hearth/format/multipart.h"
 
 #include "handlers.h"
 #include "http/http_call.h"
+#include "ingest/upload.h"
 #include "rpc/client_family.h"
 #include "rpc/log_rate.h"
-#include "rpc/push_call.h"
 
 #include <assert.h>
 
 #define UNPROCESSABLE        422u
 #define DEFAULT_SAMPLE_RATE  100
-#define MAX_INFLATIONS       2 /* a compressed profile in a compressed body */
 #define LOG_LINES_PER_SECOND 1
-
-#define MAX_CONTEXT_LABEL_BYTES (4u << 20)
-
-struct upload {
-    struct hearth_rpc *rpc;
-    struct hearth_push_call *call;
-    struct hearth_ingest_name name;
-    struct hearth_str app; /* the application name; for text formats without the profile type */
-    struct hearth_ingest_values values;
-    struct hearth_ingest_type type; /* of a text format */
-    struct hearth_str profile;
-    struct hearth_str context_labels; /* of a JFR recording */
-    struct hearth_push_hints hints;
-    struct hearth_multipart form;
-};
 
 /* ---- statuses ---- */
 
@@ -56,6 +36,7 @@ static const char *get_format_name(enum hearth_ingest_format format)
         [HEARTH_INGEST_TREE] = "tree",
         [HEARTH_INGEST_JFR] = "jfr",
         [HEARTH_INGEST_SPEEDSCOPE] = "speedscope",
+        [HEARTH_INGEST_FILE] = "file",
     };
 
     assert((size_t)format < HEARTH_ARRAY_LEN(names));
@@ -79,11 +60,15 @@ static bool is_refusal(enum hearth_status status)
 
 static void explain_push_failure(struct hearth_push_call *call, enum hearth_status status)
 {
+    static const enum hearth_ingest_format texts[] = {HEARTH_INGEST_COLLAPSED, HEARTH_INGEST_LINES,
+                                                      HEARTH_INGEST_TRIE, HEARTH_INGEST_TREE};
+    bool is_text = false;
     assert(call->format != NULL); /* set before the push runs */
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
+        is_text = is_text || strcmp(call->format, get_format_name(texts[i])) == 0;
+    }
 
-    bool is_binary = strcmp(call->format, get_format_name(HEARTH_INGEST_PPROF)) == 0 ||
-                     strcmp(call->format, get_format_name(HEARTH_INGEST_JFR)) == 0;
-    if (is_refusal(status) && (is_binary || call->request.is_unreadable)) {
+    if (is_refusal(status) && (!is_text || call->request.is_unreadable)) {
         answer_unprocessable(call->rpc, call->format);
     }
 }
@@ -186,203 +171,13 @@ static bool has_label(const struct hearth_ingest_name *name, const char *wanted)
     return false;
 }
 
-/* ---- the body ---- */
-
-/* Makes the decompressed bytes of `packed`, which may be a part of the body, the body. */
-static enum hearth_status inflate_body(struct upload *u, struct hearth_str packed)
-{
-    struct hearth_rpc *rpc = u->rpc;
-    struct hearth_buf *body = &u->call->body, plain;
-    struct hearth_inflater *inflater = hearth_rpc_inflater();
-    size_t cap = (size_t)rpc->front->options.max_request_bytes;
-
-    if (inflater == NULL) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
-    }
-
-    hearth_buf_init(&plain, 0);
-    plain.budget = body->budget;
-    enum hearth_status status =
-        hearth_inflate(inflater, hearth_compression_detect(packed), packed, cap, &plain, &rpc->err);
-    if (status == HEARTH_OK) {
-        hearth_buf_release(body);
-        *body = plain;
-        return HEARTH_OK;
-    }
-
-    hearth_buf_release(&plain);
-    if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        return HEARTH_FAIL(
-            &rpc->err, HEARTH_TOO_LARGE,
-            "request body inflates to more than the limit of %zu bytes" HEARTH_RAISE_OPTION(
-                "max-request-bytes"),
-            cap);
-    }
-
-    return status;
-}
-
-/* Replaces the labels of contexts, which live in the arena, by their decompressed bytes. */
-static enum hearth_status inflate_context_labels(struct upload *u)
-{
-    struct hearth_rpc *rpc = u->rpc;
-    struct hearth_inflater *inflater = hearth_rpc_inflater();
-    enum hearth_compression compression = hearth_compression_detect(u->context_labels);
-    struct hearth_buf plain;
-
-    if (compression == HEARTH_COMPRESSION_NONE) {
-        return HEARTH_OK;
-    }
-    if (inflater == NULL) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for a decompressor");
-    }
-
-    hearth_buf_init(&plain, 0);
-    plain.budget = u->call->body.budget;
-    enum hearth_status status = hearth_inflate(inflater, compression, u->context_labels,
-                                               MAX_CONTEXT_LABEL_BYTES, &plain, &rpc->err);
-    if (status == HEARTH_OK) {
-        u->context_labels = hearth_arena_str(&u->call->arena, hearth_buf_view(&plain));
-        status =
-            u->context_labels.p == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &u->call->arena) : HEARTH_OK;
-    } else if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        status = HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                             "the part \"labels\" inflates to more than %u bytes",
-                             MAX_CONTEXT_LABEL_BYTES);
-    }
-
-    hearth_buf_release(&plain);
-
-    return status;
-}
-
-/*
- * Takes the body from the request. The engine decompresses profiles, but forms, bodies with a
- * Content-Encoding, and formats that are recognised by their bytes are decompressed here.
- */
-static enum hearth_status take_upload_body(struct upload *u)
-{
-    struct hearth_rpc *rpc = u->rpc;
-    struct hearth_buf *body = &u->call->body;
-
-    hearth_buf_str(body, rpc->body);
-    if (hearth_buf_failed(body)) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_NO_MEMORY, "no memory for the body");
-    }
-
-    if (rpc->drop_body != NULL) {
-        rpc->drop_body(rpc);
-        rpc->drop_body = NULL;
-    }
-
-    enum hearth_ingest_format format = u->hints.format;
-    bool is_ours = rpc->http->content_encoding.n > 0 || format == HEARTH_INGEST_MULTIPART ||
-                   format == HEARTH_INGEST_JFR || format == HEARTH_INGEST_UNKNOWN;
-    for (int i = 0; is_ours && i < MAX_INFLATIONS; i++) {
-        if (hearth_compression_detect(hearth_buf_view(body)) == HEARTH_COMPRESSION_NONE) {
-            break;
-        }
-
-        HEARTH_TRY(inflate_body(u, hearth_buf_view(body)));
-    }
-
-    u->profile = hearth_buf_view(body);
-    if (format == HEARTH_INGEST_UNKNOWN) {
-        u->hints.format = hearth_ingest_format_of_bytes(u->profile);
-    }
-
-    return HEARTH_OK;
-}
-
-/* A form of the Java SDK: the recording, and the labels of its contexts. Both may be compressed. */
-static enum hearth_status read_recording_form(struct upload *u)
-{
-    struct hearth_arena *arena = &u->call->arena;
-    const struct hearth_multipart_file *jfr = hearth_multipart_find(&u->form, "jfr");
-    const struct hearth_multipart_file *labels = hearth_multipart_find(&u->form, "labels");
-
-    assert(jfr != NULL);
-    u->hints.format = HEARTH_INGEST_JFR;
-    u->profile = jfr->body;
-
-    /* The form borrows from the body, which the decompressed recording replaces. */
-    if (labels != NULL) {
-        u->context_labels = hearth_arena_str(arena, labels->body);
-        if (u->context_labels.p == NULL) {
-            return HEARTH_FAIL_ARENA(&u->rpc->err, arena);
-        }
-    }
-    if (hearth_compression_detect(u->profile) != HEARTH_COMPRESSION_NONE) {
-        HEARTH_TRY(inflate_body(u, u->profile));
-        u->profile = hearth_buf_view(&u->call->body);
-    }
-
-    return inflate_context_labels(u);
-}
-
-static enum hearth_status read_upload_form(struct upload *u)
-{
-    struct hearth_err *err = &u->rpc->err;
-    struct hearth_arena *arena = &u->call->arena;
-    struct hearth_json_cell *cells;
-
-    HEARTH_TRY(hearth_multipart_parse(u->rpc->http->content_type, u->profile, &u->form, err));
-    const struct hearth_multipart_file *profile = hearth_multipart_find(&u->form, "profile");
-    const struct hearth_multipart_file *config =
-        hearth_multipart_find(&u->form, "sample_type_config");
-    if (hearth_multipart_find(&u->form, "prev_profile") != NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "unsupported client version: it sends cumulative profiles "
-                           "(prev_profile), please update it");
-    }
-
-    if (config != NULL && config->body.n > 0) {
-        enum hearth_status status =
-            hearth_json_table_read(config->body, arena, &cells, &u->hints.n_cells, err);
-        if (status != HEARTH_OK) {
-            hearth_err_prefix(err, "sample_type_config");
-            return status;
-        }
-
-        u->hints.cells = cells;
-    }
-
-    if (profile == NULL && hearth_multipart_find(&u->form, "jfr") != NULL) {
-        return read_recording_form(u);
-    }
-
-    u->hints.format = HEARTH_INGEST_PPROF;
-    u->profile = profile != NULL ? profile->body : HEARTH_STR("");
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status read_upload_body(struct upload *u)
-{
-    HEARTH_TRY(take_upload_body(u));
-    bool is_form = hearth_ingest_format_of(HEARTH_STR(""), u->rpc->http->content_type) ==
-                   HEARTH_INGEST_MULTIPART;
-    if (u->hints.format == HEARTH_INGEST_MULTIPART ||
-        (is_form && u->hints.format == HEARTH_INGEST_JFR)) {
-        HEARTH_TRY(read_upload_form(u));
-    }
-
-    if (u->hints.format == HEARTH_INGEST_SPEEDSCOPE) {
-        u->rpc->refusal = HEARTH_UNSUPPORTED_FORMAT;
-        return HEARTH_FAIL(&u->rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "this format is not supported; supported are " HEARTH_INGEST_FORMATS);
-    }
-
-    return HEARTH_OK;
-}
-
 /* ---- the push ---- */
 
 static enum hearth_status find_profile_type(struct upload *u)
 {
     u->app = u->name.app;
     HEARTH_TRY(read_sample_rate(u));
-    if (u->hints.format == HEARTH_INGEST_PPROF || u->hints.format == HEARTH_INGEST_JFR) {
+    if (u->hints.format == HEARTH_INGEST_PPROF || u->file_format != NULL) {
         return HEARTH_OK;
     }
 
@@ -419,8 +214,8 @@ static enum hearth_status fill_upload_labels(struct upload *u, struct hearth_pus
     return HEARTH_OK;
 }
 
-/* The series of a recording, one for each kind of profile in it. */
-static enum hearth_status fill_recording_push(struct upload *u)
+/* The series of a file, one for each profile in it. */
+static enum hearth_status fill_file_push(struct upload *u)
 {
     struct hearth_push_call *call = u->call;
     struct hearth_push_series base = {0};
@@ -429,7 +224,7 @@ static enum hearth_status fill_recording_push(struct upload *u)
     const struct hearth_file_upload upload = {
         .tenant = hearth_rpc_tenant(u->rpc),
         .bytes = u->profile,
-        .format = "JFR",
+        .format = u->file_format[0] == '\0' ? NULL : u->file_format,
         .context_labels = u->context_labels,
         .n_bytes = u->rpc->body_bytes,
         .sample_rate = u->hints.sample_rate,
@@ -508,7 +303,7 @@ static void ingest_upload(struct upload *u)
     struct hearth_push_call *call = u->call;
     enum hearth_status status = read_url_arguments(u);
     if (status == HEARTH_OK) {
-        status = read_upload_body(u);
+        status = hearth_upload_read_body(u);
         if (is_refusal(status)) {
             answer_unprocessable(rpc, get_format_name(u->hints.format));
         }
@@ -523,10 +318,10 @@ static void ingest_upload(struct upload *u)
         return;
     }
 
-    /* The engine. A recording is decoded here, because it holds several profiles. */
-    bool is_recording = u->hints.format == HEARTH_INGEST_JFR;
-    status = is_recording ? fill_recording_push(u) : fill_upload_push(u);
-    if (is_recording && is_refusal(status)) {
+    /* The engine. A file is decoded here, because it may hold several profiles. */
+    bool is_file = u->file_format != NULL;
+    status = is_file ? fill_file_push(u) : fill_upload_push(u);
+    if (is_file && is_refusal(status)) {
         answer_unprocessable(rpc, get_format_name(u->hints.format));
     }
 
