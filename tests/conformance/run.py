@@ -10,6 +10,7 @@ build/conformance, by the tools of the machine as it has them configured.
 """
 
 import collections
+import functools
 import gzip
 import json
 import os
@@ -202,11 +203,11 @@ def grpcio_reflection(asked):
     return "%d answers, %d services" % (asked.check("grpc", answers["grpc"]), len(answers["services"]))
 
 
-def sdk(asked, application, function, types, command, seconds=120, labels=None, least=0.5, **more):
+def sdk(asked, application, function, types, command, base="", seconds=120, labels=None, least=0.5, **more):
     """Run the program; then the server must know its types, and the function must carry most of the time."""
     server = asked.server
     started = now_ms() - 1000
-    output = run(*command, "http://127.0.0.1:%d" % server.port, application, seconds=seconds, **more)
+    output = run(*command, "http://127.0.0.1:%d%s" % (server.port, base), application, seconds=seconds, **more)
     selector = '{service_name="%s"}' % application
 
     def arrived():
@@ -232,33 +233,42 @@ def sdk(asked, application, function, types, command, seconds=120, labels=None, 
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
 
-def sdk_go(asked):
+def application_of(language, base):
+    """Each address has an application of its own, so that nothing is found that came by the other."""
+    return "conformance.%s%s" % (language, ".deepflow" if base else "")
+
+
+def sdk_go(asked, base=""):
     types = [
         CPU, "memory:alloc_space:bytes:space:bytes", "memory:inuse_space:bytes:space:bytes", "goroutines:goroutine:count:goroutine:count",
     ]
-    return sdk(asked, "conformance.go", "burnProcessor", types, [go_program("sdk")], labels={"region": "eu", "version": "1.2.3"})
+    labels = {"region": "eu", "version": "1.2.3"}
+    return sdk(asked, application_of("go", base), "burnProcessor", types, [go_program("sdk")], base, labels=labels)
 
 
-def sdk_python(asked):
+def sdk_python(asked, base=""):
     python = python_with_pip()
     packages = python_packages(python, "python-sdk", "pyroscope-io==1.4.0")
-    return sdk(asked, "conformance.python", "burn_processor", [CPU], [python, HERE / "python/sdk.py"], env={"PYTHONPATH": str(packages)})
+    command, env = [python, HERE / "python/sdk.py"], {"PYTHONPATH": str(packages)}
+    return sdk(asked, application_of("python", base), "burn_processor", [CPU], command, base, env=env)
 
 
-def sdk_node(asked):
+def sdk_node(asked, base=""):
     directory = node_directory()
     # Wall time has what the profiler itself waits for, too.
     types = ["wall:wall:nanoseconds:wall:nanoseconds"]
-    return sdk(asked, "conformance.node", "burnProcessor", types, [tool("node"), "sdk.mjs"], cwd=directory, least=0.25)
+    command = [tool("node"), "sdk.mjs"]
+    return sdk(asked, application_of("node", base), "burnProcessor", types, command, base, cwd=directory, least=0.25)
 
 
-def sdk_rust(asked):
+def sdk_rust(asked, base=""):
     directory = copied("rust")
     install(tool("cargo"), "build", "--quiet", "--release", cwd=directory)
-    return sdk(asked, "conformance.rust", "burn_processor", [CPU], [directory / "target/release/hearth-conformance"])
+    command = [directory / "target/release/hearth-conformance"]
+    return sdk(asked, application_of("rust", base), "burn_processor", [CPU], command, base)
 
 
-def sdk_java(asked):
+def sdk_java(asked, base=""):
     """The agent sends recordings of async-profiler, whose kinds of events are profiles of their own."""
     java, javac = tool("java"), tool("javac")
     directory = copied("java")
@@ -268,12 +278,12 @@ def sdk_java(asked):
     install(javac, "-d", directory / "classes", directory / "Sdk.java")
     types = [CPU, "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "mutex:contentions:count:mutex:count"]
     settings = {
-        "PYROSCOPE_APPLICATION_NAME": "conformance.java", "PYROSCOPE_LABELS": "region=eu",
-        "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d" % asked.server.port, "PYROSCOPE_UPLOAD_INTERVAL": "5s",
+        "PYROSCOPE_APPLICATION_NAME": application_of("java", base), "PYROSCOPE_LABELS": "region=eu",
+        "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d%s" % (asked.server.port, base), "PYROSCOPE_UPLOAD_INTERVAL": "5s",
         "PYROSCOPE_PROFILER_ALLOC": "64k", "PYROSCOPE_PROFILER_LOCK": "1ms",
     }
     command = [java, "-javaagent:%s" % (directory / "agent-2.9.2.jar"), "-cp", directory / "classes", "Sdk"]
-    return sdk(asked, "conformance.java", "Sdk.burnProcessor", types, command, env=settings)
+    return sdk(asked, application_of("java", base), "Sdk.burnProcessor", types, command, base, env=settings)
 
 
 def pgo(asked):
@@ -662,15 +672,15 @@ def graphviz(asked):
     return ", ".join(counts)
 
 
+SDKS = {"sdk go": sdk_go, "sdk python": sdk_python, "sdk node": sdk_node, "sdk rust": sdk_rust, "sdk java": sdk_java}
+DEEPFLOW = "/api/v1/profile"  # the base address of its agents, to which an SDK appends "/ingest" or the path of Push
+
 CLIENTS = {
     "connect-go": connect_go,
     "connect-es": connect_es,
     "grpcio by reflection": grpcio_reflection,
-    "sdk go": sdk_go,
-    "sdk python": sdk_python,
-    "sdk node": sdk_node,
-    "sdk rust": sdk_rust,
-    "sdk java": sdk_java,
+    **SDKS,
+    **{name + " for DeepFlow": functools.partial(client, base=DEEPFLOW) for name, client in SDKS.items()},
     "go build -pgo": pgo,
     "go build -pgo, what it concludes": pgo_decisions,
     "spans go": spans_go,
