@@ -1,9 +1,11 @@
 /*
  * fuzz_ingest_name.c -- any bytes as the name of an upload: what is read keeps the rules, and what was
- * read and written again reads the same.
+ * read and written again reads the same. Its labels units and aggregationType are taken for the
+ * parameters of these names: there is a type, or a message.
  */
 #include "hearth/base/buf.h"
 #include "hearth/format/ingest_name.h"
+#include "hearth/format/ingest_types.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +22,33 @@ static void write_name(const struct hearth_ingest_name *name, struct hearth_buf 
     hearth_buf_byte(out, '}');
 }
 
+static struct hearth_str find_value(const struct hearth_ingest_name *name, const char *label)
+{
+    for (size_t i = 0; i < name->n_labels; i++) {
+        if (hearth_str_eq_c(name->labels[i].name, label)) {
+            return name->labels[i].value;
+        }
+    }
+
+    return HEARTH_STR("");
+}
+
+static void check_type(const struct hearth_ingest_name *name)
+{
+    const struct hearth_ingest_values values = {find_value(name, "units"),
+                                                find_value(name, "aggregationType"), 100};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_ingest_type type;
+    struct hearth_str service;
+
+    if (hearth_ingest_type_find(name->app, &values, &type, &service, &err) == HEARTH_OK) {
+        HEARTH_ASSERT(type.name[0] != '\0' && type.type[0] != '\0' && type.factor >= 0);
+        HEARTH_ASSERT(service.n <= name->app.n);
+    } else {
+        HEARTH_ASSERT(err.msg[0] != '\0');
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_arena arena;
@@ -31,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hearth_str text = {(const char *)data, size};
     if (hearth_ingest_name_parse(text, &arena, &name, &err) == HEARTH_OK) {
         HEARTH_ASSERT(name.app.n > 0 && name.n_labels <= HEARTH_INGEST_NAME_MAX_LABELS);
+        check_type(&name);
         write_name(&name, &out);
         HEARTH_ASSERT(hearth_ingest_name_parse(hearth_buf_view(&out), &arena, &again, &err) ==
                       HEARTH_OK);
