@@ -124,7 +124,7 @@ static bool parse_eventless(struct hearth_str rest, struct hearth_perf_header *h
 {
     struct hearth_perf_frame frame;
 
-    h->event = HEARTH_STR("samples");
+    h->event = HEARTH_STR("unknown");
     h->period = 1;
     h->has_period = false;
     h->rest = hearth_str_trim(rest);

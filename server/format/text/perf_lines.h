@@ -12,7 +12,7 @@
 /* A header: "comm pid/tid [cpu] seconds.fraction: period event: rest". */
 struct hearth_perf_header {
     struct hearth_str comm;
-    struct hearth_str event; /* with its modifiers, without the last ':'; "samples" if absent */
+    struct hearth_str event; /* with its modifiers, without the last ':'; "unknown" if absent */
     struct hearth_str rest;  /* trace text, or the only frame of a record without call graph */
     int64_t period;          /* 1 if absent */
     int64_t time_ns;

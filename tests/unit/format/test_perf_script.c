@@ -404,6 +404,19 @@ static void records_without_an_event_are_samples(void **state)
     hearth_arena_release(&d.arena);
 }
 
+static void a_missing_event_next_to_others_is_unknown(void **state)
+{
+    (void)state;
+    struct decoded d;
+    decode_ok(&d, HEARTH_STR("a 7 1.5: \n\t 1f f (x)\n\na 7 2.5: 5 cycles: \n\t 1f f (x)\n"));
+    assert_int_equal(d.p.n_types, 2);
+    assert_type(&d.p, 0, "unknown", "count");
+    assert_type(&d.p, 1, "cycles", "count");
+    assert_int_equal(total(&d.p, 0), 1);
+    assert_int_equal(total(&d.p, 1), 5);
+    hearth_arena_release(&d.arena);
+}
+
 static void the_field_misc_is_not_a_part_of_the_command(void **state)
 {
     (void)state;
@@ -687,6 +700,7 @@ int main(void)
         cmocka_unit_test(one_other_event_counts_samples_and_periods),
         cmocka_unit_test(events_of_one_base_keep_their_modifiers),
         cmocka_unit_test(records_without_an_event_are_samples),
+        cmocka_unit_test(a_missing_event_next_to_others_is_unknown),
         cmocka_unit_test(the_field_misc_is_not_a_part_of_the_command),
         cmocka_unit_test(a_time_is_not_a_part_of_the_command),
         cmocka_unit_test(a_command_of_several_lines_in_the_header_is_ignored),
