@@ -454,6 +454,24 @@ class Ingest(unittest.TestCase):
         self.upload(profile, name=self.service + "{service_name=,service=}")
         self.assertEqual(self.total(), 7)
 
+    def test_a_label_can_rename_the_service_of_a_client_that_always_names_one(self):
+        """In every format; the application's name is kept as app_name."""
+        server = Server("--service-labels", "service,service_name")
+        pprof = Profile(GO_CPU, time_ns=T * 1_000_000).add(["main"], [1, 7]).encode()
+        speedscope = gzip.decompress((GOLDEN / "busy.speedscope.json.gz").read_bytes())
+        jfr = gzip.decompress((GOLDEN.parent / "jfr/work.jfr.gz").read_bytes())
+        tree = node("", 0, [node("a", 1, [])])
+        bodies = {"pprof": pprof, "lines": b"a;b\n", "folded": b"a;b 1\n", "tree": tree, "trie": tree, "speedscope": speedscope, "jfr": jfr}
+        for kind, body in bodies.items():
+            for labels, service in ((",service=renamed-" + kind, "renamed-" + kind), ("", "sent-" + kind)):
+                name = "app-%s{service_name=sent-%s%s}" % (kind, kind, labels)
+                query = urllib.parse.urlencode({"name": name, "from": T // 1000, "format": kind})
+                status, _, answer = server.http("POST", "/ingest?" + query, body)
+                self.assertEqual(status, 200, answer)
+                found = server.series(START, END, ['{service_name="%s"}' % service])
+                self.assertEqual({dict(series).get("app_name") for series in found}, {"app-" + kind}, service)
+        server.stop()
+
     def test_names_that_pyroscope_takes_are_taken(self):
         for i, (rest, pod, dropped) in enumerate((
             ("{", None, {}), ("{pod=b", "b", {}), ("{,}", None, {}), ("{pod=b,,}", "b", {}),
