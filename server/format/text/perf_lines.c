@@ -394,7 +394,11 @@ bool hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_fi
 
 bool hearth_perf_is_header_mark(struct hearth_str line)
 {
-    return hearth_str_eq_c(hearth_str_trim(line), "# ========");
+    static const char mark[] = "# ========";
+    size_t n = sizeof mark - 1;
+
+    return hearth_str_starts(line, hearth_str_n(mark, n)) &&
+           hearth_str_trim(hearth_str_n(line.p + n, line.n - n)).n == 0;
 }
 
 bool hearth_perf_is_instruction(struct hearth_str line)

@@ -73,7 +73,10 @@ static bool is_other_event(struct hearth_str line)
     return found != NULL || hearth_str_starts(line, HEARTH_STR("PERF_RECORD_"));
 }
 
-/* True if the text has the second mark of a header at or after `pos`. */
+/*
+ * True if the text has the second mark of a header at or after `pos`. Texts of many marks are read
+ * once: after a search that finds a line, the next one is behind that line.
+ */
 static bool has_header_end(struct hearth_str text, size_t pos)
 {
     static const char mark[] = "\n# ========";

@@ -451,6 +451,25 @@ static void a_header_without_an_end_is_comments(void **state)
                       "a;f 1\n");
 }
 
+static void many_marks_of_headers_take_little_time(void **state)
+{
+    (void)state;
+    static const char *const marks[] = {" # ========\n", "# ========\n", "# ========x\n"};
+    static char text[8 << 20];
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(marks); i++) {
+        size_t n = strlen(marks[i]), size = sizeof text / n * n;
+        struct decoded d;
+
+        for (size_t at = 0; at < size; at += n) {
+            memcpy(text + at, marks[i], n);
+        }
+
+        decode(&d, hearth_str_n(text, size));
+        assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+        hearth_arena_release(&d.arena);
+    }
+}
+
 static void instructions_are_ignored(void **state)
 {
     (void)state;
@@ -705,6 +724,7 @@ int main(void)
         cmocka_unit_test(a_time_is_not_a_part_of_the_command),
         cmocka_unit_test(a_command_of_several_lines_in_the_header_is_ignored),
         cmocka_unit_test(a_header_without_an_end_is_comments),
+        cmocka_unit_test(many_marks_of_headers_take_little_time),
         cmocka_unit_test(instructions_are_ignored),
         cmocka_unit_test(an_address_without_a_source_line_is_no_file),
         cmocka_unit_test(explains_odd_lines),
