@@ -90,11 +90,11 @@ class SelfProfile:
 
 
 def fold_names(node):
-    """One node for each library without symbols ("0x6b8b [libdeflate.so.0]"), one for threads of one kind ("ingest-0")."""
+    """One node for each library without symbols ("libdeflate.so.0+0x6b8b"), one for threads of one kind ("ingest-0")."""
     merged, children = {}, []
     for child in node.children:
-        found = re.fullmatch(r"0x[0-9a-f]+ (\[.*\])", child.name)
-        child.name = found[1] if found else re.sub(r"-\d+$", "", child.name)
+        found = re.fullmatch(r"(.*)\+0x[0-9a-f]+", child.name)
+        child.name = "[%s]" % found[1] if found else re.sub(r"-\d+$", "", child.name)
         if child.name in merged:
             into = merged[child.name]
             into.total += child.total

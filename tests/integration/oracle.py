@@ -52,9 +52,12 @@ def take(number, decoded, labels):
 def frame_name(line):
     """What a flame graph of querier.v1 calls a line of a location; a function without a name stays without one."""
     name, file, number = line
-    if number is None and file:
-        name += " [%s]" % os.path.basename(file)
-    return name
+    return "%s+%s" % (os.path.basename(file), name) if number is None and file else name
+
+
+def is_address(name):
+    """True for the name of a location without a function."""
+    return re.search(r"(^|\+)0x[0-9a-f]+$", name) is not None
 
 
 def shown(name):

@@ -136,7 +136,11 @@ class Decoded:
                 exact.append(functions[one(lv, 1)] + (one(lv, 2), mapping))
             if not lines:
                 # Where code with lines was loaded differs from process to process and says nothing about its stacks.
-                lines.append(("0x%x" % (one(v, 3) & (1 << 64) - 1), mapping[0], None))
+                # Its offset in the file, where the mapping says where that lies.
+                address = one(v, 3) & (1 << 64) - 1
+                start, limit, offset = (n & (1 << 64) - 1 for n in ranges.get(one(v, 2), (0, 0, 0)))
+                at = address - start + offset if start <= address < limit else address
+                lines.append(("0x%x" % at, mapping[0], None))
                 exact.append((lines[0][0], mapping + ranges.get(one(v, 2), ())))
             self.locations[one(v, 1)] = lines
             self.exact[id(lines)] = tuple(exact)

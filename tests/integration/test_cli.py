@@ -616,9 +616,9 @@ class Cli(unittest.TestCase):
 
 
 def frame_name(frame):
-    """A frame as Hearth names it: a location without lines by its address and the file of its mapping."""
+    """A frame as Hearth names it: a location without lines by the file of its mapping and its offset there."""
     name, file, line = frame
-    return name if line is not None or not file else "%s [%s]" % (name, os.path.basename(file))
+    return name if line is not None or not file else "%s+%s" % (os.path.basename(file), name)
 
 
 def by_name(decoded):

@@ -35,7 +35,7 @@ PACKAGES = {"main.main": "main", "main.(*Cart).Add": "main", "main.Cart.Total": 
 
 def random_location(rng):
     if rng.random() < 0.1:
-        return ("0x%x" % (0x100000000 + 16 * rng.randint(1, 3)), LIBC)
+        return ("0x%x" % (16 * rng.randint(1, 3)), LIBC)  # outside of the range of every mapping
     lines = tuple(rng.choice(FUNCTIONS) + (rng.randint(1, 3),) for _ in range(rng.choice([1, 1, 1, 1, 2, 3])))
     return lines + rng.choice([(), (APP,), (APP,), (LIBC,)])
 
@@ -67,7 +67,7 @@ def frames_of(stack):
     for location in stack:
         if isinstance(location[0], str):
             # Where a mapping was loaded goes with its addresses; the name says the base name of the file.
-            out.append(Frame("%s [%s]" % (location[0], os.path.basename(location[1])), "", 0, location[1], True))
+            out.append(Frame("%s+%s" % (os.path.basename(location[1]), location[0]), "", 0, location[1], True))
             continue
         mapping = location[-1] if isinstance(location[-1], str) else ""
         out += [Frame(name, file, line, mapping, False) for name, file, line in Profile.frames(location)]

@@ -322,7 +322,7 @@ class Oracle(unittest.TestCase):
         out = {}
         for key, value in rows.items():
             name = key if isinstance(key, str) else key[0]
-            if not name.startswith("0x"):
+            if not oracle.is_address(name):
                 out[key] = value
         return out
 
@@ -351,7 +351,7 @@ class Oracle(unittest.TestCase):
     def test_lines_are_those_of_the_oracle(self):
         for question in self.questions():
             asked = question[0]
-            names = sorted({n for stack in asked.by_names() for n in stack if not n.startswith("0x")})
+            names = sorted({n for stack in asked.by_names() for n in stack if not oracle.is_address(n)})
             if not names:
                 continue
             function = self.fleet.random.choice(names)
@@ -432,8 +432,8 @@ class Oracle(unittest.TestCase):
         for asked, data, kind, unit in work:
             expected = oracle.top_of(asked, lambda line: line[0] or "<unknown>")
             found = go_top(data, kind, unit, "-functions")
-            self.assertEqual({n: v for n, v in found.items() if v != (0, 0) and not n.startswith(("0x", "["))},
-                             {n: v for n, v in expected.items() if v != (0, 0) and not n.startswith("0x")})
+            self.assertEqual({n: v for n, v in found.items() if v != (0, 0) and not n.startswith("[") and not oracle.is_address(n)},
+                             {n: v for n, v in expected.items() if v != (0, 0) and not oracle.is_address(n)})
 
 
 if not shared_files():

@@ -93,11 +93,9 @@ def go_top(data, sample_type, unit, *options):
 
 
 def flame_name(line):
-    """What a flame graph calls a frame: the function; an address with its file's base name."""
+    """What a flame graph calls a frame: the function; the file's base name and the offset there."""
     name, file, number = line
-    if number is None and file:
-        name += " [%s]" % os.path.basename(file)
-    return name
+    return "%s+%s" % (os.path.basename(file), name) if number is None and file else name
 
 
 UNITS = {"nanoseconds": "ns", "bytes": "B"}

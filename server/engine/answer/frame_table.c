@@ -114,8 +114,9 @@ static struct hearth_str find_frame_name(const struct table_addition *a,
     }
 
     const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
-    struct hearth_str file = mapping == NULL ? HEARTH_STR("") : a->dict->strings[mapping->filename];
-    return hearth_str_n(out, hearth_frame_name(frame->location->address, file, out));
+
+    return hearth_str_n(
+        out, hearth_frame_name(frame->location->address, mapping, a->dict->strings, out));
 }
 
 /* The text that a function alone determines: its class, package or directory. */

@@ -459,13 +459,11 @@ static bool name_strings(struct hearth_dict *dict)
 static uint32_t intern_address_name(struct hearth_dict *dict,
                                     const struct hearth_location *location)
 {
-    struct hearth_str file = {"", 0};
-    if (location->mapping != HEARTH_NO_INDEX) {
-        file = dict->strings[dict->mappings[location->mapping].filename];
-    }
-
+    const struct hearth_mapping *mapping =
+        location->mapping == HEARTH_NO_INDEX ? NULL : &dict->mappings[location->mapping];
     char name[HEARTH_FRAME_NAME_BYTES];
-    size_t n_bytes = hearth_frame_name(location->address, file, name);
+    size_t n_bytes = hearth_frame_name(location->address, mapping, dict->strings, name);
+
     return hearth_name_tree_intern(dict->tree, hearth_str_n(name, n_bytes));
 }
 

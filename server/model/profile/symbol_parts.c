@@ -7,6 +7,8 @@
  */
 #include "hearth/model/symbol_parts.h"
 
+#include "hearth/model/frame_name.h"
+
 #include <assert.h>
 
 enum language {
@@ -611,7 +613,7 @@ static enum language guess_language(struct hearth_str name, struct hearth_str fi
         return DOTNET;
     }
 
-    return starts_with(name, "0x") ? UNKNOWN : guess_dotted_language(name);
+    return hearth_frame_name_is_address(name) ? UNKNOWN : guess_dotted_language(name);
 }
 
 /* ---- public functions ---- */

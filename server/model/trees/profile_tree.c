@@ -28,14 +28,10 @@ static uint32_t name_string(struct profile_adder *a, uint32_t string)
 static uint32_t name_address(struct profile_adder *a, const struct hearth_location *location)
 {
     const struct hearth_profile *p = a->profile;
-    struct hearth_str file = {"", 0};
-
-    if (location->mapping != HEARTH_NO_INDEX) {
-        file = p->strings[p->mappings[location->mapping].filename];
-    }
-
+    const struct hearth_mapping *mapping =
+        location->mapping == HEARTH_NO_INDEX ? NULL : &p->mappings[location->mapping];
     char text[HEARTH_FRAME_NAME_BYTES];
-    size_t n = hearth_frame_name(location->address, file, text);
+    size_t n = hearth_frame_name(location->address, mapping, p->strings, text);
 
     return hearth_stacktree_name(a->tree, hearth_str_n(text, n));
 }

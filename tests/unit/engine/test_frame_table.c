@@ -120,7 +120,9 @@ static bool key_of(const struct count *c, const struct hearth_dict *d,
     if (f != NULL) {
         (void)snprintf(name, sizeof name, "%s", string(d, f->name));
     } else if (at == NULL) {
-        name[hearth_frame_name(l->address, hearth_str_c(mapping), name)] = '\0';
+        const struct hearth_mapping *m =
+            l->mapping == HEARTH_NO_INDEX ? NULL : &d->mappings[l->mapping];
+        name[hearth_frame_name(l->address, m, d->strings, name)] = '\0';
     }
     int64_t number = at == NULL ? 0 : at->line;
     if (c->function != NULL) {

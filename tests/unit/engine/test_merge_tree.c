@@ -276,7 +276,7 @@ static void inlined_lines_are_frames_and_addresses_have_names(void **state)
     static const char *const texts[] = {"main;inner+outer", "main;0x1f00"};
     struct book book = bind(w, texts, (const int64_t[]){1, 2}, 2);
     assert_int_equal(add(w, &book, NULL, 0), HEARTH_OK);
-    assert_tree(w, "=0/3(main=0/3(0x1f00 [libc.so.6]=2/2 outer=0/1(inner=1/1)))");
+    assert_tree(w, "=0/3(main=0/3(libc.so.6+0xf00=2/2 outer=0/1(inner=1/1)))");
     hearth_dict_free(book.dict);
 }
 

@@ -332,13 +332,13 @@ static void keeps_unsymbolised_inlined_folded_and_empty_stacks(void **state)
         assert_same_stack(dict, ids[s], &small.profile, s);
     }
     build_tree(dict);
-    assert_names(dict, 0, "0x4f0 [libc.so.6];inlined;work;main");
+    assert_names(dict, 0, "libc.so.6+0x4f0;inlined;work;main");
     assert_names(dict, 1, "0xffffffffffffffff;0x0;main");
     assert_int_equal(name_of(dict, dict->stack_node[2]).n, 0);
     assert_int_equal(parent_of(dict, dict->stack_node[2]), 0);
     assert_int_equal(dict->stack_node[3], 0);
     /* main of other.c and main at another line are the same frame name: one node. */
-    assert_names(dict, 4, "0x4f0 [libc.so.6];main");
+    assert_names(dict, 4, "libc.so.6+0x4f0;main");
     assert_int_equal(parent_of(dict, dict->stack_node[4]),
                      parent_of(dict, parent_of(dict, parent_of(dict, dict->stack_node[0]))));
     /* 4 function names, `main` only once, and each name made of an address once. */
@@ -373,7 +373,7 @@ static void names_made_of_addresses_do_not_disturb_the_ids_of_later_chunks(void 
     for (uint32_t s = 0; s < 5; s++) {
         assert_same_stack(dict, ids[s], &small.profile, s);
     }
-    assert_names(dict, ids[0], "0x4f0 [libc.so.6];inlined;later;main");
+    assert_names(dict, ids[0], "libc.so.6+0x4f0;inlined;later;main");
     hearth_dict_writer_free(writer);
     hearth_dict_free(dict);
     hearth_arena_release(&arena);
@@ -711,7 +711,7 @@ static void refused_memory_leaves_the_reader_as_it_was(void **state)
             for (uint32_t s = 0; s < 5; s++) {
                 assert_same_stack(dict, ids[s], &small.profile, s);
             }
-            assert_names(dict, 0, "0x4f0 [libc.so.6];inlined;work;main");
+            assert_names(dict, 0, "libc.so.6+0x4f0;inlined;work;main");
         }
         hearth_dict_free(dict);
     }

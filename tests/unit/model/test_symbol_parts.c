@@ -123,7 +123,8 @@ static const struct {
     {"Object.<anonymous>", "/app/index.js", "Object", ""},
     /* unknown */
     {"", "", "", ""},
-    {"0x4f0 [libc.so.6]", "", "", ""},
+    {"libc.so.6+0x4f0", "", "", ""},
+    {"0x4f0", "", "", ""},
     {".", "", "", ""},
     {"::", "", "", ""},
     {"<", "a.rs", "", ""},
