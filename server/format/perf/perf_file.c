@@ -203,9 +203,10 @@ static enum hearth_status read_features(struct perf_file *file, struct perf_curs
             unsigned feature = word * 64 + (unsigned)__builtin_ctzll(bits);
             struct hearth_str section = read_section(file, &c);
             if (c.failed) {
-                return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                   "feature %u is not in the file, which has %zu bytes", feature,
-                                   file->bytes.n);
+                return HEARTH_FAIL(
+                    err, HEARTH_INVALID_ARGUMENT,
+                    "feature %u is not in the file, which has %zu bytes: it is truncated", feature,
+                    file->bytes.n);
             }
             HEARTH_TRY(take_feature(file, feature, section, err));
         }
