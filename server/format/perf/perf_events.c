@@ -167,8 +167,8 @@ static uint32_t make_place_location(struct perf_output *out, const struct perf_s
                             : hearth_profile_builder_location(out->builder, &location, NULL, 0);
 }
 
-static uint32_t find_or_add_location(struct perf_output *out, struct perf_space *space,
-                                     enum perf_cpu_mode mode, uint32_t pid, uint64_t address)
+static uint32_t find_frame_location(struct perf_output *out, struct perf_space *space,
+                                    enum perf_cpu_mode mode, uint32_t pid, uint64_t address)
 {
     uint32_t place;
     uint64_t at;
@@ -246,7 +246,7 @@ static bool make_perf_stack(struct perf_output *out, struct perf_space *space,
         }
 
         assert(n < MAX_FRAMES - 1);
-        stack[n] = find_or_add_location(out, space, of_frame, sample->pid, address);
+        stack[n] = find_frame_location(out, space, of_frame, sample->pid, address);
         if (stack[n++] == HEARTH_NO_INDEX) {
             return false;
         }
@@ -254,7 +254,7 @@ static bool make_perf_stack(struct perf_output *out, struct perf_space *space,
 
     /* Without a call chain only the instruction is known. */
     if (n == 0 && sample->ip != 0) {
-        stack[n] = find_or_add_location(out, space, mode, sample->pid, sample->ip);
+        stack[n] = find_frame_location(out, space, mode, sample->pid, sample->ip);
         if (stack[n++] == HEARTH_NO_INDEX) {
             return false;
         }
