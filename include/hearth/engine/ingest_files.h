@@ -11,6 +11,8 @@
 
 #include "hearth/engine/ingest.h"
 
+struct hearth_file_object;
+
 struct hearth_file_upload {
     struct hearth_str tenant;
     struct hearth_str bytes;           /* plain */
@@ -21,6 +23,8 @@ struct hearth_file_upload {
     int64_t from_ns, until_ns;         /* time of the profiles; 0: the file's own */
     const struct hearth_label *labels; /* of every series, without __name__; borrowed */
     size_t n_labels;
+    const struct hearth_file_object *objects; /* programs beside a perf.data: profile_file.h */
+    size_t n_objects;
 };
 
 /*

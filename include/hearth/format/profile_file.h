@@ -15,11 +15,19 @@
 #include "hearth/format/pprof.h"
 #include "hearth/model/profile.h"
 
+/* A program or library (ELF) that is sent beside a recording of perf, for the names of functions. */
+struct hearth_file_object {
+    struct hearth_str path; /* as recorded, or its last part; used if there is no build id */
+    struct hearth_str bytes;
+};
+
 struct hearth_file_options {
     struct hearth_pprof_limits limits;
     const char *format;       /* one of hearth_profile_file_formats; NULL: the bytes decide */
     int64_t sample_rate;      /* Hz, of recordings that do not tell theirs; 0: unknown */
     struct hearth_str labels; /* of a JFR recording: a LabelsSnapshot, inflated; may be empty */
+    const struct hearth_file_object *objects; /* of a perf.data; other formats ignore them */
+    size_t n_objects;
 };
 
 struct hearth_file_profile {

@@ -19,6 +19,8 @@ static enum hearth_status decode_upload(const struct hearth_file_upload *upload,
         .format = upload->format,
         .sample_rate = upload->sample_rate,
         .labels = upload->context_labels,
+        .objects = upload->objects,
+        .n_objects = upload->n_objects,
     };
 
     if (limits->max_profile_bytes > 0 && upload->bytes.n > (size_t)limits->max_profile_bytes) {

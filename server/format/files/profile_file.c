@@ -5,6 +5,7 @@
 #include "hearth/format/profile_file.h"
 
 #include "hearth/format/chrome_profile.h"
+#include "hearth/format/elf_symbols.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/jfr.h"
 #include "hearth/format/legacy_profile.h"
@@ -17,7 +18,8 @@
 
 #include <assert.h>
 
-#define NAMELESS "profile" /* __name__ if neither format nor sample types say more */
+#define MAX_QUOTED_PATH 128u
+#define NAMELESS        "profile" /* __name__ if neither format nor sample types say more */
 
 typedef bool hearth_recognise_file_fn(struct hearth_str bytes);
 typedef enum hearth_status hearth_decode_file_fn(struct hearth_str bytes,
@@ -170,15 +172,48 @@ static enum hearth_status decode_legacy_file(struct hearth_str bytes,
     return HEARTH_OK;
 }
 
+/* Reads the symbols of the programs that are sent beside a recording. */
+static enum hearth_status read_objects(const struct hearth_file_options *options,
+                                       struct hearth_arena *arena,
+                                       struct hearth_perf_options *of_perf, struct hearth_err *err)
+{
+    struct hearth_perf_object *objects =
+        hearth_arena_array(arena, options->n_objects, sizeof *objects);
+
+    if (objects == NULL && options->n_objects > 0) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t i = 0; i < options->n_objects; i++) {
+        const struct hearth_file_object *sent = &options->objects[i];
+        enum hearth_status status =
+            hearth_elf_symbols_read(sent->bytes, arena, &objects[i].symbols, err);
+        if (status != HEARTH_OK) {
+            hearth_err_prefix(
+                err, "object \"%.*s\"",
+                (int)(sent->path.n < MAX_QUOTED_PATH ? sent->path.n : MAX_QUOTED_PATH),
+                sent->path.p);
+            return status;
+        }
+        objects[i].path = sent->path;
+    }
+
+    of_perf->objects = objects;
+    of_perf->n_objects = options->n_objects;
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status decode_perf_data_file(struct hearth_str bytes,
                                                 const struct hearth_file_options *options,
                                                 struct hearth_arena *arena,
                                                 struct hearth_file_profiles *ret,
                                                 struct hearth_err *err)
 {
-    const struct hearth_perf_options of_perf = {.limits = options->limits};
+    struct hearth_perf_options of_perf = {.limits = options->limits};
     struct hearth_perf_recording recording;
 
+    HEARTH_TRY(read_objects(options, arena, &of_perf, err));
     HEARTH_TRY(hearth_perf_data_decode(bytes, &of_perf, arena, &recording, err));
     HEARTH_TRY(make_file_profiles(recording.n_profiles, arena, ret, err));
     for (size_t i = 0; i < recording.n_profiles; i++) {

@@ -97,6 +97,43 @@ static void recognises_recordings_of_perf(void **state)
     expect_refusal(HEARTH_STR("2ELIFREP\0\0\0\0\0\0\0\150"), NULL, "big-endian");
 }
 
+static bool has_function(const struct hearth_profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->n_functions; i++) {
+        if (hearth_str_eq_c(p->strings[p->functions[i].name], name)) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+static void names_functions_of_programs_beside_a_recording(void **state)
+{
+    struct hearth_buf bytes = load(HEARTH_TEST_DIR "/golden/perf/work.perf.data"),
+                      elf = load(HEARTH_TEST_DIR "/golden/perf/spin.elf");
+    struct hearth_file_object object = {HEARTH_STR("spin"), hearth_buf_view(&elf)};
+    const struct hearth_file_options options = {.objects = &object, .n_objects = 1};
+    struct decoded d;
+
+    (void)state;
+    decode(&d, hearth_buf_view(&bytes));
+    assert_false(has_function(&d.file.profiles[0].profile, "inner"));
+    release(&d);
+    decode_with(&d, hearth_buf_view(&bytes), &options);
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_true(has_function(&d.file.profiles[0].profile, "inner"));
+    release(&d);
+
+    object.bytes = HEARTH_STR("no program");
+    decode_with(&d, hearth_buf_view(&bytes), &options);
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(d.err.msg, "object \"spin\": it is no ELF file"));
+    release(&d);
+    hearth_buf_release(&bytes);
+    hearth_buf_release(&elf);
+}
+
 static void recognises_collapsed_stacks(void **state)
 {
     (void)state;
@@ -306,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recognises_recordings_of_perf),
+        cmocka_unit_test(names_functions_of_programs_beside_a_recording),
         cmocka_unit_test(recognises_collapsed_stacks),
         cmocka_unit_test(refuses_a_text_with_a_line_of_no_known_form),
         cmocka_unit_test(recognises_the_output_of_perf_script),
