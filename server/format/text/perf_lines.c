@@ -11,6 +11,8 @@
 #include <assert.h>
 #include <ctype.h>
 
+#define MAX_EVENT_WORDS 4
+
 static bool is_perf_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -242,11 +244,40 @@ static bool parse_untimed(struct hearth_str line, struct hearth_perf_header *h)
     return h->comm.n > 0;
 }
 
+/*
+ * Without a time and a call graph: "comm tid period event: address symbol (dso)", where the command
+ * is right-aligned; prose has neither period nor dso. Of the words that end in ':' only the first ones can be the event, so that a
+ * line costs no more than some times its length.
+ */
+static bool parse_untimed_sample(struct hearth_str line, struct hearth_perf_header *h)
+{
+    struct hearth_perf_frame frame;
+    struct hearth_str token;
+    int n_tried = 0;
+
+    for (size_t pos = 0; n_tried < MAX_EVENT_WORDS && read_next_token(line, &pos, &token);) {
+        if (token.p[token.n - 1] != ':') {
+            continue;
+        }
+
+        struct hearth_str rest = hearth_str_trim(hearth_str_n(line.p + pos, line.n - pos));
+        n_tried++;
+        if (hearth_perf_parse_frame(rest, &frame) && frame.address > 0 &&
+            parse_untimed(hearth_str_n(line.p, pos), h) && (h->has_period || frame.dso.n > 0)) {
+            h->rest = rest;
+            return true;
+        }
+    }
+
+    return false;
+}
+
 bool hearth_perf_parse_header(struct hearth_str line, struct hearth_perf_header *ret)
 {
     struct hearth_perf_header h;
     bool indented = line.n > 0 && is_perf_blank(line.p[0]);
-    if (!parse_timed(line, &h) && (indented || !parse_untimed(line, &h))) {
+    if (!parse_timed(line, &h) && (indented || !parse_untimed(line, &h)) &&
+        !parse_untimed_sample(line, &h)) {
         return false;
     }
 
@@ -383,8 +414,11 @@ bool hearth_perf_parse_srcline(struct hearth_str line, struct hearth_str *ret_fi
 
     struct hearth_str number = hearth_str_n(line.p + colon, line.n - colon);
     int64_t value;
-    if (colon < 2 || !has_only_digits(number) || !hearth_str_to_i64(number, &value)) {
+    if (colon == 0 || !has_only_digits(number) || !hearth_str_to_i64(number, &value)) {
         return false;
+    }
+    if (colon == 1 && value > 0) {
+        return false; /* ":0" is code without a file, ":5" is unknown */
     }
 
     *ret_file = hearth_str_n(line.p, colon - 1);

@@ -31,7 +31,7 @@ struct hearth_perf_frame {
 
 /*
  * False if the line is not a header. A line that begins with white space is one only if it has a
- * time.
+ * time, or the only frame of its record.
  */
 HEARTH_MUST_CHECK bool hearth_perf_parse_header(struct hearth_str line,
                                                 struct hearth_perf_header *ret);

@@ -532,6 +532,31 @@ static void refuses_lines_of_no_known_form(void **state)
     assert_decodes_to("a 1 cycles:\n\t1 f (x)\n", "a;f 1\n");
 }
 
+/* perf script -F comm,tid,event,period,ip,sym,dso of a recording without call graphs. */
+static void reads_samples_without_time_and_call_graph(void **state)
+{
+    (void)state;
+    assert_decodes_to(
+        "              rs 31205    1003009 cpu-clock:      56026f11a597 m::work (/tmp/rs)\n"
+        "              rs 31205    1003009 cpu-clock:      56026f11a470 m::work (/tmp/rs)\n"
+        "  my: own comm 7    1003009 cpu-clock:      56026f11a470 a: b (/tmp/rs)\n",
+        "rs;m::work 2\nmy: own comm;a: b 1\n");
+    assert_decodes_to("rs 31205 cpu-clock:      56026f11a597 m::work (/tmp/rs)\n",
+                      "rs;m::work 1\n");
+}
+
+/* perf script -F +srcline of code that has debugging information, but no file. */
+static void a_source_line_may_lack_its_file(void **state)
+{
+    (void)state;
+    assert_decodes_to("a 1  2.000000:          1 cpu-clock: \n"
+                      "\t  1ab78 _dl_start_user+0x0 (/lib/ld.so)\n"
+                      "  :0\n"
+                      "\t  1ab79 main+0x0 (/bin/a)\n"
+                      "  main.c:7\n\n",
+                      "a;main;_dl_start_user 1\n");
+}
+
 static void refuses_text_without_a_record(void **state)
 {
     (void)state;
@@ -729,6 +754,8 @@ int main(void)
         cmocka_unit_test(an_address_without_a_source_line_is_no_file),
         cmocka_unit_test(explains_odd_lines),
         cmocka_unit_test(refuses_lines_of_no_known_form),
+        cmocka_unit_test(reads_samples_without_time_and_call_graph),
+        cmocka_unit_test(a_source_line_may_lack_its_file),
         cmocka_unit_test(refuses_text_without_a_record),
         cmocka_unit_test(refuses_a_new_event_in_every_record),
         cmocka_unit_test(refuses_sums_beyond_64_bits),
