@@ -38,7 +38,8 @@ static void check_samples(const struct hearth_profile *p, uint64_t n_records)
     }
     if (hearth_str_eq_c(p->strings[p->types[0].type], "samples") && p->n_types <= 2 &&
         p->types[0].type != p->period_type.type) {
-        HEARTH_ASSERT(n_samples == n_records);
+        /* With two types, the first may be that of records without an event. */
+        HEARTH_ASSERT(p->n_types == 1 ? n_samples == n_records : n_samples <= n_records);
     }
     HEARTH_ASSERT(p->duration_ns >= 0);
 }
