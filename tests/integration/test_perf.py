@@ -29,6 +29,7 @@ RECORDED = {
     "build ids in maps": (["-g", "--buildid-mmap"], False),
     "a fixed period": (["-g", "-c", "1500000"], False),
     "the time of day": (["-g", "-k", "CLOCK_MONOTONIC"], False),
+    "a group whose leader is sampled": (["-g", "-e", "{cpu-clock:u,minor-faults:u}:S"], False),
 }
 
 
@@ -136,15 +137,17 @@ class Perf(unittest.TestCase):
     def compare(self, directory, program, service, arguments, is_stream):
         file = pathlib.Path(directory) / (service + ".data")
         rate = [] if "-c" in arguments else ["-F", "997"]
-        out = perf("record", "-q", "-e", "cpu-clock:u", *rate, *arguments, "-o", "-" if is_stream else file, program)
+        event = [] if "-e" in arguments else ["-e", "cpu-clock:u"]
+        out = perf("record", "-q", *event, *rate, *arguments, "-o", "-" if is_stream else file, program)
         if is_stream:
             file.write_bytes(out)
-        text = perf("script", "-f", "-i", file, "--no-inline", "-F", "comm,tid,time,event,ip,sym,dso").decode()
+        text = perf("script", "-f", "-i", file, "--no-inline", "-F", "comm,tid,time,period,event,ip,sym,dso").decode()
         expected = stacks_of_script(text, "cpu-clock:u")
         self.assertGreater(sum(expected.values()), 10)
 
         self.stored(file.read_bytes(), service)
         self.assertEqual(stacks_of_graph(self.graph(SAMPLES, service)), expected)
+        self.assertEqual(self.graph(CPU, service).total, sum(map(int, re.findall(r" (\d+) cpu-clock:u:", text))))
 
     @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
     def test_shared_recordings_have_the_events_of_their_manifest(self):

@@ -29,6 +29,9 @@ struct perf_decoder {
     struct perf_entry *entries;
     size_t n_entries, cap_entries, n_samples;
     struct perf_output outputs[HEARTH_PERF_MAX_EVENTS];
+    struct hearth_idmap of_counter; /* id of a counter to its index */
+    uint64_t *counters;             /* their values so far */
+    size_t n_counters, cap_counters;
     uint64_t first_time, last_time; /* of samples */
     uint64_t n_lost, n_unknown, n_copied;
 };
@@ -150,6 +153,60 @@ static void sort_entries(struct perf_decoder *d)
     }
 }
 
+/* By how much a counter has grown since the sample before. */
+static enum hearth_status find_growth(struct perf_decoder *d, uint64_t id, uint64_t value,
+                                      uint64_t *ret_growth, struct hearth_err *err)
+{
+    bool is_new = false;
+
+    if (!hearth_arena_grow(&d->scratch, &d->counters, &d->cap_counters, d->n_counters + 1,
+                           sizeof *d->counters)) {
+        return HEARTH_FAIL_ARENA(err, &d->scratch);
+    }
+
+    uint32_t i =
+        hearth_idmap_intern(&d->of_counter, perf_key(id, 4), (uint32_t)d->n_counters, &is_new);
+    if (i == HEARTH_IDMAP_NONE) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the counters of events");
+    }
+
+    if (is_new) {
+        d->counters[d->n_counters++] = 0;
+    }
+    *ret_growth = value - d->counters[i];
+    d->counters[i] = value;
+
+    return HEARTH_OK;
+}
+
+/*
+ * A sample that reads counters counts for each of their events, with the growth of the counter:
+ * only the leader of a group is sampled.
+ */
+static enum hearth_status add_counters(struct perf_decoder *d, const struct perf_event *event,
+                                       struct perf_sample *sample, uint16_t misc,
+                                       struct hearth_err *err)
+{
+    for (uint64_t i = 0; i < sample->n_counters; i++) {
+        uint64_t value, id;
+        hearth_perf_counter_read(event, sample, &value, &id);
+        uint32_t of_id = hearth_perf_find_event(&d->file, id);
+        if (of_id >= d->file.n_events) {
+            d->n_unknown++;
+            continue;
+        }
+
+        HEARTH_TRY(find_growth(d, id, value, &sample->period, err));
+        sample->has_period = true;
+        if (sample->period > 0) {
+            HEARTH_TRY(hearth_perf_output_add(&d->outputs[of_id], &d->space, &d->file.events[of_id],
+                                              sample, misc, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status apply_sample(struct perf_decoder *d, const struct perf_entry *entry,
                                        struct hearth_err *err)
 {
@@ -163,6 +220,9 @@ static enum hearth_status apply_sample(struct perf_decoder *d, const struct perf
 
     d->first_time = sample.time < d->first_time ? sample.time : d->first_time;
     d->last_time = sample.time > d->last_time ? sample.time : d->last_time;
+    if (sample.n_counters > 0) {
+        return add_counters(d, event, &sample, entry->record.misc, err);
+    }
 
     return hearth_perf_output_add(&d->outputs[entry->event], &d->space, event, &sample,
                                   entry->record.misc, err);
@@ -312,6 +372,7 @@ enum hearth_status hearth_perf_data_decode(struct hearth_str bytes,
     }
 
     d->options = options;
+    hearth_idmap_init(&d->of_counter);
     hearth_arena_init_like(&d->scratch, arena);
     enum hearth_status status = decode_perf_data(d, bytes, arena, ret, err);
     if (status != HEARTH_OK) {
@@ -321,6 +382,7 @@ enum hearth_status hearth_perf_data_decode(struct hearth_str bytes,
     for (size_t i = 0; i < d->file.n_events; i++) {
         hearth_perf_output_release(&d->outputs[i]);
     }
+    hearth_idmap_release(&d->of_counter);
     hearth_perf_space_release(&d->space);
     hearth_perf_file_release(&d->file);
     hearth_arena_release(&d->scratch);

@@ -77,7 +77,7 @@ bool hearth_perf_event_is_clock(const struct perf_event *event)
  */
 static uint64_t find_period(const struct perf_event *event, const struct perf_sample *sample)
 {
-    if ((event->sample_type & PERF_HAS_PERIOD) != 0) {
+    if (sample->has_period) {
         return sample->period;
     }
     if (!event->is_freq) {
@@ -89,7 +89,7 @@ static uint64_t find_period(const struct perf_event *event, const struct perf_sa
 
 static bool has_known_period(const struct perf_event *event)
 {
-    return (event->sample_type & PERF_HAS_PERIOD) != 0 || !event->is_freq ||
+    return (event->sample_type & (PERF_HAS_PERIOD | PERF_HAS_READ)) != 0 || !event->is_freq ||
            hearth_perf_event_is_clock(event);
 }
 

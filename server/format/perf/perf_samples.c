@@ -65,20 +65,40 @@ uint64_t hearth_perf_record_time(const struct perf_event *first, struct hearth_s
     return perf_u64(&c);
 }
 
-/* Moves past the counter values of a sample. */
-static void skip_read_values(struct perf_cursor *c, uint64_t format)
+/*
+ * Takes the counters of a sample. A group has number, times, and value, id and lost samples of
+ * each; a single counter has its value first.
+ */
+static void take_counters(struct perf_cursor *c, uint64_t format, struct perf_sample *sample)
 {
     uint64_t n_times =
         (format & READ_ENABLED) / READ_ENABLED + (format & READ_RUNNING) / READ_RUNNING;
     uint64_t n_fields = 1 + (format & READ_ID) / READ_ID + (format & READ_LOST) / READ_LOST;
-    uint64_t n = 1;
-
-    if ((format & READ_GROUP) != 0) {
-        n = perf_u64(c);
-    }
+    bool is_group = (format & READ_GROUP) != 0;
+    uint64_t n = is_group ? perf_u64(c) : 1;
 
     n = n > perf_left(c) ? perf_left(c) + 1 : n; /* no overflow, and beyond the end */
-    perf_skip(c, 8 * (n_times + n * n_fields));
+    if (is_group) {
+        perf_skip(c, 8 * n_times);
+    }
+    sample->counters = *c;
+    sample->n_counters = (format & READ_ID) != 0 ? n : 0;
+    perf_skip(c, 8 * ((is_group ? 0 : n_times) + n * n_fields));
+}
+
+void hearth_perf_counter_read(const struct perf_event *event, struct perf_sample *sample,
+                              uint64_t *ret_value, uint64_t *ret_id)
+{
+    struct perf_cursor *c = &sample->counters;
+    uint64_t format = event->read_format;
+
+    *ret_value = perf_u64(c);
+    if ((format & READ_GROUP) == 0) {
+        perf_skip(c, 8 * ((format & READ_ENABLED) / READ_ENABLED +
+                          (format & READ_RUNNING) / READ_RUNNING));
+    }
+    *ret_id = perf_u64(c);
+    perf_skip(c, 8 * ((format & READ_LOST) / READ_LOST));
 }
 
 bool hearth_perf_sample_read(const struct perf_event *event, struct hearth_str body,
@@ -98,9 +118,10 @@ bool hearth_perf_sample_read(const struct perf_event *event, struct hearth_str b
     sample.time = (type & PERF_HAS_TIME) != 0 ? perf_u64(&c) : 0;
     perf_skip(&c, 8 * count_fields(type, PERF_HAS_ADDR | PERF_HAS_ID | PERF_HAS_STREAM_ID |
                                              PERF_HAS_CPU));
-    sample.period = (type & PERF_HAS_PERIOD) != 0 ? perf_u64(&c) : 0;
+    sample.has_period = (type & PERF_HAS_PERIOD) != 0;
+    sample.period = sample.has_period ? perf_u64(&c) : 0;
     if ((type & PERF_HAS_READ) != 0) {
-        skip_read_values(&c, event->read_format);
+        take_counters(&c, event->read_format, &sample);
     }
 
     /* What follows the addresses is ignored. */

@@ -11,7 +11,11 @@
 
 struct perf_sample {
     uint64_t ip, time, period; /* 0 where the event does not record them */
+    bool has_period;
     uint32_t pid, tid;
+    /* Counters of its event, or of all events of its group, that are read with it. */
+    struct perf_cursor counters;
+    uint64_t n_counters;      /* 0: none, or without ids */
     struct perf_cursor chain; /* n_chain addresses and marks, leaf first */
     uint64_t n_chain;
 };
@@ -21,6 +25,10 @@ struct perf_sample {
  * event.
  */
 uint32_t hearth_perf_sample_event(const struct perf_file *file, struct hearth_str body);
+
+/* Reads the next counter of a sample: its value so far, and the id of its event. */
+void hearth_perf_counter_read(const struct perf_event *event, struct perf_sample *sample,
+                              uint64_t *ret_value, uint64_t *ret_id);
 
 /* Reads a sample of an event; false if it is truncated. */
 HEARTH_MUST_CHECK
