@@ -147,7 +147,7 @@ class Perf(unittest.TestCase):
 
         self.stored(file.read_bytes(), service)
         self.assertEqual(stacks_of_graph(self.graph(SAMPLES, service)), expected)
-        self.assertEqual(self.graph(CPU, service).total, sum(map(int, re.findall(r" (\d+) cpu-clock:u:", text))))
+        self.assertEqual(self.graph(CPU, service).total, sum(map(int, re.findall(r" (\d+) +cpu-clock:u:", text))))
 
     @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
     def test_shared_recordings_have_the_events_of_their_manifest(self):
