@@ -8,6 +8,7 @@
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 #include "hearth/pb/hearth/v1/policies.pb-c.h"
 #include "hearth/pb/hearth/v1/processes.pb-c.h"
+#include "hearth/pb/hearth/v1/profiles.pb-c.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"

@@ -130,6 +130,7 @@ API_PAGES = {
     "querier.v1.QuerierService": "api-querier.md",
     "hearth.v1.QueryService": "api-query.md",
     "hearth.v1.TraceProfileService": "api-spans.md",
+    "hearth.v1.ProfileService": "api-profiles.md",
     "hearth.v1.ProcessService": "api-tasks.md#agents",
     "hearth.v1.TaskService": "api-tasks.md#tasks",
     "hearth.v1.PolicyService": "api-tasks.md#policies",
@@ -179,6 +180,7 @@ OpenTelemetry's span exporters, in the versions of [proto/](../../proto/README.m
 | [Queries of Pyroscope](api-querier.md) | flame graphs, series, heatmaps, pprof, gauges, plain HTTP |
 | [Queries of Hearth](api-query.md) | selections, tables of functions, sandwich, lines, timelines of functions, explain |
 | [Spans and traces](api-spans.md) | from spans to profiles and back |
+| [Uploads as a list](api-profiles.md) | each pushed profile: found by labels and time, counted, opened by its id |
 | [Agents, tasks, policies and network](api-tasks.md) | directing profilers and reading their results |
 | [Settings, recording rules, ad hoc profiles](api-clients.md) | data that clients keep on the server |
 | [Administration and health](api-admin.md) | deletion, retention, limits, health, plain routes, reflection |
