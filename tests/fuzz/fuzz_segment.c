@@ -34,6 +34,30 @@ static void require_same_row(const struct hearth_stored_row *a, const struct hea
     require_same(a->attrs, b->attrs);
 }
 
+/* Heads have the numbers and totals of the rows, and are not longer. */
+static void require_heads(const struct hearth_stored_row *rows, size_t n, size_t n_bytes,
+                          struct hearth_arena *arena)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_stored_row *heads = NULL;
+    struct hearth_buf bytes;
+    size_t n_heads = 0;
+
+    hearth_buf_init(&bytes, 0);
+    require(hearth_segment_encode_heads(rows, n, arena, &bytes, &err) == HEARTH_OK);
+    require(bytes.n <= n_bytes);
+    require(hearth_segment_decode(hearth_buf_view(&bytes), arena, &heads, &n_heads, &err) ==
+            HEARTH_OK);
+    require(n_heads == n);
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_stored_row want = rows[i];
+        want.ids = want.attrs = (struct hearth_str){0};
+        want.vals = heads[i].vals;
+        require_same_row(&want, &heads[i]);
+    }
+    hearth_buf_release(&bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -55,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < n; i++) {
             require_same_row(&rows[i], &again[i]);
         }
+        require_heads(rows, n, bytes.n, &more);
         hearth_buf_release(&bytes);
     }
     hearth_arena_release(&arena);

@@ -31,6 +31,15 @@ HEARTH_MUST_CHECK enum hearth_status hearth_segment_encode(const struct hearth_s
                                                            size_t n, struct hearth_buf *out,
                                                            struct hearth_err *err);
 /*
+ * The same for the heads of the rows: all numbers and totals, but no ids and no attrs, and of vals
+ * only columns that are multiples. Never longer than the rows themselves. Scratch memory is in
+ * `arena`.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_segment_encode_heads(const struct hearth_stored_row *rows, size_t n,
+                            struct hearth_arena *arena, struct hearth_buf *out,
+                            struct hearth_err *err);
+/*
  * The rows of a segment; arrays in arena, texts borrow from `bytes`. CORRUPT for damaged bytes:
  * every count is compared with the remaining bytes before memory is allocated. NO_MEMORY.
  */

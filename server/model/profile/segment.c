@@ -119,9 +119,13 @@ static uint64_t guess_total(const struct hearth_stored_row *row, uint32_t k, str
         return row->n_samples;
     }
 
+    if (!hearth_columns_is_multiple(val)) {
+        return 0;
+    }
+
     uint64_t factor = 0;
     const uint8_t *at = (const uint8_t *)val.p + 1, *end = (const uint8_t *)val.p + val.n;
-    if (!hearth_columns_is_multiple(val) || !hearth_varint_read(&at, end, &factor)) {
+    if (!hearth_varint_read(&at, end, &factor)) {
         return 0;
     }
 
@@ -297,6 +301,35 @@ enum hearth_status hearth_segment_encode(const struct hearth_stored_row *rows, s
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_segment_encode_heads(const struct hearth_stored_row *rows, size_t n,
+                                               struct hearth_arena *arena, struct hearth_buf *out,
+                                               struct hearth_err *err)
+{
+    assert((rows != NULL || n == 0) && arena != NULL && out != NULL);
+
+    struct hearth_stored_row *heads = hearth_arena_array(arena, n, sizeof heads[0]);
+    if (heads == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    /* A column that is a multiple is a few bytes, and its total is expected from them. */
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str *vals = hearth_arena_calloc(arena, rows[i].n_types, sizeof vals[0]);
+        if (vals == NULL) {
+            return HEARTH_FAIL_ARENA(err, arena);
+        }
+        for (uint32_t k = 1; k < rows[i].n_types; k++) {
+            vals[k] = hearth_columns_is_multiple(rows[i].vals[k]) ? rows[i].vals[k]
+                                                                  : (struct hearth_str){0};
+        }
+        heads[i] = rows[i];
+        heads[i].ids = heads[i].attrs = (struct hearth_str){0};
+        heads[i].vals = vals;
+    }
+
+    return hearth_segment_encode(heads, n, out, err);
 }
 
 /* ---- decode ---- */

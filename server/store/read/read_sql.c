@@ -285,10 +285,14 @@ static void append_totals_fields(struct maker *m, const struct read_branch *bran
 
     switch (branch->leg->source) {
     case HEARTH_SOURCE_SEGMENT:
+        /* Heads have all that totals need; segments of older servers have none. */
         hearth_buf_printf(sql,
                           "service_id, n_bytes::int8 AS who, t0 AS at, '%zu'::int8 AS tag,"
-                          " NULL::int8 AS total, payload AS p1, NULL::bytea AS p2",
-                          tag);
+                          " NULL::int8 AS total, %s AS p1, NULL::bytea AS p2",
+                          tag,
+                          m->plan->detail.attrs == HEARTH_ATTRS_NOT_READ
+                              ? "coalesce(heads, payload)"
+                              : "payload");
         break;
     case HEARTH_SOURCE_TOTALS:
         hearth_buf_printf(sql,

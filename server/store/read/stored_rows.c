@@ -21,8 +21,10 @@
 #define SEND_BYTES         ((size_t)8 << 20) /* of segments, by one COPY */
 #define ROW_OVERHEAD       24                /* bytes of the numbers and lengths of a row */
 
-#define SEGMENT_COLUMNS   "service_id, t0, part, ordinal, n_rows, n_bytes, series_ids, payload"
-#define N_SEGMENT_COLUMNS 8
+#define SEGMENT_COLUMNS                                                    \
+    "service_id, t0, part, ordinal, n_rows, n_bytes, series_ids, payload," \
+    " heads"
+#define N_SEGMENT_COLUMNS 9
 
 /* ---- rows ---- */
 
@@ -326,6 +328,7 @@ struct segment_writer {
     struct hearth_pg *pg;
     struct hearth_segment_target *target;
     struct hearth_buf raw, packed; /* the current segment before and after compression */
+    struct hearth_buf heads;       /* its heads, compressed */
     struct hearth_buf copy;        /* rows for COPY */
     int32_t *series_ids;           /* of the current segment */
     size_t cap_series;
@@ -335,8 +338,29 @@ static void release_segment_writer(struct segment_writer *writer)
 {
     hearth_buf_release(&writer->raw);
     hearth_buf_release(&writer->packed);
+    hearth_buf_release(&writer->heads);
     hearth_buf_release(&writer->copy);
     hearth_mem_free(writer->series_ids);
+}
+
+/* Encode and compress the heads of rows into writer->heads; writer->raw is overwritten. */
+static enum hearth_status pack_heads(struct segment_writer *writer,
+                                     const struct hearth_stored_row *rows, size_t n,
+                                     struct hearth_err *err)
+{
+    struct hearth_arena scratch;
+
+    hearth_arena_init(&scratch, 0);
+    hearth_buf_reset(&writer->raw);
+    hearth_buf_reset(&writer->heads);
+    enum hearth_status status = hearth_segment_encode_heads(rows, n, &scratch, &writer->raw, err);
+    if (status == HEARTH_OK) {
+        status =
+            hearth_zstd(hearth_buf_view(&writer->raw), SEGMENT_ZSTD_LEVEL, &writer->heads, err);
+    }
+    hearth_arena_release(&scratch);
+
+    return status;
 }
 
 /* Append one row for COPY: a segment of these rows. */
@@ -359,6 +383,9 @@ static enum hearth_status put_segment(struct segment_writer *writer,
 
     HEARTH_TRY(
         hearth_zstd(hearth_buf_view(&writer->raw), SEGMENT_ZSTD_LEVEL, &writer->packed, err));
+    size_t n_bytes = writer->raw.n;
+    HEARTH_TRY(pack_heads(writer, rows, n, err));
+    assert(writer->raw.n <= n_bytes);
 
     /* List its series. */
     size_t n_series = 0;
@@ -381,11 +408,12 @@ static enum hearth_status put_segment(struct segment_writer *writer,
     hearth_copy_i64(out, target->part);
     hearth_copy_i32(out, target->ordinal);
     hearth_copy_i32(out, (int32_t)n);
-    hearth_copy_i32(out, (int32_t)writer->raw.n);
+    hearth_copy_i32(out, (int32_t)n_bytes);
     hearth_copy_i32_array(out, writer->series_ids, n_series);
     hearth_copy_bytes(out, hearth_buf_view(&writer->packed));
+    hearth_copy_bytes(out, hearth_buf_view(&writer->heads));
     target->ordinal++;
-    target->n_bytes += (int64_t)writer->packed.n;
+    target->n_bytes += (int64_t)(writer->packed.n + writer->heads.n);
 
     return hearth_buf_failed(out)
                ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for a segment of %zu profiles", n)
@@ -443,6 +471,7 @@ enum hearth_status hearth_segments_append(struct hearth_pg *pg,
 
     hearth_buf_init(&writer.raw, 0);
     hearth_buf_init(&writer.packed, 0);
+    hearth_buf_init(&writer.heads, 0);
     hearth_buf_init(&writer.copy, 0);
     enum hearth_status status = copy_segments(&writer, rows, n_rows, err);
     release_segment_writer(&writer);

@@ -69,6 +69,20 @@ static void assert_round_trip(const struct hearth_stored_row *rows, size_t n)
     hearth_arena_release(&arena);
 }
 
+/* Heads of any rows are not longer than the rows, which bounds them when they are unpacked. */
+static void assert_short_heads(const struct hearth_stored_row *rows, size_t n)
+{
+    struct hearth_arena arena;
+    struct hearth_buf heads, bytes = encode(rows, n);
+    hearth_arena_init(&arena, 0);
+    hearth_buf_init(&heads, 0);
+    assert_int_equal(hearth_segment_encode_heads(rows, n, &arena, &heads, &g_err), HEARTH_OK);
+    assert_true(heads.n <= bytes.n - 6);
+    hearth_buf_release(&heads);
+    hearth_buf_release(&bytes);
+    hearth_arena_release(&arena);
+}
+
 static struct hearth_str draw_bytes(uint64_t *rng, uint32_t most, struct hearth_arena *arena)
 {
     uint32_t n = synth_below(rng, most + 1);
@@ -124,6 +138,7 @@ static void rows_of_any_content_are_restored(void **state)
             }
         }
         assert_round_trip(rows, n);
+        assert_short_heads(rows, n);
         hearth_arena_reset(&arena);
     }
     hearth_arena_release(&arena);
@@ -203,6 +218,35 @@ static void values_shared_by_all_rows_take_few_bytes(void **state)
     assert_true(bytes.n > n_payload);
     assert_true(bytes.n <
                 n_payload + 100 * 14); /* lengths, totals, time and number of the profile */
+    hearth_buf_release(&bytes);
+    hearth_arena_release(&arena);
+}
+
+static void heads_have_all_but_the_samples(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    static struct hearth_stored_row rows[100], expected[100];
+    (void)usual_rows(rows, 100, &arena);
+    rows[7].attrs = HEARTH_STR("attributes");
+
+    struct hearth_buf bytes;
+    hearth_buf_init(&bytes, 0);
+    assert_int_equal(hearth_segment_encode_heads(rows, 100, &arena, &bytes, &g_err), HEARTH_OK);
+    assert_true(bytes.n < 100 * 20);
+    struct hearth_stored_row *got = NULL;
+    size_t n_got = 0;
+    assert_int_equal(hearth_segment_decode(hearth_buf_view(&bytes), &arena, &got, &n_got, &g_err),
+                     HEARTH_OK);
+    assert_int_equal(n_got, 100);
+    for (size_t i = 0; i < 100; i++) {
+        struct hearth_str vals[2] = {{0}, rows[i].vals[1]};
+        expected[i] = rows[i];
+        expected[i].ids = expected[i].attrs = (struct hearth_str){0};
+        expected[i].vals = vals;
+        assert_same_rows(&expected[i], &got[i], 1);
+    }
     hearth_buf_release(&bytes);
     hearth_arena_release(&arena);
 }
@@ -315,6 +359,7 @@ int main(void)
         cmocka_unit_test(rows_of_any_content_are_restored),
         cmocka_unit_test(the_smallest_and_largest_numbers_are_restored),
         cmocka_unit_test(values_shared_by_all_rows_take_few_bytes),
+        cmocka_unit_test(heads_have_all_but_the_samples),
         cmocka_unit_test(numbers_without_a_minute_are_stored_as_by_older_servers),
         cmocka_unit_test(truncated_and_changed_bytes_do_no_harm),
         cmocka_unit_test(few_bytes_that_claim_many_rows_or_columns_are_refused_without_much_memory),

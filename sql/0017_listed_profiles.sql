@@ -1,4 +1,9 @@
--- Uploads as a list: the ids of the API in SQL.
+-- Uploads as a list: what is read of compacted hours for it, and the ids of the API in SQL.
+
+-- The rows of a segment without their samples, packed like payload (include/hearth/model/segment.h): reads of totals
+-- and identities need a hundredth of the bytes. NULL in segments that older servers wrote.
+ALTER TABLE hearth_data.segment ADD COLUMN heads bytea;
+ALTER TABLE hearth_data.segment ALTER heads SET STORAGE EXTERNAL;
 
 -- hearth.profiles.profile_id is the UUID that clients see.
 
