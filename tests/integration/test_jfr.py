@@ -6,6 +6,8 @@ import pathlib
 import unittest
 import urllib.parse
 
+import wire
+from pprof import Decoded
 from server import ROOT, SHARED, Server, note, now_ms, temporary_directory
 from test_cli import hearth
 from test_ingest import form
@@ -90,6 +92,26 @@ class Jfr(unittest.TestCase):
         self.assertIn("Work.burn", self.graph(CPU).names)
         self.assertIn("Work$$Lambda_.run", self.graph(CPU).names)
         self.assertEqual(self.values("pyroscope_spy"), ["javaspy"])
+
+    def test_a_recording_is_one_upload_with_all_its_types(self):
+        self.stored(RECORDING, format="jfr")
+        listed = "hearth.v1.ProfileService/"
+        condition = {"labelSelector": '{service_name="%s"}' % self.service, "start": START, "end": END}
+        row, = self.server.connect(listed + "ListProfiles", {"filter": condition})["profiles"]
+        answer = self.server.connect(listed + "GetProfile", {"id": row["id"]})
+        totals = {t["profileType"]: int(t["total"]) for t in answer["types"]}
+        self.assertEqual({t: totals.get(t) for t in OURS}, OURS)
+        self.assertEqual(sorted(totals), row["profileTypes"])
+        self.assertEqual(len(answer["series"]), int(row["seriesCount"]))
+        facets = self.server.connect(listed + "ProfileFacets", {"filter": condition, "labels": ["__profile_type__"], "limit": 1000})
+        values = {v["value"]: v["profileCount"] for v in facets["facets"][0]["values"]}
+        self.assertEqual(values, {t: "1" for t in totals})
+
+        # One pprof with all of them; two types are called contentions.
+        pprof = Decoded(self.server.connect_proto(listed + "GetProfilePprof", wire.encode([(1, row["id"])]))[0])
+        sums = dict(zip((name for name, _ in pprof.sample_types), pprof.totals()))
+        self.assertEqual(len(sums), len(totals))
+        self.assertEqual([sums[name] for name in ("cpu", "mutex_contentions", "block_contentions", "exceptions")], [140 * MS, 1, 1, 5])
 
     def test_every_wrapping_of_the_java_sdk_is_read(self):
         zipped = gzip.compress(RECORDING)

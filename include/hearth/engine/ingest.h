@@ -119,6 +119,11 @@ struct hearth_push_request {
     size_t n_series;
     const char *client; /* label of hearth_rejected_profiles_total, static; NULL: a task */
     size_t held_bytes;  /* bytes of the budget that the request itself holds, such as its body */
+    /*
+     * The profiles are parts of one upload, such as a recording: those of one service and minute
+     * share an id. Otherwise each profile is an upload of its own.
+     */
+    bool is_one_upload;
     struct hearth_str app_name; /* application name of the protocol, if it has one; may be empty */
     void (*done)(struct hearth_push_request *request); /* called once */
 

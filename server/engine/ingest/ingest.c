@@ -76,6 +76,7 @@ struct hearth_push_state {
     struct hearth_ingest_options options; /* with the limits of the tenant */
     struct hearth_arena arena;            /* memory of identities */
     uint64_t raw_bytes;                   /* inflated so far */
+    int64_t upload_count;                 /* of all profiles; 0: each has its own */
     struct push_job jobs[];               /* [n_profiles of the request] */
 };
 
@@ -503,6 +504,7 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
 
     if (status == HEARTH_OK) {
         job->item.done = end_push_job;
+        job->item.upload_count = state->upload_count;
         status = hearth_store_submit(ingest->store, &job->item, err);
         *ret_submitted = status == HEARTH_OK;
     }
@@ -787,6 +789,7 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     state->options = ingest->options;
     state->options.limits = limits;
     state->now_ns = hearth_clock_wall_ns();
+    state->upload_count = request->is_one_upload ? hearth_store_count_upload(ingest->store) : 0;
     hearth_mutex_init(&state->lock, HEARTH_RANK_PUSH, "push.lock");
     hearth_arena_init(&state->arena, 64u << 20);
     request->n_profiles = (uint32_t)n_jobs;

@@ -111,6 +111,7 @@ enum hearth_status hearth_ingest_read_file(const struct hearth_ingest *ingest,
 
     request->series = series;
     request->n_series = n;
+    request->is_one_upload = true;
 
     return HEARTH_OK;
 }

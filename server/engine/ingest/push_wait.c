@@ -99,22 +99,28 @@ static enum hearth_status wait_for_end(struct push_wait *wait, struct hearth_can
     return status;
 }
 
-enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
-                                    struct hearth_push_series *series, size_t n_series,
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
+                                    const struct hearth_push_request *what,
                                     struct hearth_cancel *cancel,
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err)
 {
-    assert(ingest != NULL);
+    assert(ingest != NULL && what != NULL);
 
     size_t n;
-    struct push_wait *wait = make_wait(series, n_series, &n);
+    struct push_wait *wait = make_wait(what->series, what->n_series, &n);
     if (wait == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a push of %zu series", n_series);
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a push of %zu series",
+                           what->n_series);
     }
 
     wait->request = (struct hearth_push_request){
-        .tenant = tenant, .series = series, .n_series = n_series, .done = end_wait};
+        .tenant = what->tenant,
+        .series = what->series,
+        .n_series = what->n_series,
+        .is_one_upload = what->is_one_upload,
+        .done = end_wait,
+    };
     hearth_ingest_push(ingest, &wait->request);
     enum hearth_status status = wait_for_end(wait, cancel, err);
 

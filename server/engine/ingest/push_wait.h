@@ -10,14 +10,14 @@
 #include "hearth/engine/ingest.h"
 
 /*
-  * Pushes the samples of the series in their order; ret_receipts[i] becomes the receipt of the i-th
-  * sample (ret_receipts may be NULL). This call sets the receipts of the samples. Returns the
-  * status of the first failure; CANCELLED or UNAVAILABLE if `cancel` ended the wait: err says
-  * whether some profiles may be stored.
-  */
+ * Pushes the samples of the series in their order; ret_receipts[i] becomes the receipt of the i-th
+ * sample (ret_receipts may be NULL). Of `what`, tenant, series and is_one_upload are used. This
+ * call sets the receipts of the samples. Returns the status of the first failure; CANCELLED or
+ * UNAVAILABLE if `cancel` ended the wait: err says whether some profiles may be stored.
+ */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_push_wait(struct hearth_ingest *ingest, struct hearth_str tenant,
-                                    struct hearth_push_series *series, size_t n_series,
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
+                                    const struct hearth_push_request *what,
                                     struct hearth_cancel *cancel,
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err);

@@ -121,8 +121,7 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
 
     enum hearth_status status = request.n_series == 0
                                     ? HEARTH_OK
-                                    : hearth_push_wait(ingest, scraped->tenant, request.series,
-                                                       request.n_series, call->cancel, NULL, err);
+                                    : hearth_push_wait(ingest, &request, call->cancel, NULL, err);
 
     /* The totals are those of the latest profile that was stored. */
     struct hearth_profile_totals *old = status == HEARTH_OK && later != NULL ? *totals : later;

@@ -554,8 +554,9 @@ static enum hearth_status push_chunk_parts(struct hearth_task_intake *intake,
         return HEARTH_FAIL_ARENA(err, scope->arena);
     }
 
-    HEARTH_TRY(hearth_push_wait(intake->ingest, intake->tenant, series, n_series, scope->cancel,
-                                receipts, err));
+    const struct hearth_push_request push = {
+        .tenant = intake->tenant, .series = series, .n_series = n_series};
+    HEARTH_TRY(hearth_push_wait(intake->ingest, &push, scope->cancel, receipts, err));
 
     /* Note the profile of each part, and mark the parts as pushed. */
     for (size_t i = 0; i < n; i++) {

@@ -319,8 +319,13 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
     }
 
     if (recording->n_profiles > 0) {
-        HEARTH_TRY(hearth_push_wait(ingest, call->tenant, series, recording->n_profiles,
-                                    call->cancel, NULL, err));
+        const struct hearth_push_request push = {
+            .tenant = call->tenant,
+            .series = series,
+            .n_series = recording->n_profiles,
+            .is_one_upload = true,
+        };
+        HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
     }
 
     return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
@@ -359,7 +364,9 @@ static enum hearth_status push_upload_profile(const struct hearth_call *call,
         .n_samples = 1,
     };
 
-    HEARTH_TRY(hearth_push_wait(ingest, call->tenant, &series, 1, call->cancel, NULL, err));
+    const struct hearth_push_request push = {
+        .tenant = call->tenant, .series = &series, .n_series = 1};
+    HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
 
     return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
 }
