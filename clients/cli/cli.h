@@ -109,10 +109,10 @@ cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, 
     cli_spans_list, cli_spans_count;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
-    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_admin_status,
-    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors,
-    cli_admin_targets, cli_admin_retention, cli_admin_limits, cli_admin_sizing, cli_agents_services,
-    cli_agents_instances, cli_agents_processes;
+    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
+    cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
+    cli_admin_errors, cli_admin_targets, cli_admin_retention, cli_admin_limits, cli_admin_sizing,
+    cli_agents_services, cli_agents_instances, cli_agents_processes;
 
 /* ---- hearth.c ---- */
 
@@ -151,6 +151,7 @@ void cli_print_task_help(void);
 void cli_print_policy_help(void);
 void cli_print_trace_help(void);
 void cli_print_spans_help(void);
+void cli_print_profiles_help(void);
 /* The options of agent_options.def that the command takes. */
 void cli_print_agent_options(const char *command);
 /* The help of a subcommand ("status", ..) of `hearth admin`; NULL or unknown: of all. */

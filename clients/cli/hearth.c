@@ -91,6 +91,14 @@ static const struct cli_command g_commands[] = {
      1, false, NULL},
     {"spans", "count", "[SELECTOR]", "number of spans that have profiles over time; --step, --by",
      cli_spans_count, 1, false, NULL},
+    {"profiles", "list", "[SELECTOR]", "each pushed profile; --label, --sort, --limit",
+     cli_profiles_list, 1, false, NULL},
+    {"profiles", "facets", "[SELECTOR]", "number of profiles for each value of labels; --by",
+     cli_profiles_facets, 1, false, NULL},
+    {"profiles", "show", "ID", "one pushed profile: labels, types, totals", cli_profiles_show, 1,
+     false, NULL},
+    {"profiles", "pprof", "ID", "all its types as one pprof: -o pprof=FILE", cli_profiles_pprof, 1,
+     false, NULL},
     {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
 
@@ -281,8 +289,11 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
                        cli->agent_option);
         return message;
     }
-    if ((cli->search != NULL || cli->sort != NULL) && !is_top) {
-        return "--search and --sort are for top";
+    if (cli->search != NULL && !is_top) {
+        return "--search is for top";
+    }
+    if (cli->sort != NULL && !is_top && command->run != cli_profiles_list) {
+        return "--sort is for top and profiles list";
     }
     if (cli->id != NULL && command->run != cli_upload && command->run != cli_rules) {
         return "--id is for upload and rules set";
@@ -360,6 +371,8 @@ int main(int argc, char **argv)
                 cli_print_trace_help();
             } else if (strcmp(argv[1], "spans") == 0) {
                 cli_print_spans_help();
+            } else if (strcmp(argv[1], "profiles") == 0) {
+                cli_print_profiles_help();
             } else {
                 cli_print_help(g_commands, HEARTH_ARRAY_LEN(g_commands));
             }

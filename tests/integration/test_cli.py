@@ -24,7 +24,8 @@ COMMANDS = [
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
     "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
     "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes", "trace",
-    "spans top", "spans list", "spans count",
+    "spans top", "spans list", "spans count", "profiles list", "profiles facets", "profiles show",
+    "profiles pprof",
 ]
 
 
@@ -172,7 +173,8 @@ class Cli(unittest.TestCase):
             ("this command supports -o table and -o json only", ["query", "types", "-o", "collapsed"]),
             ("flame supports -o table and -o json; query profile supports pprof and collapsed", ["flame", "-o", "pprof=x"]),
             ("--by-kind is for top and heatmap", ["flame", "--by-kind", "line"]),
-            ("--search and --sort are for top", ["flame", "--sort", "name"]),
+            ("--sort is for top and profiles list", ["flame", "--sort", "name"]),
+            ("--search is for top", ["profiles", "list", "--search", "name"]),
             ("--offset is for top, spans top and spans list", ["query", "timeline", "--offset", "5"]),
             ("--explain is for flame, query flamegraph, timeline, profile and top", ["sandwich", "main", "--explain"]),
             ("too many arguments; quote the selector: it is one argument", ["query", "top", "{a=", "b}"]),

@@ -1,0 +1,374 @@
+/* cmd_profiles.c -- hearth profiles: uploads as a list, counted by labels, one by its id. */
+#include "hearth/base/clock.h"
+#include "hearth/pb/hearth/v1/profiles.pb-c.h"
+
+#include "cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define PROFILES   "hearth.v1.ProfileService/"
+#define ROWS       30
+#define PAGE_MAX   1000
+#define FACET_ROWS 10
+
+/* ---- requests ---- */
+
+/* Reads --label K=V into the filter. */
+static enum hearth_status read_labels(struct cli *cli, Hearth__V1__ProfileFilter *filter)
+{
+    size_t n = cli->n_labels;
+    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, n, sizeof pairs[0]);
+    filter->labels = hearth_arena_array(&cli->arena, n, sizeof filter->labels[0]);
+    if (pairs == NULL || filter->labels == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str label = hearth_str_c(cli->labels[i]);
+        size_t at = hearth_str_find(label, '=', 0);
+        if (at == 0 || at >= label.n) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "--label must be NAME=VALUE, not \"%.80s\"", cli->labels[i]);
+        }
+        types__v1__label_pair__init(&pairs[i]);
+        pairs[i].name = hearth_arena_strndup(&cli->arena, label.p, at);
+        pairs[i].value = cli_field(cli, label.p + at + 1);
+        filter->labels[filter->n_labels++] = &pairs[i];
+    }
+
+    return HEARTH_OK;
+}
+
+/* Selector, labels, type and range. */
+static enum hearth_status read_filter(struct cli *cli, Hearth__V1__ProfileFilter *filter)
+{
+    const char *selector;
+
+    hearth__v1__profile_filter__init(filter);
+    HEARTH_TRY(cli_no_filters(cli, "profiles"));
+    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_resolve_range(cli));
+    filter->label_selector = cli_field(cli, selector);
+    if (cli->type != NULL) {
+        filter->profile_type = cli_field(cli, cli->type);
+    }
+    filter->start = cli->from_ms;
+    filter->end = cli->to_ms;
+
+    return read_labels(cli, filter);
+}
+
+static enum hearth_status read_order(struct cli *cli, Hearth__V1__ProfileOrder *ret)
+{
+    static const char *const names[] = {NULL, "time", "duration", "total"};
+
+    *ret = HEARTH__V1__PROFILE_ORDER__PROFILE_ORDER_TIME;
+    if (cli->sort == NULL) {
+        return HEARTH_OK;
+    }
+
+    for (size_t i = 1; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (strcmp(cli->sort, names[i]) == 0) {
+            *ret = (Hearth__V1__ProfileOrder)i;
+            return HEARTH_OK;
+        }
+    }
+
+    return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                       "--sort must be time, duration or total, not \"%.40s\"", cli->sort);
+}
+
+/* ---- text ---- */
+
+static void put_field(struct hearth_buf *out, const char *text)
+{
+    cli_fit(hearth_str_c(text), INT_MAX, false, out);
+}
+
+/* "host=a pod=b", without the label of the service. */
+static void put_labels(Types__V1__LabelPair **labels, size_t n, struct hearth_buf *out)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(labels[i]->name, "service_name") == 0) {
+            continue;
+        }
+        hearth_buf_cstr(out, any ? " " : "");
+        put_field(out, labels[i]->name);
+        hearth_buf_byte(out, '=');
+        put_field(out, labels[i]->value);
+        any = true;
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+/* The unit of a profile type: its third part. */
+static struct hearth_str find_unit(const char *type)
+{
+    struct hearth_str text = hearth_str_c(type);
+    size_t from = hearth_str_find(text, ':', hearth_str_find(text, ':', 0) + 1) + 1;
+    size_t to = hearth_str_find(text, ':', from);
+
+    return from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : HEARTH_STR("");
+}
+
+/* "cpu, samples": the names of the types. */
+static void put_types(char **types, size_t n, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_str text = hearth_str_c(types[i]);
+        size_t from = hearth_str_find(text, ':', 0) + 1, to = hearth_str_find(text, ':', from);
+        hearth_buf_cstr(out, i > 0 ? "," : "");
+        cli_fit(from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : text, INT_MAX,
+                false, out);
+    }
+}
+
+static void put_duration(int64_t duration_ns, struct hearth_buf *out)
+{
+    char text[48] = "-";
+
+    if (duration_ns > 0) {
+        cli_value((double)duration_ns, HEARTH_STR("nanoseconds"), text);
+    }
+    hearth_buf_printf(out, "%9s", text);
+}
+
+/* ---- list ---- */
+
+static void print_listed(const Hearth__V1__ListedProfile *row, const char *type,
+                         struct hearth_buf *out)
+{
+    char when[32];
+
+    cli_time(row->time_ns / HEARTH_NS_PER_MS, when);
+    hearth_buf_printf(out, "%14s  %-36s  ", when, row->id);
+    put_duration(row->duration_ns, out);
+    if (type != NULL) {
+        char total[48];
+        cli_value((double)row->total, find_unit(type), total);
+        hearth_buf_printf(out, "  %10s", total);
+    }
+    hearth_buf_cstr(out, "  ");
+    put_field(out, row->service);
+    hearth_buf_cstr(out, "  ");
+    put_types(row->profile_types, row->n_profile_types, out);
+    hearth_buf_cstr(out, "  ");
+    put_labels(row->labels, row->n_labels, out);
+}
+
+enum cli_exit cli_profiles_list(struct cli *cli)
+{
+    Hearth__V1__ListProfilesRequest request;
+    Hearth__V1__ProfileFilter filter;
+    Hearth__V1__ListProfilesResponse *answer = NULL;
+    int64_t limit = cli->has_limit ? cli->limit : ROWS;
+
+    hearth__v1__list_profiles_request__init(&request);
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    enum hearth_status status = read_filter(cli, &filter);
+    status = status == HEARTH_OK ? read_order(cli, &request.order) : status;
+    request.filter = &filter;
+    request.page_size = (int32_t)(limit < PAGE_MAX ? limit : PAGE_MAX);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, PROFILES "ListProfiles", &request,
+                          &hearth__v1__list_profiles_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->n_profiles == 0) {
+        return cli_no_data(cli);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_profiles; i++) {
+        print_listed(answer->profiles[i], cli->type, &out);
+    }
+    if (answer->next_page_token[0] != '\0') {
+        cli_say("hearth", "there are more; --limit N prints up to 1000, --to T earlier ones");
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- facets ---- */
+
+static void print_facet(const Hearth__V1__ProfileFacet *facet, int64_t n_uploads,
+                        struct hearth_buf *out)
+{
+    put_field(out, facet->label);
+    hearth_buf_byte(out, '\n');
+    for (size_t i = 0; i < facet->n_values; i++) {
+        char count[32], share[32];
+        cli_count(facet->values[i]->profile_count, count);
+        cli_percent((double)facet->values[i]->profile_count, (double)n_uploads, false, share);
+        hearth_buf_printf(out, "%12s %8s  ", count, share);
+        put_field(out, facet->values[i]->value);
+        hearth_buf_byte(out, '\n');
+    }
+
+    int64_t left = facet->value_count - (int64_t)facet->n_values;
+    if (left > 0) {
+        char values[64];
+        cli_number(left, "other value", "other values", values);
+        hearth_buf_printf(out, "%23s%s\n", "", values);
+    }
+}
+
+enum cli_exit cli_profiles_facets(struct cli *cli)
+{
+    Hearth__V1__ProfileFacetsRequest request;
+    Hearth__V1__ProfileFilter filter;
+    Hearth__V1__ProfileFacetsResponse *answer = NULL;
+    int64_t limit = cli->has_limit ? cli->limit : FACET_ROWS;
+
+    hearth__v1__profile_facets_request__init(&request);
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    enum hearth_status status = read_filter(cli, &filter);
+    request.filter = &filter;
+    request.n_labels = cli->n_by;
+    request.labels = cli_by_names(cli);
+    request.limit = (int32_t)(limit < PAGE_MAX ? limit : PAGE_MAX);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, PROFILES "ProfileFacets", &request,
+                          &hearth__v1__profile_facets_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (answer->profile_count == 0) {
+        return cli_no_data(cli);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_facets; i++) {
+        print_facet(answer->facets[i], answer->profile_count, &out);
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- one upload ---- */
+
+static void print_totals(Hearth__V1__ProfileTypeTotal **types, size_t n, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        char total[48];
+        cli_value((double)types[i]->total, find_unit(types[i]->profile_type), total);
+        hearth_buf_printf(out, "%14s  ", total);
+        put_field(out, types[i]->profile_type);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void print_upload(const Hearth__V1__GetProfileResponse *answer, struct hearth_buf *out)
+{
+    const Hearth__V1__ListedProfile *row = answer->profile;
+    char when[32];
+
+    hearth_clock_format(row->time_ns, when);
+    hearth_buf_printf(out, "%s  %s", row->id, when);
+    if (row->duration_ns > 0) {
+        put_duration(row->duration_ns, out);
+    }
+    hearth_buf_cstr(out, "\n");
+    for (size_t i = 0; i < row->n_labels; i++) {
+        put_field(out, row->labels[i]->name);
+        hearth_buf_cstr(out, ": ");
+        put_field(out, row->labels[i]->value);
+        hearth_buf_byte(out, '\n');
+    }
+    print_totals(answer->types, answer->n_types, out);
+
+    /* A single series repeats the upload. */
+    for (size_t i = 0; answer->n_series > 1 && i < answer->n_series; i++) {
+        const Hearth__V1__ListedSeries *series = answer->series[i];
+        hearth_buf_cstr(out, "series ");
+        put_labels(series->labels, series->n_labels, out);
+        print_totals(series->types, series->n_types, out);
+    }
+}
+
+enum cli_exit cli_profiles_show(struct cli *cli)
+{
+    Hearth__V1__GetProfileRequest request;
+    Hearth__V1__GetProfileResponse *answer = NULL;
+
+    hearth__v1__get_profile_request__init(&request);
+    if (cli_check_output(cli) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    if (cli->n_args == 0) {
+        return cli_usage("profiles show requires the id of a profile");
+    }
+
+    request.id = cli_field(cli, cli->args[0]);
+    enum hearth_status status = cli_call(cli, PROFILES "GetProfile", &request,
+                                         &hearth__v1__get_profile_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_upload(answer, &out);
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+enum cli_exit cli_profiles_pprof(struct cli *cli)
+{
+    Hearth__V1__GetProfileRequest request;
+    Google__V1__Profile *answer = NULL;
+
+    hearth__v1__get_profile_request__init(&request);
+    if (cli->n_args == 0) {
+        return cli_usage("profiles pprof requires the id of a profile");
+    }
+    if (cli->output != CLI_PPROF) {
+        return cli_usage("profiles pprof requires -o pprof=FILE");
+    }
+
+    request.id = cli_field(cli, cli->args[0]);
+    enum hearth_status status = cli_call(cli, PROFILES "GetProfilePprof", &request,
+                                         &google__v1__profile__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf wire;
+    hearth_buf_init(&wire, 0);
+    hearth_pb_pack(&answer->base, &wire);
+    enum cli_exit code = cli_save_pprof(cli, hearth_buf_view(&wire), (uint32_t)answer->n_sample);
+    hearth_buf_release(&wire);
+
+    return code;
+}
+
+void cli_print_profiles_help(void)
+{
+    (void)fputs(
+        "hearth profiles -- uploads as a list\n\n"
+        "  hearth profiles list [SELECTOR]     each pushed profile, the newest first\n"
+        "  hearth profiles facets [SELECTOR]   how many there are for each value of labels\n"
+        "  hearth profiles show ID             one of them: labels, types, totals\n"
+        "  hearth profiles pprof ID -o pprof=FILE    all its types as one pprof\n\n"
+        "  --label NAME=VALUE   only profiles with this label (repeat)\n"
+        "  --type ID            only profiles that have this type; list: with its total\n"
+        "  --sort KEY           list: time, duration, total (needs --type) [time]\n"
+        "  --by LABEL           facets: these labels [all]; __profile_type__: by type\n"
+        "  --limit N            list: rows [30]; facets: values of each label [10]\n"
+        "  --since, --from, --to, -o json: hearth --help\n\n"
+        "    hearth profiles list '{service_name=\"shop\"}' --label host=web-1 --since 15m\n"
+        "    hearth profiles facets --by host,version --since 1d\n",
+        stdout);
+}
