@@ -4,12 +4,14 @@ The same rows with the same ids in every state, of two servers, after kill -9 an
 """
 
 import collections
+import os
 import random
 import unittest
 
 from pprof import Decoded, Profile
 from questions import CPU
-from server import Cluster, RpcError, Server, eventually, now_ms, sql
+from server import Cluster, RpcError, Server, eventually, now_ms, sql, temporary_directory
+from test_cli import hearth
 
 LISTED = "hearth.v1.ProfileService/"
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -283,6 +285,36 @@ class ListedProfiles(unittest.TestCase):
             with self.assertRaises(RpcError) as failed:
                 server.connect(LISTED + method, {"id": row["id"]}, {"X-Scope-OrgID": "two"})
             self.assertEqual(failed.exception.code, "not_found")
+        server.stop()
+
+    def test_the_client_prints_lists_facets_and_single_profiles(self):
+        server = Server("--builder=false", database_url=self.own_database("client"))
+        now = now_ms()
+        for i in range(5):
+            profile = Profile(TYPES, time_ns=(now - i) * MS, duration_ns=10_000 * MS).add(["main"], [1, (i + 1) * 10**9])
+            labels = {"__name__": "process_cpu", "service_name": "shop", "host": "web-%d" % (i % 2)}
+            server.push((profile.add(["main", "x"], [1, 5], {"tier": "gold"}) if i == 2 else profile).encode(), labels)
+
+        def run(*arguments):
+            done = hearth("profiles", *arguments, env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
+            self.assertEqual(done.code, 0, done.err)
+            return [line.split() for line in done.out.splitlines()]
+
+        rows = run("list")
+        self.assertEqual([row[5:] for row in rows[:3]], [
+            ["shop", "cpu,samples", "host=web-0"], ["shop", "cpu,samples", "host=web-1"], ["shop", "cpu,samples", "host=web-0"]])
+        top, = run("list", "{}", "--type", CPU, "--sort", "total", "--limit", "1", "--label", "host=web-1")
+        self.assertEqual((top[2], top[5:7]), (rows[3][2], ["4", "s"]))
+        self.assertEqual(run("facets", "--by", "host"), [["host"], ["3", "60.00%", "web-0"], ["2", "40.00%", "web-1"]])
+        shown = run("show", rows[2][2])
+        self.assertEqual(shown[1:3], [["host:", "web-0"], ["service_name:", "shop"]])
+        self.assertIn(["series", "host=web-0", "tier=gold"], shown)
+        path = os.path.join(temporary_directory(), "one.pb.gz")
+        run("pprof", rows[2][2], "-o", "pprof=" + path)
+        with open(path, "rb") as file:
+            self.assertEqual(Decoded(file.read()).totals(), [3_000_000_005, 2])
+        done = hearth("profiles", "pprof", rows[0][2], env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
+        self.assertEqual((done.code, done.err), (2, "hearth: profiles pprof requires -o pprof=FILE; try hearth --help\n"))
         server.stop()
 
     def own_database(self, name):
