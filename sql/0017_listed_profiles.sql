@@ -5,10 +5,7 @@
 ALTER TABLE hearth_data.segment ADD COLUMN heads bytea;
 ALTER TABLE hearth_data.segment ALTER heads SET STORAGE EXTERNAL;
 
--- hearth.profiles.profile_id is the UUID that clients see.
-
--- The layout of the UUID: include/hearth/model/profile_id.h.
-
+-- hearth.profiles.profile_id is the UUID that clients see. The layout of the UUID: include/hearth/model/profile_id.h.
 CREATE FUNCTION hearth.profile_id(writer_id int4, profile_no int8) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
@@ -19,6 +16,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION hearth.profile_id IS
     'The id of a profile as in the API, a UUID, of its writer and number in hearth_data.';
+
 CREATE OR REPLACE VIEW hearth.profiles AS
 SELECT 'epoch'::timestamptz + (p.ts / 1000) * interval '1 microsecond' AS "time",
        t.name AS tenant,
@@ -57,3 +55,39 @@ WHERE NOT EXISTS (
     WHERE d.service_id = p.service_id AND p.ts BETWEEN d.from_ts AND d.to_ts AND p.series_id = ANY (d.series_ids));
 COMMENT ON COLUMN hearth.profiles.profile_id IS
     'Of the upload, as in the API (GetProfile, profile_ids): its rows share it.';
+
+-- One row for each upload, of those that hearth.profiles shows. ts is a grouping column, so that a condition on it is
+-- applied to the rows of the upload and finds the partitions.
+CREATE VIEW hearth.uploads AS
+SELECT 'epoch'::timestamptz + (u.ts / 1000) * interval '1 microsecond' AS "time",
+       u.tenant,
+       u.service,
+       (SELECT coalesce(jsonb_object_agg(l.key, l.value), '{}')
+        FROM (
+            SELECT e.key, e.value
+            FROM hearth.series s
+            CROSS JOIN LATERAL jsonb_each_text(s.labels) e
+            WHERE s.service_id = u.service_id AND s.series_id = ANY (u.series_ids)
+            GROUP BY e.key, e.value
+            HAVING count(*) = cardinality(u.series_ids)
+        ) l) AS labels,
+       u.profile_types,
+       u.duration,
+       u.profile_id,
+       u.ts,
+       u.service_id,
+       u.series_ids
+FROM (
+    SELECT p.tenant, p.service, p.service_id, p.ts, p.profile_id, max(p.duration) AS duration,
+           array_agg(DISTINCT p.series_id) AS series_ids, array_agg(DISTINCT p.profile_type) AS profile_types
+    FROM hearth.profiles p
+    GROUP BY p.tenant, p.service, p.service_id, p.ts, p.profile_id
+) u;
+COMMENT ON VIEW hearth.uploads IS
+    'Each upload, from hearth.coverage.profiles_from on; hearthd lists earlier ones. An upload with profiles of several times has a row for each.';
+COMMENT ON COLUMN hearth.uploads.labels IS 'Labels that all its series have.';
+COMMENT ON COLUMN hearth.uploads.duration IS 'The longest of its profiles.';
+COMMENT ON COLUMN hearth.uploads.profile_id IS 'As in the API: GetProfile, profile_ids.';
+COMMENT ON COLUMN hearth.uploads.ts IS
+    'time in nanoseconds since the epoch; compare this one (hearth.ns), it finds the partitions.';
+COMMENT ON COLUMN hearth.uploads.series_ids IS 'Of hearth.series.';

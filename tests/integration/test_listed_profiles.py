@@ -4,8 +4,10 @@ The same rows with the same ids in every state, of two servers, after kill -9 an
 """
 
 import collections
+import json
 import os
 import random
+import re
 import unittest
 
 from pprof import Decoded, Profile
@@ -287,6 +289,21 @@ class ListedProfiles(unittest.TestCase):
             self.assertEqual(failed.exception.code, "not_found")
         server.stop()
 
+    def test_of_many_labels_the_first_by_name_are_counted(self):
+        server = Server("--builder=false", database_url=self.own_database("labels"))
+        names = ["l%03d" % i for i in range(150)]
+        random.Random(7).shuffle(names)
+        for i in range(0, 150, 15):
+            profile = Profile(TYPES, time_ns=now_ms() * MS).add(["main"], [1, 5]).encode()
+            server.push(profile, {"__name__": "process_cpu", "service_name": "api", **dict.fromkeys(names[i:i + 15], "x")})
+        chosen = {"start": now_ms() - MINUTE, "end": now_ms() + MINUTE}
+        found, n = self.facets(server, chosen)
+        self.assertEqual((list(found), n), (sorted(names)[:100], 10))
+        self.assertEqual(list(found.values()), [{"x": 1}] * 100)
+        found, _ = self.facets(server, chosen, labels=["l149", "service_name", "l149"])
+        self.assertEqual(found, {"l149": {"x": 1}, "service_name": {"api": 10}})
+        server.stop()
+
     def test_the_client_prints_lists_facets_and_single_profiles(self):
         server = Server("--builder=false", database_url=self.own_database("client"))
         now = now_ms()
@@ -324,6 +341,21 @@ class ListedProfiles(unittest.TestCase):
     def check_sql(self, server, ids):
         rows = sql(self.url, "SELECT DISTINCT profile_id FROM hearth.profiles")
         self.assertEqual({row[0] for row in rows}, ids)
+        expected = {
+            (u[0], u[1] // 1000, u[2], u[3], json.dumps(dict(u[4])), ",".join(u[5]))
+            for u in map(self.model.row, self.model.uploads)
+        }
+        rows = sql(self.url, "SELECT profile_id, ts, extract(epoch FROM duration) * 1000000, service, cardinality(series_ids),"
+                   " labels, array_to_string(profile_types, ',') FROM hearth.uploads")
+        self.assertEqual({row[0] for row in rows}, ids)
+        self.assertEqual(len(rows), len(ids))
+        found = {(int(r[1]), int(float(r[2])), r[3], int(r[4]), json.dumps(dict(sorted(json.loads(r[5]).items()))), r[6]) for r in rows}
+        self.assertEqual(found, expected)
+
+        # A condition on ts reads only the leaves of its days.
+        for condition, reads in (("now() - interval '1 hour'", True), ("now() + interval '3 days'", False)):
+            plan = sql(self.url, "EXPLAIN SELECT * FROM hearth.uploads WHERE ts >= hearth.ns(%s)" % condition)
+            self.assertEqual(any(re.search(r"on profile_\d", line[0]) for line in plan), reads, plan)
 
     def refusals(self, server, token):
         def refused(code, message, method, request):
