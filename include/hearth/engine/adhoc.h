@@ -2,9 +2,10 @@
  * adhoc.h -- profiles that were uploaded for viewing and belong to no service: stored unchanged,
  * decoded for each view.
  *
- * Formats, recognised by content: pprof (plain, gzip or zstd), collapsed stacks, text of perf
- * script. A type is named by its sample type ("cpu"), with its unit if two types share the sample
- * type ("cpu:count").
+ * Formats: all of format/profile_file.h, plain, gzip or zstd. A file with several profiles offers
+ * the types of all of them. A type is named by its sample type ("cpu"), with its unit if two types
+ * share the sample type ("cpu:count"), and with its profile if they share the unit, too
+ * ("mutex:delay:nanoseconds").
  *
  * Ownership: answers live in the call's arena.
  * Threads:   safe.
@@ -20,14 +21,15 @@
 
 /* The requested part of a profile. */
 struct hearth_adhoc_spec {
-    struct hearth_str profile_type; /* empty: the profile's default type, otherwise its first */
+    struct hearth_str
+        profile_type; /* empty: the first profile's default type, otherwise its first */
     bool has_max_nodes;
     int64_t max_nodes; /* unset or 0: default-flamegraph-nodes */
 };
 
 struct hearth_adhoc_view {
     struct hearth_adhoc profile; /* without payload */
-    struct hearth_str *types;    /* the profile's types */
+    struct hearth_str *types;    /* the types of all profiles of the file */
     size_t n_types;
     struct hearth_str type;              /* the shown type */
     struct hearth_str sample_type, unit; /* sample type and unit of the shown type */

@@ -4,8 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/demangle_names.h"
-#include "hearth/format/ingest_types.h"
-#include "hearth/format/text_profile.h"
+#include "hearth/format/profile_file.h"
 #include "hearth/store/client_data.h"
 
 #include "ingest/ingest_internal.h"
@@ -82,6 +81,145 @@ static enum hearth_status make_adhoc_id(struct hearth_adhoc *profile, struct hea
     return id == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
 }
 
+/* ---- types ---- */
+
+/* One type of a file, which may have several profiles. */
+struct adhoc_type {
+    struct hearth_str name; /* unique in the file */
+    const struct hearth_file_profile *part;
+    uint32_t column; /* of the profile's values */
+};
+
+struct adhoc_file {
+    struct hearth_file_profiles decoded;
+    struct adhoc_type *types;
+    size_t n_types;
+    size_t by_default; /* index of the type that is shown if none is wanted */
+};
+
+static struct hearth_str find_type_text(const struct adhoc_type *type)
+{
+    const struct hearth_profile *profile = &type->part->profile;
+
+    return profile->strings[profile->types[type->column].type];
+}
+
+static struct hearth_str find_type_unit(const struct adhoc_type *type)
+{
+    const struct hearth_profile *profile = &type->part->profile;
+
+    return profile->strings[profile->types[type->column].unit];
+}
+
+/* Name type `t` by its sample type; if others have the same, with its unit and its profile, too. */
+static enum hearth_status name_adhoc_type(const struct adhoc_file *file, size_t t,
+                                          struct hearth_arena *arena, struct hearth_str *ret,
+                                          struct hearth_err *err)
+{
+    const struct adhoc_type *type = &file->types[t];
+    struct hearth_str text = find_type_text(type), unit = find_type_unit(type);
+    size_t n_same = 0, n_same_unit = 0;
+
+    for (size_t i = 0; i < file->n_types; i++) {
+        bool is_same = hearth_str_eq(text, find_type_text(&file->types[i]));
+        n_same += is_same;
+        n_same_unit += is_same && hearth_str_eq(unit, find_type_unit(&file->types[i]));
+    }
+
+    if (n_same == 1) {
+        *ret = text;
+        return HEARTH_OK;
+    }
+
+    bool needs_part = n_same_unit > 1 && file->decoded.n_profiles > 1;
+    char *name =
+        hearth_arena_printf(arena, HEARTH_STR_FMT "%s" HEARTH_STR_FMT ":" HEARTH_STR_FMT,
+                            HEARTH_STR_ARG(needs_part ? type->part->name : HEARTH_STR("")),
+                            needs_part ? ":" : "", HEARTH_STR_ARG(text), HEARTH_STR_ARG(unit));
+    *ret = hearth_str_c(name);
+
+    return name == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
+}
+
+static size_t find_type_name(const struct adhoc_file *file, struct hearth_str wanted)
+{
+    size_t t = 0;
+
+    while (t < file->n_types && !hearth_str_eq(file->types[t].name, wanted)) {
+        t++;
+    }
+
+    return t;
+}
+
+/* The default type of the first profile, if it has one. */
+static size_t find_default_type(const struct adhoc_file *file)
+{
+    const struct hearth_profile *first = &file->decoded.profiles[0].profile;
+    struct hearth_str by_default = first->strings[first->default_type];
+
+    for (size_t t = 0; t < first->n_types; t++) {
+        if (hearth_str_eq(find_type_text(&file->types[t]), by_default)) {
+            return t;
+        }
+    }
+
+    return 0;
+}
+
+/* Lists the types of all profiles of a file. */
+static enum hearth_status list_adhoc_types(struct adhoc_file *file, struct hearth_arena *arena,
+                                           struct hearth_err *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < file->decoded.n_profiles; i++) {
+        n += file->decoded.profiles[i].profile.n_types;
+    }
+
+    if (n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the file has no profile (format: %s)",
+                           file->decoded.format);
+    }
+
+    file->types = hearth_arena_array(arena, n, sizeof *file->types);
+    if (file->types == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t i = 0; i < file->decoded.n_profiles; i++) {
+        const struct hearth_file_profile *part = &file->decoded.profiles[i];
+        for (uint32_t t = 0; t < part->profile.n_types; t++) {
+            file->types[file->n_types++] = (struct adhoc_type){.part = part, .column = t};
+        }
+    }
+
+    /* The names need all types. */
+    for (size_t t = 0; t < n; t++) {
+        HEARTH_TRY(name_adhoc_type(file, t, arena, &file->types[t].name, err));
+    }
+    file->by_default = find_default_type(file);
+
+    return HEARTH_OK;
+}
+
+/* Choose the wanted type; without one, the default. */
+static enum hearth_status choose_adhoc_type(const struct adhoc_file *file, struct hearth_str wanted,
+                                            size_t *ret, struct hearth_err *err)
+{
+    size_t t = wanted.n > 0 ? find_type_name(file, wanted) : file->by_default;
+
+    if (t == file->n_types) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile has no type \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(wanted));
+    }
+
+    *ret = t;
+
+    return HEARTH_OK;
+}
+
 /* ---- decoding ---- */
 
 /* Decompresses the bytes; *ret is `bytes` if they are not compressed. */
@@ -119,135 +257,26 @@ static enum hearth_status inflate_adhoc(const struct hearth_call *call, struct h
     return status;
 }
 
-/* Decode a profile of a recognised format, within the limits of pushed profiles. */
-static enum hearth_status decode_adhoc_bytes(struct hearth_str bytes,
-                                             const struct hearth_limits *limits,
-                                             struct hearth_arena *arena, struct hearth_profile *ret,
-                                             struct hearth_err *err)
-{
-    const struct hearth_pprof_limits of_pprof = hearth_ingest_pprof_limits(limits);
-    struct hearth_pprof_notes notes = {0};
-    struct hearth_text_notes of_text;
-
-    switch (hearth_ingest_format_of_bytes(bytes)) {
-    case HEARTH_INGEST_SPEEDSCOPE:
-    case HEARTH_INGEST_JFR:
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "the profile is JSON or JFR; only pprof, collapsed stacks and perf script can be read");
-    case HEARTH_INGEST_COLLAPSED:
-        HEARTH_TRY(hearth_text_decode(bytes, HEARTH_STR("samples"), HEARTH_STR("count"), arena, ret,
-                                      &of_text, err));
-        return hearth_ingest_cut(&of_pprof, arena, ret, &notes, err);
-    default:
-        return hearth_pprof_decode(bytes, &of_pprof, arena, ret, &notes, err);
-    }
-}
-
+/* Decode a file of any format, within the limits of pushed profiles. */
 static enum hearth_status decode_adhoc(const struct hearth_call *call, struct hearth_str bytes,
-                                       struct hearth_profile *ret, struct hearth_err *err)
+                                       struct adhoc_file *ret, struct hearth_err *err)
 {
     struct hearth_limits limits;
 
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
-
     HEARTH_TRY(inflate_adhoc(call, bytes, limits.max_profile_bytes, &bytes, err));
-    if (bytes.n == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the profile is empty");
+    const struct hearth_file_options options = {.limits = hearth_ingest_pprof_limits(&limits)};
+    enum hearth_status status =
+        hearth_profile_file_decode(bytes, &options, call->arena, &ret->decoded, err);
+    for (size_t i = 0; status == HEARTH_OK && i < ret->decoded.n_profiles; i++) {
+        status = hearth_profile_demangle(&ret->decoded.profiles[i].profile, limits.demangle,
+                                         call->arena, err);
+    }
+    if (status != HEARTH_OK) {
+        return status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
     }
 
-    enum hearth_status status = decode_adhoc_bytes(bytes, &limits, call->arena, ret, err);
-    if (status == HEARTH_OK) {
-        status = hearth_profile_demangle(ret, limits.demangle, call->arena, err);
-    }
-
-    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
-}
-
-/* ---- types ---- */
-
-static struct hearth_str find_string(const struct hearth_profile *profile, uint32_t string)
-{
-    return profile->strings[string];
-}
-
-/* Name type `t` by its sample type, with its unit if several types share the sample type. */
-static enum hearth_status name_adhoc_type(const struct hearth_profile *profile, uint32_t t,
-                                          struct hearth_arena *arena, struct hearth_str *ret,
-                                          struct hearth_err *err)
-{
-    struct hearth_str type = find_string(profile, profile->types[t].type);
-    size_t n_same = 0;
-
-    assert(t < profile->n_types);
-
-    for (uint32_t i = 0; i < profile->n_types; i++) {
-        n_same += hearth_str_eq(type, find_string(profile, profile->types[i].type));
-    }
-
-    if (n_same == 1) {
-        *ret = type;
-        return HEARTH_OK;
-    }
-
-    char *text = hearth_arena_printf(arena, HEARTH_STR_FMT ":" HEARTH_STR_FMT, HEARTH_STR_ARG(type),
-                                     HEARTH_STR_ARG(find_string(profile, profile->types[t].unit)));
-    *ret = hearth_str_c(text);
-
-    return text == NULL ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
-}
-
-static enum hearth_status name_adhoc_types(const struct hearth_profile *profile,
-                                           struct hearth_arena *arena, struct hearth_str **ret,
-                                           struct hearth_err *err)
-{
-    struct hearth_str *names = hearth_arena_array(arena, profile->n_types, sizeof *names);
-
-    if (names == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    for (uint32_t t = 0; t < profile->n_types; t++) {
-        HEARTH_TRY(name_adhoc_type(profile, t, arena, &names[t], err));
-    }
-
-    /* A type that shares its sample type needs the unit. */
-
-    *ret = names;
-
-    return HEARTH_OK;
-}
-
-static uint32_t find_type_name(const struct hearth_str *names, size_t n, struct hearth_str wanted)
-{
-    uint32_t t = 0;
-
-    while (t < n && !hearth_str_eq(names[t], wanted)) {
-        t++;
-    }
-    return t;
-}
-
-/* Choose the wanted type; without one, the profile's default, otherwise its first. */
-static enum hearth_status choose_adhoc_type(const struct hearth_profile *profile,
-                                            const struct hearth_str *names,
-                                            struct hearth_str wanted, uint32_t *ret,
-                                            struct hearth_err *err)
-{
-    if (wanted.n > 0) {
-        *ret = find_type_name(names, profile->n_types, wanted);
-        return *ret < profile->n_types
-                   ? HEARTH_OK
-                   : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                                 "the profile has no type \"" HEARTH_STR_FMT "\"",
-                                 HEARTH_STR_ARG(wanted));
-    }
-
-    uint32_t by_default =
-        find_type_name(names, profile->n_types, find_string(profile, profile->default_type));
-    *ret = by_default < profile->n_types ? by_default : 0;
-
-    return HEARTH_OK;
+    return list_adhoc_types(ret, call->arena, err);
 }
 
 /* ---- views ---- */
@@ -271,37 +300,59 @@ static enum hearth_status choose_max_nodes(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
-static enum hearth_status build_adhoc_tree(const struct hearth_profile *profile, uint32_t type,
+static enum hearth_status build_adhoc_tree(const struct adhoc_type *type,
                                            struct hearth_stacktree *tree, struct hearth_err *err)
 {
-    assert(type < profile->n_types);
+    assert(type->column < type->part->profile.n_types);
 
-    HEARTH_TRY(hearth_stacktree_add_profile(tree, profile, type, err));
+    HEARTH_TRY(hearth_stacktree_add_profile(tree, &type->part->profile, type->column, err));
     return hearth_stacktree_seal(tree, err);
+}
+
+/* Fill the types of a view with those of a file. */
+static enum hearth_status fill_view_types(const struct adhoc_file *file, struct hearth_arena *arena,
+                                          struct hearth_adhoc_view *view, struct hearth_err *err)
+{
+    view->types = hearth_arena_array(arena, file->n_types, sizeof *view->types);
+    if (view->types == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    for (size_t t = 0; t < file->n_types; t++) {
+        view->types[t] = file->types[t].name;
+    }
+    view->n_types = file->n_types;
+
+    return HEARTH_OK;
+}
+
+/* Fill the shown type of a view. */
+static void set_shown_type(const struct adhoc_type *type, struct hearth_adhoc_view *view)
+{
+    view->type = type->name;
+    view->sample_type = find_type_text(type);
+    view->unit = find_type_unit(type);
 }
 
 /* Fill types and flame graph of a view. */
 static enum hearth_status draw_adhoc_view(const struct hearth_call *call,
-                                          const struct hearth_profile *profile,
+                                          const struct adhoc_file *file,
                                           const struct hearth_adhoc_spec *spec,
                                           struct hearth_adhoc_view *view, struct hearth_err *err)
 {
     int64_t max_nodes;
-    uint32_t type;
+    size_t type;
 
     /* Choose size and type. */
     HEARTH_TRY(choose_max_nodes(call, spec, &max_nodes, err));
-    HEARTH_TRY(name_adhoc_types(profile, call->arena, &view->types, err));
-    HEARTH_TRY(choose_adhoc_type(profile, view->types, spec->profile_type, &type, err));
-    view->n_types = profile->n_types;
-    view->type = view->types[type];
-    view->sample_type = find_string(profile, profile->types[type].type);
-    view->unit = find_string(profile, profile->types[type].unit);
+    HEARTH_TRY(choose_adhoc_type(file, spec->profile_type, &type, err));
+    HEARTH_TRY(fill_view_types(file, call->arena, view, err));
+    set_shown_type(&file->types[type], view);
 
     /* Build the flame graph. */
     struct hearth_stacktree tree;
     hearth_stacktree_init(&tree, call->arena);
-    enum hearth_status status = build_adhoc_tree(profile, type, &tree, err);
+    enum hearth_status status = build_adhoc_tree(&file->types[type], &tree, err);
     if (status == HEARTH_OK) {
         status = hearth_flamegraph_make(&tree, max_nodes, call->arena, &view->graph, err);
     }
@@ -332,9 +383,9 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct he
                            bytes.n, (long long)limits.max_adhoc_profile_bytes);
     }
 
-    struct hearth_profile profile;
-    HEARTH_TRY(decode_adhoc(call, bytes, &profile, err));
-    HEARTH_TRY(draw_adhoc_view(call, &profile, spec, ret, err));
+    struct adhoc_file file = {.n_types = 0};
+    HEARTH_TRY(decode_adhoc(call, bytes, &file, err));
+    HEARTH_TRY(draw_adhoc_view(call, &file, spec, ret, err));
 
     /* Store the profile under a new id. */
     HEARTH_TRY(clean_profile_name(name, call->arena, &ret->profile.name, err));
@@ -344,13 +395,12 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct he
     stored.payload = bytes;
 
     return hearth_store_adhoc_put(HEARTH_CALL_SCOPE(call), &stored, limits.max_adhoc_profiles,
-
                                   limits.max_adhoc_bytes, err);
 }
 
 /* Read and decode a stored profile. */
 static enum hearth_status load_adhoc(const struct hearth_call *call, struct hearth_str id,
-                                     struct hearth_adhoc *ret_stored, struct hearth_profile *ret,
+                                     struct hearth_adhoc *ret_stored, struct adhoc_file *ret,
                                      struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_adhoc_get(HEARTH_CALL_SCOPE(call), id, ret_stored, err));
@@ -364,9 +414,9 @@ enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct heart
                                     struct hearth_adhoc_view *ret, struct hearth_err *err)
 {
     *ret = (struct hearth_adhoc_view){0};
-    struct hearth_profile profile;
-    HEARTH_TRY(load_adhoc(call, id, &ret->profile, &profile, err));
-    return draw_adhoc_view(call, &profile, spec, ret, err);
+    struct adhoc_file file = {.n_types = 0};
+    HEARTH_TRY(load_adhoc(call, id, &ret->profile, &file, err));
+    return draw_adhoc_view(call, &file, spec, ret, err);
 }
 
 enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
@@ -379,58 +429,46 @@ enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hear
 
 struct diff_side {
     struct hearth_adhoc stored;
-    struct hearth_profile profile;
-    struct hearth_str *types;
+    struct adhoc_file file;
     struct hearth_stacktree tree;
 };
 
-static struct hearth_str find_type_unit(const struct diff_side *side, uint32_t type)
+/* The type of the right side with the name and unit of type `t` of the left side; NULL: none. */
+static const struct adhoc_type *find_same_type(const struct adhoc_file *left, size_t t,
+                                               const struct adhoc_file *right)
 {
-    return find_string(&side->profile, side->profile.types[type].unit);
-}
-
-/*
- * The type of the right side with the name and unit of type `t` of the left side; right's n_types:
- * there is none.
- */
-static uint32_t find_same_type(const struct diff_side *left, uint32_t t,
-                               const struct diff_side *right)
-{
-    uint32_t n = right->profile.n_types;
-    uint32_t found = find_type_name(right->types, n, left->types[t]);
+    size_t found = find_type_name(right, left->types[t].name);
     bool has_same_unit =
-        found < n && hearth_str_eq(find_type_unit(left, t), find_type_unit(right, found));
+        found < right->n_types &&
+        hearth_str_eq(find_type_unit(&left->types[t]), find_type_unit(&right->types[found]));
 
-    return has_same_unit ? found : n;
+    return has_same_unit ? &right->types[found] : NULL;
 }
 
 /* Fill view->types with the common types; ret_types: the compared type on both sides. */
-static enum hearth_status choose_common_type(const struct hearth_call *call,
-                                             const struct diff_side sides[2],
-                                             struct hearth_str wanted,
-                                             struct hearth_adhoc_view *view, uint32_t ret_types[2],
-                                             struct hearth_err *err)
+static enum hearth_status
+choose_common_type(const struct hearth_call *call, const struct diff_side sides[2],
+                   struct hearth_str wanted, struct hearth_adhoc_view *view,
+                   const struct adhoc_type *ret_types[2], struct hearth_err *err)
 {
-    uint32_t n_left = sides[0].profile.n_types, n_right = sides[1].profile.n_types;
+    const struct adhoc_file *left = &sides[0].file, *right = &sides[1].file;
 
-    assert(sides[0].types != NULL && sides[1].types != NULL);
-
-    view->types = hearth_arena_array(call->arena, n_left, sizeof *view->types);
+    view->types = hearth_arena_array(call->arena, left->n_types, sizeof *view->types);
     if (view->types == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
 
     /* Collect the common types; the compared one is the wanted one, or the first. */
     bool found = false;
-    for (uint32_t t = 0; t < n_left; t++) {
-        uint32_t same = find_same_type(&sides[0], t, &sides[1]);
-        if (same == n_right) {
+    for (size_t t = 0; t < left->n_types; t++) {
+        const struct adhoc_type *same = find_same_type(left, t, right);
+        if (same == NULL) {
             continue;
         }
-        view->types[view->n_types++] = sides[0].types[t];
-        if (!found && (wanted.n == 0 || hearth_str_eq(wanted, sides[0].types[t]))) {
+        view->types[view->n_types++] = left->types[t].name;
+        if (!found && (wanted.n == 0 || hearth_str_eq(wanted, left->types[t].name))) {
             found = true;
-            ret_types[0] = t;
+            ret_types[0] = &left->types[t];
             ret_types[1] = same;
         }
     }
@@ -448,25 +486,22 @@ compare_profiles_of_sides(const struct hearth_call *call, struct diff_side sides
                           struct hearth_adhoc_view *view, struct hearth_err *err)
 {
     int64_t max_nodes;
-    uint32_t types[2];
+    const struct adhoc_type *types[2];
 
     /* Decode both profiles. */
     HEARTH_TRY(choose_max_nodes(call, spec, &max_nodes, err));
     for (int i = 0; i < 2; i++) {
-        HEARTH_TRY(load_adhoc(call, ids[i], &sides[i].stored, &sides[i].profile, err));
-        HEARTH_TRY(name_adhoc_types(&sides[i].profile, call->arena, &sides[i].types, err));
+        HEARTH_TRY(load_adhoc(call, ids[i], &sides[i].stored, &sides[i].file, err));
     }
 
     /* Build a tree of the same type of each. */
     HEARTH_TRY(choose_common_type(call, sides, spec->profile_type, view, types, err));
     for (int i = 0; i < 2; i++) {
-        HEARTH_TRY(build_adhoc_tree(&sides[i].profile, types[i], &sides[i].tree, err));
+        HEARTH_TRY(build_adhoc_tree(types[i], &sides[i].tree, err));
     }
 
     /* Fill the view. */
-    view->type = sides[0].types[types[0]];
-    view->sample_type = find_string(&sides[0].profile, sides[0].profile.types[types[0]].type);
-    view->unit = find_type_unit(&sides[0], types[0]);
+    set_shown_type(types[0], view);
     char *name = hearth_arena_printf(call->arena, HEARTH_STR_FMT " - " HEARTH_STR_FMT,
                                      HEARTH_STR_ARG(sides[0].stored.name),
                                      HEARTH_STR_ARG(sides[1].stored.name));
