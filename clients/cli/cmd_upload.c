@@ -1,6 +1,6 @@
 /*
- * cmd_upload.c -- push files: pprof as it is, perf script and collapsed text turned into pprof, a
- * JFR recording into several.
+ * cmd_upload.c -- push files: pprof as it is, files of all other formats turned into pprof, one for
+ * each profile of a file.
  *
  * Only the time of a pprof may have to change; since the last of a repeated scalar field wins in
  * protobuf, a new time_nanos is appended and the rest of the file stays untouched.
@@ -11,10 +11,8 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/hash.h"
 #include "hearth/codec/compress.h"
-#include "hearth/format/ingest_types.h"
-#include "hearth/format/jfr.h"
 #include "hearth/format/pprof.h"
-#include "hearth/format/text_profile.h"
+#include "hearth/format/profile_file.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"
 
@@ -64,88 +62,30 @@ struct upload {
     const char *path;
     struct hearth_hash128 content; /* of the inflated file */
     bool is_moved;                 /* to now */
-    bool is_recording;             /* `wire` is a plain JFR recording */
-    const char *name;              /* __name__ of a recording's profile; otherwise NULL */
-    size_t part;                   /* number of the profile in the recording; otherwise 0 */
+    size_t part, n_parts;          /* number of the profile in the file, from 0; of n_parts */
+    const char *name;              /* __name__ */
     struct hearth_buf wire;        /* plain pprof */
     struct hearth_profile profile;
 };
 
-static enum hearth_status decode_text(struct cli *cli, struct upload *u, struct hearth_str text)
-{
-    struct hearth_text_notes notes;
-    HEARTH_TRY(hearth_text_decode(text, HEARTH_STR("samples"), HEARTH_STR("count"), &cli->arena,
-                                  &u->profile, &notes, &cli->err));
-    hearth_buf_init(&u->wire, 0);
-    hearth_pprof_encode(&u->profile, &u->wire);
-    return HEARTH_OK;
-}
-
-static enum hearth_status decode_file(struct cli *cli, struct upload *u, struct hearth_str bytes)
+/* Inflates a file, and leaves room for what set_time appends. */
+static enum hearth_status inflate_file(struct cli *cli, struct hearth_str bytes,
+                                       struct hearth_buf *plain)
 {
     struct hearth_inflater *inflater = hearth_inflater_new();
 
-    hearth_buf_init(&u->wire, 0);
     if (inflater == NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate an inflater");
     }
     enum hearth_status status = hearth_inflate(inflater, hearth_compression_detect(bytes), bytes,
-                                               MAX_FILE_BYTES, &u->wire, &cli->err);
+                                               MAX_FILE_BYTES, plain, &cli->err);
     hearth_inflater_free(inflater);
     HEARTH_TRY(status);
-    u->content = hearth_hash128(u->wire.p, u->wire.n, 0);
 
-    enum hearth_ingest_format format = hearth_ingest_format_of_bytes(hearth_buf_view(&u->wire));
-    if (format == HEARTH_INGEST_JFR) {
-        u->is_recording = true;
-        return HEARTH_OK;
-    }
-    if (format == HEARTH_INGEST_COLLAPSED) {
-        struct hearth_str text = hearth_arena_str(&cli->arena, hearth_buf_view(&u->wire));
-        hearth_buf_release(&u->wire);
-        if (text.p == NULL) {
-            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-        }
-        return decode_text(cli, u, text);
-    }
-
-    /* The profile borrows from these bytes: what set_time appends must not move them. */
-    if (hearth_buf_reserve(&u->wire, MAX_TIME_BYTES) == NULL) {
-        return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile");
-    }
-    struct hearth_pprof_limits limits = {0};
-    struct hearth_pprof_notes notes;
-
-    return hearth_pprof_decode(hearth_buf_view(&u->wire), &limits, &cli->arena, &u->profile, &notes,
-                               &cli->err);
-}
-
-/* As the SDKs name their profiles. */
-static const char *guess_name(const struct hearth_profile *profile)
-{
-    for (uint32_t i = 0; i < profile->n_types; i++) {
-        struct hearth_str type = profile->strings[profile->types[i].type];
-        if (hearth_str_eq_c(type, "cpu") || hearth_str_starts(type, HEARTH_STR("cpu-")) ||
-            hearth_str_eq_c(type, "samples")) {
-            return "process_cpu";
-        }
-        if (hearth_str_starts(type, HEARTH_STR("alloc")) ||
-            hearth_str_starts(type, HEARTH_STR("inuse")) || hearth_str_eq_c(type, "space") ||
-            hearth_str_eq_c(type, "objects")) {
-            return "memory";
-        }
-        if (hearth_str_starts(type, HEARTH_STR("goroutine"))) {
-            return "goroutines";
-        }
-        if (hearth_str_eq_c(type, "contentions")) {
-            return "mutex";
-        }
-        if (hearth_str_starts(type, HEARTH_STR("wall"))) {
-            return "wall";
-        }
-    }
-
-    return "profile";
+    /* Profiles may borrow from these bytes, which must not move any more. */
+    return hearth_buf_reserve(plain, MAX_TIME_BYTES) == NULL
+               ? HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile")
+               : HEARTH_OK;
 }
 
 /* Decide the time; append it when it is not the file's own. */
@@ -212,7 +152,6 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
     }
     if (!has_label(cli, "__name__")) {
         const char *name = cli->name != NULL ? cli->name : u->name;
-        name = name != NULL ? name : guess_name(&u->profile);
         series->labels[n++] = make_pair(cli, "__name__", strlen("__name__"), name);
     }
     if (!has_label(cli, "service_name")) {
@@ -233,7 +172,7 @@ static char *push_id(struct cli *cli, const struct upload *u)
                                                      (unsigned long long)u->content.lo,
                                                      u->is_moved ? "-now" : "");
 
-    /* Profiles of a recording may have the same labels. */
+    /* Profiles of a file may have the same labels. */
     return u->part == 0 || id == NULL ? id
                                       : hearth_arena_printf(&cli->arena, "%s-%zu", id, u->part);
 }
@@ -297,8 +236,8 @@ static void print_stored(const struct upload *u, const char *dropped)
                      u->path);
     } else {
         (void)printf(
-            "%s: %s%s%u samples, %u sample types%s%s\n", u->path, u->name == NULL ? "" : u->name,
-            u->name == NULL ? "" : ", ", u->profile.n_samples, u->profile.n_types,
+            "%s: %s%s%u samples, %u sample types%s%s\n", u->path, u->n_parts > 1 ? u->name : "",
+            u->n_parts > 1 ? ", " : "", u->profile.n_samples, u->profile.n_types,
             dropped == NULL ? "" : "; dropped or merged: ", dropped == NULL ? "" : dropped);
     }
 }
@@ -347,33 +286,85 @@ static enum hearth_status push_profile(struct cli *cli, struct upload *u)
     return status;
 }
 
-/* Push each profile of a recording. */
-static enum hearth_status push_recording(struct cli *cli, const struct upload *u)
+/* Pushes one profile of a file, encoded in u->wire. */
+static enum hearth_status push_part(struct cli *cli, struct upload *u)
 {
-    const struct hearth_jfr_options options = {.sample_rate = 0};
-    struct hearth_jfr_recording recording;
+    HEARTH_TRY(set_time(cli, u));
 
-    HEARTH_TRY(
-        hearth_jfr_decode(hearth_buf_view(&u->wire), &options, &cli->arena, &recording, &cli->err));
-    if (recording.n_profiles == 0) {
+    return push_profile(cli, u);
+}
+
+/* Turns one profile of a file into pprof and pushes it. */
+static enum hearth_status encode_part(struct cli *cli, struct upload *u)
+{
+    hearth_buf_init(&u->wire, 0);
+    hearth_pprof_encode(&u->profile, &u->wire);
+    enum hearth_status status = HEARTH_OK;
+    if (hearth_buf_failed(&u->wire)) {
+        status = HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the profile");
+    } else {
+        status = push_part(cli, u);
+    }
+    hearth_buf_release(&u->wire);
+
+    return status;
+}
+
+/* What is not in the profiles, although the file has it. */
+static void print_notes(const char *path, const struct hearth_file_profiles *file)
+{
+    const struct {
+        uint64_t n;
+        const char *what;
+    } notes[] = {
+        {file->skipped_lines, "lines of its mappings were not understood"},
+        {file->n_lost, "samples were lost while it was recorded"},
+        {file->n_unknown, "samples have events that it does not describe"},
+        {file->n_copied, "samples have only their leaf: their stacks were not unwound"},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(notes); i++) {
+        if (notes[i].n > 0) {
+            (void)fprintf(stderr, "%s: %llu %s\n", path, (unsigned long long)notes[i].n,
+                          notes[i].what);
+        }
+    }
+}
+
+static enum hearth_status push_file(struct cli *cli, const char *path, struct hearth_buf *plain)
+{
+    const struct hearth_file_options options = {.format = NULL};
+    struct hearth_file_profiles file;
+
+    HEARTH_TRY(hearth_profile_file_decode(hearth_buf_view(plain), &options, &cli->arena, &file,
+                                          &cli->err));
+    print_notes(path, &file);
+    if (file.n_profiles == 0) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "the recording has none of the events that are profiles");
+                           "the file has no profile (format: %s)", file.format);
     }
 
-    for (size_t i = 0; i < recording.n_profiles; i++) {
-        struct upload part = *u;
-
-        part.profile = recording.profiles[i].profile;
-        part.name = recording.profiles[i].name;
-        part.part = i;
-        hearth_buf_init(&part.wire, 0);
-        hearth_pprof_encode(&part.profile, &part.wire);
-        enum hearth_status status = set_time(cli, &part);
-        if (status == HEARTH_OK) {
-            status = push_profile(cli, &part);
+    bool is_pprof = strcmp(file.format, "pprof") == 0;
+    struct hearth_hash128 content = hearth_hash128(plain->p, plain->n, 0);
+    for (size_t i = 0; i < file.n_profiles; i++) {
+        struct upload part = {.path = path,
+                              .content = content,
+                              .part = i,
+                              .n_parts = file.n_profiles,
+                              .profile = file.profiles[i].profile};
+        part.name =
+            hearth_arena_strndup(&cli->arena, file.profiles[i].name.p, file.profiles[i].name.n);
+        if (part.name == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
         }
-        hearth_buf_release(&part.wire);
-        HEARTH_TRY(status);
+
+        if (is_pprof) { /* its own bytes, which may have fields that are not decoded */
+            part.wire = *plain;
+            enum hearth_status status = push_part(cli, &part);
+            *plain = part.wire;
+            return status;
+        }
+        HEARTH_TRY(encode_part(cli, &part));
     }
 
     return HEARTH_OK;
@@ -381,22 +372,19 @@ static enum hearth_status push_recording(struct cli *cli, const struct upload *u
 
 static enum hearth_status upload_file(struct cli *cli, const char *path)
 {
-    struct upload u = {.path = path};
-    struct hearth_buf file;
+    struct hearth_buf file, plain;
 
     hearth_buf_init(&file, MAX_FILE_BYTES);
+    hearth_buf_init(&plain, 0);
     enum hearth_status status = read_upload(cli, path, &file);
     if (status == HEARTH_OK) {
-        status = decode_file(cli, &u, hearth_buf_view(&file));
-    }
-    if (status == HEARTH_OK && u.is_recording) {
-        status = push_recording(cli, &u);
-    } else if (status == HEARTH_OK) {
-        status = set_time(cli, &u);
-        status = status == HEARTH_OK ? push_profile(cli, &u) : status;
+        status = inflate_file(cli, hearth_buf_view(&file), &plain);
     }
     hearth_buf_release(&file);
-    hearth_buf_release(&u.wire);
+    if (status == HEARTH_OK) {
+        status = push_file(cli, path, &plain);
+    }
+    hearth_buf_release(&plain);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&cli->err, "%s", path);
     }

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 static const struct cli_command g_commands[] = {
-    {"upload", NULL, "FILE...", "push pprof, JFR, perf script or collapsed files", cli_upload,
-     CLI_MAX_ARGS, false, NULL},
+    {"upload", NULL, "FILE...", "push files of any profiler", cli_upload, CLI_MAX_ARGS, false,
+     NULL},
     {"record", NULL, "[-- PROGRAM ...]",
      "run perf, py-spy, async-profiler or curl; upload the result", cli_record, 0, false, NULL},
     {"query", "types", "", "profile types", cli_types, 0, false, NULL},

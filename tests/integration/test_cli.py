@@ -367,7 +367,7 @@ class Cli(unittest.TestCase):
             ("guess-mutex", [("contentions", "count"), ("delay", "nanoseconds")], [], "mutex"),
             ("guess-goroutines", [("goroutine", "count")], [], "goroutines"),
             ("guess-wall", [("wall", "nanoseconds")], [], "wall"),
-            ("guess-other", [("widgets", "count")], [], "profile"),
+            ("guess-other", [("widgets", "count")], [], "widgets"),
             ("say-name", [("cpu", "nanoseconds")], ["--name", "mine"], "mine"),
             ("say-label", [("cpu", "nanoseconds")], ["--label", "__name__=labelled"], "labelled"),
         ):
