@@ -10,6 +10,7 @@
  *     bytes                    memory: samples/bytes
  *     none                     process_cpu: samples/count
  *
+ * A frame in a stack may have an array of its own, which speedscope accepts: [[3], [4]] is [3, 4].
  * Values are rounded to the nearest integer of that unit. A sample without frames has the frame
  * "[no stack]"; time between events while no frame is open is not counted. Frames that are open
  * after the last event are closed at endValue.

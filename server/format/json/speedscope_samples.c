@@ -31,6 +31,23 @@ uint32_t hearth_speedscope_label(const struct speedscope_pass *pass,
     return pass->n_parts > 1 && part->name.n > 0 ? 1 : 0;
 }
 
+/* A frame's index. Some exporters write it in brackets of its own, which speedscope accepts. */
+static uint32_t read_stack_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    if (hearth_json_reader_peek(r) != '[') {
+        return hearth_speedscope_frame(pass, r);
+    }
+
+    hearth_json_reader_array(r);
+    bool has_frame = hearth_json_reader_element(r);
+    uint32_t location = has_frame ? hearth_speedscope_frame(pass, r) : 0;
+    if (!has_frame || hearth_json_reader_element(r)) {
+        hearth_json_reader_fail(r, "an array in a stack has exactly one frame");
+    }
+
+    return location;
+}
+
 /* Reads a stack to pass->stack, leaf first, and returns its depth. */
 static uint32_t read_sample_stack(struct speedscope_pass *pass, struct hearth_json_reader *r)
 {
@@ -43,7 +60,7 @@ static uint32_t read_sample_stack(struct speedscope_pass *pass, struct hearth_js
             hearth_json_reader_fail_arena(r, pass->arena);
             return 0;
         }
-        pass->stack[n++] = hearth_speedscope_frame(pass, r);
+        pass->stack[n++] = read_stack_frame(pass, r);
     }
 
     for (uint32_t i = 0; i < n / 2; i++) {

@@ -87,6 +87,14 @@ static void reads_samples_root_first_with_their_weights(void **state)
                 "a:0;b:7 30000000\na:0 1000000000\n[no stack]:0 500000000\n");
 }
 
+static void takes_frames_in_arrays_of_their_own(void **state)
+{
+    (void)state;
+    expect_text("[{\"type\":\"sampled\",\"unit\":\"none\",\"samples\":[[[0],[1]],[[0],1]],"
+                "\"weights\":[1,2]}]",
+                "process_cpu, period /, from 0 for 0\n  samples/count\na:0;b:7 3\n");
+}
+
 static void reads_events_as_time_of_the_innermost_frame(void **state)
 {
     (void)state;
@@ -143,6 +151,8 @@ static void names_the_place_of_a_fault(void **state)
         {EVENTED("7"), "'7' where an object is expected"},
         {SAMPLED("[0],[0,9]", "1,1"), "sample 1 of profile 0: at byte"},
         {SAMPLED("[0],[0,-1]", "1,1"), "frame -1 is not one of the 3 frames"},
+        {SAMPLED("[[0,1]]", "1"), "an array in a stack has exactly one frame"},
+        {SAMPLED("[0,[]]", "1"), "an array in a stack has exactly one frame"},
         {SAMPLED("[0]", "-2"), "the weight is negative"},
         {SAMPLED("[0],[1]", "1"), "profile 0 has only 1 weights for its samples"},
         {SAMPLED("[0]", "1,2"), "profile 0 has more weights than its 1 samples"},
@@ -248,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_samples_root_first_with_their_weights),
+        cmocka_unit_test(takes_frames_in_arrays_of_their_own),
         cmocka_unit_test(reads_events_as_time_of_the_innermost_frame),
         cmocka_unit_test(closes_frames_that_are_open_at_the_end),
         cmocka_unit_test(keeps_units_apart_and_labels_threads),
