@@ -111,7 +111,8 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
         MAGIC("goroutine profile:", "a goroutine profile in text form (request it with debug=0)"),
         MAGIC("threadcreate profile:",
               "a threadcreate profile in text form (request it with debug=0)"),
-        /* CPU profiles of gperftools are machine words: 0, 3, 0, period, 0 */
+        /* Old CPU profiles are machine words: 0, 3, version (Java: 1), period, 0 */
+        MAGIC("\0\0\0\0\x03\0\0\0\x01\0\0\0", "a legacy binary CPU profile of Java"),
         MAGIC("\0\0\0\0\x03\0\0\0", "a legacy binary CPU profile of gperftools"),
         MAGIC("\0\0\0\0\0\0\0\x03", "a legacy binary CPU profile of gperftools"),
         MAGIC("\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", "a legacy binary CPU profile of gperftools"),
