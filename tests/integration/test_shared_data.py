@@ -4,6 +4,7 @@ Oracles: the totals that MANIFEST.tsv says, pprof.py's own reading of the file, 
 what Hearth gave back.
 """
 
+import base64
 import csv
 import gzip
 import json
@@ -259,6 +260,134 @@ class SharedData(unittest.TestCase):
         with self.assertRaises(RpcError) as caught:
             self.server.push(self.bytes["pprof/go-cpu-fib-3s.pb.gz"], {"__name__": "shared"})
         self.assertIn("outside of ingestion window", caught.exception.message)
+
+
+# Where the sums of a recording's events are in its types, and the condition of test_jfr on them.
+JFR_TYPES = {
+    "jdk.ObjectAllocationInNewTLAB": "alloc_in_new_tlab_objects", "jdk.ObjectAllocationOutsideTLAB": "alloc_outside_tlab_objects",
+    "jdk.ObjectAllocationSample": "alloc_sample_objects", "profiler.LiveObject": "live", "profiler.Malloc": "malloc_objects",
+    "jdk.JavaMonitorEnter": "mutex:contentions:count", "jdk.ThreadPark": "block:contentions:count",
+    "jdk.JavaMonitorWait": "waits", "jdk.JavaExceptionThrow": "exceptions",
+}
+TO_NS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 10**6, "seconds": 10**9}
+NO_FILE = ("OTLP", "jsonl", "yaml", "text (expected", "collapsed gzip (expected", "pyroscope LabelsSnapshot")
+
+
+def speedscope_totals(data):
+    """{type: total} by the rules of speedscope's documentation, read by json."""
+    totals = {}
+    for part in json.loads(data)["profiles"]:
+        kind, factor = ("wall", TO_NS[part["unit"]]) if part["unit"] in TO_NS else ("samples", 1)
+        if part["type"] == "sampled":
+            value = sum(round(w * factor) for w in part["weights"])
+        else:
+            value, depth, before = 0, 0, 0
+            for event in part["events"]:
+                value += (event["at"] - before) * factor if depth else 0
+                depth, before = depth + (1 if event["type"] == "O" else -1), event["at"]
+        totals[kind] = totals.get(kind, 0) + round(value)
+    return totals
+
+
+def expected_totals(name, kind, facts, data):
+    """What a file's totals are by the manifest, by another program, or by another reading of the file; {type: total}."""
+    if kind.startswith("JFR"):
+        if "prof" not in facts:
+            return {}
+        return {JFR_TYPES[event]: found["n"] for event, found in facts["prof"].items() if event in JFR_TYPES}
+    if kind.startswith("collapsed"):
+        return {"samples": facts["total"]} if "total" in facts else {}
+    if kind == "perf-script":
+        return {"samples": facts["events"]}
+    if kind == "perf.data":
+        return {"samples": facts["perf_script_6_1"]["events"]} if "perf_script_6_1" in facts else {}
+    if kind == "speedscope":
+        return speedscope_totals(data)
+    if kind == "cpuprofile":
+        profile = json.loads(data)
+        return {"samples": facts["samples"], "wall": (profile["endTime"] - profile["startTime"] - profile["timeDeltas"][0]) * 1000}
+    if kind == "pprof-legacy" and os.access(GO_PPROF, os.X_OK):
+        raw = subprocess.run([GO_PPROF, "-raw", str(SHARED / name)], capture_output=True, text=True, check=True).stdout
+        head, *rows = [line for line in raw.split("Samples:\n")[1].split("Locations")[0].splitlines() if "bytes:[" not in line]
+        return {t.split("/")[0]: sum(int(row.split(":")[0].split()[i]) for row in rows) for i, t in enumerate(head.split())}
+    if "totals" not in facts:
+        return {}
+    types = [t.rsplit("/", 1) for t in facts["totals"]]
+    names = [t[0] if sum(t[0] == other[0] for other in types) == 1 else ":".join(t) for t in types]
+    return dict(zip(names, facts["totals"].values()))
+
+
+@unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
+class EveryFile(unittest.TestCase):
+    """Every file of the manifest as an ad hoc profile: one line each says what became of it."""
+
+    # Refused, and why. What is neither here nor refused has the totals of the manifest.
+    REFUSED = {
+        "collapsed/odd-invalid-lines.txt": "line 2 is not of the form",
+        "jfr/truncated/jdk17-gradle-13-bytes-short.jfr": "declares 1613086 bytes",
+        "jfr/unsupported/jdk8u40-jfr-v0.9.jfr": "versions 1 and 2 are supported",
+        "jfr/unsupported/jdk9-jfr-v1.0.jfr": "JDK 11 and later",
+        "pprof/go-heap-negative-values.pb.gz": "has a negative value",
+        "pprof/legacy-not-protobuf/java.cpu": "a legacy binary CPU profile of Java",
+        "pprof/malformed/bad-gzip-checksum.pgo": "",
+        "pprof/malformed/go-fuzz-corpus-6281ce98.txt": "",
+        "speedscope/ruby-stackprof-simple-cpu.json": "the file is JSON",
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(
+            "--max-adhoc-profile-bytes=64m", "--max-adhoc-profiles=1000", "--max-adhoc-bytes=1g", "--max-label-sets=1000000",
+        )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def graph(self, answer):
+        return json.loads(answer["flamebearerProfile"])["flamebearer"]["numTicks"]
+
+    def totals(self, answer, types):
+        service = "adhocprofiles.v1.AdHocProfileService/Get"
+        return {t: self.graph(self.server.connect(service, {"id": answer["id"], "profile_type": t})) for t in types}
+
+    def result(self, name, kind, facts):
+        """(what became of a file, whether that is as it must be)"""
+        data = (SHARED / name).read_bytes()
+        try:
+            answer = self.server.connect(
+                "adhocprofiles.v1.AdHocProfileService/Upload",
+                {"name": name.split("/")[-1], "profile": base64.b64encode(data).decode()},
+            )
+        except RpcError as error:
+            return "refused: %s" % error.message[:120], name in self.REFUSED and self.REFUSED[name] in error.message
+
+        plain = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        expected = {t: n for t, n in expected_totals(name, kind, facts, plain).items() if t in answer["profileTypes"]}
+        if not expected:
+            return "decoded, %s; nothing to compare" % ", ".join(answer["profileTypes"]), name not in self.REFUSED
+        try:
+            found = self.totals(answer, expected)
+        except RpcError as error:
+            return "not shown: %s" % error.message[:120], name in self.REFUSED and self.REFUSED[name] in error.message
+        equal = found == expected
+        return "totals %s: %s" % ("equal" if equal else "differ from %s" % expected, found), equal and name not in self.REFUSED
+
+    def test_every_file_of_the_manifest_is_read_exactly_or_refused_with_the_reason(self):
+        with open(SHARED / "MANIFEST.tsv", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        counts = {}
+        for row in rows:
+            name, kind = row["file"], row["format"]
+            with self.subTest(file=name):
+                if kind.startswith(NO_FILE):
+                    result, ok = "not a file of a profiler", True
+                else:
+                    result, ok = self.result(name, kind, json.loads(row["facts_json"] or "{}"))
+                note("%s (%s): %s" % (name, kind, result))
+                counts[result.split(",")[0].split(":")[0]] = counts.get(result.split(",")[0].split(":")[0], 0) + 1
+                self.assertTrue(ok, result)
+        note("files of the manifest: %s" % counts)
 
 
 if not (SHARED / "MANIFEST.tsv").is_file():
