@@ -10,7 +10,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#define US_NS 1000
+#define US_NS     1000
+#define MAX_NODES (1u << 19) /* of one profile; large ones have some 100,000 */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -74,6 +75,10 @@ static void read_children(struct cpu_file *f, struct hearth_json_reader *r)
     hearth_json_reader_array(r);
     while (hearth_json_reader_element(r)) {
         int64_t child = hearth_json_reader_i64(r);
+        if (f->n_edges == MAX_NODES) {
+            hearth_json_reader_fail(r, "the nodes have more than %u children", MAX_NODES);
+            return;
+        }
         if (!hearth_arena_grow(arena, &f->edges, &f->cap_edges, f->n_edges + 1, sizeof *f->edges)) {
             hearth_json_reader_fail_arena(r, arena);
             return;
@@ -91,7 +96,7 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
                             .first_child = HEARTH_NO_INDEX,
                             .next_sibling = HEARTH_NO_INDEX};
     struct hearth_str key;
-    bool inserted;
+    bool has_frame = false, inserted;
 
     hearth_json_reader_object(r);
     while (hearth_json_reader_member(r, &key)) {
@@ -99,6 +104,7 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
             node.id = hearth_json_reader_i64(r);
         } else if (hearth_str_eq_c(key, "callFrame")) {
             node.location = hearth_chrome_frame(&f->profile, r);
+            has_frame = true;
         } else if (hearth_str_eq_c(key, "hitCount")) {
             node.hits = hearth_json_reader_i64(r);
         } else if (hearth_str_eq_c(key, "children")) {
@@ -108,16 +114,19 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
         }
     }
 
-    if (node.hits < 0) {
+    if (!has_frame) {
+        hearth_json_reader_fail(r, "node %" PRId64 " has no callFrame", node.id);
+    } else if (node.hits < 0) {
         hearth_json_reader_fail(r, "node %" PRId64 " has a negative hitCount", node.id);
+    } else if (f->n_nodes == MAX_NODES) {
+        hearth_json_reader_fail(r, "more than %u nodes", MAX_NODES);
     }
     if (hearth_json_reader_failed(r)) {
         return;
     }
 
     uint32_t idx = (uint32_t)f->n_nodes;
-    if (idx == HEARTH_NO_INDEX ||
-        !hearth_arena_grow(arena, &f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) ||
+    if (!hearth_arena_grow(arena, &f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) ||
         hearth_idmap_intern(&f->by_id, make_id_key(node.id), idx, &inserted) == HEARTH_IDMAP_NONE ||
         !hearth_idmap_account(&f->by_id, arena, &f->held_bytes)) {
         hearth_json_reader_fail_arena(r, arena);

@@ -13,7 +13,10 @@
 
 /* The nodes that are being read, the innermost last. */
 struct open_nodes {
-    uint32_t nodes[MAX_OPEN]; /* of the tree */
+    struct open_node {
+        uint32_t node; /* of the tree */
+        bool has_frame, has_size;
+    } v[MAX_OPEN];
     size_t n;
 };
 
@@ -21,7 +24,7 @@ struct open_nodes {
 static void enter_heap_node(struct chrome_profile *p, struct hearth_json_reader *r,
                             struct open_nodes *open)
 {
-    uint32_t parent = open->n == 0 ? HEARTH_NO_INDEX : open->nodes[open->n - 1];
+    uint32_t parent = open->n == 0 ? HEARTH_NO_INDEX : open->v[open->n - 1].node;
 
     hearth_json_reader_object(r);
     if (hearth_json_reader_failed(r)) {
@@ -36,25 +39,40 @@ static void enter_heap_node(struct chrome_profile *p, struct hearth_json_reader 
     }
 
     assert(open->n < MAX_OPEN);
-    open->nodes[open->n++] = node;
+    open->v[open->n++] = (struct open_node){.node = node};
 }
 
 /* Reads a member of the innermost node; of its children, only the bracket. */
 static void read_heap_member(struct chrome_profile *p, struct hearth_json_reader *r,
-                             struct hearth_str key, uint32_t node)
+                             struct hearth_str key, struct open_node *open)
 {
+    struct call_node *node = &p->tree.nodes[open->node];
+
     if (hearth_str_eq_c(key, "children")) {
         hearth_json_reader_array(r);
     } else if (hearth_str_eq_c(key, "callFrame")) {
-        p->tree.nodes[node].location = hearth_chrome_frame(p, r);
+        node->location = hearth_chrome_frame(p, r);
+        open->has_frame = true;
     } else if (hearth_str_eq_c(key, "selfSize")) {
         int64_t size = hearth_json_reader_scaled(r, 1);
         if (size < 0) {
             hearth_json_reader_fail(r, "the size of a node is negative");
         }
-        p->tree.nodes[node].values[0] = size;
+        node->values[0] = size;
+        open->has_size = true;
     } else {
         hearth_json_reader_skip(r);
+    }
+}
+
+/* Ends the innermost node. CPU profiles of old versions of Chrome have nodes without a size. */
+static void leave_heap_node(struct hearth_json_reader *r, struct open_nodes *open)
+{
+    const struct open_node *last = &open->v[--open->n];
+
+    if (!last->has_frame || !last->has_size) {
+        hearth_json_reader_fail(r, "the node that ends here has no %s",
+                                last->has_frame ? "selfSize" : "callFrame");
     }
 }
 
@@ -71,9 +89,9 @@ static enum hearth_status read_heap_nodes(struct chrome_profile *p, struct heart
                 enter_heap_node(p, r, &open);
             }
         } else if (hearth_json_reader_member(r, &key)) {
-            read_heap_member(p, r, key, open.nodes[open.n - 1]);
+            read_heap_member(p, r, key, &open.v[open.n - 1]);
         } else {
-            open.n--;
+            leave_heap_node(r, &open);
         }
     }
 

@@ -12,6 +12,8 @@
 
 #include <assert.h>
 
+#define MAX_FRAMES (1u << 18) /* in the table of a file */
+
 /* ---- units ---- */
 
 static_assert(N_KINDS == HEARTH_SPEEDSCOPE_MAX_PROFILES, "one profile for each kind of unit");
@@ -146,6 +148,11 @@ static enum hearth_status read_frames(struct speedscope_pass *pass, struct heart
     pass->n_locations = 0;
     hearth_json_reader_array(&r);
     while (hearth_json_reader_element(&r)) {
+        if (pass->n_locations == MAX_FRAMES) {
+            hearth_json_reader_fail(&r, "more than %u frames", MAX_FRAMES);
+            break;
+        }
+
         uint32_t location = add_frame_location(pass, &r);
         if (location == HEARTH_NO_INDEX ||
             !hearth_arena_grow(pass->arena, &pass->locations, &pass->cap_locations,

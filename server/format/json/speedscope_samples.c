@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#define MAX_STACK 65536u /* frames of one sample */
+
 uint32_t hearth_speedscope_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r)
 {
     int64_t idx = hearth_json_reader_i64(r);
@@ -55,6 +57,10 @@ static uint32_t read_sample_stack(struct speedscope_pass *pass, struct hearth_js
 
     hearth_json_reader_array(r);
     while (hearth_json_reader_element(r)) {
+        if (n == MAX_STACK) {
+            hearth_json_reader_fail(r, "the stack has more than %u frames", MAX_STACK);
+            return 0;
+        }
         if (!hearth_arena_grow(pass->arena, &pass->stack, &pass->cap_stack, (size_t)n + 1,
                                sizeof *pass->stack)) {
             hearth_json_reader_fail_arena(r, pass->arena);

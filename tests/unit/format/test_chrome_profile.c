@@ -34,7 +34,7 @@ static void decode(struct decoded *d, decode_fn *by, struct hearth_str text, uin
     const struct hearth_pprof_limits limits = {.max_depth = max_depth};
 
     *d = (struct decoded){.err = HEARTH_ERR_INIT};
-    hearth_arena_init(&d->arena, 16u << 20);
+    hearth_arena_init(&d->arena, 256u << 20);
     d->status = by(text, &limits, &d->arena, &d->profile, &d->notes, &d->err);
 }
 
@@ -126,6 +126,7 @@ static void names_the_fault_of_a_cpu_profile(void **state)
          "2 nodes are among their own callers"},
         {CPU(NODE("1", "a", ",\"children\":[1]"), "", ""), "1 nodes are among their own callers"},
         {CPU(NODE("1", "a", ",\"hitCount\":-1"), "", ""), "node 1 has a negative hitCount"},
+        {CPU("{\"id\":3}", "", ""), "node 3 has no callFrame"},
         {CPU(NODE("1", "a", ""), "1,1", "1"), "sample 1 has no time in timeDeltas"},
         {CPU(NODE("1", "a", ""), "1", "1,1"), "more timeDeltas than the 1 samples"},
         {CPU(NODE("1", "a", ""), "1,1", "9e15,9e15"), "the times of the samples exceed 64 bits"},
@@ -160,6 +161,10 @@ static void names_the_fault_of_a_heap_profile(void **state)
     expect_refusal(hearth_heapprofile_decode, "{}", "the file has no \"head\"");
     expect_refusal(hearth_heapprofile_decode, "{\"head\":" HEAP("a", "-1", "") "}",
                    "the size of a node is negative");
+    expect_refusal(hearth_heapprofile_decode, "{\"head\":{\"selfSize\":1}}",
+                   "the node that ends here has no callFrame");
+    expect_refusal(hearth_heapprofile_decode, "{\"head\":{" FRAME("f", "1") ",\"hitCount\":1}}",
+                   "the node that ends here has no selfSize");
     expect_refusal(hearth_heapprofile_decode, "{\"head\":[]}", "'[' where an object is expected");
     expect_refusal(hearth_heapprofile_decode, "{\"head\":" HEAP("a", "1", "7") "}",
                    "'7' where an object is expected");
@@ -205,6 +210,25 @@ static void limits_the_depth_of_a_heap_profile(void **state)
     hearth_buf_release(&text);
 }
 
+static void limits_the_number_of_nodes(void **state)
+{
+    (void)state;
+    struct hearth_buf text;
+    struct decoded d;
+
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{\"nodes\":[");
+    for (int i = 0; i <= 1 << 19; i++) {
+        hearth_buf_printf(&text, "%s{\"id\":%d,\"callFrame\":{}}", i == 0 ? "" : ",", i);
+    }
+    hearth_buf_cstr(&text, "]}");
+    decode(&d, hearth_cpuprofile_decode, hearth_buf_view(&text), 500);
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(d.err.msg, "more than 524288 nodes"));
+    release(&d);
+    hearth_buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +239,7 @@ int main(void)
         cmocka_unit_test(reads_nodes_whose_children_come_first),
         cmocka_unit_test(names_the_fault_of_a_heap_profile),
         cmocka_unit_test(limits_the_depth_of_a_heap_profile),
+        cmocka_unit_test(limits_the_number_of_nodes),
     };
 
     return cmocka_run_group_tests_name("chrome_profile", tests, NULL, NULL);

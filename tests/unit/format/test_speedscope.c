@@ -241,6 +241,28 @@ static void refuses_a_small_file_whose_stacks_are_large_in_sum(void **state)
     hearth_buf_release(&text);
 }
 
+static void limits_the_depth_of_a_sample(void **state)
+{
+    (void)state;
+    struct hearth_buf text;
+    struct decoded d;
+
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(
+        &text,
+        "{" FRAMES
+        ",\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\",\"weights\":[1],\"samples\":[[0");
+    for (int i = 0; i < 65536; i++) {
+        hearth_buf_cstr(&text, ",0");
+    }
+    hearth_buf_cstr(&text, "]]}]}");
+    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){0});
+    assert_int_equal(d.status, HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(d.err.msg, "the stack has more than 65536 frames"));
+    release(&d);
+    hearth_buf_release(&text);
+}
+
 static void refuses_sums_beyond_63_bits(void **state)
 {
     (void)state;
@@ -266,6 +288,7 @@ int main(void)
         cmocka_unit_test(refuses_a_file_without_tables),
         cmocka_unit_test(cuts_deep_stacks_at_their_leaf_end),
         cmocka_unit_test(refuses_a_small_file_whose_stacks_are_large_in_sum),
+        cmocka_unit_test(limits_the_depth_of_a_sample),
         cmocka_unit_test(refuses_sums_beyond_63_bits),
     };
 
