@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-#define PERMISSIONS "-rwxps"
+#define PERMISSIONS  "-rwxps"
+#define MAX_MAPPINGS 65536u /* Linux allows a process 65,530 */
 
 /* The next word, which is removed with the blanks after it. */
 static struct hearth_str take_word(struct hearth_str *line)
@@ -91,6 +92,11 @@ static enum hearth_status add_mapping(struct legacy_reader *r, const struct map_
 {
     struct hearth_mapping mapping = {
         .start = map->start, .limit = map->limit, .offset = map->offset};
+
+    if (r->n_mappings == MAX_MAPPINGS) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the profile has more than %u mappings",
+                           MAX_MAPPINGS);
+    }
 
     mapping.filename = hearth_profile_builder_string(r->builder, map->path);
     mapping.build_id = hearth_profile_builder_string(r->builder, map->build_id);

@@ -10,11 +10,18 @@
 #include "legacy/legacy_reader.h"
 #include "text/named_frame.h"
 
+#define MAX_STACK 65536u /* addresses and functions of one sample */
+
 static enum hearth_status push_legacy_location(struct legacy_reader *r, uint32_t location,
                                                struct hearth_err *err)
 {
     size_t n = r->n_addresses + r->n_functions;
 
+    if (n == MAX_STACK) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "line %llu: the stack has more than %u addresses and functions",
+                           (unsigned long long)r->line_no, MAX_STACK);
+    }
     if (location == HEARTH_NO_INDEX ||
         !hearth_arena_grow(r->arena, &r->stack, &r->cap_stack, n + 1, sizeof *r->stack)) {
         return HEARTH_FAIL_ARENA(err, r->arena);
