@@ -1,0 +1,46 @@
+/*
+ * fuzz_profile_file.c -- any bytes as a file of any profiler: the bytes alone decide the format, and
+ * give valid profiles with names, or a reason; so does each format that the sender names.
+ */
+#include "hearth/format/profile_file.h"
+
+#include "check_profile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void decode_as(struct hearth_str bytes, const char *format)
+{
+    const struct hearth_file_options options = {
+        .limits = {.max_samples = 1000, .max_types = 8, .max_depth = 16, .max_string_bytes = 64},
+        .format = format,
+    };
+    struct hearth_file_profiles file = {.n_profiles = 0};
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&arena, 64u << 20);
+    if (hearth_profile_file_decode(bytes, &options, &arena, &file, &err) == HEARTH_OK) {
+        HEARTH_ASSERT(file.format != NULL);
+    } else {
+        HEARTH_ASSERT(err.msg[0] != '\0' && file.n_profiles == 0);
+    }
+    for (size_t i = 0; i < file.n_profiles; i++) {
+        HEARTH_ASSERT(file.profiles[i].name.n > 0);
+        if (strcmp(file.format, "pprof") != 0) { /* whose locations may dangle: fuzz_pprof */
+            check_profile(&file.profiles[i].profile);
+        }
+    }
+    hearth_arena_release(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hearth_str bytes = {(const char *)data, size};
+
+    decode_as(bytes, NULL);
+    decode_as(bytes, "speedscope");
+    decode_as(bytes, "collapsed");
+    decode_as(bytes, "legacy pprof");
+
+    return 0;
+}
