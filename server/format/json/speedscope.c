@@ -218,6 +218,25 @@ static enum hearth_status find_kinds(struct speedscope_pass *pass, bool has_kind
     return hearth_json_reader_status(&r, err);
 }
 
+/* Several parts are told apart by their names. */
+static enum hearth_status label_part(const struct speedscope_pass *pass,
+                                     struct speedscope_part *part, struct hearth_err *err)
+{
+    if (pass->n_parts == 1 || part->name.n == 0) {
+        return HEARTH_OK;
+    }
+
+    part->label = (struct hearth_sample_label){
+        .key = hearth_profile_builder_string(pass->builder, HEARTH_STR("thread name")),
+        .str = hearth_profile_builder_string(pass->builder, part->name),
+    };
+    part->n_labels = 1;
+
+    return part->label.key == HEARTH_NO_INDEX || part->label.str == HEARTH_NO_INDEX
+               ? HEARTH_FAIL_ARENA(err, pass->arena)
+               : HEARTH_OK;
+}
+
 /* Adds the samples of all parts of the kind to the builder. */
 static enum hearth_status read_parts(struct speedscope_pass *pass, struct hearth_err *err)
 {
@@ -235,6 +254,7 @@ static enum hearth_status read_parts(struct speedscope_pass *pass, struct hearth
             continue;
         }
 
+        HEARTH_TRY(label_part(pass, &part, err));
         HEARTH_TRY(part.is_evented ? hearth_speedscope_events(pass, &part, err)
                                    : hearth_speedscope_samples(pass, &part, err));
         if (!__builtin_sub_overflow(part.end, part.start, &duration) &&

@@ -116,12 +116,11 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
         HEARTH_TRY(count_until(pass, &open, part->end, err));
     }
 
-    struct hearth_sample_label label;
     const struct call_tree_stacks stacks = {
         .max_depth = pass->limits->max_depth,
         .nowhere = pass->no_stack,
-        .n_labels = hearth_speedscope_label(pass, part, &label),
-        .labels = &label,
+        .n_labels = part->n_labels,
+        .labels = &part->label,
     };
 
     return hearth_call_tree_write(&pass->tree, &stacks, pass->builder, &pass->notes, err);

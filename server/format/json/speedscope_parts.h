@@ -35,7 +35,9 @@ struct speedscope_part {
     const struct speedscope_unit *unit;
     bool is_evented;
     struct hearth_json_reader samples, weights, events;
-    int64_t start, end; /* in the unit of the kind */
+    int64_t start, end;               /* in the unit of the kind */
+    struct hearth_sample_label label; /* of all samples of the part, if n_labels is 1 */
+    uint32_t n_labels;
 };
 
 /* The state of one pass over the file. */
@@ -58,11 +60,6 @@ struct speedscope_pass {
 
 /* The location of the frame whose index comes next; 0 after a fault. */
 uint32_t hearth_speedscope_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r);
-
-/* The label of the samples of a part. Returns the number of labels: 1, or 0 if it needs none. */
-uint32_t hearth_speedscope_label(const struct speedscope_pass *pass,
-                                 const struct speedscope_part *part,
-                                 struct hearth_sample_label *label);
 
 /* Add a part to the builder of the pass. Errors: as hearth_speedscope_decode. */
 HEARTH_MUST_CHECK

@@ -21,18 +21,6 @@ uint32_t hearth_speedscope_frame(const struct speedscope_pass *pass, struct hear
     return pass->locations[idx];
 }
 
-uint32_t hearth_speedscope_label(const struct speedscope_pass *pass,
-                                 const struct speedscope_part *part,
-                                 struct hearth_sample_label *label)
-{
-    *label = (struct hearth_sample_label){
-        .key = hearth_profile_builder_string(pass->builder, HEARTH_STR("thread name")),
-        .str = hearth_profile_builder_string(pass->builder, part->name),
-    };
-
-    return pass->n_parts > 1 && part->name.n > 0 ? 1 : 0;
-}
-
 /* A frame's index. Some exporters write it in brackets of its own, which speedscope accepts. */
 static uint32_t read_stack_frame(const struct speedscope_pass *pass, struct hearth_json_reader *r)
 {
@@ -82,8 +70,6 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
                                                struct speedscope_part *part, size_t idx,
                                                struct hearth_err *err)
 {
-    struct hearth_sample_label label;
-
     if (!hearth_json_reader_element(&part->weights)) {
         HEARTH_TRY(hearth_json_reader_status(&part->weights, err));
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -105,11 +91,10 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
     if (weight == 0) {
         return HEARTH_OK;
     }
-    uint32_t n_labels = hearth_speedscope_label(pass, part, &label);
 
     return hearth_profile_builder_labelled_sample(
-        pass->builder, depth == 0 ? &pass->no_stack : pass->stack, depth == 0 ? 1 : depth, &label,
-        n_labels, &weight, err);
+        pass->builder, depth == 0 ? &pass->no_stack : pass->stack, depth == 0 ? 1 : depth,
+        &part->label, part->n_labels, &weight, err);
 }
 
 enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
