@@ -1,4 +1,5 @@
 /* test_profile_file.c -- files of several profilers through the one decoder. */
+#include "hearth/base/mem.h"
 #include "hearth/format/profile_file.h"
 
 #include "print_profile.h"
@@ -308,33 +309,56 @@ static void compare_with_text(const struct hearth_file_profiles *file, const cha
     hearth_buf_release(&want);
 }
 
+static const char *const g_files[][2] = {
+    {GOLDEN "busy.speedscope.json.gz", GOLDEN "busy.speedscope.txt"},
+    {GOLDEN "events.speedscope.json.gz", GOLDEN "events.speedscope.txt"},
+    {GOLDEN "work.cpuprofile.gz", GOLDEN "work.cpuprofile.txt"},
+    {GOLDEN "work.heapprofile.gz", GOLDEN "work.heapprofile.txt"},
+    {GOLDEN "gperftools.heap", GOLDEN "gperftools.heap.txt"},
+    {GOLDEN "gperftools.cpu", GOLDEN "gperftools.cpu.txt"},
+    {GOLDEN "debug1.heap", GOLDEN "debug1.heap.txt"},
+    {GOLDEN "debug1.goroutine", GOLDEN "debug1.goroutine.txt"},
+    {GOLDEN "debug1.threadcreate", GOLDEN "debug1.threadcreate.txt"},
+    {GOLDEN "debug1.mutex", GOLDEN "debug1.mutex.txt"},
+    {GOLDEN "debug1.block", GOLDEN "debug1.block.txt"},
+};
+
 static void decodes_recordings_of_real_profilers(void **state)
 {
     (void)state;
-    static const char *const files[][2] = {
-        {GOLDEN "busy.speedscope.json.gz", GOLDEN "busy.speedscope.txt"},
-        {GOLDEN "events.speedscope.json.gz", GOLDEN "events.speedscope.txt"},
-        {GOLDEN "work.cpuprofile.gz", GOLDEN "work.cpuprofile.txt"},
-        {GOLDEN "work.heapprofile.gz", GOLDEN "work.heapprofile.txt"},
-        {GOLDEN "gperftools.heap", GOLDEN "gperftools.heap.txt"},
-        {GOLDEN "gperftools.cpu", GOLDEN "gperftools.cpu.txt"},
-        {GOLDEN "debug1.heap", GOLDEN "debug1.heap.txt"},
-        {GOLDEN "debug1.goroutine", GOLDEN "debug1.goroutine.txt"},
-        {GOLDEN "debug1.threadcreate", GOLDEN "debug1.threadcreate.txt"},
-        {GOLDEN "debug1.mutex", GOLDEN "debug1.mutex.txt"},
-        {GOLDEN "debug1.block", GOLDEN "debug1.block.txt"},
-    };
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(files); i++) {
-        struct hearth_buf bytes = load(files[i][0]);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_files); i++) {
+        struct hearth_buf bytes = load(g_files[i][0]);
         struct decoded d;
 
         decode(&d, hearth_buf_view(&bytes));
         if (d.status != HEARTH_OK) {
-            fail_msg("%s: %s", files[i][0], d.err.msg);
+            fail_msg("%s: %s", g_files[i][0], d.err.msg);
         }
-        compare_with_text(&d.file, files[i][1]);
+        compare_with_text(&d.file, g_files[i][1]);
         release(&d);
+        hearth_buf_release(&bytes);
+    }
+}
+
+/* Refuses the first, second, ... allocation, until the file is decoded without a refusal. */
+static void survives_every_refused_allocation(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_files); i++) {
+        struct hearth_buf bytes = load(g_files[i][0]);
+        enum hearth_status status = HEARTH_NO_MEMORY;
+
+        for (uint64_t nth = 1; status != HEARTH_OK; nth++) {
+            struct decoded d;
+            hearth_mem_fail_after(nth);
+            decode(&d, hearth_buf_view(&bytes));
+            hearth_mem_fail_after(0);
+            status = d.status;
+            if (status != HEARTH_OK && (status != HEARTH_NO_MEMORY || d.err.msg[0] == '\0')) {
+                fail_msg("%s, allocation %d: %s", g_files[i][0], (int)nth, d.err.msg);
+            }
+            release(&d);
+        }
         hearth_buf_release(&bytes);
     }
 }
@@ -353,6 +377,7 @@ int main(void)
         cmocka_unit_test(names_the_format_of_bytes_that_it_refuses),
         cmocka_unit_test(applies_the_limits_to_texts),
         cmocka_unit_test(decodes_recordings_of_real_profilers),
+        cmocka_unit_test(survives_every_refused_allocation),
     };
 
     return cmocka_run_group_tests_name("profile_file", tests, NULL, NULL);
