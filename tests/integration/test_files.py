@@ -118,6 +118,17 @@ class Files(unittest.TestCase):
                 totals = [self.server.flamegraph(t, selector, begin, now_ms() + 1000).total for t in stored]
                 self.assertEqual(totals, sums(name, len(types)))
 
+    def test_ingest_takes_every_format_without_its_name(self):
+        for name, (_, types, stored) in FILES.items():
+            with self.subTest(file=name):
+                begin = now_ms() - 1000
+                service = "ingest-" + name
+                status, _, answer = self.server.http("POST", "/ingest?name=" + service, content(name))
+                self.assertEqual(status, 200, answer)
+                selector = '{service_name="%s"}' % service
+                totals = [self.server.flamegraph(t, selector, begin, now_ms() + 1000).total for t in stored]
+                self.assertEqual(totals, sums(name, len(types)))
+
     def test_files_of_no_profiler_are_named(self):
         cases = [
             (b'{"version": 1.2}', "the file is JSON; supported are "),
