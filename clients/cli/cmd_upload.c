@@ -64,6 +64,7 @@ struct upload {
     bool is_moved;                 /* to now */
     size_t part, n_parts;          /* number of the profile in the file, from 0; of n_parts */
     const char *name;              /* __name__ */
+    const char *event;             /* what async-profiler sampled; "" if the file does not say */
     struct hearth_buf wire;        /* plain pprof */
     struct hearth_profile profile;
 };
@@ -141,7 +142,7 @@ static bool has_label(const struct cli *cli, const char *name)
 static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
                                      Push__V1__RawProfileSeries *series)
 {
-    series->labels = hearth_arena_array(&cli->arena, cli->n_labels + 2, sizeof series->labels[0]);
+    series->labels = hearth_arena_array(&cli->arena, cli->n_labels + 3, sizeof series->labels[0]);
     if (series->labels == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
@@ -153,6 +154,9 @@ static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
     if (!has_label(cli, "__name__")) {
         const char *name = cli->name != NULL ? cli->name : u->name;
         series->labels[n++] = make_pair(cli, "__name__", strlen("__name__"), name);
+    }
+    if (u->event[0] != '\0' && !has_label(cli, "jfr_event")) {
+        series->labels[n++] = make_pair(cli, "jfr_event", strlen("jfr_event"), u->event);
     }
     if (!has_label(cli, "service_name")) {
         series->labels[n++] =
@@ -354,7 +358,9 @@ static enum hearth_status push_file(struct cli *cli, const char *path, struct he
                               .profile = file.profiles[i].profile};
         part.name =
             hearth_arena_strndup(&cli->arena, file.profiles[i].name.p, file.profiles[i].name.n);
-        if (part.name == NULL) {
+        part.event =
+            file.event.n == 0 ? "" : hearth_arena_strndup(&cli->arena, file.event.p, file.event.n);
+        if (part.name == NULL || part.event == NULL) {
             return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
         }
 

@@ -229,6 +229,14 @@ class Jfr(unittest.TestCase):
             self.assertEqual(graph.total, OURS[profile_type])
 
     @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
+    def test_the_client_says_what_async_profiler_sampled(self):
+        environment = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
+        path = str(SHARED / "jfr/asprof-spancontext-new.jfr.gz")
+        done = hearth("upload", path, "--label", "service_name=" + self.service, "--time", "now", env=environment)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(self.values("jfr_event"), ["ctimer"])
+
+    @unittest.skipUnless((SHARED / "MANIFEST.tsv").is_file(), "the shared data is not there (%s)" % SHARED)
     def test_profiles_of_one_name_are_all_stored(self):
         """Allocations and live objects are both "memory", with the same labels."""
         self.stored((SHARED / "jfr/asprof-contextid-cpu-live.jfr.gz").read_bytes(), format="jfr")
