@@ -1,115 +1,14 @@
 /*
- * symbol_parts.c -- takes names of functions apart, by language.
+ * symbol_parts.c -- takes names of functions apart, by language (symbol_language.h).
  *
- * The language is known by the ending of the file, or otherwise guessed from the form of the name.
  * Names are hostile: every function is a scan within bounds, and a name that fits no rule has no
  * parts.
  */
 #include "hearth/model/symbol_parts.h"
 
-#include "hearth/model/frame_name.h"
+#include "profile/symbol_language.h"
 
 #include <assert.h>
-
-enum language {
-    UNKNOWN,
-    GO,
-    JVM,
-    DOTNET,
-    CPP,
-    RUST,
-    PYTHON,
-    RUBY,
-    PHP,
-    JAVASCRIPT,
-};
-
-static const struct {
-    const char *ending;
-    enum language language;
-} g_endings[] = {
-    {".go", GO},          {".java", JVM},       {".kt", JVM},        {".kts", JVM},
-    {".scala", JVM},      {".groovy", JVM},     {".clj", JVM},       {".cs", DOTNET},
-    {".fs", DOTNET},      {".vb", DOTNET},      {".cc", CPP},        {".cpp", CPP},
-    {".cxx", CPP},        {".c++", CPP},        {".h", CPP},         {".hh", CPP},
-    {".hpp", CPP},        {".hxx", CPP},        {".inl", CPP},       {".tcc", CPP},
-    {".rs", RUST},        {".py", PYTHON},      {".pyx", PYTHON},    {".rb", RUBY},
-    {".rake", RUBY},      {".erb", RUBY},       {".php", PHP},       {".js", JAVASCRIPT},
-    {".mjs", JAVASCRIPT}, {".cjs", JAVASCRIPT}, {".ts", JAVASCRIPT}, {".tsx", JAVASCRIPT},
-    {".jsx", JAVASCRIPT},
-};
-
-/* ---- text helpers; a result borrows from its argument ---- */
-
-#define NOWHERE SIZE_MAX
-
-static struct hearth_str cut_head(struct hearth_str s, size_t n)
-{
-    return hearth_str_n(s.p, n < s.n ? n : s.n);
-}
-
-static struct hearth_str cut_tail(struct hearth_str s, size_t from)
-{
-    return from < s.n ? hearth_str_n(s.p + from, s.n - from) : hearth_str_n("", 0);
-}
-
-static size_t find_last_char(struct hearth_str s, char c)
-{
-    size_t i = s.n;
-    while (i > 0 && s.p[i - 1] != c) {
-        i--;
-    }
-    return i == 0 ? NOWHERE : i - 1;
-}
-
-static size_t find_char(struct hearth_str s, char c)
-{
-    size_t at = hearth_str_find(s, c, 0);
-    return at == s.n ? NOWHERE : at;
-}
-
-/* Position of the first occurrence of `what`, or NOWHERE. */
-static size_t find_text(struct hearth_str s, const char *what)
-{
-    const char *at = s.n == 0 ? NULL : memmem(s.p, s.n, what, strlen(what));
-    return at == NULL ? NOWHERE : (size_t)(at - s.p);
-}
-
-static size_t find_last_text(struct hearth_str s, const char *what)
-{
-    size_t n = strlen(what);
-    for (size_t i = s.n; i >= n; i--) {
-        if (memcmp(s.p + i - n, what, n) == 0) {
-            return i - n;
-        }
-    }
-    return NOWHERE;
-}
-
-static bool starts_with(struct hearth_str s, const char *prefix)
-{
-    return hearth_str_starts(s, hearth_str_c(prefix));
-}
-
-static bool ends_with(struct hearth_str s, const char *suffix)
-{
-    return hearth_str_ends(s, hearth_str_c(suffix));
-}
-
-static bool is_upper(struct hearth_str s)
-{
-    return s.n > 0 && s.p[0] >= 'A' && s.p[0] <= 'Z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static struct hearth_str no_part(void)
-{
-    return hearth_str_n("", 0);
-}
 
 /* A copy of s in room, with each `from` replaced. */
 static struct hearth_str replace_char(struct hearth_str s, char from, char to, char *room)
@@ -118,15 +17,6 @@ static struct hearth_str replace_char(struct hearth_str s, char from, char to, c
         room[i] = s.p[i] == from ? to : s.p[i];
     }
     return hearth_str_n(room, s.n);
-}
-
-static struct hearth_str cut_base_name(struct hearth_str path)
-{
-    size_t i = path.n;
-    while (i > 0 && path.p[i - 1] != '/' && path.p[i - 1] != '\\') {
-        i--;
-    }
-    return cut_tail(path, i);
 }
 
 /* ---- Go: path/pkg.F, pkg.T.M, pkg.(*T[...]).M, pkg.F.func1 ---- */
@@ -139,21 +29,6 @@ static struct hearth_str find_go_package(struct hearth_str name)
     }
     size_t dot = hearth_str_find(name, '.', from);
     return dot < name.n ? cut_head(name, dot) : no_part();
-}
-
-/* Names that the compiler gives to closures and wrappers: func1, 2, gowrap1, deferwrap1. */
-static bool is_go_closure(struct hearth_str segment)
-{
-    static const char *const words[] = {"func", "gowrap", "deferwrap", ""};
-
-    for (size_t w = 0; w < HEARTH_ARRAY_LEN(words); w++) {
-        size_t at = strlen(words[w]);
-        if (starts_with(segment, words[w]) && segment.n > at && is_digit(segment.p[at])) {
-            return true;
-        }
-    }
-
-    return segment.n == 0;
 }
 
 static struct hearth_str make_go_class(struct hearth_str name, char *room)
@@ -182,7 +57,7 @@ static struct hearth_str make_go_class(struct hearth_str name, char *room)
 
         struct hearth_str method = cut_tail(rest, at + 1);
         method = cut_head(method, hearth_str_find(method, '.', 0));
-        if (!is_go_closure(method)) {
+        if (!hearth_go_is_closure(method)) {
             type = cut_head(rest, end);
         }
     }
@@ -535,112 +410,31 @@ static struct hearth_str find_php_package(struct hearth_str name)
     return at == NOWHERE ? no_part() : cut_head(scope, at);
 }
 
-/* ---- choice of the language ---- */
-
-/*
- * Guess the language of a name with dots and slashes, without a telling file. A class of the JVM
- * begins with a capital, a package of Go does not; and a Go name has dots only after its last
- * slash.
- */
-static enum language guess_dotted_language(struct hearth_str name)
-{
-    if (find_text(name, ".(*") != NOWHERE || find_char(name, '[') != NOWHERE) {
-        return GO;
-    }
-
-    struct hearth_str plain = cut_head(name, find_char(name, '('));
-    size_t last = find_last_char(plain, '.');
-    if (last == NOWHERE) {
-        return UNKNOWN;
-    }
-
-    if (find_text(plain, "$$Lambda") != NOWHERE || find_text(plain, "/0x") != NOWHERE) {
-        return JVM;
-    }
-
-    /* Look at the part before the last dot. */
-    struct hearth_str above = cut_base_name(cut_head(plain, last));
-    size_t n_dots = 0;
-    for (size_t i = 0; i < above.n; i++) {
-        n_dots += above.p[i] == '.';
-    }
-
-    size_t before = find_last_char(above, '.');
-    bool capital = is_upper(before == NOWHERE ? above : cut_tail(above, before + 1));
-    if (is_go_closure(cut_tail(plain, last + 1))) {
-        return GO;
-    }
-
-    return capital || (n_dots > 1 && above.n == last) ? JVM : GO;
-}
-
-static enum language guess_language(struct hearth_str name, struct hearth_str file)
-{
-    /* The ending of the file decides if it is known. */
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_endings); i++) {
-        if (ends_with(file, g_endings[i].ending)) {
-            return g_endings[i].language;
-        }
-    }
-
-    if (starts_with(file, "<frozen ")) {
-        return PYTHON;
-    }
-
-    if (starts_with(file, "node:")) {
-        return JAVASCRIPT;
-    }
-
-    /* Otherwise separators in the name. */
-    if (find_char(name, '#') != NOWHERE && find_char(name, '{') == NOWHERE) {
-        return RUBY;
-    }
-
-    if (find_text(name, "::") != NOWHERE) {
-        size_t hash = find_last_text(name, "::h");
-        bool rust = (hash != NOWHERE && name.n - hash == 19) ||
-                    find_text(name, "{{closure}}") != NOWHERE ||
-                    find_text(name, "{closure#") != NOWHERE || find_text(name, " as ") != NOWHERE;
-        return rust ? RUST : find_char(name, '\\') != NOWHERE ? PHP : CPP;
-    }
-
-    if (find_char(name, '\\') != NOWHERE) {
-        return PHP;
-    }
-
-    size_t bang = find_char(name, '!');
-    if (bang != NOWHERE && find_char(cut_tail(name, bang), '.') != NOWHERE) {
-        return DOTNET;
-    }
-
-    return hearth_frame_name_is_address(name) ? UNKNOWN : guess_dotted_language(name);
-}
-
 /* ---- public functions ---- */
 
 struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str file, char *room)
 {
     assert(room != NULL);
 
-    switch (guess_language(name, file)) {
-    case UNKNOWN:
+    switch (hearth_symbol_language(name, file)) {
+    case HEARTH_LANGUAGE_UNKNOWN:
         break;
-    case GO:
+    case HEARTH_LANGUAGE_GO:
         return make_go_class(name, room);
-    case JVM:
-    case DOTNET:
+    case HEARTH_LANGUAGE_JVM:
+    case HEARTH_LANGUAGE_DOTNET:
         return replace_char(find_dotted_class(name), '/', '.', room);
-    case CPP:
+    case HEARTH_LANGUAGE_CPP:
         return find_cpp_class(name, room);
-    case RUST:
+    case HEARTH_LANGUAGE_RUST:
         return find_rust_class(name, room);
-    case PYTHON:
+    case HEARTH_LANGUAGE_PYTHON:
         return find_script_class(name);
-    case RUBY:
+    case HEARTH_LANGUAGE_RUBY:
         return find_ruby_class(name);
-    case PHP:
+    case HEARTH_LANGUAGE_PHP:
         return find_php_class(name);
-    case JAVASCRIPT:
+    case HEARTH_LANGUAGE_JAVASCRIPT:
         return find_js_class(name);
     }
 
@@ -651,24 +445,24 @@ struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_st
 {
     assert(room != NULL);
 
-    switch (guess_language(name, file)) {
-    case UNKNOWN:
-    case CPP:
+    switch (hearth_symbol_language(name, file)) {
+    case HEARTH_LANGUAGE_UNKNOWN:
+    case HEARTH_LANGUAGE_CPP:
         break;
-    case GO:
+    case HEARTH_LANGUAGE_GO:
         return find_go_package(name);
-    case JVM:
-    case DOTNET:
+    case HEARTH_LANGUAGE_JVM:
+    case HEARTH_LANGUAGE_DOTNET:
         return make_dotted_package(name, room);
-    case RUST:
+    case HEARTH_LANGUAGE_RUST:
         return find_rust_package(name);
-    case PYTHON:
+    case HEARTH_LANGUAGE_PYTHON:
         return make_python_package(file, room);
-    case RUBY:
+    case HEARTH_LANGUAGE_RUBY:
         return find_ruby_package(file);
-    case PHP:
+    case HEARTH_LANGUAGE_PHP:
         return find_php_package(name);
-    case JAVASCRIPT:
+    case HEARTH_LANGUAGE_JAVASCRIPT:
         return find_js_package(file);
     }
 

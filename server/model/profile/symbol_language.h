@@ -1,0 +1,29 @@
+/*
+ * symbol_language.h -- the language of a function (private to the model).
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_MODEL_SYMBOL_LANGUAGE_H
+#define HEARTH_MODEL_SYMBOL_LANGUAGE_H
+
+#include "profile/symbol_text.h"
+
+enum hearth_language {
+    HEARTH_LANGUAGE_UNKNOWN,
+    HEARTH_LANGUAGE_GO,
+    HEARTH_LANGUAGE_JVM,
+    HEARTH_LANGUAGE_DOTNET,
+    HEARTH_LANGUAGE_CPP,
+    HEARTH_LANGUAGE_RUST,
+    HEARTH_LANGUAGE_PYTHON,
+    HEARTH_LANGUAGE_RUBY,
+    HEARTH_LANGUAGE_PHP,
+    HEARTH_LANGUAGE_JAVASCRIPT,
+};
+
+/* The language by the ending of the file, or otherwise by the form of the name. */
+enum hearth_language hearth_symbol_language(struct hearth_str name, struct hearth_str file);
+/* Whether Go's compiler gave a closure or wrapper this name: func1, 2, gowrap1, deferwrap1. */
+bool hearth_go_is_closure(struct hearth_str segment);
+
+#endif
