@@ -17,6 +17,10 @@
  *   PHP         "A\B" of A\B::m                         "A"
  *   JavaScript  "C" of C.m                              package below node_modules; "node:fs"
  *
+ * Marks around a name are ignored: the result before it ("void a.b.C.m(int)"), the kind of code
+ * after it ("a/b/C.m_[j]"), the module of a class ("java.base/"), what V8 compiled ("LazyCompile:*m
+ * a.js:1"). Functions of the kernel ("_[k]"), stubs and Julia have no parts.
+ *
  * Threads: pure.
  * Source:  names as the profilers of these languages write them.
  */

@@ -27,7 +27,7 @@ static const struct {
     {".php", HEARTH_LANGUAGE_PHP},        {".js", HEARTH_LANGUAGE_JAVASCRIPT},
     {".mjs", HEARTH_LANGUAGE_JAVASCRIPT}, {".cjs", HEARTH_LANGUAGE_JAVASCRIPT},
     {".ts", HEARTH_LANGUAGE_JAVASCRIPT},  {".tsx", HEARTH_LANGUAGE_JAVASCRIPT},
-    {".jsx", HEARTH_LANGUAGE_JAVASCRIPT},
+    {".jsx", HEARTH_LANGUAGE_JAVASCRIPT}, {".jl", HEARTH_LANGUAGE_NONE},
 };
 
 bool hearth_go_is_closure(struct hearth_str segment)
@@ -51,11 +51,12 @@ bool hearth_go_is_closure(struct hearth_str segment)
  */
 static enum hearth_language guess_dotted_language(struct hearth_str name)
 {
-    if (find_text(name, ".(*") != NOWHERE || find_char(name, '[') != NOWHERE) {
+    struct hearth_str plain = cut_head(name, find_char(name, '('));
+
+    if (find_text(name, ".(*") != NOWHERE || find_char(plain, '[') != NOWHERE) {
         return HEARTH_LANGUAGE_GO;
     }
 
-    struct hearth_str plain = cut_head(name, find_char(name, '('));
     size_t last = find_last_char(plain, '.');
     if (last == NOWHERE) {
         return HEARTH_LANGUAGE_UNKNOWN;
@@ -81,6 +82,96 @@ static enum hearth_language guess_dotted_language(struct hearth_str name)
     return capital || (n_dots > 1 && above.n == last) ? HEARTH_LANGUAGE_JVM : HEARTH_LANGUAGE_GO;
 }
 
+/* A function of an extension of PHP: "standard|strlen". */
+static bool has_php_extension(struct hearth_str name)
+{
+    size_t bar = find_char(name, '|');
+    for (size_t i = 0; bar != NOWHERE && i < name.n; i++) {
+        char c = name.p[i];
+        if (i != bar && c != '_' && c != ':' && c != '\\' && !is_digit(c) &&
+            !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
+            return false;
+        }
+    }
+    return bar != NOWHERE && bar > 0;
+}
+
+/* Parts of functions that a compiler of C split or cloned: f.constprop.0, f.part.3, f.cold. */
+static bool has_compiler_suffix(struct hearth_str name)
+{
+    static const char *const suffixes[] = {".constprop.", ".isra.", ".part.", ".llvm.",
+                                           ".lto_priv."};
+    size_t dot = find_char(name, '.');
+
+    if (dot == NOWHERE) {
+        return false;
+    }
+
+    struct hearth_str rest = cut_tail(name, dot);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+        if (starts_with(rest, suffixes[i]) && rest.n > n && is_digit(rest.p[n])) {
+            return true;
+        }
+    }
+
+    return hearth_str_eq_c(rest, ".cold");
+}
+
+struct hearth_str hearth_symbol_strip_result(struct hearth_str name)
+{
+    size_t depth = 0, from = 0;
+
+    for (size_t i = 0; i < name.n && (depth > 0 || name.p[i] != '('); i++) {
+        char c = name.p[i];
+        depth += c == '<' || c == '[' || c == '{' || c == '(';
+        depth -= depth > 0 && (c == '>' || c == ']' || c == '}' || c == ')');
+        from = depth == 0 && c == ' ' ? i + 1 : from;
+    }
+
+    /* A space may also be part of a name; then no qualified name follows it. */
+    struct hearth_str rest = cut_tail(name, from);
+    return find_char(cut_head(rest, find_char(rest, '(')), '.') == NOWHERE ? name : rest;
+}
+
+struct hearth_str hearth_symbol_strip_marks(struct hearth_str name, enum hearth_language *ret)
+{
+    static const char *const of_v8[] = {"LazyCompile:", "Function:", "Script:", "Eval:", "JS:"};
+    static const char *const stubs[] = {
+        "Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Alloc: "};
+
+    /* async-profiler and scripts for perf append the kind of code: _[j], _[i], _[k]. */
+    *ret = HEARTH_LANGUAGE_UNKNOWN;
+    if (name.n > 4 && name.p[name.n - 1] == ']' && name.p[name.n - 3] == '[' &&
+        name.p[name.n - 4] == '_') {
+        char kind = name.p[name.n - 2];
+        *ret = kind == 'k'                                                ? HEARTH_LANGUAGE_NONE
+               : kind == 'j' || kind == 'i' || kind == '0' || kind == '1' ? HEARTH_LANGUAGE_JVM
+                                                                          : *ret;
+        return cut_head(name, name.n - 4);
+    }
+
+    /* V8 writes what it compiled, a sign for how, the name and its place. */
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(of_v8); i++) {
+        if (starts_with(name, of_v8[i])) {
+            struct hearth_str rest = cut_tail(name, strlen(of_v8[i]));
+            bool sign = rest.n > 0 && memchr("*~^+", rest.p[0], 4) != NULL;
+            *ret = HEARTH_LANGUAGE_JAVASCRIPT;
+            rest = cut_tail(rest, sign);
+            return cut_head(rest, hearth_str_find(rest, ' ', 0));
+        }
+    }
+
+    /* What is no function: stubs of V8, objects in Julia's profiles of allocations. */
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(stubs); i++) {
+        if (starts_with(name, stubs[i])) {
+            *ret = HEARTH_LANGUAGE_NONE;
+        }
+    }
+
+    return name;
+}
+
 enum hearth_language hearth_symbol_language(struct hearth_str name, struct hearth_str file)
 {
     /* The ending of the file decides if it is known. */
@@ -99,6 +190,14 @@ enum hearth_language hearth_symbol_language(struct hearth_str name, struct heart
     }
 
     /* Otherwise separators in the name. */
+    if (starts_with(name, "L") && find_text(name, ";::") != NOWHERE) {
+        return HEARTH_LANGUAGE_JVM;
+    }
+
+    if (has_php_extension(name)) {
+        return HEARTH_LANGUAGE_PHP;
+    }
+
     if (find_char(name, '#') != NOWHERE && find_char(name, '{') == NOWHERE) {
         return HEARTH_LANGUAGE_RUBY;
     }
@@ -117,11 +216,16 @@ enum hearth_language hearth_symbol_language(struct hearth_str name, struct heart
         return HEARTH_LANGUAGE_PHP;
     }
 
-    size_t bang = find_char(name, '!');
+    /* What remains are names with dots, and names of files that stand for a function. */
+    if (hearth_frame_name_is_address(name) || starts_with(name, "/") || starts_with(name, "./")) {
+        return HEARTH_LANGUAGE_UNKNOWN;
+    }
+
+    size_t bang = find_char(cut_head(name, find_char(name, '(')), '!');
     if (bang != NOWHERE && find_char(cut_tail(name, bang), '.') != NOWHERE) {
         return HEARTH_LANGUAGE_DOTNET;
     }
 
-    return hearth_frame_name_is_address(name) ? HEARTH_LANGUAGE_UNKNOWN
-                                              : guess_dotted_language(name);
+    name = hearth_symbol_strip_result(name);
+    return has_compiler_suffix(name) ? HEARTH_LANGUAGE_UNKNOWN : guess_dotted_language(name);
 }

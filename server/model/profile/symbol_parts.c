@@ -76,15 +76,68 @@ static struct hearth_str make_go_class(struct hearth_str name, char *room)
 
 /* ---- JVM and .NET: a.b.C.m, a/b/C.m, a!b.C.m ---- */
 
+/* Remove a module or class loader, which ends with a slash: "java.base/", "app//". */
+static struct hearth_str strip_java_module(struct hearth_str name)
+{
+    size_t slash = find_last_char(name, '/');
+
+    if (slash == NOWHERE || starts_with(cut_tail(name, slash), "/0x")) {
+        return name;
+    }
+
+    struct hearth_str head = cut_head(name, slash);
+    return find_char(head, '.') != NOWHERE || find_char(head, '@') != NOWHERE ||
+                   ends_with(head, "/")
+               ? cut_tail(name, slash + 1)
+               : name;
+}
+
+/* Remove type arguments and what follows: "C" of "C<T>" and "C`1[[T, a.b]]". */
+static struct hearth_str cut_type_arguments(struct hearth_str name)
+{
+    for (size_t i = 1; i < name.n; i++) {
+        bool follows = name.p[i - 1] != '.' && name.p[i - 1] != '+' && name.p[i - 1] != '/';
+        if (name.p[i] == '[' || (name.p[i] == '<' && follows)) {
+            return cut_head(name, i);
+        }
+    }
+    return name;
+}
+
+/* Remove the type arguments of a method at the end: "C.m" of "C.m[[T, a.b]]" and "C.m<T>". */
+static struct hearth_str cut_method_arguments(struct hearth_str name)
+{
+    char close = name.n > 0 ? name.p[name.n - 1] : 0;
+    char open = close == ']' ? '[' : '<';
+    size_t depth = 0, i = name.n;
+
+    while ((close == ']' || close == '>') && i > 0) {
+        i--;
+        depth += name.p[i] == close;
+        depth -= name.p[i] == open;
+        if (depth == 0) {
+            bool is_name = i == 0 || name.p[i - 1] == '.' || name.p[i - 1] == '+'; /* "C.<init>" */
+            return is_name ? name : cut_head(name, i);
+        }
+    }
+    return name;
+}
+
 /* The class, with the separators of the name. */
 static struct hearth_str find_dotted_class(struct hearth_str name)
 {
-    /* Remove the assembly and the arguments. */
-    size_t bang = find_char(name, '!');
+    /* Remove the assembly, the result and the arguments. */
+    size_t bang = find_char(cut_head(name, find_char(name, '(')), '!');
 
     name = bang == NOWHERE ? name : cut_tail(name, bang + 1);
+    name = hearth_symbol_strip_result(name);
+    size_t descriptor = find_text(name, ";::"); /* "La/b/C;::m" */
+    if (descriptor != NOWHERE && starts_with(name, "L")) {
+        return cut_tail(cut_head(name, descriptor), 1);
+    }
+
     size_t arguments = find_char(name, '(');
-    name = cut_head(name, arguments);
+    name = cut_method_arguments(strip_java_module(cut_head(name, arguments)));
     size_t lambda = find_text(name, "$$Lambda");
     if (lambda != NOWHERE) {
         return cut_head(name, lambda);
@@ -97,12 +150,17 @@ static struct hearth_str find_dotted_class(struct hearth_str name)
         dot--;
     }
 
-    return dot == NOWHERE ? no_part() : cut_head(name, hidden < dot ? hidden : dot);
+    if (dot == NOWHERE) {
+        return no_part();
+    }
+
+    struct hearth_str class_name = cut_type_arguments(cut_head(name, hidden < dot ? hidden : dot));
+    return ends_with(class_name, ":") ? cut_head(class_name, class_name.n - 1) : class_name;
 }
 
 static struct hearth_str make_dotted_package(struct hearth_str name, char *room)
 {
-    size_t bang = find_char(name, '!');
+    size_t bang = find_char(cut_head(name, find_char(name, '(')), '!');
     if (bang != NOWHERE) {
         return cut_head(name, bang);
     }
@@ -199,7 +257,8 @@ static struct hearth_str find_cpp_class(struct hearth_str name, char *room)
     /* A single lower-case name before a function is more often a namespace than a class. */
     bool is_class = path.before != NOWHERE || is_upper(nearest) || bare.n < nearest.n ||
                     hearth_str_eq(bare, cut_head(method, hearth_str_find(method, '<', 0)));
-    if (!is_class || starts_with(nearest, "(anonymous") || starts_with(nearest, "{")) {
+    bool is_inner = hearth_str_eq_c(nearest, "internal") || hearth_str_eq_c(nearest, "detail");
+    if (!is_class || is_inner || starts_with(nearest, "(anonymous") || starts_with(nearest, "{")) {
         return no_part();
     }
 
@@ -400,11 +459,19 @@ static struct hearth_str find_js_package(struct hearth_str file)
 
 static struct hearth_str find_php_class(struct hearth_str name)
 {
-    return cut_head(name, find_text(name, "::") == NOWHERE ? 0 : find_text(name, "::"));
+    size_t bar = find_char(name, '|');
+    name = bar == NOWHERE ? name : cut_tail(name, bar + 1);
+    size_t at = find_text(name, "::");
+    return cut_head(name, at == NOWHERE ? 0 : at);
 }
 
 static struct hearth_str find_php_package(struct hearth_str name)
 {
+    size_t bar = find_char(name, '|'); /* "standard|strlen": the extension */
+    if (bar != NOWHERE) {
+        return cut_head(name, bar);
+    }
+
     struct hearth_str scope = find_text(name, "::") == NOWHERE ? name : find_php_class(name);
     size_t at = find_last_char(scope, '\\');
     return at == NOWHERE ? no_part() : cut_head(scope, at);
@@ -416,8 +483,11 @@ struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str 
 {
     assert(room != NULL);
 
-    switch (hearth_symbol_language(name, file)) {
+    enum hearth_language marked;
+    name = hearth_symbol_strip_marks(name, &marked);
+    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(name, file)) {
     case HEARTH_LANGUAGE_UNKNOWN:
+    case HEARTH_LANGUAGE_NONE:
         break;
     case HEARTH_LANGUAGE_GO:
         return make_go_class(name, room);
@@ -445,8 +515,11 @@ struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_st
 {
     assert(room != NULL);
 
-    switch (hearth_symbol_language(name, file)) {
+    enum hearth_language marked;
+    name = hearth_symbol_strip_marks(name, &marked);
+    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(name, file)) {
     case HEARTH_LANGUAGE_UNKNOWN:
+    case HEARTH_LANGUAGE_NONE:
     case HEARTH_LANGUAGE_CPP:
         break;
     case HEARTH_LANGUAGE_GO:
