@@ -11,6 +11,18 @@
 #include "hearth/model/profile_id.h"
 #include "hearth/model/trace_ids.h"
 
+/* What a row of a table is (query.h: hearth_query_top). */
+enum hearth_top_kind {
+    HEARTH_TOP_FUNCTION,
+    HEARTH_TOP_LINE,
+    HEARTH_TOP_FILE,
+    HEARTH_TOP_DIRECTORY,
+    HEARTH_TOP_CLASS,
+    HEARTH_TOP_PACKAGE,
+    HEARTH_TOP_MODULE,
+    HEARTH_TOP_THREAD, /* reads single profiles: roll-ups have no threads */
+};
+
 /*
  * Conditions on stack traces; all that are set must hold. Names are names of function frames, as in
  * flame graphs: every line of a location is a frame; a location without lines is named by its

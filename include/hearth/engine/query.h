@@ -247,17 +247,6 @@ enum hearth_status hearth_query_profile_stats(const struct hearth_query *query,
 
 /* ---- tables of functions (engine/answer/functions.c) ---- */
 
-enum hearth_top_kind {
-    HEARTH_TOP_FUNCTION,
-    HEARTH_TOP_LINE,
-    HEARTH_TOP_FILE,
-    HEARTH_TOP_DIRECTORY,
-    HEARTH_TOP_CLASS,
-    HEARTH_TOP_PACKAGE,
-    HEARTH_TOP_MODULE,
-    HEARTH_TOP_THREAD, /* reads single profiles: roll-ups have no threads */
-};
-
 enum hearth_top_sort {
     HEARTH_TOP_BY_SELF,
     HEARTH_TOP_BY_TOTAL,

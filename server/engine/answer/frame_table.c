@@ -2,8 +2,8 @@
 #include "answer/frame_table.h"
 
 #include "hearth/base/budget.h"
-#include "hearth/model/frame_name.h"
-#include "hearth/model/symbol_parts.h"
+
+#include "select/frame_parts.h"
 
 #include <assert.h>
 
@@ -52,13 +52,6 @@ struct table_addition {
         *text_of_function; /* text of its row, for kinds where the function alone determines it */
 };
 
-/* A frame: a line of a location, or a location without lines. */
-struct table_frame {
-    const struct hearth_location *location;
-    uint32_t function; /* HEARTH_NO_INDEX: no function */
-    int64_t line;
-};
-
 static uint32_t *make_unseen_array(struct hearth_arena *arena, size_t n)
 {
     uint32_t *array = hearth_arena_array(arena, n, sizeof array[0]);
@@ -80,43 +73,16 @@ static uint32_t text_of_string(struct table_addition *a, uint32_t string)
     return *text;
 }
 
-static const struct hearth_mapping *find_frame_mapping(const struct table_addition *a,
-                                                       const struct table_frame *frame)
-{
-    return frame->location->mapping == HEARTH_NO_INDEX
-               ? NULL
-               : &a->dict->mappings[frame->location->mapping];
-}
-
-static uint32_t find_file_text(struct table_addition *a, const struct table_frame *frame)
+static uint32_t find_file_text(struct table_addition *a, const struct hearth_dict_frame *frame)
 {
     return text_of_string(
         a, frame->function == HEARTH_NO_INDEX ? 0 : a->dict->functions[frame->function].filename);
 }
 
-static uint32_t find_mapping_text(struct table_addition *a, const struct table_frame *frame)
+static uint32_t find_mapping_text(struct table_addition *a, const struct hearth_dict_frame *frame)
 {
-    const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
+    const struct hearth_mapping *mapping = hearth_dict_frame_mapping(a->dict, frame);
     return text_of_string(a, mapping == NULL ? 0 : mapping->filename);
-}
-
-/* The name of a frame as in flame graphs; `out` holds the text of an address. */
-static struct hearth_str find_frame_name(const struct table_addition *a,
-                                         const struct table_frame *frame,
-                                         char out[HEARTH_FRAME_NAME_BYTES])
-{
-    if (frame->function != HEARTH_NO_INDEX) {
-        return hearth_frame_shown(a->dict->strings[a->dict->functions[frame->function].name]);
-    }
-
-    if (frame->location->n_lines > 0) {
-        return HEARTH_FRAME_UNKNOWN;
-    }
-
-    const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
-
-    return hearth_str_n(
-        out, hearth_frame_name(frame->location->address, mapping, a->dict->strings, out));
 }
 
 /* The text that a function alone determines: its class, package or directory. */
@@ -127,29 +93,24 @@ static uint32_t derive_function_text(struct table_addition *a, uint32_t function
         return *text;
     }
 
-    const struct hearth_function *f = &a->dict->functions[function];
-    struct hearth_str name = a->dict->strings[f->name], file = a->dict->strings[f->filename];
-    char *room = hearth_arena_alloc(a->scratch, HEARTH_SYMBOL_PART_BYTES(name, file));
+    char *room = hearth_arena_alloc(a->scratch, hearth_dict_function_bytes(a->dict, function));
     if (room == NULL) {
         return UNSEEN;
     }
 
-    struct hearth_str part =
-        a->table->kind == HEARTH_TOP_CLASS     ? hearth_symbol_class(name, file, room)
-        : a->table->kind == HEARTH_TOP_PACKAGE ? hearth_symbol_package(name, file, room)
-                                               : hearth_symbol_directory(file);
-    *text = hearth_texts_id(&a->table->texts, part);
+    *text = hearth_texts_id(&a->table->texts,
+                            hearth_dict_function_row(a->dict, function, a->table->kind, room));
     return *text;
 }
 
 /* Whether the function of a frame has a name. */
-static bool has_function_name(const struct table_addition *a, const struct table_frame *frame)
+static bool has_function_name(const struct table_addition *a, const struct hearth_dict_frame *frame)
 {
     return frame->function != HEARTH_NO_INDEX && a->dict->functions[frame->function].name != 0;
 }
 
 /* The text that identifies the row of a frame, for kinds that one text identifies. */
-static uint32_t find_row_text(struct table_addition *a, const struct table_frame *frame)
+static uint32_t find_row_text(struct table_addition *a, const struct hearth_dict_frame *frame)
 {
     char out[HEARTH_FRAME_NAME_BYTES];
     uint32_t text = 0;
@@ -159,7 +120,7 @@ static uint32_t find_row_text(struct table_addition *a, const struct table_frame
     case HEARTH_TOP_LINE:
         return has_function_name(a, frame)
                    ? text_of_string(a, a->dict->functions[frame->function].name)
-                   : hearth_texts_id(&a->table->texts, find_frame_name(a, frame, out));
+                   : hearth_texts_id(&a->table->texts, hearth_dict_frame_name(a->dict, frame, out));
     case HEARTH_TOP_FILE:
         return find_file_text(a, frame);
     case HEARTH_TOP_DIRECTORY:
@@ -177,8 +138,7 @@ static uint32_t find_row_text(struct table_addition *a, const struct table_frame
     if (text == 0 && a->table->kind == HEARTH_TOP_PACKAGE &&
         frame->location->mapping != HEARTH_NO_INDEX) {
         /* If the package is not known, the library stands for it. */
-        struct hearth_str file = a->dict->strings[find_frame_mapping(a, frame)->filename];
-        return hearth_texts_id(&a->table->texts, hearth_symbol_library(file));
+        return hearth_texts_id(&a->table->texts, hearth_dict_frame_library(a->dict, frame));
     }
 
     return text;
@@ -260,15 +220,16 @@ static void note_row_attribute(uint32_t *attribute, uint32_t text)
     }
 }
 
-static bool is_wanted_function(const struct table_addition *a, const struct table_frame *frame)
+static bool is_wanted_function(const struct table_addition *a,
+                               const struct hearth_dict_frame *frame)
 {
     char out[HEARTH_FRAME_NAME_BYTES];
     return a->table->function.p == NULL ||
-           hearth_str_eq(find_frame_name(a, frame, out), a->table->function);
+           hearth_str_eq(hearth_dict_frame_name(a->dict, frame, out), a->table->function);
 }
 
 /* The row of a frame, or NO_ROW. UNSEEN: memory was refused. */
-static uint32_t find_row_of_frame(struct table_addition *a, const struct table_frame *frame)
+static uint32_t find_row_of_frame(struct table_addition *a, const struct hearth_dict_frame *frame)
 {
     struct hearth_frame_table *table = a->table;
 
@@ -294,7 +255,7 @@ static uint32_t find_row_of_frame(struct table_addition *a, const struct table_f
 
     row.line = table->kind == HEARTH_TOP_LINE ? frame->line : 0;
     if (table->function.p != NULL) {
-        const struct hearth_mapping *mapping = find_frame_mapping(a, frame);
+        const struct hearth_mapping *mapping = hearth_dict_frame_mapping(a->dict, frame);
         row.build_id = text_of_string(a, mapping == NULL ? 0 : mapping->build_id);
         return row.build_id == UNSEEN ? UNSEEN : find_row_by_key(table, &row);
     }
@@ -316,14 +277,13 @@ static uint32_t find_location_row(struct table_addition *a, uint32_t index)
     uint32_t all = NO_ROW;
 
     if (location->n_lines == 0) {
-        const struct table_frame frame = {location, HEARTH_NO_INDEX, 0};
+        const struct hearth_dict_frame frame = hearth_dict_frame_at(a->dict, location, 0);
         all = find_row_of_frame(a, &frame);
     }
 
     for (uint32_t i = 0; i < location->n_lines; i++) {
         uint32_t at = location->first_line + i;
-        const struct table_frame frame = {location, a->dict->lines[at].function,
-                                          a->dict->lines[at].line};
+        const struct hearth_dict_frame frame = hearth_dict_frame_at(a->dict, location, i);
         uint32_t row = find_row_of_frame(a, &frame);
         if (row == UNSEEN) {
             return UNSEEN;
