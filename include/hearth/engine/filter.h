@@ -24,6 +24,23 @@ enum hearth_top_kind {
 };
 
 /*
+ * Conditions on the rows of one table that a sample is counted in; all that are set must hold.
+ * Names are those of the table, "" for the row of everything unknown; a line is "FUNCTION:LINE".
+ * Threads filter samples, all other kinds stack traces.
+ */
+struct hearth_row_filter {
+    enum hearth_top_kind kind;
+    const struct hearth_str *names; /* required: the sample is in one of these rows */
+    size_t n_names;
+    const struct hearth_str *without; /* excluded: a sample in any of them does not pass */
+    size_t n_without;
+    struct hearth_str regex; /* RE2, unanchored: one of its rows must match; empty: no condition */
+    struct hearth_str without_regex; /* RE2: none of its rows may match; empty: no condition */
+};
+
+#define HEARTH_ROW_FILTERS_MAX 16u /* of one filter of stacks (hard) */
+
+/*
  * Conditions on stack traces; all that are set must hold. Names are names of function frames, as in
  * flame graphs: every line of a location is a frame; a location without lines is named by its
  * address; a function without a name is [unknown], and an empty name here means the same. A generic
@@ -39,12 +56,37 @@ struct hearth_stack_filter {
     size_t n_without;
     struct hearth_str regex; /* RE2, unanchored: a frame's name must match; empty: no condition */
     struct hearth_str without_regex; /* RE2: no frame's name may match; empty: no condition */
+    const struct hearth_row_filter *rows;
+    size_t n_rows; /* at most HEARTH_ROW_FILTERS_MAX */
 };
+
+/* Whether a filter has conditions on names of functions, besides those of rows. */
+static inline bool hearth_stack_filter_has_names(const struct hearth_stack_filter *filter)
+{
+    return filter->n_call_site > 0 || filter->n_functions > 0 || filter->n_without > 0 ||
+           filter->regex.n > 0 || filter->without_regex.n > 0;
+}
 
 static inline bool hearth_stack_filter_is_empty(const struct hearth_stack_filter *filter)
 {
-    return filter->n_call_site == 0 && filter->n_functions == 0 && filter->n_without == 0 &&
-           filter->regex.n == 0 && filter->without_regex.n == 0;
+    return !hearth_stack_filter_has_names(filter) && filter->n_rows == 0;
+}
+
+/* Whether a filter has conditions on threads, or on other rows. */
+static inline bool hearth_stack_filter_has_rows(const struct hearth_stack_filter *filter,
+                                                bool of_threads)
+{
+    size_t i = 0;
+    while (i < filter->n_rows && (filter->rows[i].kind == HEARTH_TOP_THREAD) != of_threads) {
+        i++;
+    }
+    return i < filter->n_rows;
+}
+
+/* Whether stack traces must be read to apply a filter. */
+static inline bool hearth_stack_filter_needs_stacks(const struct hearth_stack_filter *filter)
+{
+    return hearth_stack_filter_has_names(filter) || hearth_stack_filter_has_rows(filter, false);
 }
 
 struct hearth_read_instant;
