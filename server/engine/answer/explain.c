@@ -201,7 +201,7 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
 {
     struct hearth_buckets buckets;
 
-    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
     struct hearth_store *store = query->call.engine->store;
     struct hearth_selection selection;

@@ -617,7 +617,7 @@ static enum hearth_status run_timeline(struct timeline_run *run,
     struct hearth_limits limits;
 
     HEARTH_TRY(copy_functions(run, err));
-    HEARTH_TRY(hearth_stack_filter_check(&run->spec->merge.stacks, err));
+    HEARTH_TRY(hearth_stack_filter_check(&run->spec->merge.stacks, run->query->call.arena, err));
     HEARTH_TRY(hearth_timeseries_buckets(run->query, &step, &run->buckets, err));
     hearth_call_limits(&run->query->call, &limits);
     run->max_points = limits.max_points;

@@ -8,6 +8,7 @@
 
 #include "answer/frame_table.h"
 #include "answer/threads.h"
+#include "select/row_mask.h"
 #include "select/stack_filter.h"
 
 #include <assert.h>
@@ -20,11 +21,16 @@ static enum hearth_status fill_frame_table(const struct hearth_query *query,
 {
     struct hearth_sums sums;
     struct hearth_stack_mask mask;
+    struct hearth_row_mask rows;
     struct hearth_store *store = query->call.engine->store;
 
     hearth_stack_mask_init(&mask, &spec->stacks, table->arena);
 
-    enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
+    hearth_sums_init(&sums, query, NULL);
+    enum hearth_status status = hearth_row_mask_init(&rows, &spec->stacks, table->arena, err);
+    if (status == HEARTH_OK) {
+        status = hearth_query_sum(query, spec, &sums, err);
+    }
 
     /* Dictionaries are read after the scan, one at a time. */
     for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
@@ -39,12 +45,16 @@ static enum hearth_status fill_frame_table(const struct hearth_query *query,
         const bool *inside;
         status = hearth_stack_mask_of(&mask, dict->tree, &inside, err);
         if (status == HEARTH_OK) {
+            status = hearth_row_mask_clear(&rows, dict, part, err);
+        }
+        if (status == HEARTH_OK) {
             status = hearth_frame_table_add(table, dict, part, inside, err);
         }
         hearth_store_read_dict_release(store, dict);
     }
 
     hearth_sums_release(&sums);
+    hearth_row_mask_release(&rows);
     hearth_stack_mask_release(&mask);
     return status;
 }

@@ -205,7 +205,7 @@ enum hearth_status hearth_go_repair(struct hearth_tree_merge *merge,
         HEARTH_TRY(join_cut_stacks(merge, tree, err));
     }
 
-    return hearth_stack_filter_is_empty(stacks) || tree->n_nodes == 0
+    return !hearth_stack_filter_has_names(stacks) || tree->n_nodes == 0
                ? HEARTH_OK
                : remove_filtered_stacks(stacks, tree, merge->arena, err);
 }

@@ -245,7 +245,7 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
     *ret = (struct hearth_selection){0};
     struct hearth_range range;
 
-    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_label_index *index;
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, range.from_ns,

@@ -12,6 +12,7 @@
 #include "hearth/format/profile_builder.h"
 
 #include "select/query_internal.h"
+#include "select/row_mask.h"
 #include "select/stack_filter.h"
 
 #include <assert.h>
@@ -375,9 +376,11 @@ static enum hearth_status visit_summed_dicts(struct pprof_merge *m, const struct
                                              struct hearth_err *err)
 {
     struct hearth_arena scratch;
+    struct hearth_row_mask rows;
 
     hearth_arena_init_like(&scratch, m->query->call.arena);
-    enum hearth_status status = HEARTH_OK;
+    enum hearth_status status =
+        hearth_row_mask_init(&rows, &m->spec->stacks, m->query->call.arena, err);
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
@@ -388,15 +391,17 @@ static enum hearth_status visit_summed_dicts(struct pprof_merge *m, const struct
         if (status != HEARTH_OK) {
             break;
         }
-        if (merge != NULL) {
+        status = hearth_row_mask_clear(&rows, dict, part, err);
+        if (status == HEARTH_OK && merge != NULL) {
             status = hearth_tree_merge_add(merge, dict, part, err);
-        } else {
+        } else if (status == HEARTH_OK) {
             hearth_arena_reset(&scratch);
             status = export_dict(m, dict, part, &scratch, err);
         }
         hearth_store_read_dict_release(m->query->call.engine->store, dict);
     }
 
+    hearth_row_mask_release(&rows);
     hearth_arena_release(&scratch);
     return status;
 }

@@ -11,6 +11,7 @@
 
 #include "answer/go_repair.h"
 #include "answer/merge_nodes.h"
+#include "select/row_mask.h"
 #include "select/stack_filter.h"
 
 #include <assert.h>
@@ -161,6 +162,36 @@ static void note_joined_stacks(const struct hearth_query *query,
     }
 }
 
+/* Adds the sums of each dictionary, which is needed only for that. */
+static enum hearth_status add_summed_dicts(const struct hearth_query *query,
+                                           const struct hearth_merge_spec *spec,
+                                           const struct hearth_sums *sums,
+                                           struct hearth_tree_merge *merge, struct hearth_err *err)
+{
+    struct hearth_store *store = query->call.engine->store;
+    struct hearth_row_mask rows;
+    enum hearth_status status = hearth_row_mask_init(&rows, &spec->stacks, query->call.arena, err);
+
+    for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
+        const struct hearth_dict_sums *part = &sums->dicts[i];
+        const struct hearth_dict *dict;
+        status = hearth_store_read_dict(
+            store, (struct hearth_dict_key){part->service_id, part->day, part->writer_id},
+            part->bound, query->call.cancel, &dict, err);
+        if (status != HEARTH_OK) {
+            break;
+        }
+        status = hearth_row_mask_clear(&rows, dict, part, err);
+        if (status == HEARTH_OK) {
+            status = hearth_tree_merge_add(merge, dict, part, err);
+        }
+        hearth_store_read_dict_release(store, dict);
+    }
+
+    hearth_row_mask_release(&rows);
+    return status;
+}
+
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               int64_t max_nodes, struct hearth_stacktree *tree,
@@ -181,18 +212,8 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
         status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
     }
 
-    /* Add each dictionary; it is needed only for that. */
-    for (size_t i = 0; status == HEARTH_OK && i < sums.n_dicts; i++) {
-        const struct hearth_dict_sums *part = &sums.dicts[i];
-        const struct hearth_dict *dict;
-        status = hearth_store_read_dict(
-            query->call.engine->store,
-            (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
-            query->call.cancel, &dict, err);
-        if (status == HEARTH_OK) {
-            status = hearth_tree_merge_add(&merge, dict, part, err);
-            hearth_store_read_dict_release(query->call.engine->store, dict);
-        }
+    if (status == HEARTH_OK) {
+        status = add_summed_dicts(query, spec, &sums, &merge, err);
     }
 
     /* The sums are not needed for the nodes of the tree. */

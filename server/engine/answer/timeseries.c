@@ -493,7 +493,7 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
     *ret_n = 0;
     struct series_run run = {.query = query, .spec = spec};
 
-    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, err));
+    HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
 
     if (spec->span_exemplars && !hearth_stack_filter_is_empty(&spec->stacks)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,

@@ -12,6 +12,8 @@
 #include "hearth/model/go_stacks.h"
 #include "hearth/selector/pattern.h"
 
+#include "select/row_rules.h"
+
 #include <assert.h>
 
 #define MAX_ALL_FUNCTIONS 64u
@@ -285,19 +287,35 @@ static void mark_tree_nodes(const struct stack_matcher *m, struct tree_marks *ma
     }
 }
 
+/* Checks the conditions on rows by preparing them. */
+static enum hearth_status check_row_filters(const struct hearth_stack_filter *filter,
+                                            const struct hearth_arena *like, struct hearth_err *err)
+{
+    enum hearth_status status = HEARTH_OK;
+
+    for (int of_threads = 0; of_threads < 2 && status == HEARTH_OK; of_threads++) {
+        struct hearth_row_rules rules;
+        status = hearth_row_rules_init(&rules, filter, of_threads == 1, like, err);
+        hearth_row_rules_release(&rules);
+    }
+
+    return status;
+}
+
 enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *filter,
+                                             const struct hearth_arena *like,
                                              struct hearth_err *err)
 {
     assert(filter != NULL);
 
-    if (hearth_stack_filter_is_empty(filter)) {
-        return HEARTH_OK;
+    if (hearth_stack_filter_has_names(filter)) {
+        struct stack_matcher m;
+        enum hearth_status status = init_matcher(&m, filter, err);
+        release_matcher(&m);
+        HEARTH_TRY(status);
     }
 
-    struct stack_matcher m;
-    enum hearth_status status = init_matcher(&m, filter, err);
-    release_matcher(&m);
-    return status;
+    return filter->n_rows == 0 ? HEARTH_OK : check_row_filters(filter, like, err);
 }
 
 enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *filter,
@@ -308,7 +326,7 @@ enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *f
     assert(filter != NULL && tree != NULL && arena != NULL && ret_inside != NULL);
 
     *ret_inside = NULL;
-    if (hearth_stack_filter_is_empty(filter)) {
+    if (!hearth_stack_filter_has_names(filter)) {
         return HEARTH_OK;
     }
 

@@ -11,17 +11,20 @@
 #include "hearth/model/name_tree.h"
 
 /*
-  * Checks a filter before anything is read. Errors: INVALID_ARGUMENT names the field, for an
-  * invalid regular expression or too many functions; the functions below fail in the same way.
-  */
+ * Checks a filter before anything is read; `like` has the limits for memory. Errors:
+ * INVALID_ARGUMENT names the field, for an invalid regular expression, too many functions or too
+ * many conditions on rows; the functions below fail in the same way.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_filter_check(const struct hearth_stack_filter *filter,
+                                             const struct hearth_arena *like,
                                              struct hearth_err *err);
 
 /*
  * inside[node] for the first n_nodes nodes of a name tree: true if a stack whose leaf is that node
  * passes. Only the node's own path decides: below a node that passes, others may not (`without`).
- * *ret_inside is NULL for an empty filter, which passes everything. In arena.
+ * *ret_inside is NULL without conditions on names: everything passes. Conditions on rows are
+ * row_mask.h's and thread_filter.h's. In arena.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_stack_filter_nodes(const struct hearth_stack_filter *filter,

@@ -325,7 +325,7 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
     }
 
     /* Select and group the hits. */
-    HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, err));
+    HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
     const struct hearth_series_choice choice = {merge->profile_type, merge->selector, from_ns,
                                                 to_ns};

@@ -151,8 +151,11 @@ static void a_stack_without_frames_contains_nothing(void **state)
 static void assert_refused(struct hearth_stack_filter filter, const char *message)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_stack_filter_check(&filter, &err), HEARTH_INVALID_ARGUMENT);
+    struct hearth_arena arena;
+    hearth_arena_init(&arena, 0);
+    assert_int_equal(hearth_stack_filter_check(&filter, &arena, &err), HEARTH_INVALID_ARGUMENT);
     assert_string_equal(err.msg, message);
+    hearth_arena_release(&arena);
 }
 
 static void what_is_no_regular_expression_is_named_with_its_field(void **state)
