@@ -11,8 +11,15 @@
 
 #include <assert.h>
 
+enum hearth_status hearth_function_masks_init(struct hearth_function_masks *table,
+                                              struct hearth_err *err)
+{
+    return hearth_row_mask_init(&table->rows, table->stacks, table->query->call.arena, err);
+}
+
 void hearth_function_masks_release(struct hearth_function_masks *table)
 {
+    hearth_row_mask_release(&table->rows);
     hearth_idmap_release(&table->by_key);
     hearth_mem_free(table->masks);
     table->masks = NULL;
@@ -45,7 +52,7 @@ static enum hearth_status map_names_to_functions(const struct hearth_function_ma
 }
 
 /* Fills the mask of a dictionary. */
-static enum hearth_status fill_function_mask(const struct hearth_function_masks *table,
+static enum hearth_status fill_function_mask(struct hearth_function_masks *table,
                                              const struct hearth_dict *dict,
                                              struct hearth_function_mask *mask,
                                              struct hearth_arena *scratch, struct hearth_err *err)
@@ -54,10 +61,12 @@ static enum hearth_status fill_function_mask(const struct hearth_function_masks 
     uint32_t n_nodes = hearth_name_tree_size(dict->tree);
     uint8_t *function_of;
     bool *inside;
+    const bool *rows;
 
     HEARTH_TRY(map_names_to_functions(table, dict->tree, scratch, &function_of, err));
     HEARTH_TRY(
         hearth_stack_filter_nodes(table->stacks, dict->tree, n_nodes, scratch, &inside, err));
+    HEARTH_TRY(hearth_row_mask_stacks(&table->rows, dict, dict->n_tree_stacks, NULL, &rows, err));
     uint64_t *of_node = hearth_arena_array(scratch, n_nodes, sizeof of_node[0]);
     mask->total = hearth_arena_array(arena, dict->n_tree_stacks, sizeof mask->total[0]);
     mask->self = hearth_arena_array(arena, dict->n_tree_stacks, sizeof mask->self[0]);
@@ -79,7 +88,7 @@ static enum hearth_status fill_function_mask(const struct hearth_function_masks 
 
     for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
         uint32_t leaf = dict->stack_node[s];
-        bool passes = inside == NULL || inside[leaf];
+        bool passes = (inside == NULL || inside[leaf]) && (rows == NULL || rows[s]);
         mask->total[s] = passes ? of_node[leaf] : 0;
         mask->self[s] = passes && leaf != 0
                             ? function_of[hearth_name_tree_node(dict->tree, leaf).name]
@@ -91,7 +100,7 @@ static enum hearth_status fill_function_mask(const struct hearth_function_masks 
 }
 
 /* Loads the dictionary of a mask and fills it. */
-static enum hearth_status load_function_mask(const struct hearth_function_masks *table,
+static enum hearth_status load_function_mask(struct hearth_function_masks *table,
                                              struct hearth_function_mask *mask, uint32_t bound,
                                              struct hearth_err *err)
 {

@@ -10,6 +10,7 @@
 #include "hearth/store/store.h"
 
 #include "select/query_internal.h"
+#include "select/row_mask.h"
 
 #define HEARTH_MAX_FUNCTIONS 64u /* bits of a mask */
 
@@ -24,13 +25,21 @@ struct hearth_function_masks {
     const struct hearth_query *query;
     const struct hearth_str *functions; /* distinct, at most HEARTH_MAX_FUNCTIONS */
     size_t n_functions;
-    const struct hearth_stack_filter
-        *stacks; /* stacks that do not pass count as without functions */
+    /* Stacks that do not pass count as without functions. */
+    const struct hearth_stack_filter *stacks;
+    struct hearth_row_mask rows; /* of the same filter */
     struct hearth_function_mask *masks;
     size_t n, cap;
     struct hearth_idmap by_key;
 };
 
+/*
+ * Prepares the filter of a table whose other members are set. Release the table in any case.
+ * Errors: those of hearth_row_mask_init.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_function_masks_init(struct hearth_function_masks *table,
+                                              struct hearth_err *err);
 void hearth_function_masks_release(struct hearth_function_masks *table);
 /* The mask of a row's dictionary, for the stacks below bound; made once, in the query's arena. */
 HEARTH_MUST_CHECK

@@ -15,6 +15,7 @@
 #include "select/grouping.h"
 #include "select/planned.h"
 #include "select/stack_filter.h"
+#include "select/thread_filter.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ struct timeline_run {
     struct hearth_selection selection;
     bool mean; /* the mean per scrape of a gauge */
     struct hearth_function_masks masks;
+    struct hearth_thread_filter threads;
     struct hearth_str *functions; /* distinct */
     size_t n_functions;
     struct hearth_grouping grouping;
@@ -154,7 +156,9 @@ static enum hearth_status select_timeline_series(struct timeline_run *run, struc
         run->selection.n_covered = 0; /* blocks of whole services have no labels */
     }
 
-    return hearth_selection_match(query, &merge->profiles, &run->selection, err);
+    HEARTH_TRY(hearth_selection_match(query, &merge->profiles, &run->selection, err));
+    hearth_selection_read_threads(&merge->stacks, &run->selection);
+    return HEARTH_OK;
 }
 
 /* ---- rows ---- */
@@ -310,8 +314,7 @@ static enum hearth_status add_timeline_row(struct timeline_run *run,
     struct timeline_cell *cell;
     HEARTH_TRY(grow_stack_sums(run, bound, err));
     HEARTH_TRY(hearth_function_masks_of(&run->masks, row, bound, &mask, err));
-    HEARTH_TRY(
-        hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, run->acc, bound, err));
+    HEARTH_TRY(hearth_row_merge(&run->threads, row, run->query->call.arena, run->acc, bound, err));
     HEARTH_TRY(find_cell(run, row, &cell, err));
 
     /* Stacks are added and cleared even without a cell: acc must be 0 afterwards. */
@@ -351,7 +354,8 @@ static enum hearth_status add_timeline_samples(struct timeline_run *run,
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         const struct hearth_function_mask *mask;
         uint32_t stack = samples[i].stack_id;
-        if (!hearth_profile_match_sample(run->selection.match, &samples[i].attrs)) {
+        if (!hearth_profile_match_sample(run->selection.match, &samples[i].attrs) ||
+            !hearth_thread_filter_passes(&run->threads, &samples[i].attrs)) {
             continue;
         }
 
@@ -419,7 +423,7 @@ static enum hearth_status read_timeline_pieces(struct timeline_run *run,
 {
     const struct hearth_buckets *buckets = &run->buckets;
     bool planned = buckets->step_ms >= MIN_PLANNED_STEP_MS && buckets->n <= MAX_PLANNED_BUCKETS &&
-                   run->selection.match == NULL;
+                   run->selection.match == NULL && run->threads.is_empty;
     int64_t least = buckets->step_ms < PIECE_MS ? PIECE_MS / buckets->step_ms : 1, n = least;
 
     run->selection.rows = !planned;
@@ -628,6 +632,9 @@ static enum hearth_status run_timeline(struct timeline_run *run,
         .n_functions = run->n_functions,
         .stacks = &run->spec->merge.stacks,
     };
+    HEARTH_TRY(hearth_function_masks_init(&run->masks, err));
+    HEARTH_TRY(hearth_thread_filter_init(&run->threads, &run->spec->merge.stacks,
+                                         run->query->call.arena, err));
     if (run->buckets.empty) {
         return HEARTH_OK;
     }
@@ -658,6 +665,7 @@ enum hearth_status hearth_query_function_timeline(const struct hearth_query *que
     hearth_arena_release(&run.acc_arena);
     hearth_arena_release(&run.rows_arena);
     hearth_function_masks_release(&run.masks);
+    hearth_thread_filter_release(&run.threads);
     hearth_idmap_release(&run.by_place);
     hearth_budget_give(query->call.arena->budget, run.budgeted_bytes);
     hearth_grouping_release(&run.grouping);

@@ -11,6 +11,7 @@
 
 #include "select/planned.h"
 #include "select/stack_filter.h"
+#include "select/thread_filter.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -120,7 +121,9 @@ static enum hearth_status add_sample_sums(struct hearth_sums *sums,
 
     for (size_t i = 0; i < n; i++) {
         int64_t value = samples[i].values[row->column];
-        if (!hearth_profile_match_sample(sums->match, &samples[i].attrs)) {
+        if (!hearth_profile_match_sample(sums->match, &samples[i].attrs) ||
+            (sums->threads != NULL &&
+             !hearth_thread_filter_passes(sums->threads, &samples[i].attrs))) {
             continue;
         }
         if (value < 0 || samples[i].stack_id == UINT32_MAX) {
@@ -193,8 +196,8 @@ enum hearth_status hearth_sums_add_row(struct hearth_sums *sums, const struct he
 
     HEARTH_TRY(grow_dict_sums(sums, dict, bound, err));
     *ret_dict = (size_t)(dict - sums->dicts);
-    return hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, dict->acc,
-                                dict->bound, err);
+    const struct hearth_arena like = {.limit_bytes = sums->limit_bytes, .budget = sums->budget};
+    return hearth_row_merge(sums->threads, row, &like, dict->acc, dict->bound, err);
 }
 
 static enum hearth_status add_merge_row(void *context, const struct hearth_read_row *row,
@@ -221,8 +224,10 @@ void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query
 
 void hearth_sums_forget(struct hearth_sums *sums)
 {
-    struct hearth_sums empty = {
-        .match = sums->match, .limit_bytes = sums->limit_bytes, .budget = sums->budget};
+    struct hearth_sums empty = {.match = sums->match,
+                                .threads = sums->threads,
+                                .limit_bytes = sums->limit_bytes,
+                                .budget = sums->budget};
 
     hearth_sums_release(sums);
     *sums = empty;
@@ -257,7 +262,10 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
         ret->n_hits = 0;
     }
 
-    return status == HEARTH_OK ? hearth_selection_match(query, &spec->profiles, ret, err) : status;
+    HEARTH_TRY(status);
+    HEARTH_TRY(hearth_selection_match(query, &spec->profiles, ret, err));
+    hearth_selection_read_threads(&spec->stacks, ret);
+    return HEARTH_OK;
 }
 
 /* The order of rows must not show in an answer. */
@@ -282,24 +290,45 @@ void hearth_sums_sort(struct hearth_sums *sums)
     }
 }
 
+/* Reads the selection of a merge into sums. */
+static enum hearth_status read_merge(const struct hearth_query *query,
+                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
+                                     struct hearth_err *err)
+{
+    struct hearth_selection selection;
+
+    HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
+    sums->match = selection.match;
+    if (spec->mean && selection.gauge) {
+        return hearth_mean_sum(query, &selection, sums, err);
+    }
+
+    const struct hearth_reader reader = {
+        .reset = reset_sums, .row = add_merge_row, .context = sums};
+    return hearth_selection_read(query, &selection, &reader, err);
+}
+
 enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err)
 {
     assert(query != NULL && spec != NULL);
 
+    struct hearth_thread_filter threads;
+
     hearth_sums_init(sums, query, NULL);
-    struct hearth_selection selection;
-    HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
-    sums->match = selection.match;
-    if (spec->mean && selection.gauge) {
-        HEARTH_TRY(hearth_mean_sum(query, &selection, sums, err));
-    } else {
-        const struct hearth_reader reader = {
-            .reset = reset_sums, .row = add_merge_row, .context = sums};
-        HEARTH_TRY(hearth_selection_read(query, &selection, &reader, err));
+    sums->threads = &threads;
+    enum hearth_status status =
+        hearth_thread_filter_init(&threads, &spec->stacks, query->call.arena, err);
+    if (status == HEARTH_OK) {
+        status = read_merge(query, spec, sums, err);
     }
 
-    hearth_sums_sort(sums);
-    return HEARTH_OK;
+    sums->threads = NULL;
+    hearth_thread_filter_release(&threads);
+    if (status == HEARTH_OK) {
+        hearth_sums_sort(sums);
+    }
+
+    return status;
 }

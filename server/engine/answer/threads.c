@@ -11,7 +11,8 @@
 
 #include "common/texts.h"
 #include "select/planned.h"
-#include "select/stack_filter.h"
+#include "select/stack_passes.h"
+#include "select/thread_filter.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct thread_run {
     struct hearth_sums sums;
     bool by_stack; /* there is a filter of stacks */
     struct hearth_arena *arena;
-    struct hearth_stack_mask mask;
+    struct hearth_stack_passes passes;
+    struct hearth_thread_filter threads;
     struct hearth_texts texts;
     struct thread_entry *entries;
     size_t n_entries, cap_entries;
@@ -38,16 +40,6 @@ struct thread_run {
     struct hearth_top_row *rows; /* by number of text; rows[0]: no thread */
     int64_t total;
 };
-
-/* The name of a sample's thread, or its id; empty if it has none. */
-static struct hearth_str find_thread_name(const struct hearth_sample_attrs *attrs, char out[24])
-{
-    uint64_t id = attrs->thread_native_id != 0 ? attrs->thread_native_id : attrs->thread_id;
-    if (attrs->thread_name.n > 0 || id == 0) {
-        return attrs->thread_name;
-    }
-    return hearth_str_n(out, (size_t)snprintf(out, 24, "%llu", (unsigned long long)id));
-}
 
 /* Adds a value to the entry of a dictionary, stack and thread. */
 static enum hearth_status add_thread_value(struct thread_run *run, uint32_t dict, uint32_t stack,
@@ -94,12 +86,13 @@ static enum hearth_status add_thread_samples(struct thread_run *run,
 
     HEARTH_TRY(hearth_row_samples(row, scratch, &samples, &n, err));
     for (size_t i = 0; i < n; i++) {
-        char out[24];
+        char out[HEARTH_THREAD_NAME_BYTES];
         int64_t value = samples[i].values[row->column];
-        struct hearth_str thread = find_thread_name(&samples[i].attrs, out);
+        struct hearth_str thread = hearth_thread_name(&samples[i].attrs, out);
         if (thread.n == 0 || value == 0 ||
             (run->sums.match != NULL &&
-             !hearth_profile_match_sample(run->sums.match, &samples[i].attrs))) {
+             !hearth_profile_match_sample(run->sums.match, &samples[i].attrs)) ||
+            !hearth_thread_filter_passes(&run->threads, &samples[i].attrs)) {
             continue;
         }
         /* The row's stacks were summed just now, so each must be below the bound. */
@@ -150,24 +143,22 @@ static int compare_thread_entries(const void *left, const void *right)
 }
 
 /*
- * Adds the sums and the n entries of one dictionary to total and rows; inside may be NULL. False:
- * overflow.
+ * Adds the sums and the n entries of one dictionary to total and rows; passes[stack] may be NULL:
+ * all pass. False: overflow.
  */
 static bool add_dict_threads(struct thread_run *run, const struct hearth_dict_sums *sums,
-                             const struct thread_entry *entries, size_t n,
-                             const struct hearth_dict *dict, const bool *inside)
+                             const struct thread_entry *entries, size_t n, const bool *passes)
 {
     bool overflow = false;
-    const uint32_t *stack_node = inside == NULL ? NULL : dict->stack_node;
 
     for (uint32_t s = 0; s < sums->bound; s++) {
-        if (inside == NULL || inside[stack_node[s]]) {
+        if (passes == NULL || passes[s]) {
             overflow |= __builtin_add_overflow(run->total, sums->acc[s], &run->total);
         }
     }
 
     for (size_t i = 0; i < n; i++) {
-        if (inside == NULL || inside[stack_node[entries[i].stack]]) {
+        if (passes == NULL || passes[entries[i].stack]) {
             int64_t *value = &run->rows[entries[i].thread].total;
             overflow |= __builtin_add_overflow(*value, entries[i].value, value);
         }
@@ -176,34 +167,32 @@ static bool add_dict_threads(struct thread_run *run, const struct hearth_dict_su
     return !overflow;
 }
 
-/* The same with the filter of stacks, which needs the dictionary. */
+/* The same for the stacks that pass the filter, if there is one. */
 static enum hearth_status add_filtered_dict(struct thread_run *run,
                                             const struct hearth_dict_sums *sums,
                                             const struct thread_entry *entries, size_t n,
                                             struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->call.engine->store;
-    const struct hearth_dict *dict;
-    const bool *inside;
+    const bool *passes = NULL;
 
-    HEARTH_TRY(hearth_store_read_dict(
-        store, (struct hearth_dict_key){sums->service_id, sums->day, sums->writer_id}, sums->bound,
-        run->query->call.cancel, &dict, err));
-    enum hearth_status status = hearth_stack_mask_of(&run->mask, dict->tree, &inside, err);
-    if (status == HEARTH_OK && !add_dict_threads(run, sums, entries, n, dict, inside)) {
-        status = HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over threads exceeds 64 bits");
+    if (run->by_stack) {
+        const struct hearth_dict_name name = {sums->service_id, sums->day, sums->writer_id};
+        const struct hearth_stack_pass *pass;
+        HEARTH_TRY(hearth_stack_passes_load(&run->passes, name, sums->bound, &pass, err));
+        passes = pass->passes;
     }
 
-    hearth_store_read_dict_release(store, dict);
-    return status;
+    return add_dict_threads(run, sums, entries, n, passes)
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over threads exceeds 64 bits");
 }
 
 /* Sums rows and total over all dictionaries. */
 static enum hearth_status sum_thread_rows(struct thread_run *run, struct hearth_err *err)
 {
-    enum hearth_status status = HEARTH_OK;
+    enum hearth_status status =
+        hearth_stack_passes_init(&run->passes, run->query, &run->spec->stacks, err);
 
-    hearth_stack_mask_init(&run->mask, &run->spec->stacks, run->arena);
     if (run->n_entries > 0) {
         qsort(run->entries, run->n_entries, sizeof run->entries[0], compare_thread_entries);
     }
@@ -214,16 +203,10 @@ static enum hearth_status sum_thread_rows(struct thread_run *run, struct hearth_
         while (to < run->n_entries && run->entries[to].dict == d) {
             to++;
         }
-        if (run->by_stack) {
-            status =
-                add_filtered_dict(run, &run->sums.dicts[d], run->entries + from, to - from, err);
-        } else if (!add_dict_threads(run, &run->sums.dicts[d], run->entries + from, to - from, NULL,
-                                     NULL)) {
-            status = HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum over threads exceeds 64 bits");
-        }
+        status = add_filtered_dict(run, &run->sums.dicts[d], run->entries + from, to - from, err);
     }
 
-    hearth_stack_mask_release(&run->mask);
+    hearth_stack_passes_release(&run->passes);
     return status;
 }
 
@@ -281,7 +264,7 @@ enum hearth_status hearth_query_threads(const struct hearth_query *query,
     struct thread_run run = {.query = query,
                              .spec = spec,
                              .arena = arena,
-                             .by_stack = !hearth_stack_filter_is_empty(&spec->stacks)};
+                             .by_stack = hearth_stack_filter_needs_stacks(&spec->stacks)};
 
     /* Sums and entries are filled by the same rows. */
     hearth_sums_init(&run.sums, query, selection.match);
@@ -290,12 +273,18 @@ enum hearth_status hearth_query_threads(const struct hearth_query *query,
 
     const struct hearth_reader reader = {
         .reset = reset_thread_rows, .row = add_thread_row, .context = &run};
-    enum hearth_status status = hearth_selection_read(query, &selection, &reader, err);
+    run.sums.threads = &run.threads;
+    enum hearth_status status = hearth_thread_filter_init(&run.threads, &spec->stacks, arena, err);
+    if (status == HEARTH_OK) {
+        status = hearth_selection_read(query, &selection, &reader, err);
+    }
+
     if (status == HEARTH_OK) {
         status = make_thread_rows(&run, ret_rows, ret_n, ret_total, err);
     }
 
     hearth_sums_release(&run.sums);
+    hearth_thread_filter_release(&run.threads);
     hearth_texts_release(&run.texts);
     hearth_idmap_release(&run.by_key);
     hearth_budget_give(arena->budget, run.budgeted_bytes);

@@ -11,6 +11,7 @@
 
 #include "select/singles.h"
 #include "select/stack_passes.h"
+#include "select/thread_filter.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -213,6 +214,7 @@ static enum hearth_status keep_filtered_row(void *context, const struct hearth_r
     kept->row.ids = hearth_arena_str(arena, row->ids);
     kept->row.val = hearth_arena_str(arena, row->val);
     kept->row.val0 = hearth_arena_str(arena, row->val0);
+    kept->row.attrs = hearth_arena_str(arena, row->attrs);
     if (arena->refused) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
@@ -222,12 +224,20 @@ static enum hearth_status keep_filtered_row(void *context, const struct hearth_r
     return HEARTH_OK;
 }
 
+/* The filter of a query, prepared. */
+struct series_filter {
+    struct hearth_stack_passes passes;
+    struct hearth_thread_filter threads;
+    bool of_stacks;              /* otherwise all stacks pass */
+    struct hearth_arena scratch; /* of one row */
+};
+
 /* Adds the value of a row: the sum of its stacks that pass. */
-static enum hearth_status add_filtered_row(struct series_run *run,
-                                           struct hearth_stack_passes *passes,
+static enum hearth_status add_filtered_row(struct series_run *run, struct series_filter *filter,
                                            const struct hearth_read_row *row,
-                                           struct hearth_arena *scratch, struct hearth_err *err)
+                                           struct hearth_err *err)
 {
+    struct hearth_arena *scratch = &filter->scratch;
     uint32_t bound;
 
     if (!hearth_columns_id_bound(row->ids, &bound)) {
@@ -235,21 +245,24 @@ static enum hearth_status add_filtered_row(struct series_run *run,
                            row->series_id);
     }
 
-    const struct hearth_stack_pass *pass;
+    const struct hearth_stack_pass *pass = NULL;
     const struct hearth_dict_name name = {row->service_id, hearth_day_of(row->ts_ns),
                                           row->writer_id};
-    HEARTH_TRY(hearth_stack_passes_load(passes, name, bound, &pass, err));
+    if (filter->of_stacks) {
+        HEARTH_TRY(hearth_stack_passes_load(&filter->passes, name, bound, &pass, err));
+    }
+
     int64_t *acc = hearth_arena_calloc(scratch, bound, sizeof acc[0]);
     if (acc == NULL) {
         return HEARTH_FAIL_ARENA(err, scratch);
     }
 
-    HEARTH_TRY(
-        hearth_columns_merge(row->ids, row->val, row->val0, row->is_column0, acc, bound, err));
+    HEARTH_TRY(hearth_row_merge(&filter->threads, row, scratch, acc, bound, err));
 
     int64_t value = 0;
     for (uint32_t s = 0; s < bound; s++) {
-        value += pass->passes[s] ? acc[s] : 0; /* part of the row's total, which fits */
+        value +=
+            pass == NULL || pass->passes[s] ? acc[s] : 0; /* part of the row's total, which fits */
     }
 
     struct hearth_single single = {
@@ -265,23 +278,28 @@ static enum hearth_status add_filtered_row(struct series_run *run,
 
 static enum hearth_status add_filtered_rows(struct series_run *run, struct hearth_err *err)
 {
-    struct hearth_stack_passes passes;
-    struct hearth_arena scratch;
+    const struct hearth_stack_filter *stacks = &run->spec->stacks;
+    struct hearth_arena *arena = run->query->call.arena;
+    struct series_filter filter = {.of_stacks = hearth_stack_filter_needs_stacks(stacks)};
 
-    hearth_arena_init_like(&scratch, run->query->call.arena);
-    hearth_stack_passes_init(&passes, run->query, &run->spec->stacks);
-    enum hearth_status status = HEARTH_OK;
+    hearth_arena_init_like(&filter.scratch, arena);
+    enum hearth_status status = hearth_stack_passes_init(&filter.passes, run->query, stacks, err);
+    if (status == HEARTH_OK) {
+        status = hearth_thread_filter_init(&filter.threads, stacks, arena, err);
+    }
+
     for (const struct filtered_row *kept = run->rows; status == HEARTH_OK && kept != NULL;
          kept = kept->next) {
-        hearth_arena_reset(&scratch);
+        hearth_arena_reset(&filter.scratch);
         status = hearth_cancel_check(run->query->call.cancel, err);
         if (status == HEARTH_OK) {
-            status = add_filtered_row(run, &passes, &kept->row, &scratch, err);
+            status = add_filtered_row(run, &filter, &kept->row, err);
         }
     }
 
-    hearth_arena_release(&scratch);
-    hearth_stack_passes_release(&passes);
+    hearth_arena_release(&filter.scratch);
+    hearth_thread_filter_release(&filter.threads);
+    hearth_stack_passes_release(&filter.passes);
     return status;
 }
 
@@ -443,6 +461,7 @@ static enum hearth_status read_series_values(struct series_run *run, struct hear
     run->selection.totals = true;
     run->selection.rows = !hearth_stack_filter_is_empty(&run->spec->stacks);
     run->selection.detail.identity = run->selection.rows && run->spec->exemplars;
+    hearth_selection_read_threads(&run->spec->stacks, &run->selection);
     HEARTH_TRY(hearth_selection_read(run->query, &run->selection, &reader, err));
     return run->rows == NULL ? HEARTH_OK : add_filtered_rows(run, err);
 }

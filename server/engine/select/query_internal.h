@@ -92,17 +92,20 @@ struct hearth_dict_sums {
     int64_t *acc;
 };
 
+struct hearth_thread_filter;
+
 struct hearth_sums {
     struct hearth_dict_sums *dicts;
     size_t n_dicts, cap_dicts;
     struct hearth_idmap by_key;
     size_t last;                              /* dictionary of the latest row */
     const struct hearth_profile_match *match; /* which rows and samples count; NULL: all */
+    struct hearth_thread_filter *threads;     /* borrowed; NULL: samples of all threads count */
     size_t n_bytes, limit_bytes;
     struct hearth_budget *budget; /* the query's */
 };
 
-/* match is borrowed; NULL: all rows count. */
+/* match is borrowed; NULL: all rows count. The caller may set `threads` before the first row. */
 void hearth_sums_init(struct hearth_sums *sums, const struct hearth_query *query,
                       const struct hearth_profile_match *match);
 void hearth_sums_release(struct hearth_sums *sums);

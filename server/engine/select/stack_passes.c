@@ -6,19 +6,23 @@
 
 #include <assert.h>
 
-void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
-                              const struct hearth_stack_filter *filter)
+enum hearth_status hearth_stack_passes_init(struct hearth_stack_passes *table,
+                                            const struct hearth_query *query,
+                                            const struct hearth_stack_filter *filter,
+                                            struct hearth_err *err)
 {
     assert(query != NULL && filter != NULL);
 
     *table = (struct hearth_stack_passes){.query = query};
     hearth_stack_mask_init(&table->mask, filter, query->call.arena);
     hearth_idmap_init(&table->by_key);
+    return hearth_row_mask_init(&table->rows, filter, query->call.arena, err);
 }
 
 void hearth_stack_passes_release(struct hearth_stack_passes *table)
 {
     hearth_stack_mask_release(&table->mask);
+    hearth_row_mask_release(&table->rows);
     hearth_idmap_release(&table->by_key);
     hearth_budget_give(table->query->call.arena->budget, table->budgeted_bytes);
 }
@@ -50,9 +54,10 @@ static enum hearth_status fill_stack_pass(struct hearth_stack_passes *table,
                                           const struct hearth_dict *dict,
                                           struct hearth_stack_pass *pass, struct hearth_err *err)
 {
-    const bool *inside;
+    const bool *inside, *rows;
 
     HEARTH_TRY(hearth_stack_mask_of(&table->mask, dict->tree, &inside, err));
+    HEARTH_TRY(hearth_row_mask_stacks(&table->rows, dict, dict->n_tree_stacks, NULL, &rows, err));
     pass->passes =
         hearth_arena_array(table->query->call.arena, dict->n_tree_stacks, sizeof pass->passes[0]);
     if (pass->passes == NULL) {
@@ -60,7 +65,8 @@ static enum hearth_status fill_stack_pass(struct hearth_stack_passes *table,
     }
 
     for (uint32_t s = 0; s < dict->n_tree_stacks; s++) {
-        pass->passes[s] = inside == NULL || inside[dict->stack_node[s]];
+        pass->passes[s] =
+            (inside == NULL || inside[dict->stack_node[s]]) && (rows == NULL || rows[s]);
     }
 
     pass->n_stacks = dict->n_tree_stacks;

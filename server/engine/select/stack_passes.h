@@ -11,6 +11,7 @@
 #define HEARTH_ENGINE_STACK_PASSES_H
 
 #include "select/query_internal.h"
+#include "select/row_mask.h"
 #include "select/stack_filter.h"
 
 /* Names a dictionary. */
@@ -27,15 +28,22 @@ struct hearth_stack_pass {
 struct hearth_stack_passes {
     const struct hearth_query *query;
     struct hearth_stack_mask mask;
+    struct hearth_row_mask rows;
     struct hearth_stack_pass *v;
     size_t n, cap, budgeted_bytes;
     struct hearth_idmap by_key;
     uint32_t last; /* index of the latest find */
 };
 
-/* filter is borrowed; if it is empty, every stack passes. */
-void hearth_stack_passes_init(struct hearth_stack_passes *table, const struct hearth_query *query,
-                              const struct hearth_stack_filter *filter);
+/*
+ * filter is borrowed; if it is empty, every stack passes. Release the table in any case. Errors:
+ * those of hearth_row_mask_init.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_stack_passes_init(struct hearth_stack_passes *table,
+                                            const struct hearth_query *query,
+                                            const struct hearth_stack_filter *filter,
+                                            struct hearth_err *err);
 void hearth_stack_passes_release(struct hearth_stack_passes *table);
 /* The loaded verdicts of a dictionary; NULL if it is not loaded. */
 const struct hearth_stack_pass *hearth_stack_passes_find(struct hearth_stack_passes *table,

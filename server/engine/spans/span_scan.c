@@ -31,7 +31,7 @@ enum hearth_status hearth_span_fail_memory(struct hearth_err *err)
 
 static bool has_stack_filter(const struct hearth_span_scan *scan)
 {
-    return !hearth_stack_filter_is_empty(&scan->merge->stacks);
+    return hearth_stack_filter_needs_stacks(&scan->merge->stacks);
 }
 
 static bool matches_samples(const struct hearth_span_scan *scan)
@@ -41,26 +41,41 @@ static bool matches_samples(const struct hearth_span_scan *scan)
 
 /* ---- one row ---- */
 
-static bool matches_sample(const struct hearth_profile_match *match,
-                           const struct hearth_attr_columns *columns, size_t i)
+/* The id of sample i in a column; 0: none. */
+static uint64_t find_sample_id(const struct hearth_attr_columns *columns, enum hearth_attr attr,
+                               size_t i)
 {
-    assert(match != NULL);
+    const struct hearth_attr_column *column = &columns->of[attr];
+    return column->values == NULL || column->index[i] == 0
+               ? 0
+               : column->values[column->index[i] - 1].lo;
+}
 
-    const struct hearth_attr_column *spans = &columns->of[HEARTH_ATTR_SPAN_ID];
+static bool matches_sample(struct hearth_span_scan *scan, const struct hearth_attr_columns *columns,
+                           size_t i)
+{
+    assert(scan != NULL && columns != NULL);
+
     const struct hearth_attr_column *traces = &columns->of[HEARTH_ATTR_TRACE_ID];
-    struct hearth_sample_attrs attrs = {0};
+    const struct hearth_attr_column *names = &columns->of[HEARTH_ATTR_THREAD_NAME];
+    struct hearth_sample_attrs attrs = {
+        .span_id = find_sample_id(columns, HEARTH_ATTR_SPAN_ID, i),
+        .thread_id = find_sample_id(columns, HEARTH_ATTR_THREAD_ID, i),
+        .thread_native_id = find_sample_id(columns, HEARTH_ATTR_THREAD_NATIVE_ID, i),
+    };
 
-    /* Collect the ids of the sample. */
-    if (spans->values != NULL && spans->index[i] != 0) {
-        attrs.span_id = spans->values[spans->index[i] - 1].lo;
-    }
-
+    /* Collect the other attributes of the sample. */
     if (traces->values != NULL && traces->index[i] != 0) {
         attrs.trace_id_hi = traces->values[traces->index[i] - 1].hi;
         attrs.trace_id_lo = traces->values[traces->index[i] - 1].lo;
     }
 
-    return hearth_profile_match_sample(match, &attrs);
+    if (names->values != NULL && names->index[i] != 0) {
+        attrs.thread_name = names->values[names->index[i] - 1].text;
+    }
+
+    return (!matches_samples(scan) || hearth_profile_match_sample(scan->selection.match, &attrs)) &&
+           (scan->threads.is_empty || hearth_thread_filter_passes(&scan->threads, &attrs));
 }
 
 /* Set the values of samples that do not count to 0. */
@@ -70,7 +85,7 @@ static enum hearth_status clear_excluded_samples(struct hearth_span_scan *scan,
                                                  struct hearth_attr_columns *columns,
                                                  struct hearth_err *err)
 {
-    bool of_samples = matches_samples(scan);
+    bool of_samples = matches_samples(scan), filtered = of_samples || !scan->threads.is_empty;
 
     for (size_t i = 0; i < columns->n; i++) {
         int64_t *value = &columns->values[i];
@@ -84,7 +99,7 @@ static enum hearth_status clear_excluded_samples(struct hearth_span_scan *scan,
 
         /* Stacks that the filter excludes, and samples that do not match. */
         if ((pass != NULL && !pass->passes[columns->stack_ids[i]]) ||
-            (of_samples && !matches_sample(scan->selection.match, columns, i))) {
+            (filtered && !matches_sample(scan, columns, i))) {
             *value = 0;
         }
 
@@ -103,8 +118,13 @@ static enum hearth_status decode_row_attrs(struct hearth_span_scan *scan,
 {
     uint32_t matched =
         matches_samples(scan) ? 1u << HEARTH_ATTR_SPAN_ID | 1u << HEARTH_ATTR_TRACE_ID : 0;
-    const struct hearth_attr_wish wish = {
-        .attrs = scan->attrs | matched, .column = row->column, .stacks = has_stack_filter(scan)};
+    uint32_t of_threads = scan->threads.is_empty
+                              ? 0
+                              : 1u << HEARTH_ATTR_THREAD_ID | 1u << HEARTH_ATTR_THREAD_NATIVE_ID |
+                                    1u << HEARTH_ATTR_THREAD_NAME;
+    const struct hearth_attr_wish wish = {.attrs = scan->attrs | matched | of_threads,
+                                          .column = row->column,
+                                          .stacks = has_stack_filter(scan)};
 
     hearth_arena_reset(&scan->scratch);
     enum hearth_status status =
@@ -250,6 +270,7 @@ static enum hearth_status load_scan_passes(struct hearth_span_scan *scan, struct
     quiet.call.notes = NULL;
     extend_query_range(scan, &quiet);
     sum.mean = false;
+    sum.stacks = (struct hearth_stack_filter){0}; /* all dictionaries */
     enum hearth_status status = hearth_query_sum(&quiet, &sum, &sums, err);
 
     /* Evaluate the filter for each of them. */
@@ -320,9 +341,9 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
     hearth_arena_init_like(&scan->scratch, query->call.arena);
     hearth_arena_init_like(&scan->kept_arena, query->call.arena);
     hearth_sums_init(&scan->sums, query, NULL);
-    if (has_stack_filter(scan)) {
-        hearth_stack_passes_init(&scan->passes, query, &merge->stacks);
-    }
+    scan->sums.threads = &scan->threads;
+    HEARTH_TRY(hearth_stack_passes_init(&scan->passes, query, &merge->stacks, err));
+    HEARTH_TRY(hearth_thread_filter_init(&scan->threads, &merge->stacks, query->call.arena, err));
 
     /* Select and group the hits. */
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, query->call.arena, err));
@@ -379,6 +400,7 @@ void hearth_span_scan_release(struct hearth_span_scan *scan)
         hearth_stack_passes_release(&scan->passes);
     }
 
+    hearth_thread_filter_release(&scan->threads);
     hearth_sums_release(&scan->sums);
     hearth_arena_release(&scan->kept_arena);
     hearth_arena_release(&scan->scratch);

@@ -12,6 +12,7 @@
 #include "select/grouping.h"
 #include "select/planned.h"
 #include "select/stack_passes.h"
+#include "select/thread_filter.h"
 
 /*
  * Visits a row with identity. The values of samples outside the selection are 0. Rows are in no
@@ -38,6 +39,7 @@ struct hearth_span_scan {
     int64_t total; /* after _run: sum of all selected samples, with or without attributes */
     struct hearth_sums sums;
     struct hearth_stack_passes passes;
+    struct hearth_thread_filter threads;
     struct hearth_arena scratch, kept_arena;
     struct hearth_kept_row *kept;
 };
