@@ -5,6 +5,64 @@
 
 #include <assert.h>
 
+enum hearth_status hearth_rpc_top_kind(struct hearth_rpc *rpc, Hearth__V1__TopKind in,
+                                       enum hearth_top_kind *ret)
+{
+    static const enum hearth_top_kind kinds[] = {
+        [HEARTH__V1__TOP_KIND__TOP_KIND_UNSPECIFIED] = HEARTH_TOP_FUNCTION,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_FUNCTION] = HEARTH_TOP_FUNCTION,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_LINE] = HEARTH_TOP_LINE,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_FILE] = HEARTH_TOP_FILE,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_DIRECTORY] = HEARTH_TOP_DIRECTORY,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_CLASS] = HEARTH_TOP_CLASS,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_PACKAGE] = HEARTH_TOP_PACKAGE,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_MODULE] = HEARTH_TOP_MODULE,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_THREAD] = HEARTH_TOP_THREAD,
+    };
+
+    /* Numbers of the request are hostile. */
+    if ((unsigned)in >= HEARTH_ARRAY_LEN(kinds)) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "kind %d is not known", (int)in);
+    }
+
+    *ret = kinds[in];
+    return HEARTH_OK;
+}
+
+/* Reads the conditions on rows; a condition without content is a mistake of the caller. */
+static enum hearth_status read_row_filters(struct hearth_rpc *rpc,
+                                           const Hearth__V1__StackFilter *in,
+                                           struct hearth_stack_filter *ret)
+{
+    struct hearth_row_filter *rows = hearth_arena_array(&rpc->arena, in->n_rows, sizeof rows[0]);
+    if (rows == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    for (size_t i = 0; i < in->n_rows; i++) {
+        const Hearth__V1__RowFilter *row = in->rows[i];
+        rows[i] = (struct hearth_row_filter){
+            .names = hearth_rpc_strs(rpc, row->names, row->n_names),
+            .n_names = row->n_names,
+            .without = hearth_rpc_strs(rpc, row->without, row->n_without),
+            .n_without = row->n_without,
+            .regex = hearth_str_c(row->regex),
+            .without_regex = hearth_str_c(row->without_regex),
+        };
+        HEARTH_TRY(hearth_rpc_top_kind(rpc, row->kind, &rows[i].kind));
+        if (row->n_names + row->n_without + rows[i].regex.n + rows[i].without_regex.n == 0) {
+            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                               "stacks.rows[%zu] has no condition: set names, without, regex or "
+                               "without_regex",
+                               i);
+        }
+    }
+
+    ret->rows = rows;
+    ret->n_rows = in->n_rows;
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,
                                            struct hearth_stack_filter *ret)
@@ -26,6 +84,7 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
         .without_regex = hearth_str_c(in->without_regex),
     };
 
+    HEARTH_TRY(read_row_filters(rpc, in, ret));
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 

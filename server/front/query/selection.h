@@ -35,6 +35,11 @@ enum hearth_status hearth_rpc_stack_filter(struct hearth_rpc *rpc,
                                            const Hearth__V1__StackFilter *in,
                                            struct hearth_stack_filter *ret);
 
+/* Reads the kind of rows; UNSPECIFIED is FUNCTION. INVALID_ARGUMENT: an unknown number. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_rpc_top_kind(struct hearth_rpc *rpc, Hearth__V1__TopKind in,
+                                       enum hearth_top_kind *ret);
+
 /* Reads go_stacks; UNSPECIFIED is STORED. INVALID_ARGUMENT: an unknown number. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_rpc_go_stacks(struct hearth_rpc *rpc, Hearth__V1__GoStacks in,

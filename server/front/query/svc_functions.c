@@ -11,17 +11,6 @@
 static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1__TopRequest *in,
                                         struct hearth_top_spec *ret)
 {
-    static const enum hearth_top_kind kinds[] = {
-        [HEARTH__V1__TOP_KIND__TOP_KIND_UNSPECIFIED] = HEARTH_TOP_FUNCTION,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_FUNCTION] = HEARTH_TOP_FUNCTION,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_LINE] = HEARTH_TOP_LINE,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_FILE] = HEARTH_TOP_FILE,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_DIRECTORY] = HEARTH_TOP_DIRECTORY,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_CLASS] = HEARTH_TOP_CLASS,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_PACKAGE] = HEARTH_TOP_PACKAGE,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_MODULE] = HEARTH_TOP_MODULE,
-        [HEARTH__V1__TOP_KIND__TOP_KIND_THREAD] = HEARTH_TOP_THREAD,
-    };
     static const enum hearth_top_sort sorts[] = {
         [HEARTH__V1__TOP_SORT__TOP_SORT_UNSPECIFIED] = HEARTH_TOP_BY_SELF,
         [HEARTH__V1__TOP_SORT__TOP_SORT_SELF] = HEARTH_TOP_BY_SELF,
@@ -29,12 +18,10 @@ static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1
         [HEARTH__V1__TOP_SORT__TOP_SORT_NAME] = HEARTH_TOP_BY_NAME,
     };
 
-    /* Numbers of the request are hostile. */
-    if ((unsigned)in->kind >= HEARTH_ARRAY_LEN(kinds)) {
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "kind %d is not known",
-                           (int)in->kind);
-    }
+    enum hearth_top_kind kind;
 
+    /* Numbers of the request are hostile. */
+    HEARTH_TRY(hearth_rpc_top_kind(rpc, in->kind, &kind));
     if ((unsigned)in->sort >= HEARTH_ARRAY_LEN(sorts)) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "sort %d is not known",
                            (int)in->sort);
@@ -42,7 +29,7 @@ static enum hearth_status read_top_spec(struct hearth_rpc *rpc, const Hearth__V1
 
     /* A limit of 0 is the default. */
     *ret = (struct hearth_top_spec){
-        .kind = kinds[in->kind],
+        .kind = kind,
         .search = hearth_str_c(in->search),
         .sort = sorts[in->sort],
         .reverse = in->reverse,

@@ -1,0 +1,239 @@
+"""Every question narrowed by rows of tables: against a count of single samples, before and after roll-up."""
+
+import collections
+import os
+import random
+import re
+import unittest
+
+from pprof import Profile
+from questions import CPU
+from server import Server, note
+from test_functions import END, HOUR, KINDS, QUERY, SECOND, START, T, Oracle, frames_of, number, random_location
+
+SEED = int(os.environ.get("HEARTH_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+N_CONDITIONS = int(os.environ.get("HEARTH_TEST_QUESTIONS", "25"))
+TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
+THREADS = [{}, {"thread name": "worker-1"}, {"thread name": "worker-2"}, {"thread id": 77}]
+SPANS = [{}, {}, {"span_id": "%016x" % 1}, {"span_id": "%016x" % 2}]
+FIELDS = {"names": "names", "without": "without", "regex": "regex", "without_regex": "withoutRegex"}
+STEP = 600
+
+
+def random_profile(rng, locations, ms):
+    p = Profile(TYPES, time_ns=ms * 1_000_000)
+    for _ in range(rng.randint(3, 12)):
+        stack = [rng.choice(locations) for _ in range(rng.randint(1, 5))]
+        n = rng.randint(1, 9)
+        p.samples.append((stack, [n, n * 10_000_000], {**rng.choice(THREADS), **rng.choice(SPANS)}))
+    return p
+
+
+class Sample(collections.namedtuple("Sample", "profile frames value thread span")):
+    """One sample, its frames leaf first."""
+
+    def rows(self, kind):
+        """The names of the rows of a table that it is counted in."""
+        if kind == "THREAD":
+            return {self.thread}
+        keys = {f.key(kind) for f in self.frames}
+        return {"%s:%d" % key for key in keys} if kind == "LINE" else keys
+
+    def passes(self, conditions):
+        return all(self.meets(condition) for condition in conditions)
+
+    def meets(self, condition):
+        rows = self.rows(condition["kind"])
+        if condition.get("names") and not rows & set(condition["names"]):
+            return False
+        if rows & set(condition.get("without", [])):
+            return False
+        if condition.get("regex") and not any(re.search(condition["regex"], row) for row in rows):
+            return False
+        return not (condition.get("without_regex") and any(re.search(condition["without_regex"], row) for row in rows))
+
+
+def wire_rows(conditions):
+    """Conditions as the field stacks.rows."""
+    out = []
+    for condition in conditions:
+        row = {FIELDS[k]: v for k, v in condition.items() if k != "kind"}
+        out.append({"kind": "TOP_KIND_" + condition["kind"], **row})
+    return {"rows": out}
+
+
+def paths_of(flame):
+    """{names, root first: self} of a flame graph in JSON."""
+    out, parents = {}, []
+    for level in flame["levels"]:
+        values, end, nodes = [int(v) for v in level["values"]], 0, []
+        for delta, total, own, name in zip(*[iter(values)] * 4):
+            start = end + delta
+            end = start + total
+            above = [path for first, last, path in parents if first <= start and end <= last]
+            path = above[0] + (flame["names"][name],) if above else ()
+            nodes.append((start, end, path))
+            if own:
+                out[path] = own
+        parents = nodes
+    return out
+
+
+class Narrowing(unittest.TestCase):
+    maxDiff = 3000
+
+    @classmethod
+    def setUpClass(cls):
+        note("seed %d" % SEED)
+        cls.random = rng = random.Random(SEED)
+        cls.server = Server("--builder-interval", "100ms", "--rollup-grace", "0")
+        locations = [random_location(rng) for _ in range(25)]
+        cls.profiles = [random_profile(rng, locations, T - HOUR // 2 + k * 97 * SECOND) for k in range(40)]
+        for k, p in enumerate(cls.profiles):
+            cls.server.push(p.encode(), {"__name__": "process_cpu", "service_name": "shop", "pod": "pod-%d" % (k % 3)})
+        cls.samples = []
+        for p in cls.profiles:
+            for stack, values, labels in p.samples:
+                thread = labels.get("thread name") or str(labels.get("thread id", ""))
+                cls.samples.append(Sample(p, frames_of(stack), values[1], thread, labels.get("span_id", "")))
+        cls.questions = [cls.random_conditions() for _ in range(N_CONDITIONS)]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    @classmethod
+    def random_conditions(cls):
+        """One to three conditions that some samples meet and some do not."""
+        rng = cls.random
+        while True:
+            out = []
+            for _ in range(rng.choice([1, 1, 2, 3])):
+                condition = {"kind": rng.choice(KINDS)}
+                names = sorted({row for s in cls.samples for row in s.rows(condition["kind"])})
+                for field in rng.sample(list(FIELDS), rng.choice([1, 1, 1, 2])):
+                    some = rng.sample(names, min(len(names), rng.randint(1, 2)))
+                    condition[field] = some if field in ("names", "without") else "^" + re.escape(some[0][:3])
+                out.append(condition)
+            n = sum(s.passes(out) for s in cls.samples)
+            if 0 < n < len(cls.samples):
+                return out
+
+    def selection(self, conditions, **more):
+        stacks = wire_rows(conditions)
+        return {"profileType": CPU, "labelSelector": '{service_name="shop"}', "start": START, "end": END, "stacks": stacks, **more}
+
+    def cases(self):
+        """[(a subtest, conditions, the samples that meet them)]"""
+        return [
+            (self.subTest(seed=SEED, conditions=conditions), conditions, [s for s in self.samples if s.passes(conditions)])
+            for conditions in self.questions
+        ]
+
+    @staticmethod
+    def oracle(samples):
+        out = Oracle([])
+        out.samples = [(s.frames, s.value, s.thread) for s in samples]
+        return out
+
+    def ask(self, method, message):
+        return self.server.connect(QUERY + method, message)
+
+    # ---- the answers ----
+
+    def test_tables(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                for kind in KINDS:
+                    answer = self.ask("Top", {"selection": self.selection(conditions), "kind": "TOP_KIND_" + kind, "limit": 10000})
+                    found = {}
+                    for row in answer.get("rows", []):
+                        name = row.get("name", "")
+                        key = (name, number(row, "line")) if kind == "LINE" else name
+                        found[key] = (number(row, "self"), number(row, "total"))
+                    expected = self.oracle(samples)
+                    self.assertEqual((found, number(answer, "total")), (expected.table(kind), expected.total()), kind)
+
+    def test_stacks_of_flame_graphs_and_merged_profiles(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                expected = collections.Counter()
+                for s in samples:
+                    expected[tuple(f.name for f in reversed(s.frames))] += s.value
+                flame = self.ask("Merge", {"selection": self.selection(conditions), "maxNodes": 100_000})["flamegraph"]
+                self.assertEqual(paths_of(flame), expected)
+                message = {"selection": self.selection(conditions), "format": "PROFILE_FORMAT_PPROF"}
+                merged = self.ask("Merge", message)["pprof"]["profile"]["sample"]
+                self.assertEqual(sum(int(s["value"][0]) for s in merged), sum(expected.values()))
+
+    def test_both_sides_of_a_diff(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                message = {"left": self.selection([]), "right": self.selection(conditions)}
+                flame = self.ask("Diff", message)["flamegraph"]
+                totals = number(flame, "leftTicks"), number(flame, "rightTicks")
+                self.assertEqual(totals, (sum(s.value for s in self.samples), sum(s.value for s in samples)))
+
+    def test_sandwiches_and_lines(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                function = self.random.choice([f.name for f in self.random.choice(samples).frames])
+                with_it = [s for s in samples if any(f.name == function for f in s.frames)]
+                total = sum(s.value for s in with_it)
+                flat = sum(s.value for s in with_it if s.frames[0].name == function)
+                message = {"selection": self.selection(conditions), "function": function}
+                for method in ("Sandwich", "Lines"):
+                    answer = self.ask(method, message)
+                    self.assertEqual((number(answer, "self"), number(answer, "total")), (flat, total), method)
+
+    def points(self, samples):
+        """{t: value} in the buckets of a timeline."""
+        out = collections.Counter()
+        for s in samples:
+            ms = s.profile.time_ns // 1_000_000 - START
+            out[START + -(-ms // (STEP * SECOND)) * STEP * SECOND] += s.value
+        return out
+
+    def test_timelines(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                answer = self.ask("Timeline", {"selection": self.selection(conditions), "step": STEP})
+                points = answer["series"][0]["points"]
+                self.assertEqual({number(p, "timestamp"): p["value"] for p in points}, self.points(samples))
+
+    def test_functions_over_time(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                for step in (STEP, 3600):
+                    message = {"selection": self.selection(conditions), "functions": ["main.main"], "step": step}
+                    answer = self.ask("FunctionTimeline", message)
+                    points = answer["series"][0]["points"]
+                    of = [s for s in samples if any(f.name == "main.main" for f in s.frames)]
+                    self.assertEqual(sum(number(p, "total") for p in points), sum(s.value for s in of))
+                    if step == STEP:
+                        found = {number(p, "timestamp"): number(p, "total") for p in points if number(p, "total")}
+                        self.assertEqual(found, self.points(of))
+
+    def test_spans(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                message = {"selection": self.selection(conditions), "limit": 100}
+                answer = self.server.connect("hearth.v1.TraceProfileService/TopSpans", message)
+                expected = collections.Counter()
+                for s in samples:
+                    expected[s.span] += s.value
+                del expected[""]
+                found = {row["spanId"]: number(row, "value") for row in answer.get("rows", [])}
+                self.assertEqual(found, +expected)
+                self.assertEqual(number(answer, "total"), sum(s.value for s in samples))
+
+    def test_samples_of_a_span(self):
+        for case, conditions, samples in self.cases():
+            with case:
+                message = {"selection": self.selection(conditions, spanIds=["%016x" % 1])}
+                flame = self.ask("Merge", message)["flamegraph"]
+                self.assertEqual(number(flame, "total"), sum(s.value for s in samples if s.span == "%016x" % 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
