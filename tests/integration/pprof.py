@@ -23,6 +23,7 @@ class Profile:
         self.time_ns = time_ns
         self.duration_ns = duration_ns
         self.samples = []
+        self.start_lines = {}  # (name, file) of a function -> its first line
 
     def add(self, stack, values, labels=None):
         """stack: root-first function names."""
@@ -80,7 +81,8 @@ class Profile:
                 body.append((4, [(1, functions[(name, file)]), (2, line)]))
             out.append((4, body))
         for (name, file), number in functions.items():
-            out.append((5, [(1, number), (2, string(name)), (3, string(name)), (4, string(file))]))
+            start = self.start_lines.get((name, file), 0)
+            out.append((5, [(1, number), (2, string(name)), (3, string(name)), (4, string(file)), (5, start)]))
         out.append((9, self.time_ns))
         out.append((10, self.duration_ns))
         if self.period_type:

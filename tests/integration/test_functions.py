@@ -184,6 +184,22 @@ class Functions(unittest.TestCase):
         self.assertEqual({r["name"]: r.get("file") for r in rows}["runtime.mallocgc"], "/go/runtime/malloc.go")
         self.assertEqual({r["name"]: r.get("file") for r in rows}["main.main"], None)
 
+    def test_functions_and_lines_have_the_first_line_of_the_function_where_there_is_one(self):
+        for k, start in enumerate((10, 20, 0)):
+            p = Profile(TYPES, time_ns=(T + k * SECOND) * 1_000_000)
+            p.start_lines = {("same", "a.c"): 7, ("two", "b.c"): start}
+            p.samples.append(([(("same", "a.c", 9),), (("two", "b.c", 30), ("none", "c.c", 1))], [1, 10], {}))
+            self.server.push(p.encode(), {"__name__": "process_cpu", "service_name": "starts"})
+        selection = self.selection('{service_name="starts"}')
+        expected = {"same": 7, "two": 0, "none": 0}
+        for kind in ("FUNCTION", "LINE"):
+            rows = self.top(kind, selection)["rows"]
+            self.assertEqual({r["name"]: number(r, "startLine") for r in rows}, expected)
+        self.assertEqual({number(r, "startLine") for r in self.top("FILE", selection)["rows"]}, {0})
+        for function, start in expected.items():
+            answer = self.server.connect(QUERY + "Lines", {"selection": selection, "function": function})
+            self.assertEqual([number(line, "startLine") for line in answer["lines"]], [start])
+
     def test_the_answer_says_unit_and_aggregation(self):
         answer = self.top()
         self.assertEqual((answer["unit"], answer["aggregation"]), ("nanoseconds", "AGGREGATION_SUM"))

@@ -264,6 +264,7 @@ struct hearth_top_spec {
 struct hearth_top_row {
     struct hearth_str name, file, module;
     int64_t line, self, total;
+    int64_t start_line; /* functions and lines: of the function; 0: not known, or several */
 };
 
 struct hearth_top {
@@ -304,6 +305,7 @@ enum hearth_status hearth_query_sandwich(const struct hearth_query *query,
 struct hearth_line_total {
     struct hearth_str file, mapping, build_id;
     int64_t line, self, total;
+    int64_t start_line; /* of the function; 0: not known, or several */
 };
 
 struct hearth_lines {

@@ -220,6 +220,18 @@ static void note_row_attribute(uint32_t *attribute, uint32_t text)
     }
 }
 
+/* The same for the first line of the function; 0 is unknown. */
+static void note_start_line(const struct table_addition *a, const struct hearth_dict_frame *frame,
+                            struct hearth_frame_row *row)
+{
+    int64_t start =
+        frame->function == HEARTH_NO_INDEX ? 0 : a->dict->functions[frame->function].start_line;
+
+    row->start_lines_differ =
+        row->start_lines_differ || (start != 0 && row->start_line != 0 && row->start_line != start);
+    row->start_line = row->start_line == 0 ? start : row->start_line;
+}
+
 static bool is_wanted_function(const struct table_addition *a,
                                const struct hearth_dict_frame *frame)
 {
@@ -257,7 +269,11 @@ static uint32_t find_row_of_frame(struct table_addition *a, const struct hearth_
     if (table->function.p != NULL) {
         const struct hearth_mapping *mapping = hearth_dict_frame_mapping(a->dict, frame);
         row.build_id = text_of_string(a, mapping == NULL ? 0 : mapping->build_id);
-        return row.build_id == UNSEEN ? UNSEEN : find_row_by_key(table, &row);
+        uint32_t line = row.build_id == UNSEEN ? UNSEEN : find_row_by_key(table, &row);
+        if (line != UNSEEN) {
+            note_start_line(a, frame, &table->rows[line]);
+        }
+        return line;
     }
 
     uint32_t at = table->kind == HEARTH_TOP_LINE ? find_row_by_key(table, &row)
@@ -265,6 +281,7 @@ static uint32_t find_row_of_frame(struct table_addition *a, const struct hearth_
     if (at != UNSEEN) {
         note_row_attribute(&table->rows[at].file, row.file);
         note_row_attribute(&table->rows[at].mapping, row.mapping);
+        note_start_line(a, frame, &table->rows[at]);
     }
 
     return at;

@@ -28,6 +28,8 @@ struct hearth_frame_row {
     uint32_t file, mapping;
     uint32_t build_id; /* lines of one function only */
     int64_t line;
+    int64_t start_line; /* of the function, for functions and lines; 0: not known */
+    bool start_lines_differ;
 };
 
 struct hearth_frame_tally {

@@ -66,6 +66,11 @@ static struct hearth_str find_row_text_or_empty(const struct hearth_frame_table 
     return text == 0 || text == HEARTH_TEXT_MIXED ? HEARTH_STR("") : table->texts.v[text];
 }
 
+static int64_t find_start_line_or_0(const struct hearth_frame_row *row)
+{
+    return row->start_lines_differ ? 0 : row->start_line;
+}
+
 /* ---- top ---- */
 
 /* One query of a table. */
@@ -167,6 +172,7 @@ static enum hearth_status find_top_frames(const struct top_run *run,
                 .line = row->line,
                 .self = table->tallies[i].self,
                 .total = table->tallies[i].total,
+                .start_line = find_start_line_or_0(row),
             };
         }
     }
@@ -259,6 +265,7 @@ static enum hearth_status write_lines(const struct hearth_frame_table *table,
             .line = row->line,
             .self = table->tallies[i].self,
             .total = table->tallies[i].total,
+            .start_line = find_start_line_or_0(row),
         };
         if (line->file.p == NULL || line->mapping.p == NULL || line->build_id.p == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);

@@ -92,8 +92,13 @@ const struct hearth_message_map hearth_timeseries_map =
 
 HEARTH_MAP_TYPES(row, struct hearth_top_row, Hearth__V1__TopRow);
 static const struct hearth_message_member row_members[] = {
-    HEARTH_MAP(row, name, name), HEARTH_MAP(row, file, file), HEARTH_MAP(row, module, module),
-    HEARTH_MAP(row, line, line), HEARTH_MAP(row, self, self), HEARTH_MAP(row, total, total),
+    HEARTH_MAP(row, name, name),
+    HEARTH_MAP(row, file, file),
+    HEARTH_MAP(row, module, module),
+    HEARTH_MAP(row, line, line),
+    HEARTH_MAP(row, self, self),
+    HEARTH_MAP(row, total, total),
+    HEARTH_MAP(row, start_line, start_line),
 };
 const struct hearth_message_map hearth_top_row_map =
     HEARTH_MESSAGE_MAP(row, hearth__v1__top_row__descriptor);

@@ -129,9 +129,13 @@ HEARTH_UNARY(hearth_svc_sandwich, Hearth__V1__SandwichRequest, Hearth__V1__Sandw
 
 HEARTH_MAP_TYPES(line, struct hearth_line_total, Hearth__V1__Line);
 static const struct hearth_message_member line_members[] = {
-    HEARTH_MAP(line, line, line),       HEARTH_MAP(line, self, self),
-    HEARTH_MAP(line, total, total),     HEARTH_MAP(line, file, file),
-    HEARTH_MAP(line, mapping, mapping), HEARTH_MAP(line, build_id, build_id),
+    HEARTH_MAP(line, line, line),
+    HEARTH_MAP(line, self, self),
+    HEARTH_MAP(line, total, total),
+    HEARTH_MAP(line, file, file),
+    HEARTH_MAP(line, mapping, mapping),
+    HEARTH_MAP(line, build_id, build_id),
+    HEARTH_MAP(line, start_line, start_line),
 };
 static const struct hearth_message_map line_map =
     HEARTH_MESSAGE_MAP(line, hearth__v1__line__descriptor);
