@@ -44,6 +44,15 @@ struct cli_texts {
     size_t n;
 };
 
+/* Kinds of rows of `top`, numbered as in hearth.v1.TopKind; each is also a filter: --class. */
+#define CLI_ROW_KINDS 9
+extern const char *const cli_row_kinds[CLI_ROW_KINDS]; /* [0] is NULL */
+
+/* The options --KIND and --not-KIND. */
+struct cli_rows {
+    struct cli_texts with, without;
+};
+
 /* Options of the commands for agents; NULL: not given. */
 struct cli_agent {
 #define CLI_FIELD_TEXT(name)             const char *name;
@@ -85,6 +94,7 @@ struct cli {
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
     /* filters of hearth.v1; querier.v1 supports some of them */
     struct cli_texts functions, without, call_site, profile_ids, span_ids, trace_ids;
+    struct cli_rows rows[CLI_ROW_KINDS]; /* those of functions are `functions` and `without` */
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
     const char *timeout;                               /* time limit of a call */
@@ -197,8 +207,12 @@ char *cli_field(struct cli *cli, const char *text);
 /* The selection of a request of hearth.v1, from selector argument, range, type and filters. */
 HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
                                                    Hearth__V1__Selection *ret);
-/* Puts --function, --without, --call-site into an initialised message; arena.refused if that failed. */
+/* Puts all filters but ids into an initialised message; arena.refused if that failed. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
+/* The values of a flag like --class or --not-class; NULL: the flag is another one. */
+struct cli_texts *cli_row_option(struct cli *cli, const char *flag);
+/* Whether there is an option that cli_stack_filter reads. */
+bool cli_has_stack_filter(const struct cli *cli);
 HEARTH_MUST_CHECK
 enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret);
 /* INVALID_ARGUMENT if --go-stacks is given: the command always shows stacks as stored. */

@@ -9,8 +9,6 @@
 
 #define QUERY "hearth.v1.QueryService/"
 
-static const char *const g_kinds[] = {NULL,    "function", "line",   "file",  "directory",
-                                      "class", "package",  "module", "thread"};
 static const char *const g_sorts[] = {NULL, "self", "total", "name"};
 
 /* The number of a name, 0 without one; -1: it is none of them. */
@@ -89,7 +87,7 @@ enum cli_exit cli_top(struct cli *cli)
     Hearth__V1__TopResponse *answer = NULL;
 
     hearth__v1__top_request__init(&request);
-    int kind = find_name(cli->by_kind, g_kinds, HEARTH_ARRAY_LEN(g_kinds));
+    int kind = find_name(cli->by_kind, cli_row_kinds, CLI_ROW_KINDS);
     int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
     if (kind < 0) {
         return cli_usage(
@@ -123,7 +121,7 @@ enum cli_exit cli_top(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    cli_draw_top(cli, answer, g_kinds[kind], &out);
+    cli_draw_top(cli, answer, cli_row_kinds[kind], &out);
 
     return cli_print_answer(cli, &answer->base, &out);
 }

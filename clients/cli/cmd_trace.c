@@ -359,9 +359,9 @@ static const char *find_mistake(const struct cli *cli)
         return "--each makes several profiles, which one output cannot hold; ask for one ID at a "
                "time";
     }
-    if (!profile && (cli->functions.n + cli->without.n + cli->call_site.n > 0)) {
-        return "--function, --without and --call-site are for --flame, --top, -o pprof=FILE and -o "
-               "collapsed";
+    if (!profile && cli_has_stack_filter(cli)) {
+        return "--function, --without, --call-site, --class and their like are for --flame, --top, "
+               "-o pprof=FILE and -o collapsed";
     }
     if (!profile && (cli->from != NULL || cli->to != NULL || cli->since != NULL)) {
         return "trace looks everywhere; --start and --end say when the span ran";
@@ -473,7 +473,7 @@ void cli_print_trace_help(void)
         print_option(options[i].flag, options[i].value, options[i].help);
     }
     (void)printf("\n  Also --type, --limit, -o json, pprof=FILE, collapsed; --function, --without, "
-                 "--call-site: hearth --help\n"
+                 "--call-site, --class and their like: hearth --help\n"
                  "\n    hearth trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
                  "    hearth trace 00f067aa0ba902b7 --flame --children\n"
                  "    hearth trace --service shop --start 2026-11-20T10:36:00Z --duration 250ms "

@@ -1,4 +1,4 @@
-/* filters.c -- --function, --call-site, --span-id and their like as fields of requests. */
+/* filters.c -- --function, --class, --span-id and their like as fields of requests. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
@@ -14,12 +14,37 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts)
     return out;
 }
 
+const char *const cli_row_kinds[CLI_ROW_KINDS] = {
+    NULL, "function", "line", "file", "directory", "class", "package", "module", "thread"};
+
+struct cli_texts *cli_row_option(struct cli *cli, const char *flag)
+{
+    static const char negation[] = "--not-";
+    bool without = strncmp(flag, negation, sizeof negation - 1) == 0;
+    const char *kind = flag + (without ? sizeof negation - 1 : strlen("--"));
+
+    for (size_t i = 2; strncmp(flag, "--", 2) == 0 && i < CLI_ROW_KINDS; i++) {
+        if (strcmp(kind, cli_row_kinds[i]) == 0) {
+            return without ? &cli->rows[i].without : &cli->rows[i].with;
+        }
+    }
+
+    return NULL;
+}
+
+bool cli_has_stack_filter(const struct cli *cli)
+{
+    size_t n = cli->functions.n + cli->without.n + cli->call_site.n;
+    for (size_t i = 0; i < CLI_ROW_KINDS; i++) {
+        n += cli->rows[i].with.n + cli->rows[i].without.n;
+    }
+    return n > 0;
+}
+
 static bool has_filters(const struct cli *cli)
 {
-    return cli->functions.n + cli->without.n + cli->call_site.n + cli->profile_ids.n +
-                   cli->span_ids.n + cli->trace_ids.n >
-               0 ||
-           cli->aggregation != NULL;
+    return cli_has_stack_filter(cli) ||
+           cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0 || cli->aggregation != NULL;
 }
 
 enum hearth_status cli_no_filters(struct cli *cli, const char *command)
@@ -68,6 +93,88 @@ enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command)
                              command);
 }
 
+/* "/RE/" is a regular expression. */
+static bool is_expression(const char *value)
+{
+    size_t n = strlen(value);
+    return n > 2 && value[0] == '/' && value[n - 1] == '/';
+}
+
+/* Adds a value as an alternative of a regular expression, which matches an exact name only. */
+static void add_alternative(struct hearth_buf *out, const char *value)
+{
+    hearth_buf_cstr(out, out->n > 0 ? "|" : "");
+    if (is_expression(value)) {
+        hearth_buf_cstr(out, "(?:");
+        hearth_buf_append(out, value + 1, strlen(value) - 2);
+        hearth_buf_byte(out, ')');
+        return;
+    }
+
+    hearth_buf_byte(out, '^');
+    for (const char *p = value; *p != '\0'; p++) {
+        bool is_special = strchr("\\.+*?()|[]{}^$", *p) != NULL;
+        hearth_buf_cstr(out, is_special ? "\\" : "");
+        hearth_buf_byte(out, (uint8_t)*p);
+    }
+    hearth_buf_byte(out, '$');
+}
+
+/*
+ * Makes the condition of one option: names, or one expression if a value is one, because a condition
+ * of the server demands both. False: memory was refused.
+ */
+static bool make_row_condition(struct cli *cli, const struct cli_texts *values, char ***ret_names,
+                               size_t *ret_n, char **ret_regex)
+{
+    struct hearth_buf regex;
+    bool expression = false;
+
+    for (size_t i = 0; i < values->n; i++) {
+        expression = expression || is_expression(values->v[i]);
+    }
+
+    if (!expression) {
+        *ret_names = cli_repeated(cli, values);
+        *ret_n = values->n;
+        return !cli->arena.refused;
+    }
+
+    hearth_buf_init(&regex, 0);
+    for (size_t i = 0; i < values->n; i++) {
+        add_alternative(&regex, values->v[i]);
+    }
+    char *text =
+        hearth_buf_failed(&regex) ? NULL : hearth_arena_strndup(&cli->arena, regex.p, regex.n);
+    hearth_buf_release(&regex);
+    *ret_regex = text != NULL ? text : *ret_regex;
+    return text != NULL;
+}
+
+/* Puts --class, --not-thread and their like into a message. */
+static void add_row_filters(struct cli *cli, Hearth__V1__StackFilter *ret)
+{
+    Hearth__V1__RowFilter *rows = hearth_arena_array(&cli->arena, CLI_ROW_KINDS, sizeof rows[0]);
+    ret->rows = hearth_arena_array(&cli->arena, CLI_ROW_KINDS, sizeof ret->rows[0]);
+
+    for (size_t i = 0; rows != NULL && ret->rows != NULL && i < CLI_ROW_KINDS; i++) {
+        const struct cli_rows *from = &cli->rows[i];
+        Hearth__V1__RowFilter *row = &rows[i];
+        if (from->with.n + from->without.n == 0) {
+            continue;
+        }
+        hearth__v1__row_filter__init(row);
+        row->kind = (Hearth__V1__TopKind)i;
+        if (!make_row_condition(cli, &from->with, &row->names, &row->n_names, &row->regex) ||
+            !make_row_condition(cli, &from->without, &row->without, &row->n_without,
+                                &row->without_regex)) {
+            cli->arena.refused = true;
+            return;
+        }
+        ret->rows[ret->n_rows++] = row;
+    }
+}
+
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret)
 {
     ret->n_call_site = cli->call_site.n;
@@ -76,6 +183,7 @@ void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret)
     ret->functions = cli_repeated(cli, &cli->functions);
     ret->n_without = cli->without.n;
     ret->without = cli_repeated(cli, &cli->without);
+    add_row_filters(cli, ret);
 }
 
 enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Selection *ret)

@@ -127,7 +127,8 @@ static struct cli_texts *find_list(struct cli *cli, const char *flag)
 static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
 {
     const char **text = find_text(cli, flag);
-    struct cli_texts *list = find_list(cli, flag);
+    struct cli_texts *rows = cli_row_option(cli, flag);
+    struct cli_texts *list = rows != NULL ? rows : find_list(cli, flag);
 
     *ret_known = true;
     if (text != NULL) {
@@ -135,7 +136,7 @@ static bool set_option(struct cli *cli, const char *flag, const char *value, boo
         return true;
     }
     if (list != NULL) {
-        if (list->n == CLI_MAX_LABELS || value[0] == '\0') {
+        if (list->n == CLI_MAX_LABELS || (value[0] == '\0' && rows == NULL)) {
             return false;
         }
         list->v[list->n++] = value;

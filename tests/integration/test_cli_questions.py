@@ -101,6 +101,22 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(found["series"][0]["points"][0]["value"], 60)
         self.assertIn("query", self.ask("query", "top", SHOP, "--call-site", "main", "--call-site", "handle"))
 
+    def test_rows_of_every_table_narrow_every_question(self):
+        for total, *options in (
+            ("50", "--file", "fib.c"), ("60", "--not-file", "fib.c"), ("70", "--file", "/^(fib|gc)/"),
+            ("70", "--file", "/^f/", "--file", "gc.c"), ("50", "--line", "fib:1"), ("50", "--line", "fib:1", "--thread", ""),
+            ("40", "--line", "handle:1", "--not-file", "/^fib/"), ("110", "--not-class", "x", "--not-package", "x"),
+            ("110", "--not-module", "x", "--not-directory", "/^x/"),
+        ):
+            for command in ("top", "flame", "lines"):
+                with self.subTest(command=command, options=options):
+                    arguments = ("main", SHOP) if command == "lines" else (SHOP,)
+                    if command == "lines" and options[1] in ("/^(fib|gc)/", "/^f/", "x"):
+                        continue  # some of these stacks do not contain main
+                    self.assertEqual(self.json(command, *arguments, *options)["total"], total)
+        self.assertIn("stacks.rows[0].regex: ", self.run_hearth("top", SHOP, "--class", "/(/").err)
+        self.refused("no other filters", "label-stats", "zone", "--class", "x")
+
     def test_a_profile_id_selects_its_profile(self):
         heat = self.json("heatmap", HEAT, "--step", "1h")["series"][0]["slots"][0]["exemplars"][-1]
         self.assertEqual(self.json("top", HEAT, "--profile-id", heat["profileId"])["total"], heat["value"])
@@ -350,7 +366,8 @@ class CliQuestions(unittest.TestCase):
             ("ids are arguments of trace", "--span-id", "1"),
             ("--children and --each are for --flame", "1", "--each"),
             ("--children is for spans", "cc", "--trace", "--flame", "--children"),
-            ("--function, --without and --call-site are for --flame", "1", "--function", "x"),
+            ("--function, --without, --call-site, --class and their like are for --flame", "1", "--function", "x"),
+            ("--class and their like are for --flame", "1", "--not-thread", "x"),
             ("trace looks everywhere", "1", "--since", "1h"),
             ('--tag "x" is not NAME=VALUE', "1", "--tag", "x"),
             ("--dot is for task, policy, network or agents", "1", "--dot"),
