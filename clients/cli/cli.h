@@ -45,7 +45,7 @@ struct cli_texts {
 };
 
 /* Kinds of rows of `top`, numbered as in hearth.v1.TopKind; each is also a filter: --class. */
-#define CLI_ROW_KINDS 9
+#define CLI_ROW_KINDS 10
 extern const char *const cli_row_kinds[CLI_ROW_KINDS]; /* [0] is NULL */
 
 /* The options --KIND and --not-KIND. */

@@ -91,8 +91,8 @@ enum cli_exit cli_top(struct cli *cli)
     int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
     if (kind < 0) {
         return cli_usage(
-            "--by-kind must be function, line, file, directory, class, package, module or "
-            "thread");
+            "--by-kind must be function, line, file, directory, class, package, module, thread or "
+            "frame-kind");
     }
     if (sort < 0) {
         return cli_usage("--sort must be self, total or name");

@@ -14,8 +14,9 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts)
     return out;
 }
 
-const char *const cli_row_kinds[CLI_ROW_KINDS] = {
-    NULL, "function", "line", "file", "directory", "class", "package", "module", "thread"};
+const char *const cli_row_kinds[CLI_ROW_KINDS] = {NULL,        "function",  "line",    "file",
+                                                  "directory", "class",     "package", "module",
+                                                  "thread",    "frame-kind"};
 
 struct cli_texts *cli_row_option(struct cli *cli, const char *flag)
 {

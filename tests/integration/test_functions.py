@@ -17,7 +17,7 @@ SECOND, HOUR = 1000, 3_600_000
 # Three hours ago: all of it can be rolled up.
 T = now_ms() // HOUR * HOUR - 3 * HOUR
 START, END = T - HOUR, T + HOUR
-KINDS = ["FUNCTION", "LINE", "FILE", "DIRECTORY", "CLASS", "PACKAGE", "MODULE", "THREAD"]
+KINDS = ["FUNCTION", "LINE", "FILE", "DIRECTORY", "CLASS", "PACKAGE", "MODULE", "THREAD", "FRAME_KIND"]
 APP, LIBC = "/app/bin/shop", "/lib/libc.so.6"
 
 FUNCTIONS = [
@@ -31,6 +31,9 @@ CLASSES = {
 }
 PACKAGES = {"main.main": "main", "main.(*Cart).Add": "main", "main.Cart.Total": "main", "net/http.(*conn).serve": "net/http",
             "runtime.mallocgc": "runtime"}
+
+
+KINDS_OF_CODE = {**{name: "go" for name in PACKAGES}, "std::vector<int>::push_back(int&&)": "native"}
 
 
 def random_location(rng):
@@ -58,6 +61,7 @@ class Frame(collections.namedtuple("Frame", "name file line mapping address")):
             "FUNCTION": self.name, "LINE": (self.name, self.line), "FILE": self.file,
             "DIRECTORY": os.path.dirname(self.file), "CLASS": CLASSES.get(self.name, ""),
             "PACKAGE": PACKAGES.get(self.name, "") or os.path.basename(self.mapping), "MODULE": self.mapping,
+            "FRAME_KIND": KINDS_OF_CODE.get(self.name, "native" if self.mapping else ""),
         }[kind]
 
 

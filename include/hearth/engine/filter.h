@@ -21,6 +21,7 @@ enum hearth_top_kind {
     HEARTH_TOP_PACKAGE,
     HEARTH_TOP_MODULE,
     HEARTH_TOP_THREAD, /* reads single profiles: roll-ups have no threads */
+    HEARTH_TOP_FRAME_KIND,
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * symbol_parts.h -- class, package, directory and library of a function, derived from its name and
- * the path of its file.
+ * symbol_parts.h -- class, package, directory, library and kind of a function, derived from its
+ * name and the paths of its files.
  *
  * The language is recognised by the ending of the file, or without one by the form of the name;
  * each rule is a line of the table in tests/unit/model/test_symbol_parts.c. An empty result means
@@ -37,6 +37,13 @@ struct hearth_str hearth_symbol_class(struct hearth_str name, struct hearth_str 
 struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_str file, char *room);
 /* The path before the last '/' or '\'; "/" for files in the root. */
 struct hearth_str hearth_symbol_directory(struct hearth_str file);
+/*
+ * The kind of code: "kernel", or the language by the names of OpenTelemetry's profile.frame.type:
+ * go, jvm, dotnet, native (C and C++), rust, cpython, ruby, php, v8js. Code of a mapped file is
+ * native if nothing else is known. A constant; empty: unknown.
+ */
+struct hearth_str hearth_symbol_kind(struct hearth_str name, struct hearth_str file,
+                                     struct hearth_str mapping_file);
 /* The file of a mapping without its path. */
 struct hearth_str hearth_symbol_library(struct hearth_str mapping_file);
 

@@ -130,6 +130,8 @@ static uint32_t find_row_text(struct table_addition *a, const struct hearth_dict
                    ? hearth_texts_id(&a->table->texts, HEARTH_STR(""))
                    : derive_function_text(a, frame->function);
         break;
+    case HEARTH_TOP_FRAME_KIND:
+        return hearth_texts_id(&a->table->texts, hearth_dict_frame_kind(a->dict, frame));
     case HEARTH_TOP_MODULE:
     case HEARTH_TOP_THREAD:
         return find_mapping_text(a, frame);

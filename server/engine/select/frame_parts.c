@@ -55,6 +55,19 @@ struct hearth_str hearth_dict_frame_library(const struct hearth_dict *dict,
     return hearth_symbol_library(find_mapping_file(dict, frame));
 }
 
+struct hearth_str hearth_dict_frame_kind(const struct hearth_dict *dict,
+                                         const struct hearth_dict_frame *frame)
+{
+    struct hearth_str name = HEARTH_STR(""), file = HEARTH_STR("");
+
+    if (frame->function != HEARTH_NO_INDEX) {
+        name = dict->strings[dict->functions[frame->function].name];
+        file = dict->strings[dict->functions[frame->function].filename];
+    }
+
+    return hearth_symbol_kind(name, file, find_mapping_file(dict, frame));
+}
+
 size_t hearth_dict_function_bytes(const struct hearth_dict *dict, uint32_t function)
 {
     const struct hearth_function *f = &dict->functions[function];
@@ -80,6 +93,7 @@ struct hearth_str hearth_dict_function_row(const struct hearth_dict *dict, uint3
     case HEARTH_TOP_LINE:
     case HEARTH_TOP_MODULE:
     case HEARTH_TOP_THREAD:
+    case HEARTH_TOP_FRAME_KIND:
         break;
     }
 

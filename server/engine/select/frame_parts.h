@@ -32,6 +32,10 @@ struct hearth_str hearth_dict_frame_name(const struct hearth_dict *dict,
 struct hearth_str hearth_dict_frame_library(const struct hearth_dict *dict,
                                             const struct hearth_dict_frame *frame);
 
+/* The kind of code of a frame; a constant. */
+struct hearth_str hearth_dict_frame_kind(const struct hearth_dict *dict,
+                                         const struct hearth_dict_frame *frame);
+
 /*
  * The name of a row that the function alone determines: its class, package (empty if only the
  * mapping can tell), directory or file. `room` has hearth_dict_function_bytes.

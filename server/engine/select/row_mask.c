@@ -166,6 +166,11 @@ static uint64_t judge_frame(struct dict_flags *d, const struct hearth_dict_frame
         flags |= of_name;
     }
 
+    if (hearth_row_rules_have(d->rules, HEARTH_TOP_FRAME_KIND)) {
+        flags |= hearth_row_rules_flags(d->rules, HEARTH_TOP_FRAME_KIND,
+                                        hearth_dict_frame_kind(d->dict, frame));
+    }
+
     flags |= judge_mapping(d, frame, false);
     flags |= (flags & NO_PACKAGE) != 0 ? judge_mapping(d, frame, true) : 0;
     return flags & ~MARKS;

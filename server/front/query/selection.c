@@ -18,6 +18,7 @@ enum hearth_status hearth_rpc_top_kind(struct hearth_rpc *rpc, Hearth__V1__TopKi
         [HEARTH__V1__TOP_KIND__TOP_KIND_PACKAGE] = HEARTH_TOP_PACKAGE,
         [HEARTH__V1__TOP_KIND__TOP_KIND_MODULE] = HEARTH_TOP_MODULE,
         [HEARTH__V1__TOP_KIND__TOP_KIND_THREAD] = HEARTH_TOP_THREAD,
+        [HEARTH__V1__TOP_KIND__TOP_KIND_FRAME_KIND] = HEARTH_TOP_FRAME_KIND,
     };
 
     /* Numbers of the request are hostile. */

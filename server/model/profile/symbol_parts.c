@@ -542,6 +542,54 @@ struct hearth_str hearth_symbol_package(struct hearth_str name, struct hearth_st
     return no_part();
 }
 
+/* Whether a mapping is the kernel or one of its modules. */
+static bool is_kernel_mapping(struct hearth_str file)
+{
+    struct hearth_str base = cut_base_name(file);
+    return starts_with(file, "[kernel") || starts_with(file, "[guest.kernel") ||
+           starts_with(base, "vmlinux") || ends_with(base, ".ko") || ends_with(base, ".ko.xz") ||
+           ends_with(base, ".ko.zst");
+}
+
+struct hearth_str hearth_symbol_kind(struct hearth_str name, struct hearth_str file,
+                                     struct hearth_str mapping_file)
+{
+    enum hearth_language marked;
+    struct hearth_str plain = hearth_symbol_strip_marks(name, &marked);
+
+    if (is_kernel_mapping(mapping_file) || ends_with(name, "_[k]")) {
+        return HEARTH_STR("kernel");
+    }
+
+    switch (marked != HEARTH_LANGUAGE_UNKNOWN ? marked : hearth_symbol_language(plain, file)) {
+    case HEARTH_LANGUAGE_GO:
+        return HEARTH_STR("go");
+    case HEARTH_LANGUAGE_JVM:
+        return HEARTH_STR("jvm");
+    case HEARTH_LANGUAGE_DOTNET:
+        return HEARTH_STR("dotnet");
+    case HEARTH_LANGUAGE_CPP:
+        return HEARTH_STR("native");
+    case HEARTH_LANGUAGE_RUST:
+        return HEARTH_STR("rust");
+    case HEARTH_LANGUAGE_PYTHON:
+        return HEARTH_STR("cpython");
+    case HEARTH_LANGUAGE_RUBY:
+        return HEARTH_STR("ruby");
+    case HEARTH_LANGUAGE_PHP:
+        return HEARTH_STR("php");
+    case HEARTH_LANGUAGE_JAVASCRIPT:
+        return HEARTH_STR("v8js");
+    case HEARTH_LANGUAGE_UNKNOWN:
+    case HEARTH_LANGUAGE_NONE:
+        break;
+    }
+
+    bool is_native = mapping_file.n > 0 || ends_with(file, ".c") || ends_with(file, ".s") ||
+                     ends_with(file, ".S");
+    return is_native ? HEARTH_STR("native") : no_part();
+}
+
 struct hearth_str hearth_symbol_directory(struct hearth_str file)
 {
     size_t n = file.n - cut_base_name(file).n;

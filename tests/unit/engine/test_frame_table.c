@@ -155,6 +155,11 @@ static bool key_of(const struct count *c, const struct hearth_dict *d,
             text_of_symbol(hearth_symbol_library(hearth_str_c(mapping)), key);
         }
         break;
+    case HEARTH_TOP_FRAME_KIND:
+        text_of_symbol(hearth_symbol_kind(f == NULL ? HEARTH_STR("") : d->strings[f->name],
+                                          hearth_str_c(file), hearth_str_c(mapping)),
+                       key);
+        break;
     case HEARTH_TOP_MODULE:
     case HEARTH_TOP_THREAD:
         (void)snprintf(key, TEXT, "%s", mapping);
@@ -320,6 +325,7 @@ static void tables_of_all_kinds_are_those_of_a_naive_count(void **state)
         for (int kind = HEARTH_TOP_FUNCTION; kind <= HEARTH_TOP_MODULE; kind++) {
             run_round(seed, (enum hearth_top_kind)kind, NULL);
         }
+        run_round(seed, HEARTH_TOP_FRAME_KIND, NULL);
     }
 }
 

@@ -153,7 +153,7 @@ static const struct {
     {"RegExp:\\bFoo ?Bar(?:/[\\d.]+)", "", "", ""},
     /* Julia */
     {"Alloc: GeometryBasics.HyperRectangle{2, Float32}", "nothing", "", ""},
-    {"#Transformation#38", "/home/a/src/types.jl", "", ""},
+    {"#Transformation#38", "/app/src/types.jl", "", ""},
     {"(::Makie.var\"#2#4\")(::Bool)", "Makie.jl", "", ""},
     /* unknown */
     {"", "", "", ""},
@@ -207,66 +207,102 @@ static void directories_and_libraries_are_taken_from_paths(void **state)
     assert_true(hearth_str_eq_c(hearth_symbol_library(HEARTH_STR("")), ""));
 }
 
+static void assert_kind(const char *name, const char *file, const char *mapping,
+                        const char *expected)
+{
+    struct hearth_str got =
+        hearth_symbol_kind(hearth_str_c(name), hearth_str_c(file), hearth_str_c(mapping));
+    if (!hearth_str_eq_c(got, expected)) {
+        fail_msg("kind of %s (%s, %s): " HEARTH_STR_FMT, name, file, mapping, HEARTH_STR_ARG(got));
+    }
+}
+
+static void the_kind_of_code_is_the_kernel_or_the_language(void **state)
+{
+    (void)state;
+    assert_kind("tcp_v4_rcv", "", "[kernel.kallsyms]", "kernel");
+    assert_kind("tcp_v4_rcv_[k]", "", "", "kernel");
+    assert_kind("ext4_read", "", "/lib/modules/6.1/ext4.ko.xz", "kernel");
+    assert_kind("", "", "[guest.kernel.kallsyms]", "kernel");
+    assert_kind("memcpy", "", "/lib/libc.so.6", "native");
+    assert_kind("", "", "/lib/libc.so.6", "native");
+    assert_kind("work", "work.c", "", "native");
+    assert_kind("rocksdb::DBImpl::Get", "db_impl.cc", "", "native");
+    assert_kind("runtime.mallocgc", "malloc.go", "/app/shop", "go");
+    assert_kind("com.foo.Bar.baz", "Bar.java", "", "jvm");
+    assert_kind("InputStream.read_[j]", "", "", "jvm");
+    assert_kind("System.Threading!ThreadPool.Dispatch", "", "", "dotnet");
+    assert_kind("tokio::runtime::Runtime::block_on", "runtime.rs", "", "rust");
+    assert_kind("run", "threading.py", "", "cpython");
+    assert_kind("Rack::Builder#call", "", "", "ruby");
+    assert_kind("App\\Cart::add", "Cart.php", "", "php");
+    assert_kind("Server.emit", "node:events", "", "v8js");
+    assert_kind("map", "base.jl", "", "");
+    assert_kind("main", "", "", "");
+    assert_kind("", "", "", "");
+}
+
+static const char *const g_pieces[] = {"a",
+                                       "B",
+                                       ".",
+                                       "/",
+                                       "::",
+                                       "(",
+                                       ")",
+                                       "<",
+                                       ">",
+                                       "[",
+                                       "]",
+                                       "{",
+                                       "}",
+                                       "#",
+                                       "!",
+                                       "\\",
+                                       " as ",
+                                       "(*",
+                                       "func1",
+                                       "$$Lambda",
+                                       "/0x",
+                                       "operator",
+                                       "(anonymous namespace)",
+                                       "decltype(",
+                                       " ",
+                                       "~",
+                                       "::h0123456789abcdef",
+                                       "_<",
+                                       "&",
+                                       "-",
+                                       "/gems/",
+                                       "-1",
+                                       "node_modules/",
+                                       "_[j]",
+                                       "_[k]",
+                                       "LazyCompile:*",
+                                       "Stub:",
+                                       ".part.3",
+                                       ";::",
+                                       "void ",
+                                       "L",
+                                       "`1[[",
+                                       "|",
+                                       "@1/",
+                                       "@",
+                                       "<frozen ",
+                                       "/lib/python",
+                                       "/site-packages/",
+                                       ".py",
+                                       ".go",
+                                       ".rs",
+                                       ".cc",
+                                       ".rb",
+                                       ".js",
+                                       ".php",
+                                       ".java"};
+
 /* Hostile names: parts of the grammars of all languages in any order, in blocks of exact size. */
 static void random_names_are_never_read_or_written_out_of_bounds(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {"a",
-                                         "B",
-                                         ".",
-                                         "/",
-                                         "::",
-                                         "(",
-                                         ")",
-                                         "<",
-                                         ">",
-                                         "[",
-                                         "]",
-                                         "{",
-                                         "}",
-                                         "#",
-                                         "!",
-                                         "\\",
-                                         " as ",
-                                         "(*",
-                                         "func1",
-                                         "$$Lambda",
-                                         "/0x",
-                                         "operator",
-                                         "(anonymous namespace)",
-                                         "decltype(",
-                                         " ",
-                                         "~",
-                                         "::h0123456789abcdef",
-                                         "_<",
-                                         "&",
-                                         "-",
-                                         "/gems/",
-                                         "-1",
-                                         "node_modules/",
-                                         "_[j]",
-                                         "_[k]",
-                                         "LazyCompile:*",
-                                         "Stub:",
-                                         ".part.3",
-                                         ";::",
-                                         "void ",
-                                         "L",
-                                         "`1[[",
-                                         "|",
-                                         "@1/",
-                                         "@",
-                                         "<frozen ",
-                                         "/lib/python",
-                                         "/site-packages/",
-                                         ".py",
-                                         ".go",
-                                         ".rs",
-                                         ".cc",
-                                         ".rb",
-                                         ".js",
-                                         ".php",
-                                         ".java"};
     uint64_t rng = 7;
     for (int round = 0; round < 200000; round++) {
         char text[2][256];
@@ -274,7 +310,7 @@ static void random_names_are_never_read_or_written_out_of_bounds(void **state)
         for (int t = 0; t < 2; t++) {
             size_t n = 0;
             for (uint32_t k = synth_below(&rng, 9); k > 0; k--) {
-                const char *piece = pieces[synth_below(&rng, HEARTH_ARRAY_LEN(pieces))];
+                const char *piece = g_pieces[synth_below(&rng, HEARTH_ARRAY_LEN(g_pieces))];
                 n += (size_t)snprintf(text[t] + n, sizeof text[t] - n, "%s", piece);
             }
             char *exact = malloc(n > 0 ? n : 1);
@@ -287,6 +323,7 @@ static void random_names_are_never_read_or_written_out_of_bounds(void **state)
         struct hearth_str parts[] = {hearth_symbol_class(s[0], s[1], room),
                                      hearth_symbol_package(s[0], s[1], room),
                                      hearth_symbol_directory(s[1]), hearth_symbol_library(s[1])};
+        assert_non_null(hearth_symbol_kind(s[0], s[1], s[1]).p);
         for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
             assert_true(parts[i].n < HEARTH_SYMBOL_PART_BYTES(s[0], s[1]));
             assert_non_null(parts[i].p);
@@ -302,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_name_has_the_parts_of_its_language),
         cmocka_unit_test(directories_and_libraries_are_taken_from_paths),
+        cmocka_unit_test(the_kind_of_code_is_the_kernel_or_the_language),
         cmocka_unit_test(random_names_are_never_read_or_written_out_of_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
