@@ -1,15 +1,18 @@
 """Every question narrowed by rows of tables: against a count of single samples, before and after roll-up."""
 
 import collections
+import gzip
 import os
 import random
 import re
 import unittest
+import urllib.parse
 
 from pprof import Profile
 from questions import CPU
-from server import Server, note
+from server import ROOT, SHARED, Server, note
 from test_functions import END, HOUR, KINDS, QUERY, SECOND, START, T, Oracle, frames_of, number, random_location
+from test_shared_data import at_time
 
 SEED = int(os.environ.get("HEARTH_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 N_CONDITIONS = int(os.environ.get("HEARTH_TEST_QUESTIONS", "25"))
@@ -233,6 +236,82 @@ class Narrowing(unittest.TestCase):
                 message = {"selection": self.selection(conditions, spanIds=["%016x" % 1])}
                 flame = self.ask("Merge", message)["flamegraph"]
                 self.assertEqual(number(flame, "total"), sum(s.value for s in samples if s.span == "%016x" % 1))
+
+
+class Recorded(unittest.TestCase):
+    """Profiles of real programs: each row of each table, included and excluded."""
+
+    RECORDINGS = ["tests/golden/jfr/work.jfr.gz"]
+    PROFILES = ["tests/golden/pprof/go-cpu-labels.pb.gz", "tests/golden/pprof/go-heap.pb.gz"]
+    SHARED_RECORDINGS = ["jfr/asprof-kafka-cpu.jfr.gz", "jfr/dd-agent-3-chunks.jfr", "jfr/jdk21.jfr"]
+    SHARED_PROFILES = [
+        "pprof/ebpf-native-thread-labels.pb.gz", "pprof/php-wordpress-3-sample-types-uncompressed.pprof",
+        "pprof/rust-cpu-pprof-rs-uncompressed.pb", "pprof/ruby-cpu-container-labels-uncompressed.pprof",
+        "pprof/go-cpu-gdu-v2.pb.gz",
+    ]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--max-profile-bytes", "16m")
+        for path in [ROOT / p for p in cls.PROFILES] + [SHARED / p for p in cls.SHARED_PROFILES if (SHARED / p).is_file()]:
+            data = at_time(path.read_bytes(), T * 1_000_000)
+            cls.server.push(data, {"__name__": "recorded", "service_name": path.name})
+        for path in [ROOT / p for p in cls.RECORDINGS] + [SHARED / p for p in cls.SHARED_RECORDINGS if (SHARED / p).is_file()]:
+            data = path.read_bytes()
+            arguments = {"name": path.name, "from": T // 1000, "until": T // 1000 + 10, "format": "jfr"}
+            data = gzip.decompress(data) if path.suffix == ".gz" else data
+            status, _, answer = cls.server.http("POST", "/ingest?" + urllib.parse.urlencode(arguments), data)
+            assert status == 200, answer
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def top(self, kind, selection, **stacks):
+        rows = {"rows": [{"kind": "TOP_KIND_" + kind, **stacks}]} if stacks else {}
+        message = {"selection": {**selection, "stacks": rows}, "kind": "TOP_KIND_" + kind, "limit": 6, "sort": "TOP_SORT_TOTAL"}
+        return self.server.connect(QUERY + "Top", message)
+
+    def selections(self):
+        """One of each service and type, with the sum as aggregation."""
+        asked = {"start": START, "end": END}
+        for series in self.server.connect("querier.v1.QuerierService/Series", asked)["labelsSet"]:
+            labels = {pair["name"]: pair["value"] for pair in series["labels"]}
+            selector = '{service_name="%s"}' % labels["service_name"]
+            yield {"profileType": labels["__profile_type__"], "labelSelector": selector, "aggregation": "AGGREGATION_SUM", **asked}
+
+    def test_each_row_narrows_to_its_total_and_without_it_to_the_rest(self):
+        tried, seen = collections.Counter(), set()
+        for selection in self.selections():
+            key = selection["profileType"], selection["labelSelector"]
+            if key in seen:
+                continue
+            seen.add(key)
+            for kind in KINDS:
+                whole = self.top(kind, selection)
+                for row in whole.get("rows", []):
+                    name, total = row.get("name", ""), number(row, "total")
+                    name += ":%d" % number(row, "line") if kind == "LINE" else ""
+                    with self.subTest(selection=selection, kind=kind, name=name):
+                        found = self.top(kind, selection, names=[name])
+                        same = {r.get("name", ""): number(r, "total") for r in found["rows"] if r.get("line") == row.get("line")}
+                        self.assertEqual((number(found, "total"), same[row.get("name", "")]), (total, total))
+                        rest = self.top(kind, selection, without=[name])
+                        self.assertEqual(number(rest, "total"), number(whole, "total") - total)
+                        tried[kind] += 1
+        self.assertTrue(all(tried[kind] >= 4 for kind in KINDS), tried)
+
+    def test_threads_of_a_java_program_have_their_own_flame_graphs(self):
+        selection = {"profileType": CPU, "labelSelector": '{service_name="work.jfr.gz"}', "start": START, "end": END}
+        rows = self.top("THREAD", selection)["rows"]
+        self.assertGreater(len(rows), 1)
+        graphs = collections.Counter()
+        for row in rows:
+            stacks = {"rows": [{"kind": "TOP_KIND_THREAD", "names": [row.get("name", "")]}]}
+            flame = self.server.connect(QUERY + "Merge", {"selection": {**selection, "stacks": stacks}})["flamegraph"]
+            graphs.update(paths_of(flame))
+        whole = self.server.connect(QUERY + "Merge", {"selection": selection})["flamegraph"]
+        self.assertEqual(graphs, paths_of(whole))
 
 
 if __name__ == "__main__":
