@@ -237,6 +237,33 @@ class Narrowing(unittest.TestCase):
                 flame = self.ask("Merge", message)["flamegraph"]
                 self.assertEqual(number(flame, "total"), sum(s.value for s in samples if s.span == "%016x" % 1))
 
+    def test_means_of_gauges_count_every_scrape(self):
+        """Four scrapes of two processes; a scrape without a sample of the thread counts as 0."""
+        values = {"a": [12, 0, 4, 8], "b": [0, 0, 0, 40]}
+        for pod, of in values.items():
+            for k, value in enumerate(of):
+                p = Profile([("inuse_space", "bytes")], ("space", "bytes"), 1, (T + (k + 1) * SECOND) * 1_000_000)
+                p.samples.append(([(("rest", "r.c", 1),)], [100], {}))
+                p.samples.append(([(("work", "w.c", 1),)], [1000], {"thread name": "other"}))
+                if value:
+                    p.samples.append(([(("work", "w.c", 1),)], [value], {"thread name": "main"}))
+                self.server.push(p.encode(), {"__name__": "memory", "service_name": "gauge", "pod": pod})
+        for conditions, expected in (
+            ({"names": ["main"]}, 24 // 4 + 40 // 4), ({"without": ["main"]}, 2 * 1100), ({"names": [""]}, 2 * 100),
+            ({"without": ["", "other"]}, 16), ({"regex": "^o"}, 2 * 1000),
+        ):
+            with self.subTest(conditions):
+                selection = {**self.selection([]), "profileType": "memory:inuse_space:bytes:space:bytes",
+                             "labelSelector": '{service_name="gauge"}', "aggregation": "AGGREGATION_MEAN",
+                             "stacks": {"rows": [{"kind": "TOP_KIND_THREAD", **conditions}]}}
+                flame = self.ask("Merge", {"selection": selection})["flamegraph"]
+                self.assertEqual(number(flame, "total"), expected)
+                function = "rest" if conditions.get("names") == [""] else "work"
+                message = {"selection": selection, "functions": [function], "step": 3600}
+                points = self.ask("FunctionTimeline", message)["series"][0]["points"]
+                of_function = expected - 200 if conditions.get("without") == ["main"] else expected
+                self.assertEqual(sum(number(p, "total") for p in points), of_function)
+
 
 class Recorded(unittest.TestCase):
     """Profiles of real programs: each row of each table, included and excluded."""
