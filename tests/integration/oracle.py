@@ -91,10 +91,51 @@ def selector(matchers):
     return "{%s}" % ",".join(m.text() for m in matchers)
 
 
+FUNCTION, LINE, FILE, DIRECTORY, THREAD = 1, 2, 3, 4, 8  # tables, numbered as in hearth.v1.TopKind
+
+
+def rows_of(kind, locations, attributes):
+    """The names of the rows of a table that a sample is counted in."""
+    if kind == THREAD:
+        return {attributes.get("thread_name", "")}
+    out = set()
+    for lines in locations:
+        for line in [lines] if isinstance(lines[0], str) else lines:
+            name, file, number = line
+            file = "" if number is None else file
+            head, slash, _ = file.rpartition("/")
+            out.add({
+                FUNCTION: shown(frame_name(line)), LINE: "%s:%d" % (shown(frame_name(line)), number or 0), FILE: file,
+                DIRECTORY: head or slash,
+            }[kind])
+    return out
+
+
+class Rows:
+    """A condition on the rows of a table that a sample is counted in; all that are given must hold."""
+
+    def __init__(self, kind, names=(), without=(), regex="", without_regex=""):
+        self.kind, self.names, self.without, self.regex, self.without_regex = kind, names, without, regex, without_regex
+
+    def fields(self):
+        """As hearth.v1.RowFilter."""
+        lists = [(2, name) for name in self.names] + [(3, name) for name in self.without]
+        return [(1, self.kind)] + lists + [(4, self.regex), (5, self.without_regex)]
+
+    def passes(self, locations, attributes):
+        rows = rows_of(self.kind, locations, attributes)
+        if self.names and not rows & {*self.names} or rows & {*self.without}:
+            return False
+        if self.regex and not any(re.search(self.regex, row) for row in rows):
+            return False
+        return not (self.without_regex and any(re.search(self.without_regex, row) for row in rows))
+
+
 class Stacks:
     """A filter by stack trace; all conditions that are given must hold."""
 
-    def __init__(self, call_site=(), functions=(), all_functions=False, without=(), regex="", without_regex=""):
+    def __init__(self, call_site=(), functions=(), all_functions=False, without=(), regex="", without_regex="", rows=()):
+        self.rows = rows
         self.call_site, self.functions, self.all_functions = tuple(call_site), functions, all_functions
         self.without, self.regex, self.without_regex = without, regex, without_regex
 
@@ -131,6 +172,8 @@ class Asked:
                 if spans and attributes.get("span_id") not in spans:
                     continue
                 if traces and attributes.get("trace_id") not in traces:
+                    continue
+                if stacks and not all(rows.passes(locations, attributes) for rows in stacks.rows):
                     continue
                 if stacks is None or stacks.passes(names_of(locations)):
                     self.rows.append((profile, values[k], locations, attributes))

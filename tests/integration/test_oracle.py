@@ -3,9 +3,11 @@
 HEARTH_TEST_SEED repeats a run, HEARTH_TEST_QUESTIONS is how many of each kind (25).
 """
 
+import collections
 import os
 import pathlib
 import random
+import re
 import unittest
 
 import oracle
@@ -71,6 +73,8 @@ class Fleet:
                 labels["span_id"] = "%016x" % r.randint(1, 5)
             if r.random() < 0.3:
                 labels["trace_id"] = "%032x" % r.randint(1, 3)
+            if r.random() < 0.4:
+                labels["thread_name"] = r.choice(["main", "worker-1", "worker-2"])
             p.samples.append((stack, values, labels))
         return p.encode(False)
 
@@ -163,7 +167,8 @@ class Oracle(unittest.TestCase):
 
     def each(self, questions, *more):
         """Of one question: its subtest."""
-        return self.subTest(seed=SEED, question=questions[1], call_site=questions[3], more=more)
+        rows = [vars(row) for row in questions[4]] if len(questions) > 4 else []
+        return self.subTest(seed=SEED, question=questions[1], call_site=questions[3], rows=rows, more=more)
 
     def max_nodes(self):
         return self.fleet.random.choice([None, 1, 2, 3, 5, 8, 13, 21, 34, 100, 1048576])
@@ -284,10 +289,27 @@ class Oracle(unittest.TestCase):
 
     # ---- hearth.v1 ----
 
+    def narrowed(self):
+        """Questions with a fifth member: conditions on rows of tables, mostly none."""
+        r, out = self.fleet.random, []
+        for asked, arguments, matchers, site in self.questions():
+            rows = []
+            for _ in range(r.choice([0, 0, 1, 1, 2]) if asked.rows else 0):
+                kind = r.choice([oracle.FUNCTION, oracle.LINE, oracle.FILE, oracle.DIRECTORY, oracle.THREAD])
+                names = sorted({n for row in r.choices(asked.rows, k=3) for n in oracle.rows_of(kind, row[2], row[3])})
+                field = r.choice(["names", "without", "regex", "without_regex"])
+                some = r.sample(names, min(len(names), 2))
+                rows.append(oracle.Rows(kind, **{field: some if "regex" not in field else "^" + re.escape(some[0])}))
+            type_id, _, start, end = arguments
+            stacks = oracle.Stacks(call_site=site, rows=rows)
+            out.append((oracle.Asked(self.fleet.taken, type_id, matchers, start, end, stacks), arguments, matchers, site, rows))
+        return out
+
     def own(self, method, question, fields):
         """A question of hearth.v1, whose first field is the selection: 5 is the filter of stack traces, 1 call sites."""
-        _, arguments, _, site = question
-        selection = list(enumerate(arguments, 1)) + [(5, [(1, name) for name in site]), (9, 1)]
+        _, arguments, _, site, *rows = question
+        stacks = [(1, name) for name in site] + [(7, row.fields()) for row in (rows[0] if rows else [])]
+        selection = list(enumerate(arguments, 1)) + [(5, stacks), (9, 1)]
         return self.server.call("hearth.v1.QueryService/" + method, [(1, selection)] + fields)
 
     @staticmethod
@@ -300,7 +322,7 @@ class Oracle(unittest.TestCase):
             1: lambda line: oracle.shown(oracle.frame_name(line)),
             2: lambda line: (oracle.shown(oracle.frame_name(line)), line[2]),
         }
-        for question in self.questions():
+        for question in self.narrowed():
             asked = question[0]
             kind = self.fleet.random.choice(list(frames))
             with self.each(question, kind):
@@ -316,6 +338,23 @@ class Oracle(unittest.TestCase):
                 self.assertEqual(self.plain(found), self.plain(expected))
                 self.assertEqual(wire.signed(answer.get(3, [0])[-1]), asked.total())
 
+    def test_flame_graphs_and_totals_over_time_narrowed_by_rows_are_those_of_the_oracle(self):
+        for question in self.narrowed():
+            asked, (type_id, _, start, end), matchers, site, rows = question
+            step = self.fleet.random.choice([15_000, 600_000])
+            with self.each(question, step):
+                flame = FlameGraph(self.own("Merge", question, [(3, 1 << 20)])[1][-1])
+                levels = [[tuple(v[k : k + 3]) + (flame.names[v[k + 3]],) for k in range(0, len(v), 4)] for v in flame.levels]
+                shown = collections.Counter()
+                for names, value in asked.by_names().items():
+                    shown[tuple(map(oracle.shown, names))] += value
+                self.assertEqual(levels, oracle.levels_of(oracle.truncated(oracle.tree_of(shown), 0)))
+                answer = self.own("Timeline", question, [(2, step / 1000)])
+                found = sum(f.get(1, [0.0])[-1] for s in answer.get(1, []) for f in map(wire.decode, wire.decode(s).get(2, [])))
+                stacks = oracle.Stacks(call_site=site, rows=rows)
+                expected = oracle.series_of(self.fleet.taken, type_id, matchers, start, end, step, stacks=stacks)
+                self.assertEqual(found, sum(value for _, points in expected for _, value in points))
+
     @staticmethod
     def plain(rows):
         """Without what has no function: an address may have several rows."""
@@ -327,7 +366,7 @@ class Oracle(unittest.TestCase):
         return out
 
     def test_a_sandwich_has_the_trees_of_the_oracle(self):
-        for question in self.questions():
+        for question in self.narrowed():
             asked = question[0]
             names = sorted({n for stack in asked.by_names() for n in stack})
             if not names:
@@ -349,7 +388,7 @@ class Oracle(unittest.TestCase):
                     self.assertEqual(totals, {tuple(map(oracle.shown, path)): total for path, total in expected})
 
     def test_lines_are_those_of_the_oracle(self):
-        for question in self.questions():
+        for question in self.narrowed():
             asked = question[0]
             names = sorted({n for stack in asked.by_names() for n in stack if not oracle.is_address(n)})
             if not names:
@@ -366,8 +405,8 @@ class Oracle(unittest.TestCase):
                 self.assertEqual(found, {k: v for k, v in oracle.lines_of(asked, function).items() if v[1]})
 
     def test_functions_over_time_have_the_points_of_the_oracle(self):
-        for question in self.questions():
-            asked, (type_id, _, start, end), matchers, site = question
+        for question in self.narrowed():
+            asked, (type_id, _, start, end), matchers, site, rows = question
             names = sorted({n for stack in asked.by_names() for n in stack})
             if not names:
                 continue
@@ -381,7 +420,7 @@ class Oracle(unittest.TestCase):
                         if total:
                             found[t] = (own, total)
                 wide = oracle.Asked(
-                    self.fleet.taken, type_id, matchers, start - step, end, oracle.Stacks(call_site=site))
+                    self.fleet.taken, type_id, matchers, start - step, end, oracle.Stacks(call_site=site, rows=rows))
                 expected = {}
                 for profile, value, locations, _ in wide.rows:
                     stack = oracle.names_of(locations)
