@@ -481,6 +481,19 @@ class TraceProfiles(unittest.TestCase):
         self.assertEqual(types_of(found), {CPU: (43120, 3), SAMPLES: (4, 3)})
         self.assertEqual((found["profileCount"], len({p["profileId"] for p in found["profiles"]}), len(found["profiles"])), ("3", 3, 3))
 
+    def test_what_was_searched_is_complete_in_an_answer_however_long_it_is(self):
+        tenant, now = "long", (self.data.end - MINUTE) * MS
+        trace = otlp.new_trace()
+        pods = ["pod-%02d-" % k + "x" * 300 for k in range(15)]
+        self.export(tenant, *(
+            ({"service.name": "front", "pod": pod}, [otlp.span(trace, start=now, end=now + 5 * MS)]) for pod in pods))
+        self.push_one("front", [("x", 100, {})], now, tenant, pod=pods[7])
+        found = self.ask(RPC + "LookupTrace", {"traces": [{"traceId": trace.hex()}]}, tenant)["results"][0]
+        self.assertEqual((found["certainty"], found.get("reason", "")), ("CERTAINTY_WINDOW", ""))
+        self.assertGreater(len(found["searched"]), 5000)
+        self.assertEqual([found["searched"].count('pod="%s"' % pod) for pod in pods], [1] * 15)
+        self.assertEqual(found["searched"].count("span-window-lookback: 1h"), 15)
+
     def test_a_tracer_may_say_under_which_id_samples_are(self):
         tenant, now = "renamed", (self.data.end - MINUTE) * MS
         trace, span = otlp.new_trace(), otlp.new_span()
