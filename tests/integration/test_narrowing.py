@@ -10,7 +10,7 @@ import urllib.parse
 
 from pprof import Profile
 from questions import CPU
-from server import ROOT, SHARED, Server, note
+from server import ROOT, SHARED, RpcError, Server, note
 from test_functions import END, HOUR, KINDS, QUERY, SECOND, START, T, Oracle, frames_of, number, random_location
 from test_shared_data import at_time
 
@@ -236,6 +236,31 @@ class Narrowing(unittest.TestCase):
                 message = {"selection": self.selection(conditions, spanIds=["%016x" % 1])}
                 flame = self.ask("Merge", message)["flamegraph"]
                 self.assertEqual(number(flame, "total"), sum(s.value for s in samples if s.span == "%016x" % 1))
+
+    def test_profiles_of_spans(self):
+        span = "%016x" % 1
+        for case, conditions, samples in self.cases():
+            with case:
+                message = {"profileType": CPU, "spanIds": [span], "labelSelector": '{service_name="shop"}', "start": START,
+                           "end": END, "stacks": wire_rows(conditions)}
+                item = self.server.connect("hearth.v1.TraceProfileService/SpanProfile", message)["profiles"][0]
+                self.assertEqual(number(item, "total"), sum(s.value for s in samples if s.span == span))
+
+    def test_conditions_that_cannot_be_met_or_are_wrong(self):
+        def ask(*rows):
+            return self.ask("Top", {"selection": {**self.selection([]), "stacks": {"rows": [*rows]}}})
+
+        self.assertEqual(number(ask({"kind": "TOP_KIND_CLASS", "names": ["no.such.Class"]}), "total"), 0)
+        self.assertEqual(number(ask({"kind": "TOP_KIND_THREAD", "names": ["nobody"]}), "total"), 0)
+        for rows, pattern in (
+            ([{"kind": "TOP_KIND_CLASS"}], r"^stacks.rows\[0\] has no condition"),
+            ([{"names": ["a"]}, {"kind": "TOP_KIND_THREAD", "regex": "("}], r"^stacks.rows\[1\].regex: bad"),
+            ([{"names": ["a"]}] * 17, "^stacks.rows: 17 conditions, at most 16"), ([{"kind": 99, "names": ["a"]}], "kind 99"),
+        ):
+            with self.assertRaises(RpcError) as caught:
+                ask(*rows)
+            self.assertEqual(caught.exception.code, "invalid_argument")
+            self.assertRegex(caught.exception.message, pattern)
 
     def test_means_of_gauges_count_every_scrape(self):
         """Four scrapes of two processes; a scrape without a sample of the thread counts as 0."""

@@ -162,6 +162,51 @@ static void conditions_of_stacks_are_passed_on(void **state)
     hearth_arena_release(&rpc.arena);
 }
 
+static void conditions_on_rows_are_passed_on_and_empty_ones_refused(void **state)
+{
+    (void)state;
+    struct hearth_rpc rpc;
+    struct hearth_stack_filter got;
+    Hearth__V1__StackFilter in = HEARTH__V1__STACK_FILTER__INIT;
+    Hearth__V1__RowFilter thread = HEARTH__V1__ROW_FILTER__INIT;
+    Hearth__V1__RowFilter function = HEARTH__V1__ROW_FILTER__INIT;
+    Hearth__V1__RowFilter *rows[] = {&thread, &function};
+    char *names[] = {text("main"), text("")};
+
+    thread.kind = HEARTH__V1__TOP_KIND__TOP_KIND_THREAD;
+    thread.names = names;
+    thread.n_names = 2;
+    thread.without_regex = text("^pool");
+    function.without = names;
+    function.n_without = 1;
+    in.rows = rows;
+    in.n_rows = 2;
+    begin(&rpc);
+    assert_int_equal(hearth_rpc_stack_filter(&rpc, &in, &got), HEARTH_OK);
+    assert_int_equal(got.n_rows, 2);
+    assert_int_equal(got.rows[0].kind, HEARTH_TOP_THREAD);
+    assert_int_equal(got.rows[0].n_names, 2);
+    assert_true(hearth_str_eq_c(got.rows[0].names[0], "main"));
+    assert_int_equal(got.rows[0].names[1].n, 0);
+    assert_true(hearth_str_eq_c(got.rows[0].without_regex, "^pool"));
+    assert_int_equal(got.rows[1].kind, HEARTH_TOP_FUNCTION); /* unset */
+    assert_int_equal(got.rows[1].n_without, 1);
+    assert_true(hearth_stack_filter_needs_stacks(&got));
+
+    function.n_without = 0;
+    assert_int_equal(hearth_rpc_stack_filter(&rpc, &in, &got), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(rpc.err.msg, "stacks.rows[1] has no condition"));
+    function.kind = (Hearth__V1__TopKind)99;
+    assert_int_equal(hearth_rpc_stack_filter(&rpc, &in, &got), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(rpc.err.msg, "kind 99 is not known"));
+
+    in.n_rows = 1;
+    assert_int_equal(hearth_rpc_stack_filter(&rpc, &in, &got), HEARTH_OK);
+    assert_false(hearth_stack_filter_needs_stacks(&got)); /* threads are no part of stacks */
+    assert_false(hearth_stack_filter_is_empty(&got));
+    hearth_arena_release(&rpc.arena);
+}
+
 static void go_stacks_are_as_stored_unless_repair_is_asked_for(void **state)
 {
     (void)state;
@@ -209,6 +254,7 @@ int main(void)
         cmocka_unit_test(ids_are_read_and_bad_ones_named_with_their_field),
         cmocka_unit_test(a_selection_without_a_type_is_refused),
         cmocka_unit_test(conditions_of_stacks_are_passed_on),
+        cmocka_unit_test(conditions_on_rows_are_passed_on_and_empty_ones_refused),
         cmocka_unit_test(go_stacks_are_as_stored_unless_repair_is_asked_for),
         cmocka_unit_test(a_full_arena_is_reported),
     };
