@@ -102,7 +102,16 @@ static enum hearth_status prepare_explain(struct cli *cli, Hearth__V1__ExplainRe
     request->label_selector = cli_field(cli, selector);
     request->start = cli->from_ms;
     request->end = cli->to_ms;
-    return request->profile_type == NULL || request->label_selector == NULL
+    if (cli_has_stack_filter(cli)) {
+        request->stacks = hearth_arena_alloc(&cli->arena, sizeof *request->stacks);
+        if (request->stacks == NULL) {
+            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+        }
+        hearth__v1__stack_filter__init(request->stacks);
+        cli_stack_filter(cli, request->stacks);
+    }
+
+    return cli->arena.refused || request->profile_type == NULL || request->label_selector == NULL
                ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena)
                : HEARTH_OK;
 }

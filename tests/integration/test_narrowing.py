@@ -10,7 +10,7 @@ import urllib.parse
 
 from pprof import Profile
 from questions import CPU
-from server import ROOT, SHARED, RpcError, Server, note
+from server import ROOT, SHARED, RpcError, Server, eventually, note
 from test_functions import END, HOUR, KINDS, QUERY, SECOND, START, T, Oracle, frames_of, number, random_location
 from test_shared_data import at_time
 
@@ -261,6 +261,20 @@ class Narrowing(unittest.TestCase):
                 ask(*rows)
             self.assertEqual(caught.exception.code, "invalid_argument")
             self.assertRegex(caught.exception.message, pattern)
+
+    def test_a_plan_reads_single_profiles_for_threads_alone(self):
+        def sources(*rows, **more):
+            message = {"profileType": CPU, "labelSelector": '{service_name="shop"}', "start": START, "end": END, **more}
+            answer = self.ask("Explain", {**message, "stacks": {"rows": [*rows]}})
+            return {total["source"] for total in answer["totals"] if number(total, "rows") > 0}
+
+        rolled = {"SOURCE_ROLL_10M", "SOURCE_ROLL_1H"}
+        eventually(lambda: sources() <= rolled, 30, what="rolling up")
+        self.assertLessEqual(sources({"kind": "TOP_KIND_CLASS", "names": ["main.Cart"]}), rolled)
+        self.assertFalse(sources({"kind": "TOP_KIND_THREAD", "names": ["worker-1"]}) & rolled)
+        with self.assertRaises(RpcError) as caught:
+            sources(callSite=["main"])
+        self.assertRegex(caught.exception.message, "call_site and stacks are both set")
 
     def test_means_of_gauges_count_every_scrape(self):
         """Four scrapes of two processes; a scrape without a sample of the thread counts as 0."""

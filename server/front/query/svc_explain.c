@@ -2,6 +2,7 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "handlers.h"
+#include "query/selection.h"
 #include "query/svc_querier.h"
 #include "rpc/message_map.h"
 #include "rpc/unary.h"
@@ -105,14 +106,34 @@ static const struct hearth_message_map explanation_map =
 
 /* ---- Explain ---- */
 
+/* Reads the conditions on stack traces, from one of the two fields that may have them. */
+static enum hearth_status read_explained_filter(struct hearth_rpc *rpc,
+                                                const Hearth__V1__ExplainRequest *in,
+                                                struct hearth_stack_filter *ret)
+{
+    if (in->stacks != NULL && in->n_call_site > 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "call_site and stacks are both set: use stacks.call_site");
+    }
+
+    HEARTH_TRY(hearth_rpc_stack_filter(rpc, in->stacks, ret));
+    if (in->n_call_site > 0) {
+        ret->call_site = hearth_rpc_strs(rpc, in->call_site, in->n_call_site);
+        ret->n_call_site = in->n_call_site;
+    }
+
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
+}
+
 static enum hearth_status explain_query(struct hearth_rpc *rpc,
                                         const Hearth__V1__ExplainRequest *in,
                                         struct hearth_explanation *ret)
 {
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
-    const struct hearth_str *call_site = hearth_rpc_strs(rpc, in->call_site, in->n_call_site);
     const struct hearth_str *group_by = hearth_rpc_strs(rpc, in->group_by, in->n_group_by);
-    if (call_site == NULL || group_by == NULL) {
+    struct hearth_stack_filter stacks;
+    HEARTH_TRY(read_explained_filter(rpc, in, &stacks));
+    if (group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
 
@@ -123,8 +144,7 @@ static enum hearth_status explain_query(struct hearth_rpc *rpc,
         struct hearth_merge_spec spec = {
             .profile_type = hearth_str_c(in->profile_type),
             .selector = hearth_str_c(in->label_selector),
-            .stacks.call_site = call_site,
-            .stacks.n_call_site = in->n_call_site,
+            .stacks = stacks,
         };
         return hearth_query_explain_merge(&query, &spec, ret, &rpc->err);
     }
@@ -135,8 +155,7 @@ static enum hearth_status explain_query(struct hearth_rpc *rpc,
             .group_by = group_by,
             .n_group_by = in->n_group_by,
             .step_seconds = in->step,
-            .stacks.call_site = call_site,
-            .stacks.n_call_site = in->n_call_site,
+            .stacks = stacks,
         };
         return hearth_query_explain_timeseries(&query, &spec, ret, &rpc->err);
     }
