@@ -226,6 +226,11 @@ enum hearth_language hearth_symbol_language(struct hearth_str name, struct heart
         return HEARTH_LANGUAGE_DOTNET;
     }
 
+    size_t generic = find_char(name, '`'); /* "C`1": the number of type arguments */
+    if (generic != NOWHERE && generic + 1 < name.n && is_digit(name.p[generic + 1])) {
+        return HEARTH_LANGUAGE_DOTNET;
+    }
+
     name = hearth_symbol_strip_result(name);
     return has_compiler_suffix(name) ? HEARTH_LANGUAGE_UNKNOWN : guess_dotted_language(name);
 }

@@ -21,8 +21,24 @@ static struct hearth_str replace_char(struct hearth_str s, char from, char to, c
 
 /* ---- Go: path/pkg.F, pkg.T.M, pkg.(*T[...]).M, pkg.F.func1 ---- */
 
+/* "a/b.T" of "type:.eq.a/b.T", which compares values of a type; .p is NULL for others. */
+static struct hearth_str find_go_type(struct hearth_str name)
+{
+    static const char *const makers[] = {"type:.eq.", "type:.hash.", "type..eq.", "type..hash."};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(makers); i++) {
+        if (starts_with(name, makers[i])) {
+            return cut_tail(name, strlen(makers[i]));
+        }
+    }
+    return (struct hearth_str){0};
+}
+
 static struct hearth_str find_go_package(struct hearth_str name)
 {
+    struct hearth_str of_type = find_go_type(name);
+    name = of_type.p != NULL ? of_type : name;
+
     size_t from = 0;
     for (size_t i = 0; i < name.n && name.p[i] != '[' && name.p[i] != '('; i++) {
         from = name.p[i] == '/' ? i + 1 : from;
@@ -33,10 +49,14 @@ static struct hearth_str find_go_package(struct hearth_str name)
 
 static struct hearth_str make_go_class(struct hearth_str name, char *room)
 {
-    struct hearth_str package = find_go_package(name);
+    struct hearth_str package = find_go_package(name), of_type = find_go_type(name);
 
     if (package.n == 0) {
         return no_part();
+    }
+
+    if (of_type.p != NULL) {
+        return cut_head(of_type, hearth_str_find(of_type, '[', 0));
     }
 
     /* The type is a receiver "(*T)", or the part before a method that is no closure. */
