@@ -15,8 +15,8 @@
  * location in all processes. Kernel addresses are relative to the start of their mapping. If the
  * program is given beside the recording, its functions are named (format/elf_symbols.h).
  *
- * Of a group whose leader is sampled ("{cycles,instructions}:S"), each event has the samples in which
- * its counter has grown, with the growth as value.
+ * If the leader of a group is sampled ("{cycles,instructions}:S"), each event of the group has the
+ * samples in which its counter has grown, with the growth as value.
  *
  * Copies of stacks (`--call-graph dwarf`) are not unwound. Branches, registers and traces of
  * hardware are ignored.

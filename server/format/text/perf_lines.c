@@ -246,8 +246,8 @@ static bool parse_untimed(struct hearth_str line, struct hearth_perf_header *h)
 
 /*
  * Without a time and a call graph: "comm tid period event: address symbol (dso)", where the command
- * is right-aligned; prose has neither period nor dso. Of the words that end in ':' only the first ones can be the event, so that a
- * line costs no more than some times its length.
+ * is right-aligned; prose has neither period nor dso. Only the first words that end in ':' can be
+ * the event, so that a line costs no more than some times its length.
  */
 static bool parse_untimed_sample(struct hearth_str line, struct hearth_perf_header *h)
 {
