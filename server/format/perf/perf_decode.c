@@ -29,8 +29,8 @@ struct perf_decoder {
     struct perf_entry *entries;
     size_t n_entries, cap_entries, n_samples;
     struct perf_output outputs[HEARTH_PERF_MAX_EVENTS];
-    struct hearth_idmap of_counter; /* id of a counter to its index */
-    uint64_t *counters;             /* their values so far */
+    struct perf_index of_counter; /* id of a counter to its index */
+    uint64_t *counters;           /* their values so far */
     size_t n_counters, cap_counters;
     uint64_t first_time, last_time; /* of samples */
     uint64_t n_lost, n_unknown, n_copied;
@@ -164,10 +164,10 @@ static enum hearth_status find_growth(struct perf_decoder *d, uint64_t id, uint6
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
 
-    uint32_t i =
-        hearth_idmap_intern(&d->of_counter, perf_key(id, 4), (uint32_t)d->n_counters, &is_new);
+    uint32_t i = perf_index_intern(&d->of_counter, &d->scratch, perf_key(id, 4),
+                                   (uint32_t)d->n_counters, &is_new);
     if (i == HEARTH_IDMAP_NONE) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the counters of events");
+        return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
 
     if (is_new) {
@@ -372,7 +372,6 @@ enum hearth_status hearth_perf_data_decode(struct hearth_str bytes,
     }
 
     d->options = options;
-    hearth_idmap_init(&d->of_counter);
     hearth_arena_init_like(&d->scratch, arena);
     enum hearth_status status = decode_perf_data(d, bytes, arena, ret, err);
     if (status != HEARTH_OK) {
@@ -380,9 +379,9 @@ enum hearth_status hearth_perf_data_decode(struct hearth_str bytes,
     }
 
     for (size_t i = 0; i < d->file.n_events; i++) {
-        hearth_perf_output_release(&d->outputs[i]);
+        hearth_perf_output_release(&d->outputs[i], arena);
     }
-    hearth_idmap_release(&d->of_counter);
+    perf_index_release(&d->of_counter, &d->scratch);
     hearth_perf_space_release(&d->space);
     hearth_perf_file_release(&d->file);
     hearth_arena_release(&d->scratch);

@@ -178,7 +178,7 @@ static uint32_t find_frame_location(struct perf_output *out, struct perf_space *
     }
 
     struct hearth_hash128 key = perf_key(at, place);
-    uint32_t known = hearth_idmap_find(&out->locations, key);
+    uint32_t known = perf_index_find(&out->locations, key);
     if (known != HEARTH_IDMAP_NONE) {
         return known;
     }
@@ -186,8 +186,8 @@ static uint32_t find_frame_location(struct perf_output *out, struct perf_space *
     bool inserted;
     uint32_t made = make_place_location(out, space, place, at);
 
-    return made == HEARTH_NO_INDEX ||
-                   hearth_idmap_intern(&out->locations, key, made, &inserted) == HEARTH_IDMAP_NONE
+    return made == HEARTH_NO_INDEX || perf_index_intern(&out->locations, space->file->arena, key,
+                                                        made, &inserted) == HEARTH_IDMAP_NONE
                ? HEARTH_NO_INDEX
                : made;
 }
@@ -296,7 +296,6 @@ static bool start_output(struct perf_output *out, const struct perf_event *event
         return false;
     }
 
-    hearth_idmap_init(&out->locations);
     out->has_values = has_known_period(event);
 
     return !out->has_values ||
@@ -366,11 +365,9 @@ enum hearth_status hearth_perf_output_finish(struct perf_output *output,
     return HEARTH_OK;
 }
 
-void hearth_perf_output_release(struct perf_output *output)
+void hearth_perf_output_release(struct perf_output *output, struct hearth_arena *arena)
 {
     hearth_profile_builder_free(output->builder);
-    if (output->builder != NULL) {
-        hearth_idmap_release(&output->locations);
-    }
+    perf_index_release(&output->locations, arena);
     hearth_mem_free(output->has_functions);
 }

@@ -15,7 +15,7 @@
 /* The profile of one event while its samples are added. */
 struct perf_output {
     struct hearth_profile_builder *builder; /* NULL: no sample yet */
-    struct hearth_idmap locations;          /* of (place, address) and of command names */
+    struct perf_index locations;            /* of (place, address) and of command names */
     bool *has_functions;                    /* per mapping */
     size_t cap_mappings;
     bool has_values; /* the period of samples is known */
@@ -40,6 +40,6 @@ enum hearth_status hearth_perf_output_finish(struct perf_output *output,
                                              const struct perf_event *event,
                                              struct hearth_arena *arena, struct hearth_profile *ret,
                                              struct hearth_err *err);
-void hearth_perf_output_release(struct perf_output *output);
+void hearth_perf_output_release(struct perf_output *output, struct hearth_arena *arena);
 
 #endif

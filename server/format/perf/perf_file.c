@@ -35,7 +35,7 @@ bool hearth_perf_data_recognise(struct hearth_str bytes)
 
 uint32_t hearth_perf_find_event(const struct perf_file *file, uint64_t id)
 {
-    return hearth_idmap_find(&file->ids, perf_key(id, 1));
+    return perf_index_find(&file->ids, perf_key(id, 1));
 }
 
 /* Adds an event and the ids in the rest of a cursor. */
@@ -70,9 +70,9 @@ static enum hearth_status add_event(struct perf_file *file, struct hearth_str at
 
     while (perf_left(&ids) >= 8) {
         bool inserted;
-        if (hearth_idmap_intern(&file->ids, perf_key(perf_u64(&ids), 1), (uint32_t)file->n_events,
-                                &inserted) == HEARTH_IDMAP_NONE) {
-            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the ids of events");
+        if (perf_index_intern(&file->ids, file->arena, perf_key(perf_u64(&ids), 1),
+                              (uint32_t)file->n_events, &inserted) == HEARTH_IDMAP_NONE) {
+            return HEARTH_FAIL_ARENA(err, file->arena);
         }
     }
 
@@ -272,7 +272,6 @@ enum hearth_status hearth_perf_file_open(struct perf_file *file, struct hearth_s
 {
     assert(file != NULL && arena != NULL);
     *file = (struct perf_file){.arena = arena, .bytes = bytes};
-    hearth_idmap_init(&file->ids);
     hearth_buf_init(&file->inflated, arena->limit_bytes);
     file->inflated.budget = arena->budget;
 
@@ -303,7 +302,7 @@ enum hearth_status hearth_perf_file_open(struct perf_file *file, struct hearth_s
 
 void hearth_perf_file_release(struct perf_file *file)
 {
-    hearth_idmap_release(&file->ids);
+    perf_index_release(&file->ids, file->arena);
     hearth_buf_release(&file->inflated);
 }
 

@@ -9,11 +9,11 @@
 #define HEARTH_FORMAT_PERF_FILE_H
 
 #include "hearth/base/buf.h"
-#include "hearth/base/hash.h"
 #include "hearth/base/status.h"
 #include "hearth/format/perf_data.h"
 
 #include "perf/perf_cursor.h"
+#include "perf/perf_index.h"
 
 /* Types of records; others are ignored. */
 enum perf_record_type {
@@ -87,7 +87,7 @@ struct perf_file {
     struct hearth_buf inflated; /* records that were compressed */
     struct perf_event *events;
     size_t n_events, cap_events;
-    struct hearth_idmap ids; /* id of an event to its index */
+    struct perf_index ids; /* id of an event to its index */
     struct perf_build_id *build_ids;
     size_t n_build_ids, cap_build_ids;
     int64_t wall_ns; /* time of day at clock_ns of the recording's clock; 0: unknown */
@@ -120,12 +120,5 @@ enum hearth_status hearth_perf_take_header(struct perf_file *file, const struct 
 
 /* The event with this id, or HEARTH_IDMAP_NONE. */
 uint32_t hearth_perf_find_event(const struct perf_file *file, uint64_t id);
-
-static inline struct hearth_hash128 perf_key(uint64_t a, uint64_t b)
-{
-    uint64_t seed = hearth_hash_process_seed();
-
-    return (struct hearth_hash128){hearth_hash_mix(a ^ seed, b), hearth_hash_mix(b, a ^ ~seed)};
-}
 
 #endif

@@ -8,16 +8,6 @@
 /* Stands for the kernel among process ids. */
 #define KERNEL_PID UINT32_MAX
 
-/* Memory that is refused here is the arena's or that of a map. */
-static enum hearth_status fail_space(const struct perf_space *space, struct hearth_err *err)
-{
-    if (space->arena->refused) {
-        return HEARTH_FAIL_ARENA(err, space->arena);
-    }
-
-    return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the processes of a recording");
-}
-
 static struct hearth_hash128 key_text(struct hearth_str a, struct hearth_str b)
 {
     uint64_t seed = hearth_hash_process_seed();
@@ -29,7 +19,7 @@ static struct hearth_hash128 key_text(struct hearth_str a, struct hearth_str b)
  * The element with a key, which is appended as zeroes if it is new; *ret_is_new may be NULL. NULL:
  * no memory.
  */
-static void *intern_element(struct perf_space *space, struct hearth_idmap *map,
+static void *intern_element(struct perf_space *space, struct perf_index *index,
                             struct hearth_hash128 key, void *array, size_t *n, size_t *cap,
                             size_t size, bool *ret_is_new)
 {
@@ -41,7 +31,7 @@ static void *intern_element(struct perf_space *space, struct hearth_idmap *map,
 
     memcpy(&elements, array, sizeof elements); /* a pointer to any type */
     bool is_new = false;
-    uint32_t id = hearth_idmap_intern(map, key, (uint32_t)*n, &is_new);
+    uint32_t id = perf_index_intern(index, space->arena, key, (uint32_t)*n, &is_new);
     if (id == HEARTH_IDMAP_NONE) {
         return NULL;
     }
@@ -135,7 +125,7 @@ static uint32_t find_or_add_object(struct perf_space *s, struct hearth_str path,
     }
 
     if (is_new) {
-        uint32_t i = hearth_idmap_find(&s->of_path, key_text(path, HEARTH_STR("")));
+        uint32_t i = perf_index_find(&s->of_path, key_text(path, HEARTH_STR("")));
         object->path = path;
         if (build_id.n > 0) {
             object->build_id = format_build_id(s->arena, (const uint8_t *)build_id.p, build_id.n);
@@ -191,7 +181,7 @@ static enum hearth_status apply_mmap(struct perf_space *space, const struct perf
     struct perf_process *process = find_or_add_process(space, is_kernel ? KERNEL_PID : pid);
     if (map.object == PERF_NO_PLACE || process == NULL ||
         !hearth_perf_maps_add(&space->pool, &process->maps, &map)) {
-        return fail_space(space, err);
+        return HEARTH_FAIL_ARENA(err, space->arena);
     }
 
     return HEARTH_OK;
@@ -215,7 +205,7 @@ static enum hearth_status apply_comm(struct perf_space *space, const struct perf
 
     struct perf_thread *thread = find_or_add_thread(space, tid);
     if (thread == NULL) {
-        return fail_space(space, err);
+        return HEARTH_FAIL_ARENA(err, space->arena);
     }
 
     thread->comm = comm;
@@ -239,7 +229,7 @@ static enum hearth_status apply_fork(struct perf_space *space, const struct perf
     struct perf_thread *thread = find_or_add_thread(space, tid);
     if (thread == NULL || find_or_add_process(space, parent_pid) == NULL ||
         find_or_add_process(space, pid) == NULL) {
-        return fail_space(space, err);
+        return HEARTH_FAIL_ARENA(err, space->arena);
     }
 
     thread->comm = comm;
@@ -247,7 +237,7 @@ static enum hearth_status apply_fork(struct perf_space *space, const struct perf
         struct perf_process *parent = find_or_add_process(space, parent_pid);
         struct perf_process *child = find_or_add_process(space, pid);
         if (parent == NULL || child == NULL) {
-            return fail_space(space, err);
+            return HEARTH_FAIL_ARENA(err, space->arena);
         }
         hearth_perf_maps_share(&parent->maps, &child->maps);
     }
@@ -274,11 +264,11 @@ enum hearth_status hearth_perf_space_apply(struct perf_space *space,
 
 struct hearth_str hearth_perf_space_comm(const struct perf_space *space, uint32_t pid, uint32_t tid)
 {
-    uint32_t i = hearth_idmap_find(&space->of_tid, perf_key(tid, 3));
+    uint32_t i = perf_index_find(&space->of_tid, perf_key(tid, 3));
 
     /* A thread without a name of its own has that of its process. */
     if (i == HEARTH_IDMAP_NONE || space->threads[i].comm.n == 0) {
-        i = hearth_idmap_find(&space->of_tid, perf_key(pid, 3));
+        i = perf_index_find(&space->of_tid, perf_key(pid, 3));
     }
 
     return i == HEARTH_IDMAP_NONE ? hearth_str_n("", 0) : space->threads[i].comm;
@@ -315,7 +305,7 @@ bool hearth_perf_space_find(struct perf_space *space, enum perf_cpu_mode mode, u
                             uint64_t address, uint32_t *ret_place, uint64_t *ret_address)
 {
     bool is_kernel = mode == PERF_MODE_KERNEL || mode == PERF_MODE_GUEST_KERNEL;
-    uint32_t i = hearth_idmap_find(&space->of_pid, perf_key(is_kernel ? KERNEL_PID : pid, 2));
+    uint32_t i = perf_index_find(&space->of_pid, perf_key(is_kernel ? KERNEL_PID : pid, 2));
     struct perf_map *map = NULL;
 
     if (i != HEARTH_IDMAP_NONE && mode != PERF_MODE_HYPERVISOR && mode != PERF_MODE_GUEST_USER) {
@@ -353,18 +343,13 @@ enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct
 {
     *space = (struct perf_space){.arena = arena, .file = file, .options = options};
     space->pool.arena = arena;
-    hearth_idmap_init(&space->of_pid);
-    hearth_idmap_init(&space->of_tid);
-    hearth_idmap_init(&space->of_object);
-    hearth_idmap_init(&space->of_place);
-    hearth_idmap_init(&space->of_path);
 
     for (size_t i = 0; i < file->n_build_ids; i++) {
         bool inserted;
         struct hearth_hash128 key = key_text(file->build_ids[i].path, HEARTH_STR(""));
-        if (hearth_idmap_intern(&space->of_path, key, (uint32_t)i, &inserted) ==
+        if (perf_index_intern(&space->of_path, arena, key, (uint32_t)i, &inserted) ==
             HEARTH_IDMAP_NONE) {
-            return fail_space(space, err);
+            return HEARTH_FAIL_ARENA(err, space->arena);
         }
     }
 
@@ -373,9 +358,9 @@ enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct
 
 void hearth_perf_space_release(struct perf_space *space)
 {
-    hearth_idmap_release(&space->of_pid);
-    hearth_idmap_release(&space->of_tid);
-    hearth_idmap_release(&space->of_object);
-    hearth_idmap_release(&space->of_place);
-    hearth_idmap_release(&space->of_path);
+    perf_index_release(&space->of_pid, space->arena);
+    perf_index_release(&space->of_tid, space->arena);
+    perf_index_release(&space->of_object, space->arena);
+    perf_index_release(&space->of_place, space->arena);
+    perf_index_release(&space->of_path, space->arena);
 }

@@ -42,7 +42,7 @@ struct perf_space {
     struct perf_place *places;
     size_t n_processes, cap_processes, n_threads, cap_threads;
     size_t n_objects, cap_objects, n_places, cap_places;
-    struct hearth_idmap of_pid, of_tid, of_object, of_place, of_path; /* of_path: build ids */
+    struct perf_index of_pid, of_tid, of_object, of_place, of_path; /* of_path: build ids */
 };
 
 HEARTH_MUST_CHECK
