@@ -46,10 +46,19 @@ struct hearth_perf_object {
     const struct hearth_elf_symbols *symbols; /* borrowed */
 };
 
+/*
+ * The symbols of a file that has samples and is not among the objects; NULL: none. Called once for
+ * each such file. Symbols of another build id than the recording's are not used.
+ */
+typedef const struct hearth_elf_symbols *hearth_perf_symbols_fn(void *context,
+                                                                struct hearth_str path);
+
 struct hearth_perf_options {
     struct hearth_pprof_limits limits;        /* max_types and max_sample_labels are ignored */
     const struct hearth_perf_object *objects; /* found by build id, otherwise by path */
     size_t n_objects;
+    hearth_perf_symbols_fn *find_symbols; /* may be NULL */
+    void *symbols_context;
 };
 
 struct hearth_perf_profile {

@@ -12,6 +12,7 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/status.h"
+#include "hearth/format/perf_data.h"
 #include "hearth/format/pprof.h"
 #include "hearth/model/profile.h"
 
@@ -28,6 +29,8 @@ struct hearth_file_options {
     struct hearth_str labels; /* of a JFR recording: a LabelsSnapshot, inflated; may be empty */
     const struct hearth_file_object *objects; /* of a perf.data; other formats ignore them */
     size_t n_objects;
+    hearth_perf_symbols_fn *find_symbols; /* of a perf.data: perf_data.h; may be NULL */
+    void *symbols_context;
 };
 
 struct hearth_file_profile {

@@ -210,7 +210,11 @@ static enum hearth_status decode_perf_data_file(struct hearth_str bytes,
                                                 struct hearth_file_profiles *ret,
                                                 struct hearth_err *err)
 {
-    struct hearth_perf_options of_perf = {.limits = options->limits};
+    struct hearth_perf_options of_perf = {
+        .limits = options->limits,
+        .find_symbols = options->find_symbols,
+        .symbols_context = options->symbols_context,
+    };
     struct hearth_perf_recording recording;
 
     HEARTH_TRY(read_objects(options, arena, &of_perf, err));

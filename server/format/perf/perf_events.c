@@ -141,7 +141,7 @@ static uint32_t find_or_add_place_mapping(struct perf_output *out, const struct 
 }
 
 /* Makes the location of an address of a place; HEARTH_NO_INDEX: no memory. */
-static uint32_t make_place_location(struct perf_output *out, const struct perf_space *space,
+static uint32_t make_place_location(struct perf_output *out, struct perf_space *space,
                                     uint32_t place_idx, uint64_t address)
 {
     struct hearth_location location = {.mapping = HEARTH_NO_INDEX, .address = address};
@@ -152,7 +152,7 @@ static uint32_t make_place_location(struct perf_output *out, const struct perf_s
 
     /* The function, if the program is given beside the recording. */
     const struct perf_place *place = &space->places[place_idx];
-    const struct hearth_elf_symbols *symbols = space->objects[place->object].symbols;
+    const struct hearth_elf_symbols *symbols = hearth_perf_space_symbols(space, place->object);
     struct hearth_named_frame frame = {.name = {"", 0}, .filename = {"", 0}};
     if (symbols != NULL) {
         frame.name = hearth_elf_symbols_find(symbols, address);

@@ -84,13 +84,14 @@ static struct hearth_str find_last_part(struct hearth_str path)
 }
 
 /* The symbols that were given for an object: those of its build id, otherwise of its path. */
-static const struct hearth_elf_symbols *find_symbols(const struct perf_space *space,
-                                                     const struct perf_object *object)
+static const struct hearth_elf_symbols *search_symbols(const struct perf_space *space,
+                                                       const struct perf_object *object)
 {
+    const struct hearth_perf_options *options = space->options;
     const struct hearth_elf_symbols *of_path = NULL;
 
-    for (size_t i = 0; i < space->options->n_objects; i++) {
-        const struct hearth_perf_object *given = &space->options->objects[i];
+    for (size_t i = 0; i < options->n_objects; i++) {
+        const struct hearth_perf_object *given = &options->objects[i];
         struct hearth_str id = hearth_elf_symbols_build_id(given->symbols);
         if (id.n > 0 && object->build_id.n > 0) {
             if (hearth_str_eq(id, object->build_id)) {
@@ -101,7 +102,30 @@ static const struct hearth_elf_symbols *find_symbols(const struct perf_space *sp
         }
     }
 
-    return of_path;
+    if (of_path != NULL || options->find_symbols == NULL) {
+        return of_path;
+    }
+
+    /* A program may have been built again since it was recorded. */
+    of_path = options->find_symbols(options->symbols_context, object->path);
+    bool is_other = of_path != NULL && object->build_id.n > 0 &&
+                    !hearth_str_eq(hearth_elf_symbols_build_id(of_path), object->build_id);
+
+    return is_other ? NULL : of_path;
+}
+
+const struct hearth_elf_symbols *hearth_perf_space_symbols(struct perf_space *space,
+                                                           uint32_t object_idx)
+{
+    struct perf_object *object = &space->objects[object_idx];
+
+    assert(object_idx < space->n_objects);
+    if (!object->is_searched) {
+        object->symbols = search_symbols(space, object);
+        object->is_searched = true;
+    }
+
+    return object->symbols;
 }
 
 /* The path of a map: "[kernel.kallsyms]_text" names the symbol at its start. */
@@ -133,7 +157,6 @@ static uint32_t find_or_add_object(struct perf_space *s, struct hearth_str path,
             const struct perf_build_id *known = &s->file->build_ids[i];
             object->build_id = format_build_id(s->arena, known->bytes, known->n);
         }
-        object->symbols = find_symbols(s, object);
     }
 
     return (uint32_t)(object - s->objects);

@@ -13,8 +13,9 @@
 
 /* A file, or a region with a name such as "[vdso]". */
 struct perf_object {
-    struct hearth_str path, build_id;         /* build_id: hexadecimal, may be empty */
-    const struct hearth_elf_symbols *symbols; /* NULL: not given */
+    struct hearth_str path, build_id; /* build_id: hexadecimal, may be empty */
+    bool is_searched;
+    const struct hearth_elf_symbols *symbols; /* after the search; NULL: not given */
 };
 
 /* A range of an object, in terms of the object: equal for all processes that map it. */
@@ -56,6 +57,10 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_perf_space_apply(struct perf_space *space,
                                            const struct perf_record *record,
                                            struct hearth_err *err);
+
+/* The symbols of an object, searched for at the first call; NULL: none. */
+const struct hearth_elf_symbols *hearth_perf_space_symbols(struct perf_space *space,
+                                                           uint32_t object);
 
 /* The command name of a thread; empty if it is not known. */
 struct hearth_str hearth_perf_space_comm(const struct perf_space *space, uint32_t pid,

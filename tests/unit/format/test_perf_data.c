@@ -207,6 +207,54 @@ static void functions_of_a_program_beside_it_are_named(void **state)
     hearth_arena_release(&arena);
 }
 
+/* What find_symbols was asked for, and what it returns. */
+struct symbol_source {
+    const struct hearth_elf_symbols *symbols;
+    unsigned n_calls, n_spin;
+};
+
+static const struct hearth_elf_symbols *find_spin(void *context, struct hearth_str path)
+{
+    struct symbol_source *source = context;
+
+    source->n_calls++;
+    source->n_spin += hearth_str_eq_c(path, "/tmp/g/spin");
+
+    return source->symbols; /* for other files, too: their build ids differ */
+}
+
+static void symbols_are_searched_once_for_each_file_with_samples(void **state)
+{
+    struct hearth_buf bytes, elf;
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct symbol_source source = {0};
+    const struct hearth_perf_options options = {.find_symbols = find_spin,
+                                                .symbols_context = &source};
+    struct decoded d;
+
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    read_golden("work.perf.data", &bytes);
+    read_golden("spin.elf", &elf);
+    assert_int_equal(hearth_elf_symbols_read(hearth_buf_view(&elf), &arena, &source.symbols, &err),
+                     HEARTH_OK);
+    decode(&d, hearth_buf_view(&bytes), &options, 0);
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(source.n_spin, 1);
+    assert_int_equal(source.n_calls, 3); /* the C library and the dynamic linker */
+
+    const struct hearth_profile *p = &d.recording.profiles[0].profile;
+    assert_int_equal(p->n_samples, 2);
+    for (uint32_t i = 0; i < p->n_locations; i++) {
+        assert_true(p->locations[i].n_lines > 0 || p->locations[i].address == 0x2724a);
+    }
+    release(&d);
+    hearth_buf_release(&bytes);
+    hearth_buf_release(&elf);
+    hearth_arena_release(&arena);
+}
+
 /* ---- written recordings ---- */
 
 static void start_stream(struct hearth_buf *out)
@@ -428,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_file_has_a_profile_for_each_event),
         cmocka_unit_test(a_compressed_stream_is_read_and_tells_the_time),
         cmocka_unit_test(functions_of_a_program_beside_it_are_named),
+        cmocka_unit_test(symbols_are_searched_once_for_each_file_with_samples),
         cmocka_unit_test(records_count_in_the_order_of_their_times),
         cmocka_unit_test(maps_are_replaced_in_part),
         cmocka_unit_test(a_child_has_the_maps_of_its_parent_and_changes_its_own),
