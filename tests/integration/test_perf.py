@@ -11,6 +11,7 @@ import unittest
 import urllib.parse
 
 from server import ROOT, SHARED, Server, note, now_ms, temporary_directory
+from test_ingest import form
 
 T = now_ms() - 300_000
 START, END = T - 3_600_000, T + 3_600_000
@@ -112,6 +113,24 @@ class Perf(unittest.TestCase):
         self.assertEqual([child.name for child in graph.root.children], ["spin"])
         self.assertLess({"spin+0x11ea", "libc.so.6+0x2724a"} & set(graph.names), {"total"} | set(graph.names))
         self.assertNotIn("[unknown]", graph.names)
+
+    def test_functions_of_a_program_in_the_form_are_named(self):
+        recording, program = (GOLDEN / "work.perf.data").read_bytes(), (GOLDEN / "spin.elf").read_bytes()
+        path = "/ingest?" + urllib.parse.urlencode({"name": self.service, "from": T // 1000, "until": T // 1000 + 10})
+
+        def post(sent):
+            headers, body = form([("profile", "perf.data", recording), ("object", "spin", sent)])
+            return self.server.http("POST", path, body, headers)
+
+        status, _, answer = post(program)
+        self.assertEqual(status, 200, answer)
+        graph = self.graph(SAMPLES)
+        self.assertEqual(graph.total, 27)
+        self.assertLessEqual({"main", "outer", "inner", "spin"}, set(graph.names))
+
+        status, _, answer = post(b"no program")
+        self.assertEqual(status, 422, answer)
+        self.assertIn('object "spin": it is no ELF file', json.loads(answer)["message"])
 
     def test_damaged_and_foreign_recordings_are_refused(self):
         recording = (GOLDEN / "work.perf.data").read_bytes()

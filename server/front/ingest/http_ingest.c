@@ -232,6 +232,8 @@ static enum hearth_status fill_file_push(struct upload *u)
         .until_ns = u->hints.until_ns,
         .labels = base.labels,
         .n_labels = base.n_labels,
+        .objects = u->objects,
+        .n_objects = u->n_objects,
     };
 
     return hearth_ingest_read_file(u->rpc->front->ingest, &upload, &call->arena, call->dropped,

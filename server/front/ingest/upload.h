@@ -9,6 +9,7 @@
 
 #include "hearth/format/ingest_name.h"
 #include "hearth/format/multipart.h"
+#include "hearth/format/profile_file.h"
 
 #include "rpc/push_call.h"
 
@@ -21,7 +22,9 @@ struct upload {
     struct hearth_ingest_type type; /* of a text format */
     struct hearth_str profile;
     const char *file_format; /* of a file of several profiles; "": unknown; otherwise NULL */
-    struct hearth_str context_labels; /* of a JFR recording */
+    struct hearth_str context_labels;   /* of a JFR recording */
+    struct hearth_file_object *objects; /* programs beside a perf.data */
+    size_t n_objects;
     struct hearth_push_hints hints;
     struct hearth_multipart form;
 };

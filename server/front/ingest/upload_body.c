@@ -4,6 +4,7 @@
  */
 #include "hearth/base/limit.h"
 #include "hearth/codec/compress.h"
+#include "hearth/format/perf_data.h"
 #include "hearth/format/profile_file.h"
 
 #include "handlers.h"
@@ -147,6 +148,26 @@ static enum hearth_status read_recording_form(struct upload *u)
     return inflate_context_labels(u);
 }
 
+/* The files "object" of a form whose profile is a perf.data: programs with names of functions. */
+static enum hearth_status take_objects(struct upload *u)
+{
+    const struct hearth_multipart *form = &u->form;
+
+    u->objects = hearth_arena_array(&u->call->arena, form->n_files, sizeof *u->objects);
+    if (u->objects == NULL) {
+        return HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena);
+    }
+
+    for (size_t i = 0; i < form->n_files; i++) {
+        const struct hearth_multipart_file *file = &form->files[i];
+        if (hearth_str_eq_c(file->name, "object")) {
+            u->objects[u->n_objects++] = (struct hearth_file_object){file->filename, file->body};
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status read_upload_form(struct upload *u)
 {
     struct hearth_err *err = &u->rpc->err;
@@ -178,8 +199,13 @@ static enum hearth_status read_upload_form(struct upload *u)
         return read_recording_form(u);
     }
 
-    u->hints.format = HEARTH_INGEST_PPROF;
     u->profile = profile != NULL ? profile->body : HEARTH_STR("");
+    if (hearth_perf_data_recognise(u->profile)) {
+        u->hints.format = HEARTH_INGEST_UNKNOWN; /* the bytes decide */
+        return take_objects(u);
+    }
+
+    u->hints.format = HEARTH_INGEST_PPROF;
 
     return HEARTH_OK;
 }
