@@ -164,46 +164,65 @@ static uint32_t find_or_add_object(struct perf_space *s, struct hearth_str path,
 
 /* ---- records ---- */
 
-static enum hearth_status apply_mmap(struct perf_space *space, const struct perf_record *record,
-                                     struct hearth_err *err)
+/* The fields of a map of a file. */
+struct map_fields {
+    uint32_t pid; /* KERNEL_PID for kernel and modules */
+    struct perf_map map;
+    struct hearth_str path, build_id;
+};
+
+/* False if the record is truncated. */
+static bool read_map_fields(const struct perf_record *record, struct map_fields *ret)
 {
     struct perf_cursor c = perf_cursor_at(record->body);
-    struct hearth_str build_id = {"", 0};
-    unsigned mode = record->misc & PERF_MISC_CPU_MODE;
-    bool is_kernel = mode == PERF_MODE_KERNEL || mode == PERF_MODE_GUEST_KERNEL;
-    uint32_t pid = perf_u32(&c);
+    struct map_fields fields = {.pid = perf_u32(&c), .build_id = {"", 0}};
 
     perf_skip(&c, 4);
-    struct perf_map map = {.start = perf_u64(&c), .place = PERF_NO_PLACE};
-    uint64_t n_bytes = perf_u64(&c);
-    map.offset = perf_u64(&c);
-    if (is_kernel) {
-        map.offset = 0; /* kernel and modules are addressed from their start */
+    fields.map = (struct perf_map){.start = perf_u64(&c), .place = PERF_NO_PLACE};
+    if (__builtin_add_overflow(fields.map.start, perf_u64(&c), &fields.map.end)) {
+        fields.map.end = UINT64_MAX;
     }
+    fields.map.offset = perf_u64(&c);
     if (record->type == PERF_MMAP2) {
         uint32_t n_id = perf_u32(&c) & 0xff;
         struct hearth_str id = perf_bytes(&c, PERF_BUILD_ID_BYTES);
-        bool has_id = (record->misc & PERF_MISC_MMAP_BUILD_ID) != 0 && n_id <= PERF_BUILD_ID_BYTES;
-        build_id = has_id ? hearth_str_n(id.p, n_id) : build_id;
+        if ((record->misc & PERF_MISC_MMAP_BUILD_ID) != 0 && n_id <= PERF_BUILD_ID_BYTES) {
+            fields.build_id = hearth_str_n(id.p, n_id);
+        }
         perf_skip(&c, 8); /* protection and flags */
     }
 
     /* The text is shorter than the rest, which ends with the fields of sample_id_all. */
-    struct hearth_str path = perf_text(&c, perf_left(&c));
-    if (c.failed) {
+    fields.path = perf_text(&c, perf_left(&c));
+    *ret = fields;
+
+    return !c.failed;
+}
+
+static enum hearth_status apply_mmap(struct perf_space *space, const struct perf_record *record,
+                                     struct hearth_err *err)
+{
+    unsigned mode = record->misc & PERF_MISC_CPU_MODE;
+    struct map_fields fields;
+
+    if (!read_map_fields(record, &fields)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a map of a file is truncated");
     }
-    if (n_bytes == 0) {
+    if (fields.map.start >= fields.map.end) {
         return HEARTH_OK;
     }
-    if (__builtin_add_overflow(map.start, n_bytes, &map.end)) {
-        map.end = UINT64_MAX;
+
+    /* Kernel and modules are addressed from their start. */
+    if (mode == PERF_MODE_KERNEL || mode == PERF_MODE_GUEST_KERNEL) {
+        fields.pid = KERNEL_PID;
+        fields.map.offset = 0;
+        fields.path = cut_kernel_path(fields.path);
     }
 
-    map.object = find_or_add_object(space, is_kernel ? cut_kernel_path(path) : path, build_id);
-    struct perf_process *process = find_or_add_process(space, is_kernel ? KERNEL_PID : pid);
-    if (map.object == PERF_NO_PLACE || process == NULL ||
-        !hearth_perf_maps_add(&space->pool, &process->maps, &map)) {
+    fields.map.object = find_or_add_object(space, fields.path, fields.build_id);
+    struct perf_process *process = find_or_add_process(space, fields.pid);
+    if (fields.map.object == PERF_NO_PLACE || process == NULL ||
+        !hearth_perf_maps_add(&space->pool, &process->maps, &fields.map)) {
         return HEARTH_FAIL_ARENA(err, space->arena);
     }
 

@@ -299,6 +299,22 @@ static void maps_are_replaced_in_part(void **state)
     hearth_buf_release(&b);
 }
 
+static void maps_of_no_bytes_and_at_the_end_of_memory_are_harmless(void **state)
+{
+    struct hearth_buf b;
+
+    (void)state;
+    start_stream(&b);
+    write_comm(&b, 1, 5, 5, "p");
+    write_map(&b, 1, &(struct written_map){5, 0x1000, 0, 0, "/a"});
+    write_map(&b, 1, &(struct written_map){5, UINT64_MAX, 1, 0, "/b"});
+    write_map(&b, 1, &(struct written_map){5, UINT64_MAX - 0x1fff, UINT64_MAX, 0, "/c"});
+    write_map(&b, 1, &(struct written_map){5, 0x1000, 0x1000, UINT64_MAX - 1, "/d"});
+    write_sample(&b, &(struct written_sample){7, 2, 5, 5, 1, {0x1001, UINT64_MAX - 0x1ffe}});
+    assert_text(&b, "cycles\np;/c+0x1;/d+0xffffffffffffffff 1/1\n");
+    hearth_buf_release(&b);
+}
+
 static void a_child_has_the_maps_of_its_parent_and_changes_its_own(void **state)
 {
     struct hearth_buf b;
@@ -479,6 +495,7 @@ int main(void)
         cmocka_unit_test(symbols_are_searched_once_for_each_file_with_samples),
         cmocka_unit_test(records_count_in_the_order_of_their_times),
         cmocka_unit_test(maps_are_replaced_in_part),
+        cmocka_unit_test(maps_of_no_bytes_and_at_the_end_of_memory_are_harmless),
         cmocka_unit_test(a_child_has_the_maps_of_its_parent_and_changes_its_own),
         cmocka_unit_test(equal_code_of_two_processes_is_one_location),
         cmocka_unit_test(kernel_frames_are_relative_to_their_map_or_named),
