@@ -17,6 +17,7 @@
 #include "hearth/pb/push/v1/push.pb-c.h"
 
 #include "cli.h"
+#include "local_symbols.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -335,13 +336,31 @@ static void print_notes(const char *path, const struct hearth_file_profiles *fil
     }
 }
 
+/* Decodes a file; a recording of perf gets the symbols of this machine's programs. */
+static enum hearth_status decode_upload_file(struct cli *cli, struct hearth_str plain,
+                                             struct hearth_file_profiles *ret)
+{
+    struct local_symbols *symbols = hearth_arena_zalloc(&cli->arena, sizeof *symbols);
+
+    if (symbols == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+
+    symbols->arena = &cli->arena;
+    const struct hearth_file_options options = {.find_symbols = cli_local_symbols,
+                                                .symbols_context = symbols};
+    enum hearth_status status =
+        hearth_profile_file_decode(plain, &options, &cli->arena, ret, &cli->err);
+    cli_local_symbols_release(symbols);
+
+    return status;
+}
+
 static enum hearth_status push_file(struct cli *cli, const char *path, struct hearth_buf *plain)
 {
-    const struct hearth_file_options options = {.format = NULL};
     struct hearth_file_profiles file;
 
-    HEARTH_TRY(hearth_profile_file_decode(hearth_buf_view(plain), &options, &cli->arena, &file,
-                                          &cli->err));
+    HEARTH_TRY(decode_upload_file(cli, hearth_buf_view(plain), &file));
     print_notes(path, &file);
     if (file.n_profiles == 0) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,

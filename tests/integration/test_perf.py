@@ -11,6 +11,7 @@ import unittest
 import urllib.parse
 
 from server import ROOT, SHARED, Server, note, now_ms, temporary_directory
+from test_cli import hearth
 from test_ingest import form
 
 T = now_ms() - 300_000
@@ -141,6 +142,30 @@ class Perf(unittest.TestCase):
         graph = self.graph(CPU, "as-text")
         self.assertEqual(graph.total, 4000000)
         self.assertLessEqual({"spin", "0x55550000", "spin+0x1201"}, set(graph.names))
+
+    def test_the_client_finds_the_symbols_of_local_programs(self):
+        if not can_record():
+            note("perf cannot record here: the client has no recording of a local program")
+            return
+        directory = pathlib.Path(temporary_directory())
+        program, file = directory / "spin", directory / "local.perf.data"
+        shutil.copy(GOLDEN / "spin.elf", program)
+        program.chmod(0o755)
+        perf("record", "-q", "-e", "cpu-clock:u", "-F", "997", "-g", "-o", file, program)
+        self.uploaded(file, self.service)
+        self.assertLessEqual({"main", "outer", "inner", "spin"}, set(self.graph(SAMPLES).names))
+
+        # Another program of that name is not the recorded one: its build id differs.
+        program.unlink()
+        shutil.copy(shutil.which("true"), program)
+        self.uploaded(file, "replaced")
+        names = set(self.graph(SAMPLES, "replaced").names)
+        self.assertTrue(names & {"spin+0x%x" % at for at in range(0x11BA, 0x11F1)}, names)
+
+    def uploaded(self, file, service):
+        environment = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
+        done = hearth("upload", str(file), "--label", "service_name=" + service, "--time", "now", env=environment)
+        self.assertEqual(done.code, 0, done.err)
 
     def test_damaged_and_foreign_recordings_are_refused(self):
         recording = (GOLDEN / "work.perf.data").read_bytes()
