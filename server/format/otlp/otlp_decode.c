@@ -1,0 +1,182 @@
+/*
+ * otlp_decode.c -- the resources and scopes of a request (the other files: otlp_scan.h).
+ *
+ * The dictionary may follow the profiles, so it is searched first.
+ */
+#include "otlp/otlp_scan.h"
+
+#include <stdio.h>
+
+enum hearth_status hearth_otlp_damaged(const struct otlp_scan *s, const char *what,
+                                       struct pprof_cursor c)
+{
+    return HEARTH_FAIL(s->err, HEARTH_INVALID_ARGUMENT,
+                       "not an export of profiles: %s is damaged at byte %zu: %s", what,
+                       (size_t)(c.p - s->base), c.why);
+}
+
+void hearth_otlp_keep_reason(struct otlp_scan *s, const char *fmt, ...)
+{
+    if (s->out->first.status != HEARTH_OK) {
+        return;
+    }
+
+    char why[300];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+    hearth_err_set(&s->out->first, HEARTH_INVALID_ARGUMENT, __FILE__, __LINE__,
+                   "resource_profiles[%u].scope_profiles[%u].profiles[%u]%s", s->at_resource,
+                   s->at_scope, s->at_profile, why);
+}
+
+/* ---- around profiles ---- */
+
+/* The next field with this number; false at the end. INVALID_ARGUMENT for damage. */
+static enum hearth_status find_next(const struct otlp_scan *s, struct pprof_cursor *c,
+                                    uint32_t field, struct pprof_cursor *ret, bool *ret_found)
+{
+    uint64_t tag;
+
+    *ret_found = false;
+    while (!*ret_found && pprof_next(c, &tag)) {
+        if (tag == PPROF_LEN(field)) {
+            *ret_found = pprof_payload(c, ret);
+        } else { /* the other one of the fields 1 and 2, or an unknown field */
+            *c = hearth_pprof_skip(*c, tag, tag == PPROF_LEN(3 - field) ? 0 : 2);
+        }
+        if (c->why != NULL) {
+            break;
+        }
+    }
+
+    return c->why == NULL ? HEARTH_OK : hearth_otlp_damaged(s, "the list of profiles", *c);
+}
+
+/*
+ * Adds the labels of a resource or scope to those around it. They are field `field` of the message
+ * that is field 1.
+ */
+static enum hearth_status extend_labels(struct otlp_scan *s, struct pprof_cursor message,
+                                        uint32_t field, struct otlp_labels *labels)
+{
+    struct pprof_cursor owner;
+    bool found;
+
+    HEARTH_TRY(find_next(s, &message, 1, &owner, &found));
+    if (!found) {
+        return HEARTH_OK;
+    }
+
+    hearth_otlp_begin_labels(s, labels);
+    HEARTH_TRY(hearth_otlp_add_labels(s, owner, field, labels));
+
+    return hearth_otlp_end_labels(s, labels);
+}
+
+static enum hearth_status read_scope(struct otlp_scan *s, const struct otlp_labels *around,
+                                     struct pprof_cursor c)
+{
+    struct otlp_labels labels = *around;
+    struct pprof_cursor profile;
+    bool found;
+
+    HEARTH_TRY(extend_labels(s, c, 3, &labels));
+    for (s->at_profile = 0;; s->at_profile++) {
+        HEARTH_TRY(find_next(s, &c, 2, &profile, &found));
+        if (!found) {
+            return HEARTH_OK;
+        }
+        HEARTH_TRY(hearth_otlp_read_profile(s, &labels, profile));
+    }
+}
+
+static enum hearth_status read_resource(struct otlp_scan *s, struct pprof_cursor c)
+{
+    struct otlp_labels labels = {0};
+    struct pprof_cursor scope;
+    bool found;
+
+    HEARTH_TRY(extend_labels(s, c, 1, &labels));
+    for (s->at_scope = 0;; s->at_scope++) {
+        HEARTH_TRY(find_next(s, &c, 2, &scope, &found));
+        if (!found) {
+            return HEARTH_OK;
+        }
+        HEARTH_TRY(read_scope(s, &labels, scope));
+    }
+}
+
+/* ---- the request ---- */
+
+/* Places of the entries of the dictionary in profiles. */
+static bool make_workspace(struct otlp_scan *s)
+{
+    const struct otlp_dictionary *d = &s->dictionary;
+    struct otlp_workspace *w = &s->workspace;
+    struct hearth_arena *arena = s->arena;
+
+    s->gathered = hearth_arena_array(arena, HEARTH_OTLP_MAX_LABELS, sizeof *s->gathered);
+    w->strings = hearth_arena_calloc(arena, d->n_strings, sizeof *w->strings);
+    w->attributes = hearth_arena_calloc(arena, d->n_attributes, sizeof *w->attributes);
+    w->mappings = hearth_arena_calloc(arena, d->n_mappings, sizeof *w->mappings);
+    w->functions = hearth_arena_calloc(arena, d->n_functions, sizeof *w->functions);
+    w->locations = hearth_arena_calloc(arena, d->n_locations, sizeof *w->locations);
+    w->links = hearth_arena_calloc(arena, d->n_links, sizeof *w->links);
+    w->groups = hearth_arena_calloc(arena, (size_t)d->n_attributes + 1, sizeof *w->groups);
+
+    return s->gathered != NULL && w->strings != NULL && w->attributes != NULL &&
+           w->mappings != NULL && w->functions != NULL && w->locations != NULL &&
+           w->links != NULL && w->groups != NULL;
+}
+
+static enum hearth_status read_export(struct otlp_scan *s, struct pprof_cursor message)
+{
+    struct pprof_cursor at = message, dictionary = {s->base, s->base, NULL}, resource;
+    bool found;
+
+    /* The dictionary: the last one, as everywhere in protobuf. */
+    HEARTH_TRY(hearth_otlp_check_layout(s, message));
+    do {
+        struct pprof_cursor next;
+        HEARTH_TRY(find_next(s, &at, 2, &next, &found));
+        dictionary = found ? next : dictionary;
+    } while (found);
+
+    HEARTH_TRY(hearth_otlp_read_dictionary(s, dictionary));
+    if (!make_workspace(s)) {
+        return HEARTH_FAIL_ARENA(s->err, s->arena);
+    }
+
+    for (s->at_resource = 0;; s->at_resource++) {
+        HEARTH_TRY(find_next(s, &message, 1, &resource, &found));
+        if (!found) {
+            return HEARTH_OK;
+        }
+        HEARTH_TRY(read_resource(s, resource));
+    }
+}
+
+enum hearth_status hearth_otlp_decode(struct hearth_str bytes,
+                                      const struct hearth_otlp_options *options,
+                                      struct hearth_arena *arena, struct hearth_otlp_export *ret,
+                                      struct hearth_err *err)
+{
+    assert(options != NULL && arena != NULL && ret != NULL);
+    if (bytes.n >= UINT32_MAX) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "an export of %zu bytes is too large",
+                           bytes.n);
+    }
+
+    const uint8_t *base = (const uint8_t *)bytes.p;
+    struct hearth_otlp_export out = {0};
+    struct otlp_scan s = {
+        .base = base, .options = options, .arena = arena, .out = &out, .err = err};
+    const struct pprof_cursor message = {base, bytes.n == 0 ? base : base + bytes.n, NULL};
+
+    HEARTH_TRY(read_export(&s, message));
+    *ret = out;
+
+    return HEARTH_OK;
+}
