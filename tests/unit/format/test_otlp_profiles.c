@@ -49,6 +49,8 @@ static const char *const g_strings[N_STRINGS] = {
 
 /* An attribute of the dictionary with the text at an index. */
 #define ATTRIBUTE(key, text) MESSAGE(6, INT(1, key), MESSAGE(2, INT(8, text)))
+/* An attribute of a resource. */
+#define LABEL(key, text) MESSAGE(1, TEXT(1, key), MESSAGE(2, TEXT(1, text)))
 
 /*
  * Attributes: 1 build id, 2 service shop, 3 thread worker. Mapping 1: the executable. Functions: 1
@@ -84,6 +86,7 @@ static struct hearth_str make_dictionary(void)
 #define SAMPLE(...)            MESSAGE(2, __VA_ARGS__)
 #define STAMP(ns)              FIXED(5, (ns))
 #define EXPORT(...)            make_export(HEARTH_STR(""), JOIN(__VA_ARGS__))
+#define EXPORT_OF(labels, ...) make_export((labels), JOIN(__VA_ARGS__))
 
 static struct hearth_str make_export(struct hearth_str labels, struct hearth_str profiles)
 {
@@ -116,6 +119,12 @@ static void expect_part(const char *text, const char *part)
     }
 }
 
+static void expect_refusal(struct hearth_str bytes, const char *part)
+{
+    assert_int_equal(decode(bytes), HEARTH_INVALID_ARGUMENT);
+    expect_part(g_err.msg, part);
+}
+
 /* Decodes n profiles. */
 static void expect_profiles(struct hearth_str bytes, size_t n)
 {
@@ -130,6 +139,16 @@ static void expect_text(struct hearth_str text, const char *expected)
     if (!hearth_str_eq_c(text, expected)) {
         fail_msg("\"%.*s\" instead of \"%s\"", (int)text.n, text.p, expected);
     }
+}
+
+static struct hearth_str find_label(const struct hearth_otlp_profile *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_labels; i++) {
+        if (hearth_str_eq_c(p->labels[i].name, name)) {
+            return p->labels[i].value;
+        }
+    }
+    return HEARTH_STR("");
 }
 
 /* The only type of a profile as name:type:unit. */
@@ -277,6 +296,167 @@ static void keeps_inlined_lines_in_their_order(void **state)
     assert_true(p->mappings[leaf->mapping].has_functions);
 }
 
+/* ---- labels ---- */
+
+static void names_the_service_by_the_sample_then_the_resource_then_the_executable(void **state)
+{
+    (void)state;
+    struct hearth_str plain = SAMPLE(INT(1, 1), STAMP(1));
+    struct hearth_str of_shop = SAMPLE(INT(1, 1), LIST(2, 2), STAMP(1));
+    struct hearth_str till = LABEL("service.name", "till");
+    struct hearth_str app = LABEL("process.executable.name", "app");
+
+    expect_profiles(EXPORT_OF(JOIN(app, till),
+                              PROFILE(ON_CPU, BYTES(7, "0123456789abcdef"), plain, of_shop, plain)),
+                    2);
+    expect_text(g_export.profiles[0].service, "till");
+    assert_int_equal(g_export.profiles[0].profile.n_samples, 2);
+    expect_text(g_export.profiles[1].service, "shop");
+    assert_int_equal(g_export.profiles[1].profile.n_samples, 1);
+    assert_int_equal(g_export.n_received, 1);
+
+    /* The parts have ids of their own. */
+    expect_text(g_export.profiles[0].id, "30313233343536373839616263646566:0:cpu");
+    expect_text(g_export.profiles[1].id, "30313233343536373839616263646566:1:cpu");
+
+    expect_profiles(EXPORT_OF(app, PROFILE(ON_CPU, plain)), 1);
+    expect_text(g_export.profiles[0].service, "unknown_service:app");
+    expect_text(find_label(&g_export.profiles[0], "process.executable.name"), "app");
+    assert_int_equal(g_export.profiles[0].id.n, 0);
+    expect_profiles(EXPORT(PROFILE(ON_CPU, plain)), 1);
+    expect_text(g_export.profiles[0].service, "unknown_service");
+}
+
+static void makes_labels_of_attributes_with_a_scalar(void **state)
+{
+    (void)state;
+    struct hearth_str labels =
+        JOIN(LABEL("host.name", "a"), LABEL("host.name", "b"), LABEL("empty", ""),
+             MESSAGE(1, INT(3, THREAD), MESSAGE(2, INT(8, WORKER))), /* both by index */
+             MESSAGE(1, TEXT(1, "both"), INT(3, THREAD), MESSAGE(2, TEXT(1, "c"))),
+             MESSAGE(1, TEXT(1, "pid"), MESSAGE(2, INT(3, 42))),
+             MESSAGE(1, TEXT(1, "flag"), MESSAGE(2, INT(2, 1))),
+             MESSAGE(1, TEXT(1, "one"), MESSAGE(2, MESSAGE(5, MESSAGE(1, TEXT(1, "d"))))),
+             MESSAGE(1, TEXT(1, "two"),
+                     MESSAGE(2, MESSAGE(5, MESSAGE(1, TEXT(1, "d")), MESSAGE(1, TEXT(1, "e"))))),
+             MESSAGE(1, TEXT(1, "bytes"), MESSAGE(2, BYTES(7, "x"))), LABEL("__name__", "f"),
+             LABEL("service_name", "g"), LABEL("long", "123456789012345678901"));
+
+    expect_profiles(EXPORT_OF(labels, PROFILE(ON_CPU, LIST(11, 3, 1), SAMPLE(STAMP(1)))), 1);
+    const struct hearth_otlp_profile *p = &g_export.profiles[0];
+    static const char *const expected[][2] = {{"host.name", "a"}, {"thread.name", "worker"},
+                                              {"both", "c"},      {"pid", "42"},
+                                              {"flag", "true"},   {"one", "d"}};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(expected); i++) {
+        expect_text(find_label(p, expected[i][0]), expected[i][1]);
+    }
+    assert_int_equal(p->n_labels, HEARTH_ARRAY_LEN(expected));
+    assert_int_equal(g_export.n_complex, 2);
+    assert_int_equal(g_export.n_reserved, 2);
+    assert_int_equal(g_export.n_long, 2); /* the name of the build id, too */
+}
+
+static void gives_samples_their_attributes_and_the_ids_of_their_link(void **state)
+{
+    (void)state;
+    expect_profiles(
+        EXPORT(PROFILE(ON_CPU, SAMPLE(LIST(2, 3), INT(3, 1), STAMP(1)), SAMPLE(STAMP(2)))), 1);
+    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    const struct hearth_sample_label *labels = p->sample_labels;
+    assert_int_equal(p->label_first[1], 3);
+    assert_int_equal(p->label_first[2], 3);
+    expect_text(p->strings[labels[0].key], "thread.name");
+    expect_text(p->strings[labels[0].str], "worker");
+    expect_text(p->strings[labels[1].key], "trace_id");
+    expect_text(p->strings[labels[1].str], "0102030405060708090a0b0c0d0e0f10");
+    expect_text(p->strings[labels[2].key], "span_id");
+    assert_int_equal(labels[2].str, 0);
+    assert_int_equal(labels[2].num, 0x0102);
+}
+
+/* ---- refusals ---- */
+
+static void refuses_older_layouts_with_the_versions_that_are_read(void **state)
+{
+    (void)state;
+    const struct {
+        struct hearth_str profile;
+        const char *version;
+    } old[] = {
+        {PROFILE(BYTES(1, "id"), FIXED(2, 1), FIXED(3, 2)), "1.3 or earlier"},
+        {PROFILE(SAMPLE(INT(2, 3), LIST(3, 7)), MESSAGE(3, INT(1, 1))), "1.4 to 1.7"},
+        {PROFILE(SAMPLE(INT(2, 3), LIST(3, 7), LIST(6, 1))), "1.4 to 1.7"},
+        {PROFILE(ON_CPU, SAMPLE(INT(1, 1), LIST(2, 7), LIST(3, 1), INT(4, 1))), "1.8 or 1.9"},
+        {PROFILE(ON_CPU, SAMPLE(INT(1, 1), LIST(2, 7), INT(4, 1))), "1.8 or 1.9"},
+        {PROFILE(ON_CPU, SAMPLE(INT(1, 1), LIST(2, 7))), "1.8 or 1.9"},
+        {PROFILE(ON_CPU, SAMPLE(INT(1, 1), LIST(2, 9), STAMP(1))), "1.8 or 1.9"},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(old); i++) {
+        expect_refusal(EXPORT(old[i].profile), old[i].version);
+        expect_part(g_err.msg, "read is the one of 1.10 and later");
+        expect_part(g_err.msg, "OpenTelemetry Collector 0.148");
+    }
+}
+
+static void reads_lists_that_are_not_packed_as_async_profiler_writes_them(void **state)
+{
+    (void)state;
+    struct hearth_str itimer = MESSAGE(1, INT(1, CPU), INT(2, COUNT));
+    expect_profiles(EXPORT(PROFILE(itimer, SAMPLE(INT(1, 1), INT(4, 10000000)),
+                                   SAMPLE(INT(1, 1), INT(2, 3), INT(4, 7)))),
+                    1);
+    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    assert_int_equal(p->values[0], 10000000);
+    assert_int_equal(p->values[1], 7);
+    assert_int_equal(p->n_sample_labels, 1);
+}
+
+static void refuses_damage_with_its_place(void **state)
+{
+    (void)state;
+    expect_refusal(HEARTH_STR("{}"), "not an export of profiles");
+    expect_refusal(JOIN(INT(1, 5)), "known field with the wrong wire type");
+    expect_refusal(MESSAGE(2, MESSAGE(7, LIST(1, 5))),
+                   "dictionary.stack_table[0] refers to entry 5 of location_table, which has 1");
+    expect_refusal(MESSAGE(2, TEXT(5, ""), MESSAGE(3, INT(1, 1))),
+                   "dictionary.function_table[0] refers to entry 1 of string_table, which has 1");
+    expect_refusal(MESSAGE(2, MESSAGE(4, BYTES(1, "short"))),
+                   "link_table[0].trace_id has 5 bytes instead of 16");
+    expect_profiles(HEARTH_STR(""), 0);
+}
+
+static void survives_a_cut_at_every_byte(void **state)
+{
+    (void)state;
+    struct hearth_str whole =
+        EXPORT_OF(LABEL("host.name", "a"),
+                  PROFILE(ON_CPU, BYTES(7, "0123456789abcdef"), LIST(11, 3),
+                          SAMPLE(INT(1, 1), LIST(2, 2, 3), INT(3, 1), LIST(4, 1), STAMP(1))));
+    for (size_t n = 0; n < whole.n; n++) {
+        char *exact = hearth_arena_strndup(&g_messages, whole.p, n);
+        enum hearth_status status = decode(hearth_str_n(exact, n));
+        assert_true(status == HEARTH_OK || status == HEARTH_INVALID_ARGUMENT);
+        assert_true(status == HEARTH_OK || g_err.msg[0] != '\0');
+    }
+}
+
+static void stays_within_the_memory_of_the_arena(void **state)
+{
+    (void)state;
+    struct hearth_str bytes = EXPORT(PROFILE(ON_CPU, SAMPLE(INT(1, 1), STAMP(1))));
+    enum hearth_status status = HEARTH_NO_MEMORY;
+
+    for (size_t limit = 64; status == HEARTH_NO_MEMORY; limit += 64) {
+        struct hearth_arena arena;
+        hearth_arena_init(&arena, limit);
+        status = hearth_otlp_decode(bytes, &g_options, &arena, &g_export, &g_err);
+        hearth_arena_release(&arena);
+        assert_true(limit < 1u << 20);
+    }
+    assert_int_equal(status, HEARTH_OK);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -302,6 +482,14 @@ int main(void)
         cmocka_unit_test(rejects_profiles_by_themselves),
         cmocka_unit_test(keeps_build_id_and_address_of_frames_without_lines),
         cmocka_unit_test(keeps_inlined_lines_in_their_order),
+        cmocka_unit_test(names_the_service_by_the_sample_then_the_resource_then_the_executable),
+        cmocka_unit_test(makes_labels_of_attributes_with_a_scalar),
+        cmocka_unit_test(gives_samples_their_attributes_and_the_ids_of_their_link),
+        cmocka_unit_test(refuses_older_layouts_with_the_versions_that_are_read),
+        cmocka_unit_test(reads_lists_that_are_not_packed_as_async_profiler_writes_them),
+        cmocka_unit_test(refuses_damage_with_its_place),
+        cmocka_unit_test(survives_a_cut_at_every_byte),
+        cmocka_unit_test(stays_within_the_memory_of_the_arena),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
