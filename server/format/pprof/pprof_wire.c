@@ -40,7 +40,7 @@ struct pprof_cursor hearth_pprof_skip(struct pprof_cursor c, uint64_t tag, uint3
 
     uint64_t wire_type = tag & 7;
     if (wire_type == 3 || wire_type == 4) {
-        c.why = "group, which pprof does not use";
+        c.why = "group, which is not used";
         return c;
     }
 

@@ -280,8 +280,8 @@ static void refuses_damaged_wire_forms(void **state)
     static const struct {
         const char *wire, *message;
     } cases[] = {
-        {TYPE "!0b08010c", REFUSE "group, which pprof does not use, at byte 7 of 10"},
-        {TYPE "100:1 !a406", REFUSE "group, which pprof does not use, at byte 11 of 11"},
+        {TYPE "!0b08010c", REFUSE "group, which is not used, at byte 7 of 10"},
+        {TYPE "100:1 !a406", REFUSE "group, which is not used, at byte 11 of 11"},
         {"!0e", REFUSE "tag with an unknown wire type, at byte 1 of 1"},
         {"!00", REFUSE "tag with an impossible field number, at byte 1 of 1"},
         {"!8080808080808080808001",
