@@ -109,7 +109,7 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;
 
-    if ((method->flags & HEARTH_METHOD_OTLP) != 0) {
+    if ((method->flags & HEARTH_METHOD_SPANS) != 0) {
         HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
     }
 

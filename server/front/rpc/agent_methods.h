@@ -1,10 +1,10 @@
 /*
- * agent_methods.h -- access to the methods of SkyWalking agents (HEARTH_METHOD_AGENT) and of OTLP
- * (HEARTH_METHOD_OTLP): on/off switches, token, default tenant.
+ * agent_methods.h -- access to the methods of SkyWalking agents (HEARTH_METHOD_AGENT) and to spans
+ * by OTLP (HEARTH_METHOD_SPANS): on/off switches, token, default tenant.
  *
  * Each family of agents' methods has an option that switches it off. Its methods are then
- * UNIMPLEMENTED, and agents do not call them again until they are restarted. The methods of OTLP
- * are UNIMPLEMENTED unless an option switches them on.
+ * UNIMPLEMENTED, and agents do not call them again until they are restarted. The methods for
+ * spans by OTLP are UNIMPLEMENTED unless an option switches them on.
  *
  * Threads: pure.
  * Source:  docs/reference/skywalking.md, "Who may call".

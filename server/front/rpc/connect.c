@@ -49,37 +49,61 @@ static enum hearth_status decode_plain(const struct ProtobufCMessageDescriptor *
                                     : hearth_pb_unpack(descriptor, body, arena, ret_message, err);
 }
 
+static enum hearth_status check_body_size(const struct hearth_rpc_body *body,
+                                          struct hearth_err *err)
+{
+    if (body->bytes.n <= body->max_bytes) {
+        return HEARTH_OK;
+    }
+
+    return HEARTH_FAIL(
+        err, HEARTH_TOO_LARGE,
+        "request body is %zu bytes; the limit is %zu" HEARTH_RAISE_OPTION("max-request-bytes"),
+        body->bytes.n, body->max_bytes);
+}
+
+/* Clients that compress send zero bytes for an empty body. */
+static bool is_plain_body(const struct hearth_rpc_body *body)
+{
+    return body->compression == HEARTH_COMPRESSION_NONE || body->bytes.n == 0;
+}
+
+/* Appends the decompressed body. */
+static enum hearth_status inflate_whole_body(const struct hearth_rpc_body *body,
+                                             struct hearth_buf *plain, struct hearth_err *err)
+{
+    enum hearth_status status =
+        hearth_inflate(body->inflater, body->compression, body->bytes, body->max_bytes, plain, err);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        return HEARTH_FAIL(
+            err, HEARTH_TOO_LARGE,
+            "request body inflates to more than the limit of %zu bytes" HEARTH_RAISE_OPTION(
+                "max-request-bytes"),
+            body->max_bytes);
+    }
+
+    if (status == HEARTH_NO_MEMORY && plain->budget != NULL) {
+        return HEARTH_FAIL_BUDGET(err, plain->budget);
+    }
+
+    return status;
+}
+
 enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *descriptor,
                                       const struct hearth_rpc_body *body,
                                       struct hearth_arena *arena,
                                       struct ProtobufCMessage **ret_message, struct hearth_err *err)
 {
-    if (body->bytes.n > body->max_bytes) {
-        return HEARTH_FAIL(
-            err, HEARTH_TOO_LARGE,
-            "request body is %zu bytes; the limit is %zu" HEARTH_RAISE_OPTION("max-request-bytes"),
-            body->bytes.n, body->max_bytes);
-    }
-
-    /* Clients that compress send zero bytes for an empty body. */
-    if (body->compression == HEARTH_COMPRESSION_NONE || body->bytes.n == 0) {
+    HEARTH_TRY(check_body_size(body, err));
+    if (is_plain_body(body)) {
         return decode_plain(descriptor, body->codec, body->bytes, arena, ret_message, err);
     }
 
     struct hearth_buf plain;
     hearth_buf_init(&plain, 0);
     plain.budget = arena->budget;
-    enum hearth_status status = hearth_inflate(body->inflater, body->compression, body->bytes,
-                                               body->max_bytes, &plain, err);
-    if (status == HEARTH_RESOURCE_EXHAUSTED) {
-        status = HEARTH_FAIL(
-            err, HEARTH_TOO_LARGE,
-            "request body inflates to more than the limit of %zu bytes" HEARTH_RAISE_OPTION(
-                "max-request-bytes"),
-            body->max_bytes);
-    } else if (status == HEARTH_NO_MEMORY && plain.budget != NULL) {
-        status = HEARTH_FAIL_BUDGET(err, plain.budget);
-    } else if (status == HEARTH_OK) {
+    enum hearth_status status = inflate_whole_body(body, &plain, err);
+    if (status == HEARTH_OK) {
         status =
             decode_plain(descriptor, body->codec, hearth_buf_view(&plain), arena, ret_message, err);
     }
@@ -91,6 +115,27 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
     hearth_buf_release(&plain);
 
     return status;
+}
+
+enum hearth_status hearth_body_wire(const struct ProtobufCMessageDescriptor *descriptor,
+                                    const struct hearth_rpc_body *body, struct hearth_arena *arena,
+                                    struct hearth_buf *wire, struct hearth_err *err)
+{
+    if (body->codec == HEARTH_RPC_JSON) {
+        struct ProtobufCMessage *message;
+        HEARTH_TRY(hearth_body_decode(descriptor, body, arena, &message, err));
+        hearth_pb_pack(message, wire);
+    } else {
+        HEARTH_TRY(check_body_size(body, err));
+        if (!is_plain_body(body)) {
+            return inflate_whole_body(body, wire, err);
+        }
+        hearth_buf_str(wire, body->bytes);
+    }
+
+    return !hearth_buf_failed(wire)
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the request body");
 }
 
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out)

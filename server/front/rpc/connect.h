@@ -62,6 +62,15 @@ enum hearth_status hearth_body_decode(const struct ProtobufCMessageDescriptor *d
                                       struct ProtobufCMessage **ret_message,
                                       struct hearth_err *err);
 
+/*
+ * The same without a message: appends the wire form, decompressed, to `wire`. JSON is translated by
+ * way of a message in the arena.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_body_wire(const struct ProtobufCMessageDescriptor *descriptor,
+                                    const struct hearth_rpc_body *body, struct hearth_arena *arena,
+                                    struct hearth_buf *wire, struct hearth_err *err);
+
 /* Appends the JSON of an error. code: the name of a status, or the code of a plain route. */
 void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);
 

@@ -36,11 +36,14 @@ enum hearth_method_flags {
     /* A method of SkyWalking agents: their token is checked, agent-tenant is the default tenant,
      * and its family can be switched off (agent_methods.h). */
     HEARTH_METHOD_AGENT = 1u << 5,
-    /* A method of OTLP: switched on by options of its own. Errors of its plain routes are messages
-     * of the type google.rpc.Status. */
+    /* A method of OTLP: errors of its plain routes are messages of the type google.rpc.Status. */
     HEARTH_METHOD_OTLP = 1u << 6,
     /* Receives profiles: refusals are counted by reason and client. */
     HEARTH_METHOD_UPLOAD = 1u << 7,
+    /* Receives spans by OTLP: UNIMPLEMENTED unless otlp-traces switches it on. */
+    HEARTH_METHOD_SPANS = 1u << 8,
+    /* The handler reads the body itself (hearth_body_wire); `request` is NULL. */
+    HEARTH_METHOD_WIRE = 1u << 9,
 };
 
 /* Fills the initialised answer of a request; the status ends it (unary.h). */

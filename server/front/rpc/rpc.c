@@ -603,6 +603,9 @@ static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_byte
     if (rpc->open_body != NULL) {
         HEARTH_TRY(rpc->open_body(rpc));
     }
+    if ((rpc->method->flags & HEARTH_METHOD_WIRE) != 0) {
+        return HEARTH_OK;
+    }
 
     struct hearth_inflater *inflater = hearth_rpc_inflater();
     if (inflater == NULL) {
