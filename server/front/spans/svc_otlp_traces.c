@@ -13,6 +13,7 @@
 
 #include "handlers.h"
 #include "http/http_call.h"
+#include "http/otlp_headers.h"
 #include "rpc/agent_methods.h"
 #include "rpc/messages.h"
 #include "rpc/trace_call.h"
@@ -21,7 +22,6 @@
 #include <assert.h>
 
 #define UNKNOWN_SERVICE "unknown_service"
-#define UNSUPPORTED     415u
 
 /* A request while its spans are read; all arrays live in the request's arena. */
 struct intake {
@@ -437,29 +437,12 @@ void hearth_svc_otlp_traces(struct hearth_rpc *rpc)
 static enum hearth_status read_otlp_body(struct hearth_rpc *rpc, enum hearth_rpc_codec *ret_codec,
                                          struct ProtobufCMessage **ret)
 {
-    struct hearth_http_call *http = rpc->http;
     struct hearth_inflater *inflater = hearth_rpc_inflater();
     enum hearth_compression compression;
 
-    assert(http != NULL && rpc->drop_body != NULL);
+    assert(rpc->http != NULL && rpc->drop_body != NULL);
 
-    /* Check the headers. */
-    if (!hearth_otlp_media_find(http->content_type, ret_codec)) {
-        http->code = UNSUPPORTED;
-        hearth_rpc_add_header(rpc, "Accept-Post", HEARTH_OTLP_PROTO ", " HEARTH_OTLP_JSON);
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "Content-Type is \"%.64s\": it has to be " HEARTH_OTLP_PROTO
-                           " or " HEARTH_OTLP_JSON,
-                           http->content_type.p);
-    }
-
-    if (!hearth_otlp_encoding_find(http->content_encoding, &compression)) {
-        http->code = UNSUPPORTED;
-        hearth_rpc_add_header(rpc, "Accept-Encoding", "gzip, deflate, zstd");
-        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "Content-Encoding is \"%.64s\": gzip, deflate and zstd are known",
-                           http->content_encoding.p);
-    }
+    HEARTH_TRY(hearth_otlp_headers_read(rpc, ret_codec, &compression));
 
     /* Decode the body. */
     if (inflater == NULL) {
