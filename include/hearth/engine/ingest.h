@@ -133,6 +133,7 @@ struct hearth_push_request {
     bool is_unreadable; /* with hints: the first failure was that the bytes cannot be decoded */
     uint64_t discards[HEARTH_N_DISCARDS];
     uint32_t n_profiles, n_failed, n_repeated;
+    uint32_t n_refused; /* of n_failed: those whose repetition would fail again */
 
     /* Private to the engine; zero before the push. */
     struct hearth_push_state *state;

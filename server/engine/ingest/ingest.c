@@ -268,6 +268,7 @@ static void record_push_failure(struct hearth_push_state *state, const struct pu
 
     /* The status and message of a request are those of its first failure. */
     hearth_mutex_lock(&state->lock);
+    request->n_refused += status == HEARTH_INVALID_ARGUMENT || status == HEARTH_OUT_OF_RANGE;
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
@@ -804,7 +805,7 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
 {
     assert(request->done != NULL && request->state == NULL);
     request->status = HEARTH_OK;
-    request->n_profiles = request->n_failed = request->n_repeated = 0;
+    request->n_profiles = request->n_failed = request->n_repeated = request->n_refused = 0;
     memset(request->discards, 0, sizeof request->discards);
 
     request->status = make_push_state(ingest, request, &request->err);

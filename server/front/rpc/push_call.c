@@ -60,12 +60,15 @@ static void add_dropped_header(struct hearth_rpc *rpc, const struct hearth_push_
     hearth_buf_release(&text);
 }
 
-static void describe_outcome(struct hearth_push_call *call, enum hearth_status status)
+/* Returns the status of the request. */
+static enum hearth_status describe_outcome(struct hearth_push_call *call, enum hearth_status status)
 {
     add_dropped_header(call->rpc, call);
     if (status != HEARTH_OK && call->explain != NULL) {
         call->explain(call, status);
     }
+
+    return call->conclude == NULL ? status : call->conclude(call, status);
 }
 
 static void on_push_done(struct hearth_push_request *request)
@@ -75,8 +78,7 @@ static void on_push_done(struct hearth_push_request *request)
         struct hearth_rpc *rpc = call->rpc;
         hearth_rpc_set_abandon(rpc, NULL, NULL);
         rpc->err = request->err;
-        describe_outcome(call, request->status);
-        hearth_rpc_end_later(rpc, request->status);
+        hearth_rpc_end_later(rpc, describe_outcome(call, request->status));
     }
 
     unref_push_call(call);
@@ -163,7 +165,7 @@ void hearth_push_call_end(struct hearth_push_call *call, enum hearth_status stat
     struct hearth_rpc *rpc = call->rpc;
     status = hearth_rpc_judge_memory(rpc, count_held_bytes(call), status);
     hearth_discards_count(call->dropped);
-    describe_outcome(call, status);
+    status = describe_outcome(call, status);
     unref_push_call(call);
     hearth_rpc_end(rpc, status);
 }

@@ -23,6 +23,12 @@ struct hearth_push_call {
     /* Rewrites a failure in the terms of the protocol, before the request ends; may be NULL. */
     void (*explain)(struct hearth_push_call *call, enum hearth_status status);
     const char *format; /* static; for `explain` */
+    /*
+     * Decides the status of the request from that of the push, and may set the answer, before the
+     * request ends; may be NULL. `session` is its own, in the arena of the rpc.
+     */
+    enum hearth_status (*conclude)(struct hearth_push_call *call, enum hearth_status status);
+    void *session;
     struct hearth_ingest *ingest;
     struct hearth_job give_up_job;
     enum hearth_status why;    /* why it was given up */
