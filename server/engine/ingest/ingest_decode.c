@@ -44,8 +44,7 @@ void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS])
     }
 }
 
-/* The limit in the type of decoders: 0 for none, at most UINT32_MAX. */
-static uint32_t clamp_limit(int64_t limit)
+uint32_t hearth_ingest_clamp_limit(int64_t limit)
 {
     return limit <= 0 ? 0 : limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
 }
@@ -55,11 +54,11 @@ struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits
     assert(limits != NULL);
 
     return (struct hearth_pprof_limits){
-        .max_samples = clamp_limit(limits->max_samples),
-        .max_sample_labels = clamp_limit(limits->max_sample_labels),
-        .max_types = clamp_limit(limits->max_sample_types),
-        .max_depth = clamp_limit(limits->max_stack_depth),
-        .max_string_bytes = clamp_limit(limits->max_symbol_bytes),
+        .max_samples = hearth_ingest_clamp_limit(limits->max_samples),
+        .max_sample_labels = hearth_ingest_clamp_limit(limits->max_sample_labels),
+        .max_types = hearth_ingest_clamp_limit(limits->max_sample_types),
+        .max_depth = hearth_ingest_clamp_limit(limits->max_stack_depth),
+        .max_string_bytes = hearth_ingest_clamp_limit(limits->max_symbol_bytes),
     };
 }
 

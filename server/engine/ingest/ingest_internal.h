@@ -5,6 +5,7 @@
  *   push_give_up.c   pushes that no client waits for any more
  *   ingest_decode.c  bytes of any format to a profile
  *   ingest_file.c    a file of any profiler to one profile or several
+ *   exported_profiles.c  an export of OpenTelemetry's protocol to several profiles
  *   identity.c       labels, service, profile types, time: to whom the profile belongs
  *   split.c          samples: normalise, group by label set, find attributes
  *   rows.c           groups to encoded rows
@@ -63,6 +64,8 @@ void hearth_ingest_limits(const struct hearth_ingest *ingest, struct hearth_str 
 /* Adds what a decoder cut or repaired to the discards. */
 void hearth_ingest_count_notes(const struct hearth_pprof_notes *notes, uint64_t *discards);
 
+/* A limit in the type of decoders: 0 for none, at most UINT32_MAX. */
+uint32_t hearth_ingest_clamp_limit(int64_t limit);
 /* The limits of a tenant in the form that decoders use; 0 means no limit in both. */
 struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits *limits);
 
