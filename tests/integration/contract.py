@@ -496,6 +496,7 @@ ROUTES = {
     "/pyroscope/ingest": ("POST", UPLOADS),
     "/api/v1/profile/ingest": ("POST", UPLOADS),
     "/v1/traces": ("POST", [("", b"", 415, "application/x-protobuf")]),
+    "/v1development/profiles": ("POST", [("", b"", 415, "application/x-protobuf")]),
     "/api/v1/status/config": ("GET, HEAD", [("", None, 200, "max-samples")]),
     "/api/v1/status/config/diff": ("GET, HEAD", [("", None, 200, "data-dir")]),
     "/api/v1/status/config/default": ("GET, HEAD", [("", None, 200, "max-samples")]),

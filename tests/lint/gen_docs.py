@@ -146,6 +146,7 @@ API_PAGES = {
     "grpc.reflection.v1.ServerReflection": "api-admin.md#about-the-server",
     "grpc.reflection.v1alpha.ServerReflection": "api-admin.md#about-the-server",
     "opentelemetry.proto.collector.trace.v1.TraceService": "otlp.md",
+    "opentelemetry.proto.collector.profiles.v1development.ProfilesService": "otlp-profiles.md",
 }
 
 
