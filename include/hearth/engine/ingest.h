@@ -91,6 +91,15 @@ struct hearth_push_receipt {
     struct hearth_profile_id profile; /* its stored id; {0, 0} if no sample was left */
 };
 
+/*
+ * Makes profile i of a source in the arena when its turn comes, and counts what it cuts. The
+ * profile is within the limits. Errors: INVALID_ARGUMENT, NO_MEMORY.
+ */
+typedef enum hearth_status hearth_push_read_fn(const void *source, size_t i,
+                                               struct hearth_arena *arena,
+                                               struct hearth_profile *ret, uint64_t *discards,
+                                               struct hearth_err *err);
+
 struct hearth_push_sample {
     struct hearth_str profile; /* gzip, zstd or plain; pprof unless hints name a format */
     struct hearth_str id;      /* idempotency key; may be empty; ignored if there are hints */
@@ -103,6 +112,14 @@ struct hearth_push_sample {
      */
     const struct hearth_profile *decoded;
     size_t n_bytes;
+    /*
+     * A function that makes the profile instead of bytes, in the order of the samples; n_bytes
+     * counts, and hints must be NULL. For sources whose profiles together need much more memory
+     * than one. NULL: use `decoded` or `profile`.
+     */
+    hearth_push_read_fn *read;
+    const void *source;
+    size_t source_idx;
     struct hearth_push_receipt *receipt; /* out: filled before `done`; may be NULL */
 };
 

@@ -433,6 +433,14 @@ static enum hearth_status read_pushed_profile(struct push_job *job,
         return HEARTH_OK;
     }
 
+    if (sample->read != NULL) {
+        HEARTH_TRY(sample->read(sample->source, sample->source_idx, job->work.arena,
+                                job->work.profile, job->work.discards, err));
+        count_ingest_stage("scan", &mark);
+        job->is_read = true;
+        return HEARTH_OK;
+    }
+
     HEARTH_TRY(inflate_pushed_profile(job, sample->profile, err));
     count_ingest_stage("inflate", &mark);
     HEARTH_TRY(hearth_ingest_decode(&job->work, sample->hints, hearth_buf_view(&job->scratch->raw),
