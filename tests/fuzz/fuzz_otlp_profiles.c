@@ -30,10 +30,8 @@ static void check_tables(const struct hearth_profile *p)
     }
 }
 
-static void check_profile(const struct hearth_otlp_profile *profile)
+static void check_profile(const struct hearth_profile *p)
 {
-    const struct hearth_profile *p = &profile->profile;
-
     check_tables(p);
     HEARTH_ASSERT(p->n_types == 1 && p->n_samples > 0 && p->strings[0].n == 0);
     HEARTH_ASSERT(p->types[0].type < p->n_strings && p->types[0].unit < p->n_strings);
@@ -47,7 +45,10 @@ static void check_profile(const struct hearth_otlp_profile *profile)
         HEARTH_ASSERT(p->sample_labels[i].key < p->n_strings &&
                       p->sample_labels[i].str < p->n_strings);
     }
+}
 
+static void check_series(const struct hearth_otlp_profile *profile)
+{
     HEARTH_ASSERT(profile->service.n > 0 && hearth_str_utf8_valid(profile->service));
     HEARTH_ASSERT(hearth_str_utf8_valid(profile->name));
     for (size_t i = 0; i < profile->n_labels; i++) {
@@ -55,6 +56,22 @@ static void check_profile(const struct hearth_otlp_profile *profile)
                       hearth_str_utf8_valid(profile->labels[i].name) &&
                       hearth_str_utf8_valid(profile->labels[i].value));
     }
+}
+
+static void check_built(const struct hearth_otlp_export *export, size_t i)
+{
+    struct hearth_profile profile;
+    struct hearth_pprof_notes notes = {0};
+    struct hearth_arena arena;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_arena_init(&arena, 64u << 20);
+    enum hearth_status status = hearth_otlp_build(export, i, &arena, &profile, &notes, &err);
+    HEARTH_ASSERT(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
+    if (status == HEARTH_OK) {
+        check_profile(&profile);
+    }
+    hearth_arena_release(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -76,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HEARTH_ASSERT(export.n_bad_samples + export.n_rejected == 0 ||
                       export.first.status != HEARTH_OK);
         for (size_t i = 0; i < export.n_profiles; i++) {
-            check_profile(&export.profiles[i]);
+            check_series(&export.profiles[i]);
+            check_built(&export, i);
         }
     }
     hearth_arena_release(&arena);

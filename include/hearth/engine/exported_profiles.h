@@ -29,7 +29,7 @@ struct hearth_profiles_outcome {
 
 /*
  * Reads an export within the limits of the tenant, and sets the series of a push; n_series is 0 if
- * no profile is left. Series and profiles live in the arena.
+ * no profile is left. Series and profiles live in the arena, which must outlive the push.
  * discards: [HEARTH_N_DISCARDS]; all that was cut or left out is counted.
  *
  * Errors: INVALID_ARGUMENT for damaged bytes and older layouts of the protocol; NO_MEMORY.

@@ -22,7 +22,7 @@
  *
  * Not stored: single timestamps, columns of lines, attributes of locations, the original payload.
  *
- * Threads: pure.
+ * Threads: decoding is pure; an export is used by one thread.
  * Source:  opentelemetry-proto 1.10 and 1.11, profiles/v1development; the older layouts: 1.3 to
  *          1.9.
  */
@@ -44,13 +44,17 @@ struct hearth_otlp_options {
     uint32_t max_label_value_bytes;
 };
 
+struct hearth_otlp_part;
+struct hearth_otlp_reader;
+
 struct hearth_otlp_profile {
-    struct hearth_profile profile;
-    struct hearth_str name;    /* __name__; empty: the profile has neither a type nor a period */
-    struct hearth_str service; /* not empty */
+    struct hearth_str name;            /* __name__; not empty */
+    struct hearth_str service;         /* not empty */
     const struct hearth_label *labels; /* shared by profiles; neither __name__ nor service_name */
     size_t n_labels;
     struct hearth_str id; /* equal for repetitions of the profile; empty: it has no id */
+    const struct hearth_otlp_part *part; /* private */
+    uint32_t group;                      /* private */
 };
 
 struct hearth_otlp_export {
@@ -63,13 +67,14 @@ struct hearth_otlp_export {
     uint64_t n_long, n_complex; /* attributes that make no label: too long, or not a scalar */
     uint64_t n_reserved;        /* attributes with a name that Hearth uses itself */
     struct hearth_err first;    /* why the first profile or sample was left out */
-    struct hearth_pprof_notes notes;
+    struct hearth_pprof_notes notes;   /* of texts */
+    struct hearth_otlp_reader *reader; /* private */
 };
 
 /*
- * Decodes plain bytes. Arrays are in the arena; texts borrow from `bytes`, so both must outlive the
- * profiles. A sample with an index beyond its table, or without a value, is left out by itself; so
- * is a profile with more samples than the limit, or without a sample type.
+ * Reads plain bytes. Profiles live in the arena; texts borrow from `bytes`, so both must outlive
+ * what is built of them. A sample with an index beyond its table, or without a value, is left out
+ * by itself; so is a profile with more samples than the limit, or without a sample type.
  *
  * Errors: INVALID_ARGUMENT for bytes that are no such message, for an index in the dictionary that
  *         is beyond its table, and for older layouts, with the versions that are read;
@@ -80,5 +85,16 @@ enum hearth_status hearth_otlp_decode(struct hearth_str bytes,
                                       const struct hearth_otlp_options *options,
                                       struct hearth_arena *arena, struct hearth_otlp_export *ret,
                                       struct hearth_err *err);
+
+/*
+ * Builds profile i in an arena of its own: together, the profiles of an export may need many times
+ * the memory of the export, because they share its stacks. The profile has at least one sample, and
+ * texts of the export. Stacks that are cut are added to *notes. Not thread-safe: all profiles of an
+ * export share a workspace. In ascending order, each message is read once. Errors: NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_otlp_build(const struct hearth_otlp_export *export, size_t i,
+                                     struct hearth_arena *arena, struct hearth_profile *ret,
+                                     struct hearth_pprof_notes *notes, struct hearth_err *err);
 
 #endif

@@ -45,6 +45,19 @@ static void count_left_out(const struct hearth_otlp_export *export, const char *
     }
 }
 
+/* Builds a profile of an export; a hearth_push_read_fn. */
+static enum hearth_status build_profile(const void *source, size_t i, struct hearth_arena *arena,
+                                        struct hearth_profile *ret, uint64_t *discards,
+                                        struct hearth_err *err)
+{
+    struct hearth_pprof_notes notes = {0};
+
+    HEARTH_TRY(hearth_otlp_build(source, i, arena, ret, &notes, err));
+    hearth_ingest_count_notes(&notes, discards);
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status make_export_labels(const struct hearth_otlp_profile *profile,
                                              struct hearth_arena *arena,
                                              struct hearth_push_series *series,
@@ -75,15 +88,19 @@ enum hearth_status hearth_ingest_read_export(const struct hearth_ingest *ingest,
                                              struct hearth_err *err)
 {
     struct hearth_limits limits;
-    struct hearth_otlp_export export;
 
     assert(ingest != NULL && in != NULL && discards != NULL && ret != NULL);
     hearth_ingest_limits(ingest, in->tenant, &limits);
-    HEARTH_TRY(decode_export(in, &limits, arena, &export, err));
-    count_left_out(&export, in->client, discards);
+    struct hearth_otlp_export *export = hearth_arena_alloc(arena, sizeof *export);
+    if (export == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
 
-    /* One series with one sample for each profile. */
-    size_t n = export.n_profiles;
+    HEARTH_TRY(decode_export(in, &limits, arena, export, err));
+    count_left_out(export, in->client, discards);
+
+    /* One series with one sample for each profile, which is built when its turn comes. */
+    size_t n = export->n_profiles;
     struct hearth_push_series *series = hearth_arena_calloc(arena, n, sizeof *series);
     struct hearth_push_sample *samples = hearth_arena_calloc(arena, n, sizeof *samples);
     if (series == NULL || samples == NULL) {
@@ -91,18 +108,20 @@ enum hearth_status hearth_ingest_read_export(const struct hearth_ingest *ingest,
     }
 
     for (size_t i = 0; i < n; i++) {
-        samples[i].decoded = &export.profiles[i].profile;
-        samples[i].id = export.profiles[i].id;
+        samples[i].read = build_profile;
+        samples[i].source = export;
+        samples[i].source_idx = i;
+        samples[i].id = export->profiles[i].id;
         samples[i].n_bytes = i == 0 ? in->n_bytes : 0;
         series[i].samples = &samples[i];
         series[i].n_samples = 1;
-        HEARTH_TRY(make_export_labels(&export.profiles[i], arena, &series[i], err));
+        HEARTH_TRY(make_export_labels(&export->profiles[i], arena, &series[i], err));
     }
 
     request->series = series;
     request->n_series = n;
-    *ret = (struct hearth_profiles_outcome){export.n_received, export.n_rejected,
-                                            export.n_bad_samples, export.first};
+    *ret = (struct hearth_profiles_outcome){export->n_received, export->n_rejected,
+                                            export->n_bad_samples, export->first};
 
     return HEARTH_OK;
 }

@@ -10,15 +10,18 @@
 
 #define LABELS_OF_LINK 2u
 
-/* Makes room for `more` elements in an array of the workspace. */
-#define GROW(s, what, n, more)                                                                    \
-    hearth_arena_grow((s)->arena, &(s)->workspace.what, &(s)->workspace.cap_##what, (n) + (more), \
-                      sizeof *(s)->workspace.what)
+/* Makes room for `more` elements in a table of the profile. */
+#define GROW(b, what, more)                                                                       \
+    hearth_arena_grow((b)->arena, &(b)->out->what, &(b)->cap_##what, (b)->out->n_##what + (more), \
+                      sizeof *(b)->out->what)
 
-/* A profile while it is built; its tables are in the workspace. */
+/* A profile while it is built. Its tables grow in the arena. */
 struct build {
     struct otlp_scan *s;
+    struct hearth_arena *arena;
     struct hearth_profile *out;
+    struct hearth_pprof_notes *notes;
+    size_t cap_strings, cap_mappings, cap_functions, cap_lines, cap_locations;
     uint32_t span_key, trace_key; /* string indices; 0: not used yet */
     bool failed;                  /* the arena has refused memory */
 };
@@ -29,12 +32,12 @@ static uint32_t add_string(struct build *b, struct hearth_str text)
 {
     uint32_t n = b->out->n_strings;
 
-    if (!GROW(b->s, out_strings, (size_t)n, 1)) {
+    if (!GROW(b, strings, 1)) {
         b->failed = true;
         return 0;
     }
 
-    b->s->workspace.out_strings[n] = text;
+    b->out->strings[n] = text;
     b->out->n_strings = n + 1;
 
     return n;
@@ -75,12 +78,12 @@ static uint32_t use_mapping(struct build *b, uint32_t idx)
 
     uint32_t filename = use_string(b, m->filename);
     uint32_t build_id = m->build_id.n > 0 ? add_string(b, m->build_id) : 0;
-    if (!GROW(b->s, out_mappings, (size_t)b->out->n_mappings, 1)) {
+    if (!GROW(b, mappings, 1)) {
         b->failed = true;
         return 0;
     }
 
-    w->out_mappings[b->out->n_mappings++] = (struct hearth_mapping){
+    b->out->mappings[b->out->n_mappings++] = (struct hearth_mapping){
         .start = m->start,
         .limit = m->limit,
         .offset = m->offset,
@@ -101,12 +104,12 @@ static uint32_t use_function(struct build *b, uint32_t idx)
         return w->functions[idx].idx;
     }
 
-    if (!GROW(b->s, out_functions, (size_t)b->out->n_functions, 1)) {
+    if (!GROW(b, functions, 1)) {
         b->failed = true;
         return 0;
     }
 
-    w->out_functions[b->out->n_functions++] = (struct hearth_function){
+    b->out->functions[b->out->n_functions++] = (struct hearth_function){
         .name = use_string(b, f->name),
         .system_name = use_string(b, f->system_name),
         .filename = use_string(b, f->filename),
@@ -128,22 +131,21 @@ static uint32_t use_location(struct build *b, uint32_t idx)
     struct hearth_location out = *in;
     out.first_line = b->out->n_lines;
     out.mapping = in->mapping == HEARTH_NO_INDEX ? in->mapping : use_mapping(b, in->mapping);
-    if (b->failed || !GROW(b->s, out_lines, (size_t)b->out->n_lines, in->n_lines) ||
-        !GROW(b->s, out_locations, (size_t)b->out->n_locations, 1)) {
+    if (b->failed || !GROW(b, lines, in->n_lines) || !GROW(b, locations, 1)) {
         b->failed = true;
         return 0;
     }
 
     for (uint32_t i = 0; i < in->n_lines; i++) {
         const struct hearth_line *line = &b->s->dictionary.lines[in->first_line + i];
-        w->out_lines[b->out->n_lines++] =
+        b->out->lines[b->out->n_lines++] =
             (struct hearth_line){use_function(b, line->function), line->line};
     }
 
     if (in->n_lines == 0 && out.mapping != HEARTH_NO_INDEX) {
-        w->out_mappings[out.mapping].has_functions = false;
+        b->out->mappings[out.mapping].has_functions = false;
     }
-    w->out_locations[b->out->n_locations++] = out;
+    b->out->locations[b->out->n_locations++] = out;
 
     return w->locations[idx].idx;
 }
@@ -159,11 +161,7 @@ static void add_attribute_label(struct build *b, uint32_t idx)
     if (attribute->role == OTLP_SERVICE || attribute->key.n == 0) {
         return;
     }
-    if (value->kind == OTLP_COMPLEX) {
-        b->s->out->n_complex++;
-        return;
-    }
-    if (value->text.n == 0) {
+    if (value->kind == OTLP_COMPLEX || value->text.n == 0) {
         return;
     }
 
@@ -226,8 +224,8 @@ static void copy_sample(struct build *b, const struct otlp_sample *sample)
     for (uint32_t i = 0; i < n; i++) {
         out->stack_locs[out->n_stack_locs++] = use_location(b, s->dictionary.stack_locs[first + i]);
     }
-    s->out->notes.stacks_cut += cut > 0;
-    s->out->notes.frames_cut += cut;
+    b->notes->stacks_cut += cut > 0;
+    b->notes->frames_cut += cut;
 
     out->label_first[out->n_samples] = out->n_sample_labels;
     for (uint32_t i = 0; i < sample->n_attributes; i++) {
@@ -242,7 +240,7 @@ static void copy_sample(struct build *b, const struct otlp_sample *sample)
 static bool make_sample_arrays(struct build *b, const uint32_t *order, uint32_t n)
 {
     struct hearth_profile *out = b->out;
-    struct hearth_arena *arena = b->s->arena;
+    struct hearth_arena *arena = b->arena;
     uint64_t n_locs = 0, n_labels = 0;
     uint32_t ignored;
 
@@ -266,33 +264,6 @@ static bool make_sample_arrays(struct build *b, const uint32_t *order, uint32_t 
            out->sample_labels != NULL && out->values != NULL;
 }
 
-/* A copy of n elements in the arena, or NULL. */
-static void *copy_table(struct hearth_arena *arena, const void *v, size_t n, size_t size)
-{
-    void *copy = hearth_arena_array(arena, n, size);
-    if (copy != NULL && n > 0) {
-        memcpy(copy, v, n * size);
-    }
-    return copy;
-}
-
-/* Moves the tables from the workspace to arrays of the profile's own. */
-static bool keep_tables(struct build *b)
-{
-    struct hearth_profile *out = b->out;
-    struct otlp_workspace *w = &b->s->workspace;
-    struct hearth_arena *arena = b->s->arena;
-
-    out->strings = copy_table(arena, w->out_strings, out->n_strings, sizeof *out->strings);
-    out->mappings = copy_table(arena, w->out_mappings, out->n_mappings, sizeof *out->mappings);
-    out->functions = copy_table(arena, w->out_functions, out->n_functions, sizeof *out->functions);
-    out->lines = copy_table(arena, w->out_lines, out->n_lines, sizeof *out->lines);
-    out->locations = copy_table(arena, w->out_locations, out->n_locations, sizeof *out->locations);
-
-    return out->strings != NULL && out->mappings != NULL && out->functions != NULL &&
-           out->lines != NULL && out->locations != NULL;
-}
-
 static int64_t clamp_ns(uint64_t ns)
 {
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
@@ -308,33 +279,55 @@ static void set_times(const struct otlp_head *head, const struct otlp_samples *s
     }
 }
 
-enum hearth_status hearth_otlp_build(struct otlp_scan *s, const struct otlp_head *head,
-                                     const uint32_t *order, uint32_t n, struct hearth_profile *ret)
+/* Adds the empty string, and the type and period of the profile. */
+static bool begin_profile(struct build *b, const struct otlp_head *head)
 {
-    *ret = (struct hearth_profile){.n_types = 1, .period = head->period};
-    struct build b = {.s = s, .out = ret};
+    struct hearth_profile *out = b->out;
 
-    /* The first string is the empty one. */
-    s->workspace.built++;
-    (void)add_string(&b, HEARTH_STR(""));
-    ret->types = hearth_arena_alloc(s->arena, sizeof *ret->types);
-    if (b.failed || ret->types == NULL || !make_sample_arrays(&b, order, n)) {
-        return HEARTH_FAIL_ARENA(s->err, s->arena);
+    (void)add_string(b, HEARTH_STR(""));
+    out->types = hearth_arena_alloc(b->arena, sizeof *out->types);
+    if (b->failed || out->types == NULL) {
+        return false;
     }
 
-    ret->types[0] =
-        (struct hearth_value_type){add_string(&b, head->type), add_string(&b, head->unit)};
+    out->types[0] =
+        (struct hearth_value_type){add_string(b, head->type), add_string(b, head->unit)};
     if (head->period_type.n > 0) {
-        ret->period_type = (struct hearth_value_type){add_string(&b, head->period_type),
-                                                      add_string(&b, head->period_unit)};
+        out->period_type = (struct hearth_value_type){add_string(b, head->period_type),
+                                                      add_string(b, head->period_unit)};
     }
-    set_times(head, &s->samples, ret);
+    out->period = head->period;
+    set_times(head, &b->s->samples, out);
+
+    return !b->failed;
+}
+
+enum hearth_status hearth_otlp_build_part(struct otlp_scan *s,
+                                          const struct hearth_otlp_profile *profile,
+                                          struct hearth_arena *arena, struct hearth_profile *ret,
+                                          struct hearth_pprof_notes *notes)
+{
+    const struct otlp_samples *samples = &s->samples;
+    const uint32_t *order = samples->order + samples->first[profile->group];
+    uint32_t n = samples->first[profile->group + 1] - samples->first[profile->group];
+    struct hearth_profile out = {.n_types = 1};
+    struct build b = {.s = s, .arena = arena, .out = &out, .notes = notes};
+
+    s->workspace.built++;
+    if (!begin_profile(&b, &profile->part->head) || !make_sample_arrays(&b, order, n)) {
+        return HEARTH_FAIL_ARENA(s->err, arena);
+    }
 
     for (uint32_t i = 0; i < n && !b.failed; i++) {
-        copy_sample(&b, &s->samples.v[order[i]]);
+        copy_sample(&b, &samples->v[order[i]]);
     }
-    ret->stack_first[ret->n_samples] = ret->n_stack_locs;
-    ret->label_first[ret->n_samples] = ret->n_sample_labels;
+    if (b.failed) {
+        return HEARTH_FAIL_ARENA(s->err, arena);
+    }
 
-    return !b.failed && keep_tables(&b) ? HEARTH_OK : HEARTH_FAIL_ARENA(s->err, s->arena);
+    out.stack_first[out.n_samples] = out.n_stack_locs;
+    out.label_first[out.n_samples] = out.n_sample_labels;
+    *ret = out;
+
+    return HEARTH_OK;
 }

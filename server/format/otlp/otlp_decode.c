@@ -169,14 +169,46 @@ enum hearth_status hearth_otlp_decode(struct hearth_str bytes,
                            bytes.n);
     }
 
-    const uint8_t *base = (const uint8_t *)bytes.p;
-    struct hearth_otlp_export out = {0};
-    struct otlp_scan s = {
-        .base = base, .options = options, .arena = arena, .out = &out, .err = err};
-    const struct pprof_cursor message = {base, bytes.n == 0 ? base : base + bytes.n, NULL};
+    struct hearth_otlp_reader *reader = hearth_arena_zalloc(arena, sizeof *reader);
+    if (reader == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
 
-    HEARTH_TRY(read_export(&s, message));
-    *ret = out;
+    const uint8_t *base = (const uint8_t *)bytes.p;
+    const struct pprof_cursor message = {base, bytes.n == 0 ? base : base + bytes.n, NULL};
+    reader->options = *options;
+    reader->scan = (struct otlp_scan){
+        .base = base,
+        .options = &reader->options,
+        .arena = arena,
+        .out = &reader->out,
+        .err = err,
+    };
+
+    HEARTH_TRY(read_export(&reader->scan, message));
+    *ret = reader->out;
+    ret->reader = reader;
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_otlp_build(const struct hearth_otlp_export *export, size_t i,
+                                     struct hearth_arena *arena, struct hearth_profile *ret,
+                                     struct hearth_pprof_notes *notes, struct hearth_err *err)
+{
+    assert(export->reader != NULL && i < export->n_profiles);
+
+    const struct hearth_otlp_profile *profile = &export->profiles[i];
+    struct hearth_otlp_reader *reader = export->reader;
+    struct otlp_scan *s = &reader->scan;
+
+    /* The samples, unless the previous profile is a part of the same message. */
+    s->err = err;
+    if (reader->current != profile->part) {
+        reader->current = NULL;
+        HEARTH_TRY(hearth_otlp_read_samples(s, &profile->part->head, profile->part->message));
+        reader->current = profile->part;
+    }
+
+    return hearth_otlp_build_part(s, profile, arena, ret, notes);
 }

@@ -220,61 +220,32 @@ static enum hearth_status make_part_id(const struct otlp_scan *s, const struct o
     return HEARTH_OK;
 }
 
-/* The samples sorted by service: those of group g are order[first[g]..first[g + 1]). */
-static enum hearth_status sort_by_service(const struct otlp_scan *s, uint32_t **ret_order,
-                                          uint32_t **ret_first)
-{
-    const struct otlp_samples *samples = &s->samples;
-    uint32_t *order = hearth_arena_array(s->arena, samples->n, sizeof *order);
-    uint32_t *first = hearth_arena_calloc(s->arena, samples->n_groups + 2, sizeof *first);
-    if (order == NULL || first == NULL) {
-        return HEARTH_FAIL_ARENA(s->err, s->arena);
-    }
-
-    /* Counting sort; first[] is shifted by one while it is filled. */
-    for (uint32_t i = 0; i < samples->n; i++) {
-        first[samples->v[i].group + 2]++;
-    }
-    for (size_t g = 2; g < samples->n_groups + 2; g++) {
-        first[g] += first[g - 1];
-    }
-    for (uint32_t i = 0; i < samples->n; i++) {
-        order[first[samples->v[i].group + 1]++] = i;
-    }
-
-    *ret_order = order;
-    *ret_first = first;
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status build_parts(struct otlp_scan *s, const struct otlp_head *head)
+/* Adds a part for each service of the samples that were just read. */
+static enum hearth_status add_parts(struct otlp_scan *s, const struct otlp_head *head,
+                                    struct pprof_cursor message)
 {
     const struct otlp_samples *samples = &s->samples;
     struct hearth_otlp_export *out = s->out;
-    uint32_t *order, *first;
+    struct hearth_otlp_part *part = hearth_arena_alloc(s->arena, sizeof *part);
 
-    HEARTH_TRY(sort_by_service(s, &order, &first));
-    if (!hearth_arena_grow(s->arena, &out->profiles, &s->cap_profiles,
+    if (part == NULL ||
+        !hearth_arena_grow(s->arena, &out->profiles, &s->cap_profiles,
                            out->n_profiles + samples->n_groups, sizeof *out->profiles)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
+    *part = (struct hearth_otlp_part){*head, message};
     for (size_t g = 0; g < samples->n_groups; g++) {
-        uint32_t n = first[g + 1] - first[g];
-        struct hearth_otlp_profile *part = &out->profiles[out->n_profiles];
-        if (n == 0) {
-            continue; /* its samples were left out */
-        }
-        *part = (struct hearth_otlp_profile){
+        struct hearth_otlp_profile *profile = &out->profiles[out->n_profiles++];
+        *profile = (struct hearth_otlp_profile){
+            .name = choose_name(head),
             .service = samples->services[g],
             .labels = head->labels.v,
             .n_labels = head->labels.n,
+            .part = part,
+            .group = (uint32_t)g,
         };
-        HEARTH_TRY(hearth_otlp_build(s, head, order + first[g], n, &part->profile));
-        HEARTH_TRY(make_part_id(s, head, g, &part->id));
-        part->name = choose_name(head);
-        out->n_profiles++;
+        HEARTH_TRY(make_part_id(s, head, g, &profile->id));
     }
 
     return HEARTH_OK;
@@ -325,5 +296,5 @@ enum hearth_status hearth_otlp_read_profile(struct otlp_scan *s, const struct ot
     }
     out->n_bad_samples += s->samples.n_bad;
 
-    return build_parts(s, &head);
+    return add_parts(s, &head, c);
 }

@@ -276,6 +276,11 @@ static bool check_attributes(struct otlp_scan *s, struct otlp_samples *samples, 
         }
     }
 
+    for (size_t i = first; i < samples->n_attributes; i++) {
+        s->out->n_complex +=
+            s->dictionary.attributes[samples->attributes[i]].value.kind == OTLP_COMPLEX;
+    }
+
     return true;
 }
 
@@ -310,6 +315,33 @@ static enum hearth_status take_sample(struct otlp_scan *s, const struct otlp_hea
     return HEARTH_OK;
 }
 
+/* Sorts the samples by service: a counting sort, whose first[] is shifted while it is filled. */
+static enum hearth_status sort_by_service(const struct otlp_scan *s, struct otlp_samples *samples)
+{
+    size_t n_first = samples->n_groups + 2;
+
+    if (!hearth_arena_grow(s->arena, &samples->order, &samples->cap_order, samples->n,
+                           sizeof *samples->order) ||
+        !hearth_arena_grow(s->arena, &samples->first, &samples->cap_first, n_first,
+                           sizeof *samples->first)) {
+        return HEARTH_FAIL_ARENA(s->err, s->arena);
+    }
+
+    uint32_t *first = samples->first;
+    memset(first, 0, n_first * sizeof *first);
+    for (uint32_t i = 0; i < samples->n; i++) {
+        first[samples->v[i].group + 2]++;
+    }
+    for (size_t g = 2; g < n_first; g++) {
+        first[g] += first[g - 1];
+    }
+    for (uint32_t i = 0; i < samples->n; i++) {
+        samples->order[first[samples->v[i].group + 1]++] = i;
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_otlp_read_samples(struct otlp_scan *s, const struct otlp_head *head,
                                             struct pprof_cursor profile)
 {
@@ -337,5 +369,5 @@ enum hearth_status hearth_otlp_read_samples(struct otlp_scan *s, const struct ot
         }
     }
 
-    return HEARTH_OK;
+    return sort_by_service(s, samples);
 }

@@ -94,18 +94,12 @@ struct otlp_local {
     uint32_t idx, key;
 };
 
-/* Growing arrays of the profile that is being built; they keep their memory for the next one. */
+/* Where the entries of the dictionary are in the profile that is being built. */
 struct otlp_workspace {
     struct otlp_local *groups; /* of attributes: the number of the service that they name */
     struct otlp_local *strings, *attributes, *mappings, *functions, *locations, *links;
-    struct hearth_str *out_strings;
-    struct hearth_mapping *out_mappings;
-    struct hearth_function *out_functions;
-    struct hearth_line *out_lines;
-    struct hearth_location *out_locations;
-    size_t cap_out_strings, cap_out_mappings, cap_out_functions, cap_out_lines, cap_out_locations;
     uint32_t built; /* number of the profile, from 1 */
-    uint32_t read;  /* number of the message of a profile, from 1 */
+    uint32_t read;  /* number of the reading of a profile's samples, from 1 */
 };
 
 struct otlp_labels {
@@ -132,6 +126,9 @@ struct otlp_samples {
     uint64_t first_ns, last_ns;  /* of the timestamps; 0: there are none */
     struct hearth_str *services; /* [n_groups] */
     size_t n_groups, cap_services;
+    uint32_t *order; /* sorted by service: of group g are order[first[g]..first[g + 1]) */
+    uint32_t *first; /* n_groups + 1 */
+    size_t cap_order, cap_first;
 };
 
 /* The fields of a profile, and the labels that it has from around it. */
@@ -156,6 +153,20 @@ struct otlp_scan {
     struct otlp_samples samples;   /* of the current profile */
     struct hearth_label *gathered; /* [HEARTH_OTLP_MAX_LABELS]: labels that are being gathered */
     uint32_t at_resource, at_scope, at_profile; /* position, for messages */
+};
+
+/* What is kept of the message of a profile, to build its parts. */
+struct hearth_otlp_part {
+    struct otlp_head head;
+    struct pprof_cursor message;
+};
+
+/* What an export keeps. */
+struct hearth_otlp_reader {
+    struct otlp_scan scan;
+    struct hearth_otlp_options options;
+    struct hearth_otlp_export out;
+    const struct hearth_otlp_part *current; /* whose samples are in scan.samples; NULL: none */
 };
 
 /* The elements of a repeated integer field whose tag was just read, packed or not. */
@@ -259,20 +270,20 @@ void hearth_otlp_begin_labels(const struct otlp_scan *s, struct otlp_labels *lab
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_end_labels(const struct otlp_scan *s,
                                                             struct otlp_labels *labels);
 
-/* Reads a profile with the labels around it; appends its parts to the export, or rejects it. */
+/* Reads a profile with the labels around it; adds its parts to the export, or rejects it. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_read_profile(struct otlp_scan *s,
                                                               const struct otlp_labels *labels,
                                                               struct pprof_cursor c);
 
-/* Reads the samples of a profile, which are in field 2, into s->samples. */
+/* Reads the samples of a profile, which are in field 2, into s->samples, sorted by service. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_read_samples(struct otlp_scan *s,
                                                               const struct otlp_head *head,
                                                               struct pprof_cursor profile);
 
-/* Builds one profile of s->samples, of those in order[0..n). */
-HEARTH_MUST_CHECK enum hearth_status hearth_otlp_build(struct otlp_scan *s,
-                                                       const struct otlp_head *head,
-                                                       const uint32_t *order, uint32_t n,
-                                                       struct hearth_profile *ret);
+/* Builds a part of the profile whose samples are in s->samples. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_otlp_build_part(struct otlp_scan *s, const struct hearth_otlp_profile *profile,
+                       struct hearth_arena *arena, struct hearth_profile *ret,
+                       struct hearth_pprof_notes *notes);
 
 #endif

@@ -97,6 +97,7 @@ static struct hearth_str make_export(struct hearth_str labels, struct hearth_str
 
 static struct hearth_arena g_arena;
 static struct hearth_otlp_export g_export;
+static struct hearth_profile g_profiles[4];
 static struct hearth_err g_err;
 
 static const struct hearth_otlp_options g_options = {
@@ -132,6 +133,12 @@ static void expect_profiles(struct hearth_str bytes, size_t n)
         fail_msg("%s", g_err.msg);
     }
     assert_int_equal(g_export.n_profiles, n);
+    assert_true(n <= HEARTH_ARRAY_LEN(g_profiles));
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_pprof_notes notes = {0};
+        assert_int_equal(hearth_otlp_build(&g_export, i, &g_arena, &g_profiles[i], &notes, &g_err),
+                         HEARTH_OK);
+    }
 }
 
 static void expect_text(struct hearth_str text, const char *expected)
@@ -151,10 +158,11 @@ static struct hearth_str find_label(const struct hearth_otlp_profile *p, const c
     return HEARTH_STR("");
 }
 
-/* The only type of a profile as name:type:unit. */
-static void expect_type(const struct hearth_otlp_profile *p, const char *expected)
+/* The only type of profile i as name:type:unit. */
+static void expect_type(size_t i, const char *expected)
 {
-    const struct hearth_profile *profile = &p->profile;
+    const struct hearth_otlp_profile *p = &g_export.profiles[i];
+    const struct hearth_profile *profile = &g_profiles[i];
     struct hearth_str type = profile->strings[profile->types[0].type];
     struct hearth_str unit = profile->strings[profile->types[0].unit];
     char text[128];
@@ -174,8 +182,8 @@ static void counts_timestamps_as_the_period_of_cpu_time(void **state)
                                    SAMPLE(INT(1, 1), STAMP(1001), STAMP(1002)),
                                    SAMPLE(INT(1, 2), STAMP(1003)))),
                     1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
-    expect_type(&g_export.profiles[0], "process_cpu:cpu:nanoseconds");
+    const struct hearth_profile *p = &g_profiles[0];
+    expect_type(0, "process_cpu:cpu:nanoseconds");
     assert_int_equal(p->n_samples, 2);
     assert_int_equal(p->values[0], 100);
     assert_int_equal(p->values[1], 50);
@@ -193,8 +201,8 @@ static void sums_the_values_of_timestamps(void **state)
         EXPORT(PROFILE(off_cpu, SAMPLE(INT(1, 1), LIST(4, 5, 7), STAMP(20), STAMP(10)),
                        SAMPLE(INT(1, 2), INT(4, 9)), SAMPLE(INT(1, 2), LIST(4, 9), STAMP(40)))),
         1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
-    expect_type(&g_export.profiles[0], "work:work:nanoseconds");
+    const struct hearth_profile *p = &g_profiles[0];
+    expect_type(0, "work:work:nanoseconds");
     assert_int_equal(p->values[0], 12);
     assert_int_equal(p->values[1], 9);
     assert_int_equal(p->values[2], 9);
@@ -224,7 +232,7 @@ static void leaves_out_samples_that_break_a_rule_and_says_which(void **state)
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         expect_profiles(EXPORT(PROFILE(ON_CPU, good, bad[i].sample)), 1);
-        assert_int_equal(g_export.profiles[0].profile.n_samples, 1);
+        assert_int_equal(g_profiles[0].n_samples, 1);
         assert_int_equal(g_export.n_bad_samples, 1);
         assert_int_equal(g_export.n_rejected, 0);
         expect_part(g_export.first.msg, "resource_profiles[0].scope_profiles[0].profiles[0]");
@@ -263,7 +271,7 @@ static void keeps_build_id_and_address_of_frames_without_lines(void **state)
 {
     (void)state;
     expect_profiles(EXPORT(PROFILE(ON_CPU, SAMPLE(INT(1, 2), STAMP(1)))), 1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    const struct hearth_profile *p = &g_profiles[0];
     assert_int_equal(p->n_stack_locs, 1);
     assert_int_equal(p->n_locations, 1); /* those that are used */
     assert_int_equal(p->n_functions, 0);
@@ -283,7 +291,7 @@ static void keeps_inlined_lines_in_their_order(void **state)
 {
     (void)state;
     expect_profiles(EXPORT(PROFILE(ON_CPU, SAMPLE(INT(1, 1), STAMP(1)))), 1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    const struct hearth_profile *p = &g_profiles[0];
     assert_int_equal(p->n_stack_locs, 2);
     const struct hearth_location *leaf = &p->locations[p->stack_locs[0]];
     const struct hearth_line *lines = &p->lines[leaf->first_line];
@@ -310,9 +318,9 @@ static void names_the_service_by_the_sample_then_the_resource_then_the_executabl
                               PROFILE(ON_CPU, BYTES(7, "0123456789abcdef"), plain, of_shop, plain)),
                     2);
     expect_text(g_export.profiles[0].service, "till");
-    assert_int_equal(g_export.profiles[0].profile.n_samples, 2);
+    assert_int_equal(g_profiles[0].n_samples, 2);
     expect_text(g_export.profiles[1].service, "shop");
-    assert_int_equal(g_export.profiles[1].profile.n_samples, 1);
+    assert_int_equal(g_profiles[1].n_samples, 1);
     assert_int_equal(g_export.n_received, 1);
 
     /* The parts have ids of their own. */
@@ -361,7 +369,7 @@ static void gives_samples_their_attributes_and_the_ids_of_their_link(void **stat
     (void)state;
     expect_profiles(
         EXPORT(PROFILE(ON_CPU, SAMPLE(LIST(2, 3), INT(3, 1), STAMP(1)), SAMPLE(STAMP(2)))), 1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    const struct hearth_profile *p = &g_profiles[0];
     const struct hearth_sample_label *labels = p->sample_labels;
     assert_int_equal(p->label_first[1], 3);
     assert_int_equal(p->label_first[2], 3);
@@ -406,7 +414,7 @@ static void reads_lists_that_are_not_packed_as_async_profiler_writes_them(void *
     expect_profiles(EXPORT(PROFILE(itimer, SAMPLE(INT(1, 1), INT(4, 10000000)),
                                    SAMPLE(INT(1, 1), INT(2, 3), INT(4, 7)))),
                     1);
-    const struct hearth_profile *p = &g_export.profiles[0].profile;
+    const struct hearth_profile *p = &g_profiles[0];
     assert_int_equal(p->values[0], 10000000);
     assert_int_equal(p->values[1], 7);
     assert_int_equal(p->n_sample_labels, 1);
@@ -451,6 +459,10 @@ static void stays_within_the_memory_of_the_arena(void **state)
         struct hearth_arena arena;
         hearth_arena_init(&arena, limit);
         status = hearth_otlp_decode(bytes, &g_options, &arena, &g_export, &g_err);
+        if (status == HEARTH_OK) {
+            struct hearth_pprof_notes notes = {0};
+            status = hearth_otlp_build(&g_export, 0, &arena, &g_profiles[0], &notes, &g_err);
+        }
         hearth_arena_release(&arena);
         assert_true(limit < 1u << 20);
     }
