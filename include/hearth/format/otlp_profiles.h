@@ -38,6 +38,9 @@
 /* Attributes of a resource, a scope and a profile together that can become labels. */
 #define HEARTH_OTLP_MAX_LABELS 256u
 
+/* Resources, scopes and profiles of an export, each in total; an export with more is refused. */
+#define HEARTH_OTLP_MAX_PROFILES 100000u
+
 struct hearth_otlp_options {
     struct hearth_pprof_limits limits; /* max_types is ignored */
     uint32_t max_label_name_bytes;     /* longer names and values make no label; 0: no limit */
@@ -78,7 +81,7 @@ struct hearth_otlp_export {
  *
  * Errors: INVALID_ARGUMENT for bytes that are no such message, for an index in the dictionary that
  *         is beyond its table, and for older layouts, with the versions that are read;
- *         RESOURCE_EXHAUSTED for 4 GiB or more; NO_MEMORY.
+ *         RESOURCE_EXHAUSTED for 4 GiB or more, or more than HEARTH_OTLP_MAX_PROFILES; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_otlp_decode(struct hearth_str bytes,

@@ -131,19 +131,49 @@ static bool make_workspace(struct otlp_scan *s)
            w->links != NULL && w->groups != NULL;
 }
 
+enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, uint32_t n)
+{
+    return n <= HEARTH_OTLP_MAX_PROFILES
+               ? HEARTH_OK
+               : HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                             "the export has more than %u %s: send fewer at once",
+                             HEARTH_OTLP_MAX_PROFILES, what);
+}
+
+/* The dictionary: the last one, as everywhere in protobuf. */
+static enum hearth_status find_dictionary(struct otlp_scan *s, struct pprof_cursor message,
+                                          struct pprof_cursor *ret)
+{
+    struct pprof_cursor payload;
+    uint32_t n_resources = 0;
+    uint64_t tag;
+
+    *ret = (struct pprof_cursor){s->base, s->base, NULL};
+    while (pprof_next(&message, &tag)) {
+        if ((tag == PPROF_LEN(1) || tag == PPROF_LEN(2)) && pprof_payload(&message, &payload)) {
+            *ret = tag == PPROF_LEN(2) ? payload : *ret;
+            n_resources += tag == PPROF_LEN(1);
+            HEARTH_TRY(hearth_otlp_check_number(s, "resources", n_resources));
+        } else if (message.why == NULL) {
+            message = hearth_pprof_skip(message, tag, 2);
+        }
+        if (message.why != NULL) {
+            break;
+        }
+    }
+
+    return message.why == NULL ? HEARTH_OK
+                               : hearth_otlp_damaged(s, "the list of profiles", message);
+}
+
 static enum hearth_status read_export(struct otlp_scan *s, struct pprof_cursor message)
 {
-    struct pprof_cursor at = message, dictionary = {s->base, s->base, NULL}, resource;
+    struct pprof_cursor dictionary, resource;
     bool found;
 
-    /* The dictionary: the last one, as everywhere in protobuf. */
+    HEARTH_TRY(find_dictionary(s, message, &dictionary));
+    HEARTH_TRY(hearth_otlp_count_tables(s, dictionary));
     HEARTH_TRY(hearth_otlp_check_layout(s, message));
-    do {
-        struct pprof_cursor next;
-        HEARTH_TRY(find_next(s, &at, 2, &next, &found));
-        dictionary = found ? next : dictionary;
-    } while (found);
-
     HEARTH_TRY(hearth_otlp_read_dictionary(s, dictionary));
     if (!make_workspace(s)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);

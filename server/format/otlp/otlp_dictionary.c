@@ -47,9 +47,7 @@ enum hearth_status hearth_otlp_check_reference(const struct otlp_scan *s, enum o
                        g_table_names[from], i, (long long)idx, g_table_names[to], counts[to]);
 }
 
-/* Counts the entries of each table; checks that all of them are messages or texts. */
-static enum hearth_status count_entries(const struct otlp_scan *s, struct pprof_cursor c,
-                                        uint32_t counts[OTLP_N_TABLES])
+enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s, struct pprof_cursor c)
 {
     struct pprof_cursor payload;
     uint64_t tag;
@@ -57,7 +55,7 @@ static enum hearth_status count_entries(const struct otlp_scan *s, struct pprof_
     while (pprof_next(&c, &tag)) {
         uint64_t field = tag >> 3;
         if ((tag & 7) == 2 && field > 0 && field < OTLP_N_TABLES && pprof_payload(&c, &payload)) {
-            counts[field]++;
+            s->counts[field]++;
         } else if (c.why == NULL) {
             c = hearth_pprof_skip(c, tag, OTLP_N_TABLES - 1);
         }
@@ -216,12 +214,10 @@ static void *make_table(struct otlp_scan *s, uint32_t *n, size_t size)
     return hearth_arena_calloc(s->arena, *n, size);
 }
 
-static bool make_tables(struct otlp_scan *s, struct pprof_cursor payload,
-                        uint32_t counts[OTLP_N_TABLES])
+static bool make_tables(struct otlp_scan *s, struct pprof_cursor payload)
 {
     struct otlp_dictionary *d = &s->dictionary;
-    size_t n_lines = count_parts(payload, OTLP_LOCATIONS, 3);
-    size_t n_stack_locs = count_parts(payload, OTLP_STACKS, 1);
+    const uint32_t *counts = s->counts;
 
     /* Exact sizes: all arrays are linear in the message. */
     d->n_strings = counts[OTLP_STRINGS];
@@ -230,17 +226,22 @@ static bool make_tables(struct otlp_scan *s, struct pprof_cursor payload,
     d->n_functions = counts[OTLP_FUNCTIONS];
     d->n_locations = counts[OTLP_LOCATIONS];
     d->n_links = counts[OTLP_LINKS];
-    d->n_stacks = counts[OTLP_STACKS];
+    d->n_stacks = counts[OTLP_STACKS] == 0 ? 1 : counts[OTLP_STACKS];
     d->strings = make_table(s, &d->n_strings, sizeof *d->strings);
     d->attributes = make_table(s, &d->n_attributes, sizeof *d->attributes);
     d->mappings = make_table(s, &d->n_mappings, sizeof *d->mappings);
     d->functions = make_table(s, &d->n_functions, sizeof *d->functions);
     d->locations = make_table(s, &d->n_locations, sizeof *d->locations);
     d->links = make_table(s, &d->n_links, sizeof *d->links);
-    d->n_stacks = d->n_stacks == 0 ? 1 : d->n_stacks;
     d->stack_first = hearth_arena_calloc(s->arena, (size_t)d->n_stacks + 1, sizeof *d->stack_first);
-    d->lines = hearth_arena_array(s->arena, n_lines, sizeof *d->lines);
-    d->stack_locs = hearth_arena_array(s->arena, n_stack_locs, sizeof *d->stack_locs);
+    if (s->arena->refused) {
+        return false;
+    }
+
+    d->lines =
+        hearth_arena_array(s->arena, count_parts(payload, OTLP_LOCATIONS, 3), sizeof *d->lines);
+    d->stack_locs =
+        hearth_arena_array(s->arena, count_parts(payload, OTLP_STACKS, 1), sizeof *d->stack_locs);
 
     return !s->arena->refused;
 }
@@ -259,10 +260,8 @@ enum hearth_status hearth_otlp_read_dictionary(struct otlp_scan *s, struct pprof
         {OTLP_LINKS, read_link_entry},
         {OTLP_STACKS, read_stack_entry},
     };
-    uint32_t counts[OTLP_N_TABLES] = {0};
 
-    HEARTH_TRY(count_entries(s, payload, counts));
-    if (!make_tables(s, payload, counts)) {
+    if (!make_tables(s, payload)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
@@ -271,7 +270,7 @@ enum hearth_status hearth_otlp_read_dictionary(struct otlp_scan *s, struct pprof
     }
 
     s->dictionary.locations[0].mapping =
-        counts[OTLP_LOCATIONS] == 0 ? HEARTH_NO_INDEX : s->dictionary.locations[0].mapping;
+        s->counts[OTLP_LOCATIONS] == 0 ? HEARTH_NO_INDEX : s->dictionary.locations[0].mapping;
 
     return HEARTH_OK;
 }

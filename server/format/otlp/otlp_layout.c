@@ -27,6 +27,7 @@ struct evidence {
     uint32_t n_attributes, n_links; /* of the dictionary */
     bool is_1_3, is_1_4;            /* proven by a single field */
     uint32_t n_not_1_9, n_not_1_10; /* samples that contradict a layout */
+    uint32_t n_scopes, n_profiles;
 };
 
 /* A field of a sample that may be repeated. */
@@ -50,21 +51,6 @@ static bool next_payload(struct pprof_cursor *c, uint32_t field, struct pprof_cu
         }
     }
     return false;
-}
-
-/* The number of entries of a table, which has at least the empty one. */
-static uint32_t count_table(struct pprof_cursor message, uint32_t table)
-{
-    struct pprof_cursor dictionary, entry;
-    uint32_t n = 0;
-
-    while (next_payload(&message, 2, &dictionary)) {
-        while (next_payload(&dictionary, table, &entry)) {
-            n++;
-        }
-    }
-
-    return n == 0 ? 1 : n;
 }
 
 static void add_list(struct pprof_cursor list, struct repeated *to)
@@ -142,12 +128,18 @@ static void judge_message(struct pprof_cursor message, struct evidence *e)
 {
     struct pprof_cursor resource, scope, profile;
 
-    e->n_attributes = count_table(message, 6);
-    e->n_links = count_table(message, 4);
     while (next_payload(&message, 1, &resource)) {
         while (next_payload(&resource, 2, &scope)) {
+            e->n_scopes++;
             while (next_payload(&scope, 2, &profile)) {
+                e->n_profiles++;
                 judge_profile(profile, e);
+                if (e->n_profiles > HEARTH_OTLP_MAX_PROFILES) {
+                    return;
+                }
+            }
+            if (e->n_scopes > HEARTH_OTLP_MAX_PROFILES) {
+                return;
             }
         }
     }
@@ -155,9 +147,15 @@ static void judge_message(struct pprof_cursor message, struct evidence *e)
 
 enum hearth_status hearth_otlp_check_layout(const struct otlp_scan *s, struct pprof_cursor message)
 {
-    struct evidence e = {0};
+    struct evidence e = {.n_attributes = s->counts[OTLP_ATTRIBUTES],
+                         .n_links = s->counts[OTLP_LINKS]};
 
+    /* A table has at least the empty entry. */
+    e.n_attributes += e.n_attributes == 0;
+    e.n_links += e.n_links == 0;
     judge_message(message, &e);
+    HEARTH_TRY(hearth_otlp_check_number(s, "scopes", e.n_scopes));
+    HEARTH_TRY(hearth_otlp_check_number(s, "profiles", e.n_profiles));
     if (!e.is_1_3 && !e.is_1_4 && e.n_not_1_10 <= e.n_not_1_9) {
         return HEARTH_OK;
     }

@@ -148,6 +148,7 @@ struct otlp_scan {
     struct hearth_otlp_export *out;
     size_t cap_profiles;
     struct hearth_err *err;
+    uint32_t counts[OTLP_N_TABLES]; /* entries of the dictionary, by table */
     struct otlp_dictionary dictionary;
     struct otlp_workspace workspace;
     struct otlp_samples samples;   /* of the current profile */
@@ -226,10 +227,20 @@ void hearth_otlp_keep_reason(struct otlp_scan *s, const char *fmt, ...) HEARTH_P
 enum hearth_status hearth_otlp_damaged(const struct otlp_scan *s, const char *what,
                                        struct pprof_cursor c);
 
-/* INVALID_ARGUMENT with the versions that are read if the message has an older layout. */
+/*
+ * INVALID_ARGUMENT with the versions that are read if the message has an older layout.
+ * RESOURCE_EXHAUSTED for too many scopes or profiles.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_check_layout(const struct otlp_scan *s,
                                                               struct pprof_cursor message);
 
+/* RESOURCE_EXHAUSTED if there are more than HEARTH_OTLP_MAX_PROFILES. */
+HEARTH_MUST_CHECK enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s,
+                                                              const char *what, uint32_t n);
+
+/* Counts the entries of each table in s->counts; checks that all of them are messages or texts. */
+HEARTH_MUST_CHECK enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s,
+                                                              struct pprof_cursor payload);
 /* Reads s->dictionary from the payload of the message's dictionary. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_read_dictionary(struct otlp_scan *s,
                                                                  struct pprof_cursor payload);

@@ -434,6 +434,21 @@ static void refuses_damage_with_its_place(void **state)
     expect_profiles(HEARTH_STR(""), 0);
 }
 
+static void refuses_too_many_resources_at_once(void **state)
+{
+    (void)state;
+    struct hearth_buf buf;
+    hearth_buf_init(&buf, 0);
+    for (size_t i = 0; i <= HEARTH_OTLP_MAX_PROFILES; i++) {
+        hearth_buf_str(&buf, HEARTH_STR("\x0a\0"));
+    }
+    assert_int_equal(decode(hearth_buf_view(&buf)), HEARTH_RESOURCE_EXHAUSTED);
+    expect_part(g_err.msg, "more than 100000 resources");
+    buf.n -= 2;
+    expect_profiles(hearth_buf_view(&buf), 0);
+    hearth_buf_release(&buf);
+}
+
 static void survives_a_cut_at_every_byte(void **state)
 {
     (void)state;
@@ -500,6 +515,7 @@ int main(void)
         cmocka_unit_test(refuses_older_layouts_with_the_versions_that_are_read),
         cmocka_unit_test(reads_lists_that_are_not_packed_as_async_profiler_writes_them),
         cmocka_unit_test(refuses_damage_with_its_place),
+        cmocka_unit_test(refuses_too_many_resources_at_once),
         cmocka_unit_test(survives_a_cut_at_every_byte),
         cmocka_unit_test(stays_within_the_memory_of_the_arena),
     };
