@@ -15,12 +15,14 @@ import gzip
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import time
 import urllib.parse
+import zipfile
 from xml.etree import ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -268,22 +270,74 @@ def sdk_rust(asked, base=""):
     return sdk(asked, application_of("rust", base), "burn_processor", [CPU], command, base)
 
 
-def sdk_java(asked, base=""):
-    """The agent sends recordings of async-profiler, whose kinds of events are profiles of their own."""
+def java_program(artifact):
+    """java, the directory with the compiled program, and a file of Maven Central."""
     java, javac = tool("java"), tool("javac")
     directory = copied("java")
-    if not (directory / "agent-2.9.2.jar").is_file():
-        install(tool("mvn"), "-q", "-B", "dependency:copy", "-Dartifact=io.pyroscope:agent:2.9.2",
-                "-DoutputDirectory=%s" % directory)
+    jar = directory / ("%s-%s.jar" % tuple(artifact.split(":")[1:]))
+    if not jar.is_file():
+        install(tool("mvn"), "-q", "-B", "dependency:copy", "-Dartifact=" + artifact, "-DoutputDirectory=%s" % directory)
     install(javac, "-d", directory / "classes", directory / "Sdk.java")
+    return java, directory, jar
+
+
+def sdk_java(asked, base=""):
+    """The agent sends recordings of async-profiler, whose kinds of events are profiles of their own."""
+    java, directory, jar = java_program("io.pyroscope:agent:2.9.2")
     types = [CPU, "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "mutex:contentions:count:mutex:count"]
     settings = {
         "PYROSCOPE_APPLICATION_NAME": application_of("java", base), "PYROSCOPE_LABELS": "region=eu",
         "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d%s" % (asked.server.port, base), "PYROSCOPE_UPLOAD_INTERVAL": "5s",
         "PYROSCOPE_PROFILER_ALLOC": "64k", "PYROSCOPE_PROFILER_LOCK": "1ms",
     }
-    command = [java, "-javaagent:%s" % (directory / "agent-2.9.2.jar"), "-cp", directory / "classes", "Sdk"]
+    command = [java, "-javaagent:%s" % jar, "-cp", directory / "classes", "Sdk"]
     return sdk(asked, application_of("java", base), "Sdk.burnProcessor", types, command, base, env=settings)
+
+
+UNKNOWN = "unknown_service"  # neither async-profiler nor the agent names one in exports by OTLP
+
+
+def profiles_java(asked):
+    """The same agent exports by OTLP instead."""
+    java, directory, jar = java_program("io.pyroscope:agent:2.9.2")
+    settings = {"PYROSCOPE_FORMAT": "otlp", "PYROSCOPE_UPLOAD_INTERVAL": "5s",
+                "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d" % asked.server.port}
+    command = [java, "-javaagent:%s" % jar, "-cp", directory / "classes", "Sdk"]
+    return sdk(asked, UNKNOWN, "Sdk.burnProcessor", [CPU], command, env=settings, labels={"service_name": UNKNOWN})
+
+
+def profiles_async_profiler(asked):
+    """Its file is an export as it is."""
+    java, directory, jar = java_program("tools.profiler:async-profiler:4.6")
+    library = "linux-%s/libasyncProfiler.so" % {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine())
+    with zipfile.ZipFile(jar) as archive:
+        library = archive.extract(library, directory)
+    started, selector = now_ms() - 1000, '{service_name="%s"}' % UNKNOWN
+
+    def total():
+        return asked.server.flamegraph(CPU, selector, started, now_ms() + 1000).total
+
+    file, before = directory / "sdk.otlp", total()
+    run(java, "-agentpath:%s=start,event=itimer,otlp,threads,file=%s" % (library, file), "-cp", directory / "classes", "Sdk")
+    status, _, answer = asked.server.http(
+        "POST", "/v1development/profiles", file.read_bytes(), {"Content-Type": "application/x-protobuf"})
+    assert (status, answer) == (200, b""), answer
+    graph = asked.server.flamegraph(CPU, selector, started, now_ms() + 1000)
+    assert "Sdk.burnProcessor" in graph.names and total() > before + 10**9, graph.names
+    return "%d bytes, %.1f s of CPU" % (file.stat().st_size, (total() - before) / 1e9)
+
+
+def profiles_collector(asked):
+    """What its exporters send: two samples of 50 ms, one of them in a span."""
+    started = now_ms() - 1000
+    services = run(go_program("collector", "go-collector"), "127.0.0.1:%d" % asked.server.port).split()
+    assert len(services) == 8, services
+    for service in services:
+        found = [asked.server.flamegraph(CPU, '{service_name="%s"}' % service, started, now_ms() + 1000, spans=of)
+                 for of in ((), ("a102030405060708",))]
+        assert [g.total for g in found] == [100_000_000, 50_000_000], (service, [g.total for g in found])
+        assert found[0].names == ["total", "main.work"], found[0].names
+    return "%d encodings" % len(services)
 
 
 def pgo(asked):
@@ -693,6 +747,9 @@ CLIENTS = {
     "skywalking java, a trace task": skywalking_java_traces,
     "opentelemetry python": opentelemetry_python,
     "opentelemetry node": opentelemetry_node,
+    "otlp profiles, java": profiles_java,
+    "otlp profiles, async-profiler": profiles_async_profiler,
+    "otlp profiles, collector": profiles_collector,
     "graphviz": graphviz,
 }
 
