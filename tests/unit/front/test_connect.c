@@ -109,6 +109,54 @@ static void decodes_both_codecs_plain_and_gzipped(void **state)
     hearth_buf_release(&gz);
 }
 
+static void expect_wire(enum hearth_rpc_codec codec, enum hearth_compression compression,
+                        struct hearth_str body, enum hearth_status expected)
+{
+    struct hearth_arena arena;
+    struct hearth_buf wire;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_inflater *inflater = hearth_inflater_new();
+    const struct hearth_rpc_body sent = {body, codec, compression, 100, inflater};
+
+    assert_non_null(inflater);
+    hearth_arena_init(&arena, 1u << 20);
+    hearth_buf_init(&wire, 0);
+    assert_int_equal(hearth_body_wire(&types__v1__location__descriptor, &sent, &arena, &wire, &err),
+                     expected);
+    if (expected == HEARTH_OK) {
+        assert_true(hearth_str_eq_c(hearth_buf_view(&wire), "\x0a\x03"
+                                                            "abc"));
+    }
+    hearth_buf_release(&wire);
+    hearth_arena_release(&arena);
+    hearth_inflater_free(inflater);
+}
+
+static void every_body_has_the_same_wire_form(void **state)
+{
+    struct hearth_str proto = HEARTH_STR("\x0a\x03"
+                                         "abc");
+    struct hearth_buf gz;
+    (void)state;
+    hearth_buf_init(&gz, 0);
+    assert_int_equal(hearth_gzip(proto, 1, &gz, NULL), HEARTH_OK);
+    expect_wire(HEARTH_RPC_PROTO, HEARTH_COMPRESSION_NONE, proto, HEARTH_OK);
+    expect_wire(HEARTH_RPC_PROTO, HEARTH_COMPRESSION_GZIP, hearth_buf_view(&gz), HEARTH_OK);
+    expect_wire(HEARTH_RPC_JSON, HEARTH_COMPRESSION_NONE, HEARTH_STR("{\"name\":\"abc\"}"),
+                HEARTH_OK);
+    expect_wire(HEARTH_RPC_JSON, HEARTH_COMPRESSION_NONE, HEARTH_STR("[]"),
+                HEARTH_INVALID_ARGUMENT);
+    gz.n -= 4;
+    expect_wire(HEARTH_RPC_PROTO, HEARTH_COMPRESSION_GZIP, hearth_buf_view(&gz),
+                HEARTH_INVALID_ARGUMENT);
+    gz.n = 0;
+    for (int i = 0; i < 101; i++) {
+        hearth_buf_byte(&gz, 'x');
+    }
+    expect_wire(HEARTH_RPC_PROTO, HEARTH_COMPRESSION_NONE, hearth_buf_view(&gz), HEARTH_TOO_LARGE);
+    hearth_buf_release(&gz);
+}
+
 static void zero_bytes_are_an_empty_message_in_proto_but_not_in_json(void **state)
 {
     char name[16] = "x";
@@ -184,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_head_needs_no_other_field),
         cmocka_unit_test(a_head_with_another_version_or_a_bad_timeout_is_refused),
         cmocka_unit_test(decodes_both_codecs_plain_and_gzipped),
+        cmocka_unit_test(every_body_has_the_same_wire_form),
         cmocka_unit_test(zero_bytes_are_an_empty_message_in_proto_but_not_in_json),
         cmocka_unit_test(rejects_a_gzip_bomb_at_the_cap),
         cmocka_unit_test(a_damaged_body_is_invalid_argument),
