@@ -7,6 +7,7 @@ import socket
 import time
 import unittest
 
+import otlp_profiles
 import prometheus
 import wire
 from pprof import Profile
@@ -126,6 +127,25 @@ class DatabaseAway(unittest.TestCase):
         )
         self.assertEqual((status, found["retry-after"]), (503, "1"), body)
         self.assertIn("deadline", json.loads(body)["message"])
+
+    def test_an_export_by_otlp_comes_again_and_is_stored_once(self):
+        e = otlp_profiles.Exporter()
+        samples = [e.sample(e.stack("work"), [1, 2], [1, 2])]
+        profile = e.cpu(now_ms() * 1_000_000, samples, profileId="00112233445566778899aabbccddeeff")
+        body = otlp_profiles.to_proto(e.resource({"service.name": self.service}, profile).export())
+
+        def export():
+            headers = {"Content-Type": otlp_profiles.PROTO}
+            return self.server.http("POST", otlp_profiles.PATH, body, headers, timeout=60)
+
+        self.hold()
+        status, found, answer = export()
+        self.assertEqual((status, found["retry-after"], wire.decode(answer)[1]), (503, "1", [14]), answer)
+        self.let_go()
+        for _ in range(2):
+            self.assertEqual(export()[0::2], (200, b""))
+        eventually(lambda: self.queued_rows() == 0)
+        self.assertEqual(self.n_rows(), 2)
 
     def test_what_a_client_that_has_gone_left_in_the_queue_is_not_stored(self):
         in_doubt = self.hold_one(self.begin_push)
