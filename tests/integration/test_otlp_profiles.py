@@ -244,5 +244,20 @@ class Profiles(unittest.TestCase):
         self.assertIn("1.8 or 1.9", self.refused((SHARED / "otlp/ebpf-profiler-sep2025-schema.binpb").read_bytes())[1])
 
 
+class Rate(unittest.TestCase):
+    def test_beyond_the_rate_an_exporter_is_told_to_come_again_by_both_transports(self):
+        server = Server("--ingest-rate-bytes", "10")
+        self.addCleanup(server.stop)
+        e = Exporter()
+        body = to_proto(e.resource({}, e.cpu(T, [e.sample(e.stack("work"), [1])])).export())
+        status, headers, answer = server.http("POST", PATH, body, {"Content-Type": PROTO})
+        self.assertEqual((status, headers["retry-after"]), (429, "1"), answer)
+        with self.assertRaises(RpcError) as raised:
+            server.grpc_bytes(EXPORT, body)
+        self.assertEqual(raised.exception.code, "unavailable")
+        self.assertIn("ingest-rate-bytes", raised.exception.message)
+        self.assertEqual(raised.exception.metadata["grpc-retry-pushback-ms"], "1000")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -84,19 +84,30 @@ static enum hearth_status make_export_answer(struct hearth_push_call *call)
     return HEARTH_OK;
 }
 
+/*
+ * Exporters repeat 429 over HTTP, but its status of gRPC only with details that say when. So a
+ * limit that passes is UNAVAILABLE there.
+ */
+static enum hearth_status allow_retry(const struct hearth_push_call *call,
+                                      enum hearth_status status)
+{
+    bool is_passing = status == HEARTH_RESOURCE_EXHAUSTED || status == HEARTH_NO_MEMORY;
+    return is_passing && call->rpc->http == NULL ? HEARTH_UNAVAILABLE : status;
+}
+
 /* Profiles that are refused for good are part of the answer; other failures refuse the export. */
 static enum hearth_status conclude_export(struct hearth_push_call *call, enum hearth_status status)
 {
     const struct hearth_push_request *request = &call->request;
 
     if (status != HEARTH_OK && request->n_failed == 0) {
-        return status; /* nothing was tried */
+        return allow_retry(call, status); /* nothing was tried */
     }
     if (request->n_failed == request->n_refused) {
         return make_export_answer(call);
     }
     if (status != HEARTH_INVALID_ARGUMENT && status != HEARTH_OUT_OF_RANGE) {
-        return status;
+        return allow_retry(call, status);
     }
 
     return HEARTH_FAIL(&call->rpc->err, HEARTH_UNAVAILABLE,
