@@ -5,6 +5,8 @@
  * faults leave out the profile; damage of the bytes refuses the request. If its samples name
  * several services, it is divided.
  */
+#include "hearth/base/limit.h"
+
 #include "otlp/otlp_scan.h"
 
 #include <stdio.h>
@@ -259,8 +261,9 @@ static bool check_head(struct otlp_scan *s, const struct otlp_head *head)
     if (head->type.n == 0 && head->period_type.n == 0) {
         hearth_otlp_keep_reason(s, " has no sample_type");
     } else if (max > 0 && head->n_samples > max) {
-        hearth_otlp_keep_reason(s, " has %u samples; the limit (max-samples) is %u",
-                                head->n_samples, max);
+        hearth_otlp_keep_reason(
+            s, " has %u samples; the limit is %u" HEARTH_RAISE_LIMIT("max-samples"),
+            head->n_samples, max);
     } else if (head->labels.is_full) {
         hearth_otlp_keep_reason(s, " has more than %u attributes", HEARTH_OTLP_MAX_LABELS);
     } else {

@@ -5,6 +5,8 @@
  * timestamps; otherwise there is one value for each timestamp. A sample that breaks a rule is left
  * out by itself, with the reason of the first one.
  */
+#include "hearth/base/limit.h"
+
 #include "otlp/otlp_scan.h"
 
 #include <stdio.h>
@@ -262,7 +264,8 @@ static bool check_attributes(struct otlp_scan *s, struct otlp_samples *samples, 
     size_t n = samples->n_attributes - first;
 
     if (limit > 0 && n > limit) {
-        leave_out(s, samples, k, " has %zu attributes; the limit (max-sample-labels) is %u", n,
+        leave_out(s, samples, k,
+                  " has %zu attributes; the limit is %u" HEARTH_RAISE_LIMIT("max-sample-labels"), n,
                   limit);
         return false;
     }

@@ -7,6 +7,7 @@
  * counts and explains them. A profile that cannot be stored for now refuses the export, so that the
  * client repeats it.
  */
+#include "hearth/base/limit.h"
 #include "hearth/codec/pb.h"
 #include "hearth/engine/exported_profiles.h"
 #include "hearth/pb/opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
@@ -156,10 +157,11 @@ static enum hearth_status judge_export_failure(struct hearth_push_call *call,
         return status;
     }
 
-    return HEARTH_FAIL(&call->rpc->err, HEARTH_TOO_LARGE,
-                       "the profiles of this request need more than %zu bytes of memory, which is "
-                       "due to max-request-bytes: send fewer at once",
-                       call->arena.limit_bytes);
+    return HEARTH_FAIL(
+        &call->rpc->err, HEARTH_TOO_LARGE,
+        "the profiles of this request need more than %zu bytes of memory; send fewer "
+        "at once" HEARTH_RAISE_OPTION("max-request-bytes"),
+        call->arena.limit_bytes);
 }
 
 /* Fills the push; n_series is 0 if no profile is left. */

@@ -223,7 +223,7 @@ static void leaves_out_samples_that_break_a_rule_and_says_which(void **state)
         {SAMPLE(INT(1, -1), STAMP(1)), "stack_index is -1"},
         {SAMPLE(INT(3, 2), LIST(4, 1)), "link_index is 2; the link_table has 2 entries"},
         {SAMPLE(LIST(2, 4), LIST(4, 1)), "attribute_indices has 4; the attribute_table has 4"},
-        {SAMPLE(LIST(2, 3, 3, 3, 3), STAMP(1)), "has 4 attributes; the limit (max-sample-labels)"},
+        {SAMPLE(LIST(2, 3, 3, 3, 3), STAMP(1)), "has 4 attributes; the limit is 3; raise it"},
         {SAMPLE(INT(1, 1), INT(3, 1)), "has neither values nor timestamps"},
         {SAMPLE(LIST(4, 1, 2), STAMP(1)), "has 2 values and 1 timestamps"},
         {SAMPLE(LIST(4, huge, huge), STAMP(1), STAMP(2)), "more than 63 bits"},
@@ -251,7 +251,7 @@ static void rejects_profiles_by_themselves(void **state)
     } bad[] = {
         {PROFILE(sample), "profiles[1] has no sample_type"},
         {PROFILE(ON_CPU, sample, sample, sample, sample, sample, sample),
-         "profiles[1] has 6 samples; the limit (max-samples) is 5"},
+         "profiles[1] has 6 samples; the limit is 5; raise it with --max-samples"},
         {PROFILE(ON_CPU, SAMPLE(INT(1, 9), STAMP(1))), "profiles[1].samples[0].stack_index is 9"},
     };
 
