@@ -10,7 +10,7 @@ import grpc
 
 import wire
 from otlp_profiles import EXPORT, JSON, PATH, PROTO, Exporter, to_json, to_proto, zstd
-from server import ROOT, SHARED, RpcError, Server, now_ms
+from server import ROOT, SHARED, RpcError, Server, eventually
 
 T = time.time_ns() - 300_000_000_000
 START, END = T // 1_000_000 - 3_600_000, T // 1_000_000 + 3_600_000
@@ -181,13 +181,20 @@ class Profiles(unittest.TestCase):
         self.assertEqual((answer["rejectedProfiles"], answer["errorMessage"]), ("2", expected[1]))
         self.assertEqual(self.graph().total, 3 * 2 * PERIOD)
 
-    def test_the_reason_of_the_engine_is_told(self):
+    def test_the_reason_of_the_engine_is_told_and_remembered(self):
         export = self.one()
         attributes = export["resourceProfiles"][0]["resource"]["attributes"]
         attributes += [{"key": "label%d" % i, "value": {"stringValue": "x"}} for i in range(12)]
         rejected, why = self.partial(self.post(to_proto(export)))
         self.assertEqual(rejected, 1)
         self.assertIn("limit 12; raise it with --max-label-names", why)
+
+        def remembered():
+            answer = self.server.connect("hearth.v1.AdminService/IngestErrors", {})
+            return [error for error in answer.get("errors", []) if "--max-label-names" in error["message"]]
+
+        error, = eventually(remembered)
+        self.assertEqual((error["route"], error["code"]), (PATH, "invalid_argument"))
 
     def test_dropped_attributes_are_counted(self):
         export = self.one()

@@ -16,6 +16,7 @@
 #include "http/http_call.h"
 #include "http/otlp_headers.h"
 #include "rpc/push_call.h"
+#include "rpc/request_log.h"
 
 /* A name that is generated for a message of the service. */
 #define MESSAGE(name) opentelemetry__proto__collector__profiles__v1development__##name
@@ -68,6 +69,10 @@ static enum hearth_status make_export_answer(struct hearth_push_call *call)
         if (answer->partial.error_message == NULL) {
             return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
         }
+    }
+    if (n > 0) {
+        hearth_request_note_refusal(rpc, hearth_status_name(HEARTH_INVALID_ARGUMENT),
+                                    answer->partial.error_message);
     }
 
     /* Answer in the codec of the request. */

@@ -63,15 +63,13 @@ static bool is_lost_upload(const struct hearth_rpc *rpc)
            (rpc->method->flags & uploads) != 0;
 }
 
-static void note_lost_upload(const struct hearth_rpc *rpc)
+void hearth_request_note_refusal(const struct hearth_rpc *rpc, const char *code,
+                                 const char *message)
 {
     struct hearth_ingest_errors *errors = rpc->front->options.ingest_errors;
-    if (errors == NULL || !is_lost_upload(rpc)) {
+    if (errors == NULL) {
         return;
     }
-
-    const char *code = rpc->refusal != NULL ? rpc->refusal : hearth_status_name(rpc->status);
-    const char *message = rpc->long_message != NULL ? rpc->long_message : rpc->err.msg;
 
     hearth_ingest_errors_note(
         errors, &(const struct hearth_ingest_error){.tenant = hearth_rpc_tenant(rpc),
@@ -81,6 +79,15 @@ static void note_lost_upload(const struct hearth_rpc *rpc)
                                                     .message = hearth_str_c(message),
                                                     .body_hash = (int64_t)rpc->body_hash,
                                                     .n_bytes = (int64_t)rpc->body_bytes});
+}
+
+static void note_lost_upload(const struct hearth_rpc *rpc)
+{
+    if (is_lost_upload(rpc)) {
+        const char *code = rpc->refusal != NULL ? rpc->refusal : hearth_status_name(rpc->status);
+        hearth_request_note_refusal(rpc, code,
+                                    rpc->long_message != NULL ? rpc->long_message : rpc->err.msg);
+    }
 }
 
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
