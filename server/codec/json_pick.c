@@ -88,8 +88,11 @@ enum hearth_status hearth_json_pick(struct hearth_str json, struct hearth_json_p
                            HEARTH_JSON_PICK_BYTES);
     }
 
-    HEARTH_TRY(json_tree_parse(json, MAX_DEPTH, MAX_TREE_BYTES, &tree, err));
-    enum hearth_status status = HEARTH_OK;
+    enum hearth_status status = json_tree_parse(json, MAX_DEPTH, MAX_TREE_BYTES, &tree, err);
+    if (status != HEARTH_OK) {
+        return json_tree_is_over_limit() ? HEARTH_INVALID_ARGUMENT : status;
+    }
+
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         status = pick_member(tree, &picks[i], arena, err);
     }

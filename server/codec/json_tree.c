@@ -14,13 +14,15 @@
 
 #define HEADER_BYTES 16u /* preserves malloc's alignment */
 
-static _Thread_local size_t g_budget; /* bytes that the tree of this thread may still allocate */
-static _Thread_local bool g_refused;  /* an allocation of this tree was refused */
+static _Thread_local size_t g_budget;   /* bytes that the tree of this thread may still allocate */
+static _Thread_local bool g_refused;    /* an allocation of this tree was refused */
+static _Thread_local bool g_over_limit; /* it would have exceeded the budget */
 
 static void *alloc_for_tree(size_t n_bytes)
 {
     char *block = NULL;
-    if (n_bytes <= SIZE_MAX - HEADER_BYTES && n_bytes + HEADER_BYTES <= g_budget) {
+    g_over_limit = n_bytes > SIZE_MAX - HEADER_BYTES || n_bytes + HEADER_BYTES > g_budget;
+    if (!g_over_limit) {
         block = hearth_mem_alloc(n_bytes + HEADER_BYTES);
     }
 
@@ -99,7 +101,7 @@ enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, s
 
     /* One tree at a time: the budget belongs to this call until json_tree_free. */
     g_budget = max_bytes == 0 ? SIZE_MAX : max_bytes;
-    g_refused = false;
+    g_refused = g_over_limit = false;
     json_error_t why;
     json_t *tree = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &why);
     if (tree == NULL && g_refused) {
@@ -120,6 +122,11 @@ enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, s
 
     *ret_tree = tree;
     return HEARTH_OK;
+}
+
+bool json_tree_is_over_limit(void)
+{
+    return g_refused && g_over_limit;
 }
 
 void json_tree_free(json_t *tree)

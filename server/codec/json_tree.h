@@ -19,5 +19,7 @@ HEARTH_MUST_CHECK
 enum hearth_status json_tree_parse(struct hearth_str text, unsigned max_depth, size_t max_bytes,
                                    json_t **ret_tree, struct hearth_err *err);
 void json_tree_free(json_t *tree);
+/* After NO_MEMORY, on the same thread: whether max_bytes was the reason. */
+bool json_tree_is_over_limit(void);
 
 #endif

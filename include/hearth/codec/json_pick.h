@@ -9,8 +9,8 @@
  * Limits:    HEARTH_JSON_PICK_BYTES of JSON, 16 levels, 16 MiB of memory while parsing.
  * Ownership: texts are copies in the arena.
  * Threads:   pure.
- * Errors:    INVALID_ARGUMENT (not JSON, not an object, too long, a picked member of another type),
- *            NO_MEMORY.
+ * Errors:    INVALID_ARGUMENT (not JSON, not an object, too long, too large while parsing, a picked
+ *            member of another type), NO_MEMORY.
  */
 #ifndef HEARTH_CODEC_JSON_PICK_H
 #define HEARTH_CODEC_JSON_PICK_H

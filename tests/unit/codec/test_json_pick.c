@@ -94,6 +94,16 @@ static void long_json_is_read_up_to_the_limit(void **state)
     }
     assert_int_equal(pick_three(hearth_buf_view(&json)), HEARTH_INVALID_ARGUMENT);
     assert_non_null(strstr(g_err.msg, "at most 1048576 bytes"));
+
+    /* Small elements take many times their text. */
+    hearth_buf_reset(&json);
+    hearth_buf_cstr(&json, "{\"a\":[0");
+    while (json.n < HEARTH_JSON_PICK_BYTES - 10) {
+        hearth_buf_cstr(&json, ",[]");
+    }
+    hearth_buf_cstr(&json, "]}");
+    assert_int_equal(pick_three(hearth_buf_view(&json)), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "memory limit of 16777216 bytes"));
     hearth_buf_release(&json);
 }
 
