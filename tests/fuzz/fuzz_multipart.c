@@ -26,7 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HEARTH_ASSERT(err.status == HEARTH_INVALID_ARGUMENT && err.msg[0] != '\0');
         return 0;
     }
-    HEARTH_ASSERT(form.n_files <= HEARTH_MULTIPART_MAX_PARTS);
+    HEARTH_ASSERT(form.n_files + form.n_fields <= HEARTH_MULTIPART_MAX_PARTS);
+    for (size_t i = 0; i < form.n_fields; i++) {
+        HEARTH_ASSERT(lies_within(form.fields[i].value, body));
+        HEARTH_ASSERT(form.fields[i].name.n == 0 || lies_within(form.fields[i].name, body));
+    }
     for (size_t i = 0; i < form.n_files; i++) {
         HEARTH_ASSERT(lies_within(form.files[i].body, body));
         HEARTH_ASSERT(form.files[i].name.n == 0 || lies_within(form.files[i].name, body));
