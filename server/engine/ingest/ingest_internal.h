@@ -6,6 +6,7 @@
  *   ingest_decode.c  bytes of any format to a profile
  *   ingest_file.c    a file of any profiler to one profile or several
  *   exported_profiles.c  an export of OpenTelemetry's protocol to several profiles
+ *   datadog_upload.c an attachment of a Datadog client to several profiles
  *   identity.c       labels, service, profile types, time: to whom the profile belongs
  *   split.c          samples: normalise, group by label set, find attributes
  *   rows.c           groups to encoded rows
