@@ -149,16 +149,10 @@ static struct hearth_str read_text(const struct jfr_pools *pools, uint64_t offse
     return text;
 }
 
-struct hearth_str hearth_jfr_text_at(const struct jfr_pools *pools, uint64_t offset)
+struct hearth_str hearth_jfr_string(const struct jfr_pools *pools, uint64_t key)
 {
     enum jfr_text_kind kind;
-    uint64_t key;
-    struct hearth_str text = read_text(pools, offset, &key, &kind);
     struct jfr_values values;
-
-    if (kind != JFR_TEXT_CONSTANT) {
-        return text;
-    }
 
     uint32_t i = hearth_jfr_pool_find(pools, JFR_POOL_STRING, key);
     if (i == JFR_NO_CONSTANT || !hearth_jfr_pool_read(pools, JFR_POOL_STRING, i, &values) ||
@@ -167,6 +161,15 @@ struct hearth_str hearth_jfr_text_at(const struct jfr_pools *pools, uint64_t off
     }
 
     return read_text(pools, values.v[JFR_SLOT_STRING], &key, &kind);
+}
+
+struct hearth_str hearth_jfr_text_at(const struct jfr_pools *pools, uint64_t offset)
+{
+    enum jfr_text_kind kind;
+    uint64_t key;
+    struct hearth_str text = read_text(pools, offset, &key, &kind);
+
+    return kind == JFR_TEXT_CONSTANT ? hearth_jfr_string(pools, key) : text;
 }
 
 struct hearth_str hearth_jfr_symbol(const struct jfr_pools *pools, uint64_t key)

@@ -60,6 +60,8 @@ HEARTH_MUST_CHECK bool hearth_jfr_pool_read(const struct jfr_pools *pools, enum 
 
 /* The text at an offset of the chunk; "" if it is damaged or its constant is absent. */
 struct hearth_str hearth_jfr_text_at(const struct jfr_pools *pools, uint64_t offset);
+/* The text of a constant of java.lang.String; "" if there is no such constant. */
+struct hearth_str hearth_jfr_string(const struct jfr_pools *pools, uint64_t key);
 /* The text of a symbol; "" if there is no such symbol. */
 struct hearth_str hearth_jfr_symbol(const struct jfr_pools *pools, uint64_t key);
 

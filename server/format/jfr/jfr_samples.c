@@ -95,7 +95,8 @@ struct chunk_sample {
 };
 
 struct endpoint {
-    uint64_t local_root_span_id, text_at;
+    uint64_t local_root_span_id;
+    uint64_t text; /* key of a constant if has_endpoint_keys, otherwise an offset */
 };
 
 struct chunk_sampler {
@@ -113,6 +114,7 @@ struct chunk_sampler {
     struct endpoint *endpoints;
     size_t n_endpoints, cap_endpoints;
     struct hearth_idmap endpoint_of; /* by local root span */
+    bool has_endpoint_keys;          /* the JDK writes texts into its events, ddprof keys */
 };
 
 enum hearth_status hearth_jfr_visit_events(struct hearth_str chunk, jfr_visit_fn *visit,
@@ -164,6 +166,8 @@ static enum hearth_status map_event_types(struct chunk_sampler *s, struct hearth
         s->datadog_setting = hearth_jfr_type_of_name(types, "datadog.DatadogProfilerConfig");
     }
     s->endpoint = hearth_jfr_type_of_name(types, "datadog.Endpoint");
+    s->has_endpoint_keys =
+        s->endpoint != NULL && hearth_jfr_field_is_constant(types, s->endpoint, "endpoint");
 
     return HEARTH_OK;
 }
@@ -483,8 +487,11 @@ static void add_span_labels(const struct chunk_sampler *s, const struct sample_k
                      ? HEARTH_IDMAP_NONE
                      : hearth_idmap_find(&s->endpoint_of, key_of_span(key->local_root_span_id));
     if (i != HEARTH_IDMAP_NONE) {
+        uint64_t text = s->endpoints[i].text;
         add_label(list, HEARTH_STR("trace endpoint"),
-                  hearth_jfr_text_at(s->pools, s->endpoints[i].text_at), 0);
+                  s->has_endpoint_keys ? hearth_jfr_string(s->pools, text)
+                                       : hearth_jfr_text_at(s->pools, text),
+                  0);
     }
 }
 

@@ -37,21 +37,40 @@ static int64_t read_period(struct hearth_str text)
     return 0;
 }
 
-/* One row of settings: `name` of the event type `type_id` is `value`. */
-static void apply_setting(struct jfr_sampler *sampler, struct hearth_str name,
-                          struct hearth_str value, bool is_execution_sample)
+/*
+ * The interval that a setting "interval" of an event type is about; NULL: it is not the time
+ * between two samples. Datadog's profiler has the setting also for its samples of allocations.
+ */
+static int64_t *find_set_interval(struct jfr_settings *settings, struct hearth_str type)
+{
+    if (hearth_str_eq_c(type, "datadog.MethodSample")) {
+        return &settings->wall_interval_ns;
+    }
+
+    bool is_other = hearth_str_starts(type, HEARTH_STR("datadog.")) &&
+                    !hearth_str_eq_c(type, "datadog.ExecutionSample");
+
+    return is_other ? NULL : &settings->cpu_interval_ns;
+}
+
+/* One row of settings: `name` of the event type is `value`. */
+static void apply_setting(struct jfr_sampler *sampler, struct hearth_str type,
+                          struct hearth_str name, struct hearth_str value)
 {
     struct jfr_settings *settings = &sampler->settings;
+    int64_t *interval = find_set_interval(settings, type);
     int64_t ns;
 
     if (hearth_str_eq_c(name, "event") && value.n > 0 && value.n <= 64) {
         settings->event = hearth_arena_str(sampler->arena, value);
         settings->is_wall = hearth_str_eq_c(value, "wall");
-    } else if (hearth_str_eq_c(name, "interval") && hearth_str_to_i64(value, &ns) && ns > 0) {
-        settings->cpu_interval_ns = ns;
+    } else if (hearth_str_eq_c(name, "interval")) {
+        if (interval != NULL && hearth_str_to_i64(value, &ns) && ns > 0) {
+            *interval = ns;
+        }
     } else if (hearth_str_eq_c(name, "wall") && hearth_str_to_i64(value, &ns) && ns > 0) {
         settings->wall_interval_ns = ns;
-    } else if (is_execution_sample && hearth_str_eq_c(name, "period")) {
+    } else if (hearth_str_eq_c(type, "jdk.ExecutionSample") && hearth_str_eq_c(name, "period")) {
         ns = read_period(value);
         settings->cpu_interval_ns = ns > 0 ? ns : settings->cpu_interval_ns;
     }
@@ -80,7 +99,7 @@ void hearth_jfr_apply_settings(struct jfr_sampler *sampler, const struct jfr_poo
     }
 
     const struct jfr_type *type = hearth_jfr_type_of_id(pools->types, jfr_u64(values, JFR_SLOT_ID));
-    apply_setting(sampler, hearth_jfr_text_at(pools, values->v[JFR_SLOT_NAME]),
-                  hearth_jfr_text_at(pools, values->v[JFR_SLOT_VALUE]),
-                  type != NULL && hearth_str_eq_c(type->name, "jdk.ExecutionSample"));
+    apply_setting(sampler, type != NULL ? type->name : HEARTH_STR(""),
+                  hearth_jfr_text_at(pools, values->v[JFR_SLOT_NAME]),
+                  hearth_jfr_text_at(pools, values->v[JFR_SLOT_VALUE]));
 }

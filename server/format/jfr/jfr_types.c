@@ -386,6 +386,19 @@ struct jfr_cursor hearth_jfr_at(struct hearth_str chunk, uint64_t offset)
                              : (struct jfr_cursor){end, end, true};
 }
 
+bool hearth_jfr_field_is_constant(const struct jfr_types *types, const struct jfr_type *type,
+                                  const char *name)
+{
+    for (uint32_t i = 0; i < type->n_fields; i++) {
+        const struct jfr_field *field = &types->fields[type->first_field + i];
+        if (hearth_str_eq_c(field->name, name)) {
+            return field->is_constant;
+        }
+    }
+
+    return false;
+}
+
 double hearth_jfr_number(const struct jfr_values *values, enum jfr_slot slot)
 {
     double real;

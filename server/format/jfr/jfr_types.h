@@ -145,6 +145,10 @@ void hearth_jfr_types_release(struct jfr_types *types);
 const struct jfr_type *hearth_jfr_type_of_id(const struct jfr_types *types, uint64_t id);
 const struct jfr_type *hearth_jfr_type_of_name(const struct jfr_types *types, const char *name);
 
+/* Whether a field of this name holds the key of a constant instead of a value. */
+bool hearth_jfr_field_is_constant(const struct jfr_types *types, const struct jfr_type *type,
+                                  const char *name);
+
 /*
  * Reads a value of a type and captures its slots; the cursor fails if the bytes end early. values
  * NULL: only passes over it.
