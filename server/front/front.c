@@ -10,6 +10,7 @@
 #include "grpc/grpc_server.h"
 #include "grpc/svc_health.h"
 #include "http/http_server.h"
+#include "http/quiet_routes.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
@@ -282,6 +283,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     /* The process: metrics, memory. */
     hearth_methods_declare_metrics(front->methods);
     hearth_client_declare_metrics();
+    hearth_quiet_routes_declare_metrics();
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */

@@ -16,6 +16,7 @@ static const struct {
     {"accept", offsetof(struct hearth_http_head, accept)},
     {"accept-encoding", offsetof(struct hearth_http_head, accept_encoding)},
     {"user-agent", offsetof(struct hearth_http_head, user_agent)},
+    {"x-datadog-trace-count", offsetof(struct hearth_http_head, trace_count)},
     {"grpc-encoding", offsetof(struct hearth_http_head, grpc_encoding)},
     {"grpc-accept-encoding", offsetof(struct hearth_http_head, grpc_accept_encoding)},
     {"grpc-timeout", offsetof(struct hearth_http_head, grpc_timeout)},

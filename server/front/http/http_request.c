@@ -17,6 +17,7 @@
 #include "http/http_call.h"
 #include "http/http_head.h"
 #include "http/http_trailers.h"
+#include "http/quiet_routes.h"
 #include "http/routes.h"
 #include "net/acceptor.h"
 #include "rpc/client_family.h"
@@ -47,6 +48,7 @@ struct http_request {
     bool is_suspended; /* the connection is suspended; cleared before it is resumed */
     bool takes_gzip;   /* the client accepts gzip */
     bool is_http_1_0;
+    bool is_quiet; /* a quiet route: a body that is announced is read to its end and dropped */
     const struct hearth_rpc_media *media;  /* of an RPC; NULL for plain routes */
     enum hearth_compression grpc_encoding; /* of gRPC messages with the flag "compressed" */
     struct hearth_http_framing framing;
@@ -456,6 +458,28 @@ static void begin_rpc(struct http_request *request, const struct hearth_method *
     await_body(request, head, check_rpc(request, head));
 }
 
+/* A route of Datadog's agent whose data is not stored (quiet_routes.h). */
+static void begin_quiet_route(struct http_request *request, const struct hearth_quiet_route *route,
+                              const char *method, const struct hearth_http_head *head)
+{
+    bool is_json = route->answer[0] == '{';
+    struct hearth_buf body;
+
+    if (!hearth_quiet_route_allows(hearth_str_c(method))) {
+        set_text_response(request, 405, "");
+        add_response_header(request, MHD_HTTP_HEADER_ALLOW, HEARTH_QUIET_ROUTE_ALLOW);
+        return;
+    }
+
+    hearth_quiet_route_count(route, head->trace_count);
+    hearth_buf_init(&body, 0);
+    hearth_buf_cstr(&body, route->answer);
+    set_response(request, route->code, is_json ? "application/json" : "text/plain; charset=utf-8",
+                 &body);
+    request->state = REQUEST_DISCARDING;
+    request->is_quiet = true;
+}
+
 /* A plain route that is answered at once (routes.h). */
 static void begin_route(struct http_request *request, struct hearth_str path, const char *method,
                         const struct hearth_http_head *head)
@@ -493,22 +517,26 @@ static enum MHD_Result begin_request(struct http_request *request, const char *u
         return answer_early(request);
     }
 
-    /* RPCs, plain routes on pools, plain routes that are answered at once. */
+    /* RPCs, plain routes on pools, quiet routes, plain routes that are answered at once. */
     struct hearth_str path = hearth_str_c(url);
     const struct hearth_method *rpc_method =
         hearth_method_find(request->http->front->methods, path);
     const struct hearth_http_route *route =
         hearth_http_route_find(request->http->front->routes, path);
+    const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);
     } else if (route != NULL) {
         begin_plain_call(request, route, method, &head);
+    } else if (quiet != NULL) {
+        begin_quiet_route(request, quiet, method, &head);
     } else {
         begin_route(request, path, method, &head);
     }
 
+    int64_t most_bytes = request->is_quiet ? DISCARD_MAX_BYTES : ANSWER_NOW_BYTES;
     if (request->state == REQUEST_DISCARDING &&
-        (head.expects_continue || head.content_length > ANSWER_NOW_BYTES)) {
+        (head.expects_continue || head.content_length > most_bytes)) {
         return answer_early(request);
     }
 
