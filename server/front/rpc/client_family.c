@@ -51,6 +51,17 @@ const char *hearth_client_of_spy(struct hearth_str spy)
     return find_client_family(g_spies, HEARTH_ARRAY_LEN(g_spies), spy);
 }
 
+const char *hearth_client_of_language(struct hearth_str language)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_spies); i++) {
+        if (hearth_str_eq_c(language, g_spies[i].family)) {
+            return g_spies[i].family;
+        }
+    }
+
+    return NULL;
+}
+
 static void declare_refusal_metrics(const char *family)
 {
     static const char *const usual[] = {"invalid_argument", HEARTH_UNSUPPORTED_FORMAT,

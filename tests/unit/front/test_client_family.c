@@ -39,6 +39,8 @@ static void spies_have_families(void **state)
     assert_string_equal(hearth_client_of_spy(HEARTH_STR("nodespy")), "node");
     assert_null(hearth_client_of_spy(HEARTH_STR("unknown")));
     assert_null(hearth_client_of_spy(HEARTH_STR("")));
+    assert_string_equal(hearth_client_of_language(HEARTH_STR("python")), "python");
+    assert_null(hearth_client_of_language(HEARTH_STR("javaspy")));
 }
 
 int main(void)
