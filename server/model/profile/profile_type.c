@@ -88,8 +88,9 @@ bool hearth_profile_type_is_gauge(const struct hearth_profile_type *type)
 {
     /* Go; Datadog's .NET and Node (inuse-*) and libdatadog (heap-live-*, heap-space); DeepFlow's
      * eBPF agent; async-profiler's live objects. */
-    static const char *const names[] = {"inuse",     "goroutine", "goroutines", "mem_inuse",
-                                        "hbm_inuse", "live",      "heap_live",  "heap_space"};
+    static const char *const names[] = {"inuse",         "goroutine", "goroutines",
+                                        "goroutineleak", "mem_inuse", "hbm_inuse",
+                                        "live",          "heap_live", "heap_space"};
     static const char *const prefixes[] = {"inuse_", "heap_live_", "live_"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         if (same_name(type->sample_type, hearth_str_c(names[i]), false)) {
