@@ -30,6 +30,7 @@ HERE = ROOT / "tests/conformance"
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
 import contract  # noqa: E402
+import datadog  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
 import spans  # noqa: E402
@@ -96,7 +97,7 @@ def go():
 
 def go_program(name, module="go"):
     directory, program = copied(module), go()
-    package = "./" + name if module == "go" else "."
+    package = "./" + name if (directory / name).is_dir() else "."
     install(program, "build", "-o", WORK / "bin" / name, package, cwd=directory, env={"GOTOOLCHAIN": "local"})
     return WORK / "bin" / name
 
@@ -429,20 +430,74 @@ def spans_dd_go(asked):
 
 
 def spans_ddtrace(asked):
-    """Its profiles come as files here, and are pushed as they are: it sends them only where Datadog's agent would be."""
-    python, service, directory = python_with_pip(), "conformance.spans.ddtrace", WORK / "ddtrace"
+    """The profiler of ddtrace sends to the server as to its agent."""
+    python, service = python_with_pip(), "conformance.spans.ddtrace"
     packages = python_packages(python, "python-ddtrace", "ddtrace==4.16.0")
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    command = [python, HERE / "python/ddspans.py", directory / "profile", service]
+    command = [python, HERE / "python/ddspans.py", "http://127.0.0.1:%d" % asked.server.port, service]
     started, said = said_by(command, env={"PYTHONPATH": str(packages)})
-    files = sorted(directory.glob("profile.*.pprof"))
-    assert files, "ddtrace wrote no profile"
-    for file in files:
-        asked.server.push(file.read_bytes(), {"__name__": "process_cpu", "service_name": service})
     ids = hexadecimal(said)
-    kind = "process_cpu:cpu-time:nanoseconds:cpu-time:nanoseconds"
-    return spans.Program(asked.server, service, kind, started, ids["span"], "outside_of_spans", roots=ids["root"]).check()
+    return spans.Program(asked.server, service, CPU, started, ids["span"], "outside_of_spans", roots=ids["root"]).check()
+
+
+# ---- profilers of Datadog, to whom the server is their agent ----
+
+WALL = "wall:wall:nanoseconds:wall:nanoseconds"
+
+
+def profiled(asked, language, types, command, **more):
+    """Runs a program, and waits for its profiles: (what is known of it, a word about it)."""
+    url, service, started = "http://127.0.0.1:%d" % asked.server.port, "conformance.datadog." + language, now_ms() - 1000
+    env = datadog.environment(service, url, **more.pop("env", {}))
+    done = subprocess.run([str(part) for part in command(url)], capture_output=True, text=True, timeout=180, env=env, **more)
+    assert done.returncode == 0, "%s ended with %d: %s" % (language, done.returncode, (done.stderr or done.stdout)[-1500:])
+    sent = datadog.Sent(asked.server, service, language, started)
+    sent.check_types(types)
+    sent.check_quiet()
+    return sent
+
+
+def datadog_go(asked):
+    program = go_program("profiled", "go-datadog")
+    types = [CPU, "memory:alloc_space:bytes:space:bytes", "memory:inuse_space:bytes:space:bytes",
+             "mutex:delay:nanoseconds:contentions:count", "goroutine:goroutine:count:goroutine:count"]
+    sent = profiled(asked, "go", types, lambda url: [program, url, datadog.SECONDS])
+    return "%s, %s" % (sent.check_function(CPU, "burnProcessor", (1, 15)), sent.check_spans(CPU, "GET /orders"))
+
+
+def datadog_python(asked):
+    """Three uploads of ddtrace-run: the tracer is in the process, and sends traces and telemetry to the same address."""
+    python = python_with_pip()
+    packages = python_packages(python, "python-ddtrace", "ddtrace==4.16.0")
+    command = [python, packages / "bin/ddtrace-run", python, HERE / "python/ddprofiled.py", datadog.SECONDS]
+    types = [CPU, WALL, "memory:alloc_space:bytes:space:bytes", "memory:inuse_space:bytes:space:bytes", "lock:acquires:count::"]
+    sent = profiled(asked, "python", types, lambda url: command, env={"PYTHONPATH": str(packages), "DD_PROFILING_UPLOAD_INTERVAL": "4"})
+    sent.check_thread(CPU, "worker-")
+    return "%s, %s" % (sent.check_function(CPU, "burn_processor", (1, 15)), sent.check_spans(CPU, "GET /orders"))
+
+
+def datadog_node(asked):
+    directory = node_directory("node-datadog")
+    command = [tool("node"), "-r", "dd-trace/init", "profiled.js", datadog.SECONDS]
+    types = [WALL, CPU, "memory:inuse_space:bytes:space:bytes", "timeline:timeline:nanoseconds::"]
+    sent = profiled(asked, "node", types, lambda url: command, cwd=directory, env={"DD_PROFILING_UPLOAD_PERIOD": "4"})
+    sent.check_thread(WALL, "Main Event Loop")
+    return "%s, %s" % (sent.check_function(WALL, "burnProcessor", (3, 30)), sent.check_spans(WALL, "GET"))
+
+
+def datadog_java(asked):
+    """Its recordings are of the JDK and of Datadog's own profiler, one after the other in a file."""
+    java, javac, directory = tool("java"), tool("javac"), WORK / "java-datadog"
+    if not (directory / "dd-java-agent-1.65.1.jar").is_file():
+        install(tool("mvn"), "-q", "-B", "dependency:copy", "-Dartifact=com.datadoghq:dd-java-agent:1.65.1", "-DoutputDirectory=%s" % directory)
+    install(javac, "-d", directory / "classes", ROOT / "tests/golden/datadog/Shop.java")
+    command = [java, "-javaagent:%s" % (directory / "dd-java-agent-1.65.1.jar"), "-Ddd.trace.methods=Shop[answerOrder]",
+               "-Ddd.profiling.start-delay=1", "-Ddd.profiling.start-force-first=true", "-Ddd.profiling.upload.period=6",
+               "-cp", directory / "classes", "Shop", 2 * datadog.SECONDS]
+    types = [CPU, WALL, "memory:alloc_sample_bytes:bytes:space:bytes", "memory:live_bytes:bytes:objects:count",
+             "mutex:contentions:count:mutex:count", "exceptions:exceptions:count::"]
+    sent = profiled(asked, "java", types, lambda url: command)
+    sent.check_thread(CPU, "main")
+    return "%s, %s" % (sent.check_function(CPU, "Shop.burnProcessor", (2, 40)), sent.check_spans(CPU, "Shop.answerOrder"))
 
 
 # ---- agents of SkyWalking ----
@@ -741,6 +796,10 @@ CLIENTS = {
     "spans python": spans_python,
     "spans dd-trace-go": spans_dd_go,
     "spans ddtrace": spans_ddtrace,
+    "datadog go": datadog_go,
+    "datadog python": datadog_python,
+    "datadog node": datadog_node,
+    "datadog java": datadog_java,
     "skywalking node": skywalking_node,
     "skywalking python": skywalking_python,
     "skywalking python, a trace task": skywalking_python_traces,

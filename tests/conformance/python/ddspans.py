@@ -1,5 +1,5 @@
-"""ddspans.py FILE SERVICE: ddtrace as in its manual, on a program that answers two requests at the same time; its profiles are
-written to files FILE.*, as only Datadog's own intake takes them otherwise. Says the ids as JSON."""
+"""ddspans.py URL SERVICE: ddtrace as in its manual, on a program that answers two requests at the same time, with the server as
+its agent. Says the ids as JSON."""
 
 import json
 import os
@@ -8,9 +8,9 @@ import threading
 import time
 
 os.environ.update(
-    DD_SERVICE=sys.argv[2], DD_PROFILING_OUTPUT_PPROF=sys.argv[1], DD_PROFILING_STACK_ENABLED="true",
+    DD_SERVICE=sys.argv[2], DD_TRACE_AGENT_URL=sys.argv[1], DD_PROFILING_STACK_ENABLED="true",
     DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false", DD_TRACE_STARTUP_LOGS="false",
-    DD_TRACE_AGENT_URL="http://127.0.0.1:9", DD_TRACE_LOG_STREAM_HANDLER="false",
+    DD_TRACE_LOG_STREAM_HANDLER="false",
 )
 
 from ddtrace.profiling import Profiler  # noqa: E402
