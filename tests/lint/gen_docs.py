@@ -249,6 +249,12 @@ def missing_words(root):
     sizing = (root / "clients/cli/sizing.def").read_text()
     for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
         yield "docs/reference/cli.md", f"`--{flag}"
+    for name in ("datadog_tags", "datadog_types", "datadog_labels"):
+        table = (root / f"server/format/datadog/{name}.def").read_text()
+        for word in re.findall(r'^(?:RENAMED|IGNORED|KEPT)\("([^"]+)"|^TYPE\(\w+, "([^"]+)"', table, re.M):
+            yield "docs/reference/datadog.md", "`%s`" % (word[0] or word[1])
+    for path in re.findall(r'^QUIET\("([^"]+)"', (root / "server/front/http/quiet_routes.def").read_text(), re.M):
+        yield "docs/reference/datadog.md", f"`{path}`"
     for service, method, _ in method_rows(root):
         page = f"docs/reference/{api_page_of(service).split('#')[0]}"
         yield page, service
