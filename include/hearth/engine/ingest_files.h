@@ -17,6 +17,7 @@ struct hearth_file_upload {
     struct hearth_str tenant;
     struct hearth_str bytes;           /* plain */
     const char *format;                /* as in profile_file.h; NULL: the bytes decide */
+    bool has_own_limit;                /* the caller has checked the size: no max-profile-bytes */
     struct hearth_str context_labels;  /* plain LabelsSnapshot of Pyroscope's agent; may be empty */
     size_t n_bytes;                    /* size as sent: counts against the tenant's rate */
     int64_t sample_rate;               /* Hz, for recordings that do not tell theirs; 0: unknown */

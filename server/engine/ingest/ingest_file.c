@@ -23,7 +23,8 @@ static enum hearth_status decode_upload(const struct hearth_file_upload *upload,
         .n_objects = upload->n_objects,
     };
 
-    if (limits->max_profile_bytes > 0 && upload->bytes.n > (size_t)limits->max_profile_bytes) {
+    if (!upload->has_own_limit && limits->max_profile_bytes > 0 &&
+        upload->bytes.n > (size_t)limits->max_profile_bytes) {
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT,
             "the file has %zu bytes uncompressed; the limit is %lld" HEARTH_RAISE_LIMIT(

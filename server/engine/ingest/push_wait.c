@@ -99,14 +99,28 @@ static enum hearth_status wait_for_end(struct push_wait *wait, struct hearth_can
     return status;
 }
 
-enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
-                                    const struct hearth_push_request *what,
-                                    struct hearth_cancel *cancel,
-                                    struct hearth_push_receipt *ret_receipts,
-                                    struct hearth_err *err)
+static void fill_outcome(const struct push_wait *wait, size_t n, struct hearth_push_outcome *ret)
 {
-    assert(ingest != NULL && what != NULL);
+    const struct hearth_push_request *request = &wait->request;
 
+    ret->has_ended = true;
+    ret->n_profiles = request->n_profiles;
+    ret->n_failed = request->n_failed;
+    ret->n_repeated = request->n_repeated;
+    memcpy(ret->discards, request->discards, sizeof ret->discards);
+    if (ret->receipts != NULL && n > 0) {
+        memcpy(ret->receipts, wait->receipts, n * sizeof ret->receipts[0]);
+    }
+}
+
+enum hearth_status hearth_push_wait_outcome(struct hearth_ingest *ingest,
+                                            const struct hearth_push_request *what,
+                                            struct hearth_cancel *cancel,
+                                            struct hearth_push_outcome *ret, struct hearth_err *err)
+{
+    assert(ingest != NULL && what != NULL && ret != NULL);
+
+    *ret = (struct hearth_push_outcome){.receipts = ret->receipts};
     size_t n;
     struct push_wait *wait = make_wait(what->series, what->n_series, &n);
     if (wait == NULL) {
@@ -118,6 +132,8 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
         .tenant = what->tenant,
         .series = what->series,
         .n_series = what->n_series,
+        .client = what->client,
+        .app_name = what->app_name,
         .is_one_upload = what->is_one_upload,
         .done = end_wait,
     };
@@ -130,13 +146,26 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
         if (status != HEARTH_OK && err != NULL) {
             *err = wait->request.err;
         }
-        if (ret_receipts != NULL && n > 0) {
-            memcpy(ret_receipts, wait->receipts, n * sizeof ret_receipts[0]);
-        }
+        fill_outcome(wait, n, ret);
     } else {
         status = hearth_ingest_give_up(ingest, &wait->request, status, err);
     }
     release_wait(wait);
 
     return status;
+}
+
+enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
+                                    const struct hearth_push_request *what,
+                                    struct hearth_cancel *cancel,
+                                    struct hearth_push_receipt *ret_receipts,
+                                    struct hearth_err *err)
+{
+    const struct hearth_push_request own = {.tenant = what->tenant,
+                                            .series = what->series,
+                                            .n_series = what->n_series,
+                                            .is_one_upload = what->is_one_upload};
+    struct hearth_push_outcome outcome = {.receipts = ret_receipts};
+
+    return hearth_push_wait_outcome(ingest, &own, cancel, &outcome, err);
 }

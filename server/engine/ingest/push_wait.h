@@ -22,4 +22,21 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
                                     struct hearth_push_receipt *ret_receipts,
                                     struct hearth_err *err);
 
+/* How a push ended. */
+struct hearth_push_outcome {
+    struct hearth_push_receipt *receipts; /* in: room for one per sample, or NULL; then filled */
+    bool has_ended; /* false: `cancel` ended the wait, and profiles may be stored */
+    /* As in struct hearth_push_request; n_profiles is 0 if the request was refused as a whole. */
+    uint64_t discards[HEARTH_N_DISCARDS];
+    uint32_t n_profiles, n_failed, n_repeated;
+};
+
+/* The same; of `what`, client and app_name are used, too. The other members of *ret are set. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_push_wait_outcome(struct hearth_ingest *ingest,
+                                            const struct hearth_push_request *what,
+                                            struct hearth_cancel *cancel,
+                                            struct hearth_push_outcome *ret,
+                                            struct hearth_err *err);
+
 #endif
