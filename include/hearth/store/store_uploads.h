@@ -89,8 +89,8 @@ struct hearth_upload_reader {
 };
 
 /*
- * Visit the stored parts from number `first` on, at most n, in order. The tenant of the scope is
- * ignored.
+ * Visit the stored parts with the numbers from `first` to first + n - 1, in order. The tenant of
+ * the scope is ignored.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_upload_read(const struct hearth_scope *scope, int64_t upload_no,

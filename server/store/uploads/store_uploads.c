@@ -150,8 +150,11 @@ enum hearth_status hearth_store_upload_part(const struct hearth_scope *scope,
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
     HEARTH_TRY(hearth_disk_check(scope->store, err));
 
+    /* Parameters are copies: this takes the memory of one part at a time. */
+    HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena scratch;
+    hearth_arena_init_like(&scratch, scope->arena);
     struct hearth_pg_params params;
-    hearth_pg_params_init(&params, scope->arena);
+    hearth_pg_params_init(&params, &scratch);
     hearth_pg_param_i64(&params, upload->upload_no);
     hearth_pg_param_i32(&params, part);
     hearth_pg_param_i32(&params, (int32_t)bytes.n);

@@ -137,7 +137,8 @@ static enum hearth_status stream_parts(void *context, struct hearth_pg *pg,
 
     return hearth_pg_stream(pg,
                             "SELECT payload FROM hearth_data.profile_upload_part"
-                            " WHERE upload_no = $1 AND part >= $2 ORDER BY part LIMIT $3",
+                            " WHERE upload_no = $1 AND part >= $2 AND part - $2 < $3"
+                            " ORDER BY part",
                             &read->params, read->cancel, visit_part, read, ret_fault, err);
 }
 
