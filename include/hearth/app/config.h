@@ -14,6 +14,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/engine/network.h"
+#include "hearth/engine/uploads.h"
 #include "hearth/front/front.h"
 #include "hearth/store/store.h"
 
@@ -32,6 +33,7 @@ struct hearth_config {
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;
     struct hearth_network_options network;
+    struct hearth_upload_options uploads;
     const char *limits_profile;
     const char *read_database_url;
     const char *scrape_config;
