@@ -22,6 +22,7 @@ struct hearth_label_index;
 enum hearth_engine_rank {
     HEARTH_RANK_LEFTOVERS = HEARTH_RANKS_ENGINE, /* leftovers.lock: the stop of their thread */
     HEARTH_RANK_INGEST_ERRORS, /* ingest_errors.lock: refused uploads that wait; the stop */
+    HEARTH_RANK_UPLOADS,       /* uploads.lock: which claims are held, the stop */
     HEARTH_RANK_PUSH_WAIT,     /* push_wait.lock: the end of a push */
     HEARTH_RANK_PUSH,          /* push.lock: the outcome of a request */
     HEARTH_RANK_INGEST,        /* ingest.lock: scratch memory and rates */
