@@ -8,6 +8,8 @@
 
 #include "hearth/engine/uploads.h"
 
+#include "common/call_internal.h"
+
 /*
  * A file is in doubt after this time: its push ids may be forgotten soon (an hour after the push,
  * by the clocks of servers that may differ).
@@ -44,6 +46,39 @@ enum hearth_status hearth_upload_parse(const struct hearth_upload_work *work,
 
 /* True for the statuses with which a later attempt may succeed. */
 bool hearth_upload_may_pass(enum hearth_status status);
+
+/* ---- pushing (upload_push.c) ---- */
+
+/* A file that is being parsed, and what its steps share. */
+struct hearth_upload_parsing {
+    const struct hearth_upload_work *work;
+    struct hearth_profile_upload *upload;
+    struct hearth_limits limits;
+    struct hearth_arena arena;
+    struct hearth_buf bytes; /* as sent, then plain */
+    struct hearth_label *labels;
+    size_t n_labels;
+    struct hearth_str name;             /* the label __name__; empty: the names of the file */
+    struct hearth_push_request request; /* all series of the file */
+    uint64_t discards[HEARTH_N_DISCARDS];
+    struct hearth_err refusal; /* of the first refused profile */
+};
+
+/* The scope of the parser's reads and writes, with memory of its own. */
+#define HEARTH_PARSING_SCOPE(parse, arena_)    \
+    (&(const struct hearth_scope){             \
+        .store = (parse)->work->engine->store, \
+        .tenant = (parse)->upload->tenant,     \
+        .cancel = (parse)->work->cancel,       \
+        .arena = (arena_),                     \
+    })
+
+/* NO_MEMORY: the file needs more than the parser's budget. */
+enum hearth_status hearth_upload_fail_memory(const struct hearth_upload_parsing *p,
+                                             struct hearth_err *err);
+/* Pushes the profiles of p->request that are not settled. Statuses as above. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_upload_push(struct hearth_upload_parsing *p, struct hearth_err *err);
 
 /* ---- numbers of discards as text (upload_discards.c) ---- */
 
