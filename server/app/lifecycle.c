@@ -20,6 +20,7 @@
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
+#include "hearth/engine/uploads.h"
 #include "hearth/front/scrape.h"
 
 #include "scrape_file.h"
@@ -52,6 +53,7 @@ struct server {
     struct hearth_query_engine *query;
     struct hearth_rules *rules;
     struct hearth_task_leftovers *leftovers;
+    struct hearth_upload_parsers *parsers;
     struct hearth_ingest_errors *ingest_errors;
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
@@ -155,6 +157,8 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
+    HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
+                                           &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     HEARTH_TRY(start_scraper(server, err));
 
@@ -181,6 +185,7 @@ static void stop_parts(struct server *server)
     hearth_front_stop(server->front, deadline);
     hearth_scraper_stop(server->scraper);
     hearth_task_leftovers_stop(server->leftovers);
+    hearth_upload_parsers_stop(server->parsers);
     hearth_ingest_errors_stop(server->ingest_errors);
 
     /*
