@@ -12,6 +12,7 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
+#include "hearth/pb/hearth/v1/uploads.pb-c.h"
 #include "hearth/pb/opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "hearth/pb/opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "hearth/pb/push/v1/push.pb-c.h"

@@ -137,6 +137,7 @@ API_PAGES = {
     "hearth.v1.NetworkService": "api-tasks.md#network",
     "settings.v1.SettingsService": "api-clients.md#settings",
     "settings.v1.RecordingRulesService": "api-clients.md#recording-rules",
+    "hearth.v1.UploadService": "api-uploads.md",
     "adhocprofiles.v1.AdHocProfileService": "api-clients.md#ad-hoc-profiles",
     "hearth.v1.AdminService": "api-admin.md#admin",
     "version.v1.Version": "api-admin.md#about-the-server",
