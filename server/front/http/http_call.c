@@ -22,14 +22,18 @@ const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_
 
 const char *hearth_http_route_allow(const struct hearth_http_route *route)
 {
-    return route->methods == HEARTH_HTTP_POST ? "POST" : "GET, HEAD";
+    return route->methods == HEARTH_HTTP_POST       ? "POST"
+           : route->methods == HEARTH_HTTP_GET_POST ? "GET, HEAD, POST"
+                                                    : "GET, HEAD";
 }
 
 bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method)
 {
-    return route->methods == HEARTH_HTTP_POST
-               ? hearth_str_eq_c(method, "POST")
-               : hearth_str_eq_c(method, "GET") || hearth_str_eq_c(method, "HEAD");
+    bool is_post = hearth_str_eq_c(method, "POST");
+    bool is_get = hearth_str_eq_c(method, "GET") || hearth_str_eq_c(method, "HEAD");
+
+    return (is_post && route->methods != HEARTH_HTTP_GET) ||
+           (is_get && route->methods != HEARTH_HTTP_POST);
 }
 
 struct hearth_str hearth_http_arg(const struct hearth_rpc *rpc, const char *name)

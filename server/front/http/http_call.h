@@ -58,6 +58,7 @@ struct hearth_http_call {
 enum hearth_http_methods {
     HEARTH_HTTP_GET, /* GET and HEAD */
     HEARTH_HTTP_POST,
+    HEARTH_HTTP_GET_POST,
 };
 
 struct hearth_http_route {
