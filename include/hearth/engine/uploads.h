@@ -103,6 +103,7 @@ const char *hearth_upload_state_name(enum hearth_profile_upload_state state);
 struct hearth_upload_options {
     int64_t n_parsers;    /* threads; 0: this server parses nothing */
     int64_t memory_bytes; /* of each; 0: no limit */
+    int64_t lease_ns;     /* how long a claim lasts that is not extended; at least 1 s */
 };
 
 struct hearth_upload_parsers;

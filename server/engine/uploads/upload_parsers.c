@@ -23,9 +23,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define LOOK_EACH_NS   HEARTH_NS_PER_SEC
-#define LEASE_MS       INT64_C(30000)
-#define EXTEND_EACH_NS (10 * HEARTH_NS_PER_SEC)
+#define LOOK_EACH_NS HEARTH_NS_PER_SEC
+#define MIN_LEASE_NS HEARTH_NS_PER_SEC
 /* How long an upload waits whose failure may pass. */
 #define AGAIN_AFTER_MS INT64_C(10000)
 #define MAX_PARSERS    64
@@ -45,6 +44,7 @@ struct upload_parser {
 struct hearth_upload_parsers {
     struct hearth_query_engine *engine;
     struct hearth_ingest *ingest;
+    int64_t lease_ns;
     struct hearth_mutex lock; /* guards `stopping`, and the claims of the parsers */
     pthread_cond_t wake;
     bool stopping;
@@ -92,7 +92,8 @@ static void extend_parser_lease(struct hearth_upload_parsers *all, struct upload
 
     /* Without the database the lease may end; then the next write finds the claim lost. */
     const struct hearth_scope scope = {.store = all->engine->store};
-    if (hearth_store_upload_extend(&scope, &claimed, LEASE_MS, NULL) != HEARTH_ABORTED) {
+    if (hearth_store_upload_extend(&scope, &claimed, all->lease_ns / HEARTH_NS_PER_MS, NULL) !=
+        HEARTH_ABORTED) {
         return;
     }
 
@@ -107,7 +108,7 @@ static void *run_lease_keeper(void *arg)
 {
     struct hearth_upload_parsers *all = arg;
 
-    while (!wait_for_stop(all, EXTEND_EACH_NS)) {
+    while (!wait_for_stop(all, all->lease_ns / 3)) {
         for (size_t i = 0; i < all->n_parsers; i++) {
             extend_parser_lease(all, &all->parsers[i]);
         }
@@ -211,7 +212,8 @@ static bool parse_next(struct upload_parser *parser)
     hearth_mutex_unlock(&parser->all->lock);
 
     /* An unreachable database is reported by requests, not here. */
-    if (hearth_store_upload_claim(&scope, LEASE_MS, &upload, &found, NULL) != HEARTH_OK) {
+    if (hearth_store_upload_claim(&scope, parser->all->lease_ns / HEARTH_NS_PER_MS, &upload, &found,
+                                  NULL) != HEARTH_OK) {
         return false;
     }
     if (found) {
@@ -288,6 +290,9 @@ enum hearth_status hearth_upload_parsers_start(const struct hearth_upload_option
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload-parsers must be 0 to %d",
                            MAX_PARSERS);
     }
+    if (options->lease_ns < MIN_LEASE_NS) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload-lease must be at least 1s");
+    }
     if (options->n_parsers == 0) {
         return HEARTH_OK;
     }
@@ -300,6 +305,7 @@ enum hearth_status hearth_upload_parsers_start(const struct hearth_upload_option
 
     all->engine = engine;
     all->ingest = ingest;
+    all->lease_ns = options->lease_ns;
     hearth_mutex_init(&all->lock, HEARTH_RANK_UPLOADS, "uploads.lock");
     hearth_cond_init(&all->wake);
     enum hearth_status status = start_threads(all, options, err);
