@@ -90,6 +90,7 @@ struct cli {
     bool has_limit;
     bool explain;           /* print the plan of the query, do not run it */
     bool all, yes, dry_run; /* options of admin */
+    bool wait;              /* uploads: until the file is parsed */
     const char *reason;
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
     /* filters of hearth.v1; querier.v1 supports some of them */
@@ -117,6 +118,8 @@ typedef enum cli_exit cli_command_fn(struct cli *cli);
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
     cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
     cli_spans_list, cli_spans_count;
+cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
+    cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,

@@ -20,6 +20,14 @@ static const struct cli_command g_commands[] = {
      NULL},
     {"record", NULL, "[-- PROGRAM ...]",
      "run perf, py-spy, async-profiler or curl; upload the result", cli_record, 0, false, NULL},
+    {"uploads", "list", "", "uploads of the tenant, newest first", cli_uploads_list, 0, false,
+     NULL},
+    {"uploads", "show", "ID", "state, progress and results of an upload; --wait", cli_uploads_show,
+     1, false, NULL},
+    {"uploads", "download", "ID FILE", "the original bytes; FILE may be -", cli_uploads_download, 2,
+     false, NULL},
+    {"uploads", "delete", "ID...", "delete originals; stored profiles stay", cli_uploads_delete,
+     CLI_MAX_ARGS, false, NULL},
     {"query", "types", "", "profile types", cli_types, 0, false, NULL},
     {"query", "labels", "[SELECTOR]", "label names", cli_labels, 1, false, NULL},
     {"query", "values", "LABEL [SELECTOR]", "values of a label", cli_values, 2, false, NULL},
@@ -302,6 +310,9 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
                    cli->pprof_url != NULL || cli->program != NULL;
     if (records && command->run != cli_record) {
         return "--pid, --for, --with, --pprof-url and -- PROGRAM are for record";
+    }
+    if (cli->wait && command->run != cli_uploads_show) {
+        return "--wait is for uploads show";
     }
     if (cli->offset > 0 && !has_pages) {
         return "--offset is for top, spans top and spans list";

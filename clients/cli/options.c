@@ -187,10 +187,8 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
         const char *flag;
         bool *to;
     } switches[] = {
-        {"--all", &cli->all},
-        {"--dry-run", &cli->dry_run},
-        {"--explain", &cli->explain},
-        {"--yes", &cli->yes},
+        {"--all", &cli->all},   {"--dry-run", &cli->dry_run}, {"--explain", &cli->explain},
+        {"--wait", &cli->wait}, {"--yes", &cli->yes},
     };
     const struct {
         const char *flag, **to;
