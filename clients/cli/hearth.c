@@ -20,6 +20,8 @@ static const struct cli_command g_commands[] = {
      NULL},
     {"record", NULL, "[-- PROGRAM ...]",
      "run perf, py-spy, async-profiler or curl; upload the result", cli_record, 0, false, NULL},
+    {"uploads", "create", "FILE...", "send files that the server parses later; --wait, --id",
+     cli_uploads_create, CLI_MAX_ARGS, false, NULL},
     {"uploads", "list", "", "uploads of the tenant, newest first", cli_uploads_list, 0, false,
      NULL},
     {"uploads", "show", "ID", "state, progress and results of an upload; --wait", cli_uploads_show,
@@ -303,16 +305,17 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     if (cli->sort != NULL && !is_top && command->run != cli_profiles_list) {
         return "--sort is for top and profiles list";
     }
-    if (cli->id != NULL && command->run != cli_upload && command->run != cli_rules) {
-        return "--id is for upload and rules set";
+    if (cli->id != NULL && command->run != cli_upload && command->run != cli_rules &&
+        command->run != cli_uploads_create) {
+        return "--id is for upload, uploads create and rules set";
     }
     bool records = cli->pid != NULL || cli->duration != NULL || cli->profiler != NULL ||
                    cli->pprof_url != NULL || cli->program != NULL;
     if (records && command->run != cli_record) {
         return "--pid, --for, --with, --pprof-url and -- PROGRAM are for record";
     }
-    if (cli->wait && command->run != cli_uploads_show) {
-        return "--wait is for uploads show";
+    if (cli->wait && command->run != cli_uploads_create && command->run != cli_uploads_show) {
+        return "--wait is for uploads create and uploads show";
     }
     if (cli->offset > 0 && !has_pages) {
         return "--offset is for top, spans top and spans list";

@@ -37,11 +37,13 @@ static const char g_options_help[] =
     "  --offset N         top, spans: number of rows to skip\n"
     "  --base-from T --base-to T    diff: the range to compare with [as long, right before]\n"
     "  --id ID            rules set: the rule to replace; upload: a repeat with the same id\n"
-    "                     within an hour is not stored again [made from the file's content]\n"
+    "                     within an hour is not stored again [made from the file's content];\n"
+    "                     uploads create: the upload to continue\n"
+    "  --wait             uploads create, uploads show: until the file is parsed\n"
     "  --max-nodes N      flame, profile: largest number of nodes\n"
     "  --min-percent P    flame: leave out nodes smaller than this [0.5]\n"
-    "  --label K=V        upload: labels (repeat); service_name and __name__ are guessed when "
-    "absent\n"
+    "  --label K=V        upload, uploads create: labels (repeat); service_name and __name__ are\n"
+    "                     guessed when absent\n"
     "  --name NAME        upload: __name__ [guessed from the sample types]\n"
     "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
     "  --pid PID          record: a process; --pprof-url URL: a profile that a program offers;\n"
@@ -56,7 +58,8 @@ static const char g_options_help[] =
     "  --materialize SEL  sql: selection to copy, in whole steps of --step [10m]\n"
     "  --database-url URL sql: run psql on this database [print the script]\n"
     "  -o, --output FMT   table, json, pprof=FILE, collapsed [table]\n"
-    "\n"
+    "\n";
+static const char g_more_help[] =
     "Options of task, network, policy, spans, profiles and trace: hearth task --help, and so on\n"
     "Options of admin (--all, --dry-run, --yes, --reason, inputs of sizing): hearth admin --help\n"
     "\n"
@@ -83,7 +86,7 @@ void cli_print_help(const struct cli_command *commands, size_t n)
                        c->sub == NULL ? "" : c->sub, c->arguments);
         (void)printf("  %-32s %s\n", left, c->help);
     }
-    (void)printf("\n%s", g_options_help);
+    (void)printf("\n%s%s", g_options_help, g_more_help);
 }
 
 /* ---- commands for agents ---- */

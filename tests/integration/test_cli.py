@@ -165,7 +165,7 @@ class Cli(unittest.TestCase):
             ("upload requires files", ["upload"]),
             ("--time must be now or keep", ["upload", "x", "--time", "later"]),
             ("--id requires exactly one file", ["upload", "x", "y", "--id", "a"]),
-            ("--id is for upload and rules set", ["flame", "--id", "a"]),
+            ("--id is for upload, uploads create and rules set", ["flame", "--id", "a"]),
             ("--timeout must be a duration like 90s, at least 1ms", ["query", "types", "--timeout", "soon"]),
             ("upload supports no -o", ["upload", "x", "-o", "json"]),
             ("query values requires a label name", ["query", "values"]),

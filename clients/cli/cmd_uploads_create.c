@@ -1,0 +1,250 @@
+/*
+ * cmd_uploads_create.c -- hearth uploads create: sends files in parts.
+ *
+ * A part whose answer is lost is sent again; if the command ends in between, --id continues the
+ * upload with the parts that are missing.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/base/mem.h"
+#include "hearth/base/sha256.h"
+
+#include "cmd_uploads.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ATTEMPTS 10
+
+/* A file that is being sent. */
+struct sending {
+    const char *path;
+    int fd;
+    int64_t n_bytes;
+    char sha256[HEARTH_SHA256_HEX + 1];
+    char *buffer; /* of one part */
+    const Hearth__V1__UploadedFile *upload;
+};
+
+/* ---- announcing ---- */
+
+/* --label and --name as labels. */
+static enum hearth_status fill_upload_labels(struct cli *cli,
+                                             Hearth__V1__CreateUploadRequest *request)
+{
+    size_t n = cli->n_labels + (cli->name != NULL);
+    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, n, sizeof pairs[0]);
+    request->labels = hearth_arena_array(&cli->arena, n, sizeof request->labels[0]);
+    if (pairs == NULL || request->labels == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+
+    for (size_t i = 0; i < n; i++) {
+        types__v1__label_pair__init(&pairs[i]);
+        request->labels[i] = &pairs[i];
+        if (i == cli->n_labels) {
+            pairs[i].name = cli_field(cli, "__name__");
+            pairs[i].value = cli_field(cli, cli->name);
+            continue;
+        }
+        const char *eq = strchr(cli->labels[i], '=');
+        pairs[i].name =
+            hearth_arena_strndup(&cli->arena, cli->labels[i], (size_t)(eq - cli->labels[i]));
+        pairs[i].value = cli_field(cli, eq + 1);
+    }
+    request->n_labels = n;
+
+    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+}
+
+static enum hearth_status announce_file(struct cli *cli, struct sending *s)
+{
+    Hearth__V1__CreateUploadRequest request = HEARTH__V1__CREATE_UPLOAD_REQUEST__INIT;
+    const char *slash = strrchr(s->path, '/');
+
+    request.file_name = cli_field(cli, slash == NULL ? s->path : slash + 1);
+    request.size_bytes = s->n_bytes;
+    request.sha256 = s->sha256;
+    if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") == 0) {
+        request.from_ms = cli->now_ns / HEARTH_NS_PER_MS;
+    }
+    HEARTH_TRY(fill_upload_labels(cli, &request));
+
+    return cli_call(cli, CLI_UPLOADS "CreateUpload", &request,
+                    &hearth__v1__uploaded_file__descriptor, &s->upload);
+}
+
+/* ---- sending ---- */
+
+static enum hearth_status read_fully(struct cli *cli, const struct sending *s, int64_t at, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(s->fd, s->buffer + done, n - done, (off_t)(at + (int64_t)done));
+        if (got < 0) {
+            return cli_fail_file(cli, "read");
+        }
+        if (got == 0) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "the file became shorter");
+        }
+        done += (size_t)got;
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status open_file(struct cli *cli, struct sending *s)
+{
+    struct stat stat;
+
+    s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0 || fstat(s->fd, &stat) != 0) {
+        return cli_fail_file(cli, "open");
+    }
+    if (!S_ISREG(stat.st_mode) || stat.st_size == 0) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "not a file with contents");
+    }
+    s->n_bytes = stat.st_size;
+
+    /* Its checksum. */
+    struct hearth_sha256 hash;
+    const size_t step = (size_t)1 << 20;
+    s->buffer = hearth_mem_alloc((size_t)8 << 20); /* the largest part */
+    if (s->buffer == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "no memory for a part");
+    }
+    hearth_sha256_init(&hash);
+    for (int64_t at = 0; at < s->n_bytes; at += (int64_t)step) {
+        size_t n = s->n_bytes - at < (int64_t)step ? (size_t)(s->n_bytes - at) : step;
+        HEARTH_TRY(read_fully(cli, s, at, n));
+        hearth_sha256_add(&hash, hearth_str_n(s->buffer, n));
+    }
+    hearth_sha256_end_hex(&hash, s->sha256);
+
+    return HEARTH_OK;
+}
+
+/* Sends a part; again after errors that may pass. */
+static enum hearth_status send_part(struct cli *cli, const struct sending *s, int32_t part)
+{
+    int64_t at = (int64_t)part * s->upload->part_bytes;
+    int64_t left = s->n_bytes - at;
+    size_t n = left < s->upload->part_bytes ? (size_t)left : (size_t)s->upload->part_bytes;
+    HEARTH_TRY(read_fully(cli, s, at, n));
+
+    Hearth__V1__PutPartRequest request = HEARTH__V1__PUT_PART_REQUEST__INIT;
+    Hearth__V1__PutPartResponse *answer;
+    request.upload_id = s->upload->upload_id;
+    request.part = part;
+    request.data = (ProtobufCBinaryData){n, (uint8_t *)s->buffer};
+
+    enum hearth_status status = HEARTH_UNAVAILABLE;
+    for (int i = 0;
+         i < ATTEMPTS && (status == HEARTH_UNAVAILABLE || status == HEARTH_DEADLINE_EXCEEDED);
+         i++) {
+        if (i > 0) {
+            cli_pause_upload();
+        }
+        status = cli_call(cli, CLI_UPLOADS "PutPart", &request,
+                          &hearth__v1__put_part_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(&cli->err, "part %d of %s (continue with --id %s)", part, s->path,
+                          s->upload->upload_id);
+    }
+
+    return status;
+}
+
+static void say_sent(const struct cli *cli, const struct sending *s, int32_t part)
+{
+    if (cli->color) {
+        (void)fprintf(stderr, "\r%s: part %d of %d%s", s->path, part + 1, s->upload->parts,
+                      part + 1 == s->upload->parts ? "\n" : "");
+    }
+}
+
+/* Sends the parts that the server lacks, then finishes the upload. */
+static enum hearth_status send_missing(struct cli *cli, struct sending *s)
+{
+    HEARTH_TRY(cli_ask_upload(cli, s->upload->upload_id, &s->upload));
+    while (s->upload->n_missing_parts > 0) {
+        for (size_t i = 0; i < s->upload->n_missing_parts; i++) {
+            HEARTH_TRY(send_part(cli, s, s->upload->missing_parts[i]));
+            say_sent(cli, s, s->upload->missing_parts[i]);
+        }
+        HEARTH_TRY(cli_ask_upload(cli, s->upload->upload_id, &s->upload));
+    }
+
+    Hearth__V1__FinishUploadRequest request = HEARTH__V1__FINISH_UPLOAD_REQUEST__INIT;
+    request.upload_id = s->upload->upload_id;
+    request.sha256 = s->sha256;
+
+    return cli_call(cli, CLI_UPLOADS "FinishUpload", &request,
+                    &hearth__v1__uploaded_file__descriptor, &s->upload);
+}
+
+static enum hearth_status send_file(struct cli *cli, struct sending *s)
+{
+    HEARTH_TRY(open_file(cli, s));
+
+    /* A new upload, or the one that is continued. */
+    if (cli->id == NULL) {
+        HEARTH_TRY(announce_file(cli, s));
+        (void)fprintf(stderr, "%s: upload %s\n", s->path, s->upload->upload_id);
+    } else {
+        HEARTH_TRY(cli_ask_upload(cli, cli->id, &s->upload));
+    }
+    if (s->upload->size_bytes != s->n_bytes || s->upload->part_bytes <= 0 ||
+        s->upload->part_bytes > 8 << 20) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "the file has %lld bytes, upload %s has %lld", (long long)s->n_bytes,
+                           s->upload->upload_id, (long long)s->upload->size_bytes);
+    }
+
+    return send_missing(cli, s);
+}
+
+static enum cli_exit upload_one(struct cli *cli, const char *path)
+{
+    struct sending s = {.path = path, .fd = -1};
+    enum hearth_status status = send_file(cli, &s);
+
+    if (status == HEARTH_OK && cli->wait) {
+        status = cli_wait_for_upload(cli, &s.upload);
+    }
+    if (s.fd >= 0) {
+        (void)close(s.fd);
+    }
+    hearth_mem_free(s.buffer);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(&cli->err, "%s", path);
+        return cli_fail(cli, status);
+    }
+
+    return cli_end_upload(cli, s.upload);
+}
+
+enum cli_exit cli_uploads_create(struct cli *cli)
+{
+    enum cli_exit code = CLI_OK;
+
+    if (cli->n_args == 0) {
+        return cli_usage("uploads create requires files");
+    }
+    if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") != 0 &&
+        strcmp(cli->time_mode, "keep") != 0) {
+        return cli_usage("--time must be now or keep");
+    }
+    if (cli->id != NULL && cli->n_args > 1) {
+        return cli_usage("--id requires exactly one file");
+    }
+
+    /* The files are independent: a failure does not stop the others. */
+    for (size_t i = 0; i < cli->n_args; i++) {
+        enum cli_exit one = upload_one(cli, cli->args[i]);
+        code = code == CLI_OK ? one : code;
+    }
+
+    return code;
+}
