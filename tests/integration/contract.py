@@ -498,6 +498,15 @@ ROUTES = {
     "/profiling/v1/input": ("POST", [("", b"{}", 400, "no boundary")]),
     "/api/v2/profile": ("POST", [("", b"{}", 400, "no boundary")]),
     "/v1/input": ("POST", [("", b"{}", 400, "no boundary")]),
+    "/api/v1/uploads": ("GET, HEAD, POST", [
+        ("", None, 200, "{"), ("id=" + "0" * 32, None, 404, "no upload"),
+    ]),
+    "/api/v1/uploads/part": ("POST", [
+        ("id=%s&part=0" % ("0" * 32), b"x", 404, "no upload"), ("part=x", b"x", 400, "not the number of a part"),
+    ]),
+    "/api/v1/uploads/finish": ("POST", [("id=" + "0" * 32, b"", 404, "no upload"), ("sha256=1", b"", 400, "64 hexadecimal")]),
+    "/api/v1/uploads/delete": ("POST", [("", b"", 404, "no upload")]),
+    "/api/v1/uploads/original": ("GET, HEAD", [("", None, 404, "no upload"), ("part=-1", None, 400, "not the number")]),
     "/v1/traces": ("POST", [("", b"", 415, "application/x-protobuf")]),
     "/v1development/profiles": ("POST", [("", b"", 415, "application/x-protobuf")]),
     "/api/v1/status/config": ("GET, HEAD", [("", None, 200, "max-samples")]),

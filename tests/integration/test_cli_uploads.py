@@ -1,0 +1,110 @@
+"""hearth uploads: files that the server parses in the background."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from server import HEARTH, Server, eventually, server_environment, temporary_directory
+from test_cli import OK, hearth
+from test_jfr import CPU, OURS, RECORDING
+from test_uploads import collapsed
+
+FAILED, USAGE, NO_DATA = 1, 2, 3
+
+
+class CliUploads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.url = "http://127.0.0.1:%d" % cls.server.port
+        cls.directory = pathlib.Path(temporary_directory())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def run_cli(self, code, *arguments, **more):
+        done = hearth("uploads", *arguments, env={"HEARTH_URL": self.url}, **more)
+        self.assertEqual(done.code, code, done.err)
+        return done
+
+    def file(self, name, data):
+        path = self.directory / name
+        path.write_bytes(data)
+        return str(path)
+
+    def test_create_waits_and_prints_what_was_stored(self):
+        path = self.file("app.jfr", RECORDING)
+        done = self.run_cli(OK, "create", path, "--label", "service_name=cli", "--time", "now", "--wait")
+        self.assertRegex(done.out, r"^[0-9a-f]{32}  done .* app\.jfr\n")
+        self.assertRegex(done.out, r"\n  [0-9a-f-]{36} +%d  %s\n" % (OURS[CPU], CPU))
+        upload_id = done.out[:32]
+        self.assertIn("%s: upload %s" % (path, upload_id), done.err)
+        self.assertIn(upload_id, self.run_cli(OK, "list").out)
+        shown = json.loads(self.run_cli(OK, "show", upload_id, "-o", "json").out)
+        self.assertEqual(shown["storedProfiles"], shown["profiles"])
+
+        # The original, which never overwrites a file.
+        back = str(self.directory / "back.jfr")
+        self.run_cli(OK, "download", upload_id, back)
+        self.assertEqual(pathlib.Path(back).read_bytes(), RECORDING)
+        self.assertIn("File exists", self.run_cli(USAGE, "download", upload_id, back).err)
+        self.run_cli(OK, "delete", upload_id)
+        self.assertIn("no upload", self.run_cli(NO_DATA, "show", upload_id).err)
+
+    def test_a_damaged_file_fails_with_the_reason(self):
+        done = self.run_cli(FAILED, "create", self.file("bad.jfr", RECORDING[:3000]), "--wait")
+        self.assertRegex(done.out, "failed .*bad.jfr\n  the JFR chunk at byte 0 declares")
+
+    def test_an_interrupted_command_is_continued(self):
+        text, expected = collapsed(400_000)  # more than two parts
+        path = self.file("stacks.txt", text)
+        process = subprocess.Popen(
+            [HEARTH, "uploads", "create", path, "--time", "now"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=server_environment({"HEARTH_URL": self.url}),
+        )
+        upload_id = process.stderr.readline().split()[-1]
+        eventually(lambda: self.server.sql(
+            "SELECT count(*) FROM hearth_data.profile_upload_part JOIN hearth_data.profile_upload USING (upload_no)"
+            " WHERE upload_id = '%s'" % upload_id) != [["0"]], pause=0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        done = self.run_cli(OK, "create", path, "--id", upload_id, "--wait")
+        self.assertEqual(done.out[:32], upload_id)
+        self.assertIn(" %d  " % expected, done.out)
+
+        # Another file is not mixed with it.
+        self.assertIn("has 5 bytes", self.run_cli(USAGE, "create", self.file("b", b"a;b 1"), "--id", upload_id).err)
+
+    def test_a_server_that_hesitates_is_waited_for(self):
+        server = Server()
+        try:
+            text, expected = collapsed(300_000)
+            url = "http://127.0.0.1:%d" % server.port
+            process = subprocess.Popen(
+                [HEARTH, "uploads", "create", self.file("again.txt", text), "--time", "now", "--wait"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=server_environment({"HEARTH_URL": url}),
+            )
+            process.stderr.readline()
+            server.process.send_signal(signal.SIGSTOP)
+            time.sleep(1)
+            server.process.send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, OK, err)
+            self.assertIn(" %d  " % expected, out)
+        finally:
+            server.stop()
+
+    def test_mistakes_are_usage_errors(self):
+        for arguments in (["create"], ["show"], ["delete"], ["download", "x"], ["create", "/nowhere"], ["create", "/dev/null"],
+                          ["list", "--wait"], ["create", "a", "b", "--id", "c"]):
+            self.run_cli(USAGE, *arguments)
+        self.assertFalse(os.path.exists("x"))
+
+
+if __name__ == "__main__":
+    unittest.main()
