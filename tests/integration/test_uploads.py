@@ -226,6 +226,12 @@ class Uploads(unittest.TestCase):
                                    data=base64.b64encode(b"x" * n).decode())
             self.assertIn(reason, message)
         self.refused("not_found", "GetUpload", uploadId="0" * 32)
+        for field, value in (("label", b"a=b\0c"), ("label", b"a=\xff"), ("service", b"\0"), ("name", b"\0"), ("format", b"\0")):
+            headers, body = form([(field, None, value), ("file", "x.txt", b"a;b 1\n")])
+            self.assertEqual(self.client.post("/api/v1/uploads", body, headers)[0], 400, (field, value))
+        for unknown in ("", "x", "%ff", "'", "%00"):
+            status = self.server.http("GET", "/api/v1/uploads/original?id=" + unknown)[0]
+            self.assertEqual(status, 400 if unknown == "%00" else 404, unknown)
         self.assertEqual(self.client.post("/api/v1/uploads")[0], 400)
         self.assertEqual(self.client.post("/api/v1/uploads", b"x", label="no")[0], 400)
 

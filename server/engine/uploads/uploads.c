@@ -27,14 +27,19 @@
 
 /* ---- creating ---- */
 
+/* The database stores UTF-8 without NUL. */
+static bool is_storable(struct hearth_str text)
+{
+    return hearth_str_utf8_valid(text) && hearth_str_find(text, '\0', 0) == text.n;
+}
+
 static enum hearth_status check_file_name(struct hearth_profile_upload *upload,
                                           struct hearth_err *err)
 {
     if (upload->file_name.n == 0) {
         upload->file_name = HEARTH_STR(DEFAULT_NAME);
     }
-    if (upload->file_name.n > MAX_NAME_BYTES || !hearth_str_utf8_valid(upload->file_name) ||
-        memchr(upload->file_name.p, '\0', upload->file_name.n) != NULL) {
+    if (upload->file_name.n > MAX_NAME_BYTES || !is_storable(upload->file_name)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "file_name must be at most %u bytes of UTF-8", MAX_NAME_BYTES);
     }
@@ -129,6 +134,10 @@ static enum hearth_status check_labels(const struct hearth_call *call,
     bool has_name = false;
     for (size_t i = 0; i < n; i++) {
         labels[i] = (struct hearth_label){upload->labels[i].name, upload->labels[i].value};
+        if (!is_storable(labels[i].name) || !is_storable(labels[i].value)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "label %zu is not UTF-8 without NUL bytes", i + 1);
+        }
         has_name = has_name || hearth_str_eq_c(labels[i].name, HEARTH_LABEL_NAME);
     }
     if (!has_name) {

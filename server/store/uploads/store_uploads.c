@@ -222,6 +222,10 @@ enum hearth_status hearth_store_upload_queue(const struct hearth_scope *scope,
 enum hearth_status hearth_store_upload_delete(const struct hearth_scope *scope,
                                               struct hearth_str upload_id, struct hearth_err *err)
 {
+    if (!hearth_upload_id_is_valid(upload_id)) {
+        return hearth_upload_fail_unknown(upload_id, err);
+    }
+
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;

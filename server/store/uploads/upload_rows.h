@@ -27,6 +27,8 @@ extern const struct hearth_row_type hearth_upload_result_rows;
 /* $1 tenant of the scope, $2 id of an upload. */
 void hearth_upload_id_params(const struct hearth_scope *scope, struct hearth_str upload_id,
                              struct hearth_arena *arena, struct hearth_pg_params *params);
+/* True for texts that may be ids; others, which the database may not accept, are unknown. */
+bool hearth_upload_id_is_valid(struct hearth_str upload_id);
 /* The error NOT_FOUND of an unknown id. */
 enum hearth_status hearth_upload_fail_unknown(struct hearth_str upload_id, struct hearth_err *err);
 

@@ -47,6 +47,17 @@ void hearth_upload_id_params(const struct hearth_scope *scope, struct hearth_str
     hearth_pg_param_text(params, upload_id);
 }
 
+bool hearth_upload_id_is_valid(struct hearth_str upload_id)
+{
+    for (size_t i = 0; i < upload_id.n; i++) {
+        char c = upload_id.p[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+            return false;
+        }
+    }
+    return upload_id.n == HEARTH_PROFILE_UPLOAD_ID_TEXT;
+}
+
 enum hearth_status hearth_upload_fail_unknown(struct hearth_str upload_id, struct hearth_err *err)
 {
     return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no upload \"" HEARTH_STR_FMT "\"",
@@ -58,6 +69,10 @@ enum hearth_status hearth_store_upload_get(const struct hearth_scope *scope,
                                            struct hearth_profile_upload *ret,
                                            struct hearth_err *err)
 {
+    if (!hearth_upload_id_is_valid(upload_id)) {
+        return hearth_upload_fail_unknown(upload_id, err);
+    }
+
     struct hearth_pg_params params;
     hearth_upload_id_params(scope, upload_id, scope->arena, &params);
 
