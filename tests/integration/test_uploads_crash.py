@@ -145,6 +145,17 @@ class Crashes(unittest.TestCase):
         finally:
             other.stop()
 
+    def test_an_upload_that_is_deleted_while_it_is_parsed_makes_way(self):
+        hold = self.hold_commits()
+        upload_id = self.client.upload(RECORDING)
+        self.wait_for("state = 2 AND storing_at > 0")
+        self.client.ask("DeleteUpload", uploadId=upload_id)
+        next_id = self.client.upload(collapsed(9)[0], "next")
+        self.wait_for("state = 2")  # the parser has given up the push of the deleted one
+        hold.close()
+        self.assertEqual(self.client.ended(next_id)["state"], "UPLOAD_STATE_DONE")
+        self.assertNotIn("could not be written", self.server.log())
+
     def test_two_servers_share_the_queue(self):
         other = Server(*LEASE, database_url=self.url)
         try:

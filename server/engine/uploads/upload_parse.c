@@ -275,6 +275,7 @@ static enum hearth_status run_steps(struct hearth_upload_parsing *p, struct hear
     HEARTH_TRY(check_history(p->upload, err));
     HEARTH_TRY(read_original(p, err));
     HEARTH_TRY(inflate_original(p, err));
+    HEARTH_TRY(hearth_cancel_check(p->work->cancel, err)); /* decoding does not look */
     HEARTH_TRY(decode_original(p, err));
 
     return hearth_upload_push(p, err);

@@ -144,10 +144,12 @@ static enum hearth_status write_outcome(const struct hearth_scope *scope,
         return HEARTH_OK;
     }
     if (hearth_upload_may_pass(status)) {
-        upload->reason = hearth_str_c(why->msg);
-        log_outcome(upload, "again", why->msg);
-        return hearth_store_upload_again(scope, upload,
-                                         status == HEARTH_CANCELLED ? 0 : AGAIN_AFTER_MS, err);
+        const char *reason = status == HEARTH_CANCELLED ? "its server stopped" : why->msg;
+        upload->reason = hearth_str_c(reason);
+        HEARTH_TRY(hearth_store_upload_again(scope, upload,
+                                             status == HEARTH_CANCELLED ? 0 : AGAIN_AFTER_MS, err));
+        log_outcome(upload, "again", reason);
+        return HEARTH_OK;
     }
 
     /* Done, or failed. */
@@ -163,9 +165,10 @@ static enum hearth_status write_outcome(const struct hearth_scope *scope,
         upload->state = HEARTH_PROFILE_UPLOAD_FAILED;
     }
     upload->reason = hearth_str_c(text);
+    HEARTH_TRY(hearth_store_upload_end(scope, upload, err));
     log_outcome(upload, hearth_upload_state_name(upload->state), text);
 
-    return hearth_store_upload_end(scope, upload, err);
+    return HEARTH_OK;
 }
 
 static void parse_upload(struct upload_parser *parser, struct hearth_profile_upload *upload)
@@ -189,7 +192,8 @@ static void parse_upload(struct upload_parser *parser, struct hearth_profile_upl
     hearth_arena_init(&arena, 0);
     const struct hearth_scope scope = {
         .store = all->engine->store, .tenant = upload->tenant, .arena = &arena};
-    if (write_outcome(&scope, upload, status, &why, &err) != HEARTH_OK) {
+    status = write_outcome(&scope, upload, status, &why, &err);
+    if (status != HEARTH_OK && status != HEARTH_ABORTED) {
         HEARTH_LOG(HEARTH_LOG_WARN, "uploads",
                    "the outcome of an upload could not be written; it is parsed again", "upload",
                    upload->upload_id.p, "reason", err.msg, NULL);
