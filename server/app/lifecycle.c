@@ -21,7 +21,7 @@
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/uploads.h"
-#include "hearth/front/scrape.h"
+#include "hearth/front/scraper.h"
 
 #include "scrape_file.h"
 #include "self_profile.h"

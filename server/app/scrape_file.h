@@ -11,7 +11,7 @@
 #define HEARTH_APP_SCRAPE_FILE_H
 
 #include "hearth/base/arena.h"
-#include "hearth/front/scrape.h"
+#include "hearth/front/scraper.h"
 
 /* INVALID_ARGUMENT: the file cannot be read; "path, line N: ..." for a mistake in it. NO_MEMORY. */
 HEARTH_MUST_CHECK

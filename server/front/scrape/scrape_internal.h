@@ -13,7 +13,7 @@
 #include "hearth/base/sync.h"
 #include "hearth/base/workers.h"
 #include "hearth/engine/scrape.h"
-#include "hearth/front/scrape.h"
+#include "hearth/front/scraper.h"
 
 #include <curl/curl.h>
 

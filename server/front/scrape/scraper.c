@@ -1,9 +1,10 @@
 /*
- * scraper.c -- the thread that decides which targets are fetched when (contract: front/scrape.h).
+ * scraper.c -- the thread that decides which targets are fetched when (contract: front/scraper.h).
  *
- * A target is due once in each interval, at a moment that depends on its key, so that targets do not
- * start together. A due target is claimed before each scrape; the claim also stores the outcome of
- * the scrape before. While another server holds the claim, this one asks again when it may expire.
+ * A target is due once in each interval, at a moment that depends on its key, so that targets do
+ * not start together. A due target is claimed before each scrape; the claim also stores the outcome
+ * of the previous scrape. While another server holds the claim, this one tries again when it may
+ * expire.
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
@@ -301,7 +302,7 @@ enum hearth_status hearth_scraper_start(const struct hearth_scrape_options *opti
     return HEARTH_OK;
 }
 
-/* Gives up the claims, so that another server takes over at once; gives up itself after a second. */
+/* Gives up the claims, so that another server takes over at once. Tries it for one second. */
 static void release_claims(struct hearth_scraper *scraper)
 {
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -1,5 +1,5 @@
 /*
- * scrape.h -- fetches profiles over HTTP from targets, again and again, and pushes them.
+ * scraper.h -- fetches profiles over HTTP from targets, again and again, and pushes them.
  *
  * A job has groups of addresses, fixed or found by DNS, and paths; each address and path is a
  * target. One of the servers that have a target in their configuration fetches it: the one that
@@ -7,15 +7,15 @@
  * pushed on a few others.
  *
  * Series have the labels of their group, `job`, `instance` (the address), and service_name (the
- * job) unless the group has it. A failed scrape is counted in hearth_scrapes_total, kept as the state of
- * the target, and noted as an ingest error.
+ * job) unless the group has it. A failed scrape is counted in hearth_scrapes_total, kept as the
+ * state of the target, and noted as an ingest error.
  *
  * Limits:  max_concurrent transfers at once, the others wait; max_targets, more are reported and
  *          ignored; max_body_bytes of a body, also inflated.
  * Threads: start and stop from one thread.
  */
-#ifndef HEARTH_FRONT_SCRAPE_H
-#define HEARTH_FRONT_SCRAPE_H
+#ifndef HEARTH_FRONT_SCRAPER_H
+#define HEARTH_FRONT_SCRAPER_H
 
 #include "hearth/base/budget.h"
 #include "hearth/engine/ingest.h"
