@@ -3,6 +3,7 @@
 
 bench.py [--quick] [--api | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile] [--docs]
          [--json FILE] [--build DIR]
+bench.py intake [FILE...] [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
 cannot measure. CPU is that of the processes (utime + stime), so that a busy machine changes it little; times are
@@ -321,8 +322,15 @@ def traces_to_profiles(bench):
     return {"spans": span_lookups.run(bench, bench.options.spans)}
 
 
+def decoders(bench):
+    import intake
+
+    return {"intake": intake.run(bench, bench.options.part[1:])}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="*", metavar="intake [FILE...]", help="decoding files of profilers (intake.py) instead")
     parser.add_argument("--quick", action="store_true", help="less of everything: below 90 seconds")
     parser.add_argument("--sets", metavar="NAMES", help="20k,200k,2m: questions, disk and roll-ups at these sizes instead")
     parser.add_argument("--hard", nargs="?", const="all", metavar="NAMES", help="data that is hard on a store (hard.py) instead")
@@ -333,11 +341,13 @@ def main():
     parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks/*.md and the pictures")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
-    bench = Bench(parser.parse_args())
+    chosen = parser.parse_args()
+    if chosen.part and chosen.part[0] != "intake":
+        parser.error("there is no part %r; there is intake" % chosen.part[0])
+    bench = Bench(chosen)
     began = time.monotonic()
-    chosen = bench.options
     measure = (
-        whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile
+        decoders if chosen.part else whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile
         else every_question if chosen.api else traces_to_profiles if chosen.spans else classic
     )
     numbers = measure(bench)
