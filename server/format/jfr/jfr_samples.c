@@ -105,8 +105,9 @@ struct chunk_sampler {
     const struct jfr_clock *clock;
     struct hearth_arena *scratch;
     const struct jfr_type *endpoint, *setting, *datadog_setting; /* NULL: not in the chunk */
-    uint8_t *rule_of_type;           /* by index of the type: its first rule + 1; 0: ignored */
-    bool *is_sleeping, *is_runnable; /* by index of the state */
+    uint8_t *rule_of_type; /* by index of the type: its first rule + 1; 0: ignored */
+    uint8_t next_rule[HEARTH_ARRAY_LEN(g_rules)]; /* of the same event, + 1; 0: none */
+    bool *is_sleeping, *is_runnable;              /* by index of the state */
     struct hearth_idmap by_key;
     size_t charged_bytes; /* of by_key */
     struct chunk_sample *samples;
@@ -152,11 +153,13 @@ static enum hearth_status map_event_types(struct chunk_sampler *s, struct hearth
         return HEARTH_FAIL_ARENA(err, s->scratch);
     }
 
-    /* The last rule of an event is visited last here, so the first one stays. */
+    /* From the last rule to the first: each is put before those of the same event. */
     for (size_t i = HEARTH_ARRAY_LEN(g_rules); i > 0; i--) {
         const struct jfr_type *type = hearth_jfr_type_of_name(types, g_rules[i - 1].event);
         if (type != NULL) {
-            s->rule_of_type[type - types->types] = (uint8_t)i;
+            uint8_t *first = &s->rule_of_type[type - types->types];
+            s->next_rule[i - 1] = *first;
+            *first = (uint8_t)i;
         }
     }
 
@@ -296,9 +299,12 @@ static double find_value(const struct chunk_sampler *s, const struct event_rule 
 static bool meets_condition(const struct chunk_sampler *s, const struct event_rule *rule,
                             const struct jfr_values *values)
 {
-    uint32_t state =
-        hearth_jfr_pool_find(s->pools, JFR_POOL_STATE, jfr_u64(values, JFR_SLOT_STATE));
     bool is_wall = s->sampler->settings.is_wall;
+    uint32_t state = JFR_NO_CONSTANT;
+
+    if (rule->condition == AWAKE || (rule->condition == RUNNABLE_WALL && is_wall)) {
+        state = hearth_jfr_pool_find(s->pools, JFR_POOL_STATE, jfr_u64(values, JFR_SLOT_STATE));
+    }
 
     switch (rule->condition) {
     case AWAKE:
@@ -404,11 +410,9 @@ static enum hearth_status visit_sample(void *context, uint64_t type_id, struct j
         .trace_id_lo = jfr_u64(&values, JFR_SLOT_TRACE_ID_LO),
     };
 
-    /* All rules of an event follow each other in its families; others lie between them. */
-    for (size_t i = s->rule_of_type[type - types->types] - 1u; i < HEARTH_ARRAY_LEN(g_rules); i++) {
-        if (hearth_str_eq_c(type->name, g_rules[i].event) &&
-            meets_condition(s, &g_rules[i], &values)) {
-            HEARTH_TRY(apply_rule(s, &g_rules[i], &values, &key, err));
+    for (size_t i = s->rule_of_type[type - types->types]; i > 0; i = s->next_rule[i - 1]) {
+        if (meets_condition(s, &g_rules[i - 1], &values)) {
+            HEARTH_TRY(apply_rule(s, &g_rules[i - 1], &values, &key, err));
         }
     }
 
