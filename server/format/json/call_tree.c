@@ -22,7 +22,7 @@ void hearth_call_tree_release(struct call_tree *tree)
 void hearth_call_tree_reset(struct call_tree *tree)
 {
     tree->n_nodes = 0;
-    hearth_idmap_reset(&tree->children);
+    tree->seed = hearth_hash_mix(tree->seed, 1); /* no key of before is found again */
 }
 
 uint32_t hearth_call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t location)
@@ -83,8 +83,9 @@ static bool has_values(const struct call_node *node)
 
 /* What is known of the stack of a node. */
 struct node_stack {
-    uint32_t depth; /* frames */
-    uint32_t shown; /* the node whose stack is written: the deepest within the limit */
+    uint32_t depth;  /* frames */
+    uint32_t shown;  /* the node whose stack is written: the deepest within the limit */
+    uint32_t caller; /* the next node above with a frame; HEARTH_NO_INDEX: none */
 };
 
 /* Fills stacks[n_nodes]; returns the number of frames of all stacks that will be written. */
@@ -95,12 +96,17 @@ static uint64_t measure_stacks(const struct call_tree *tree, uint32_t max_depth,
 
     for (uint32_t i = 0; i < tree->n_nodes; i++) {
         const struct call_node *node = &tree->nodes[i];
-        bool has_parent = node->parent != HEARTH_NO_INDEX;
+        uint32_t parent = node->parent, caller = parent;
+        bool has_parent = parent != HEARTH_NO_INDEX;
+        if (has_parent && tree->nodes[parent].location == HEARTH_NO_INDEX) {
+            caller = stacks[parent].caller;
+        }
+
         uint32_t depth =
-            (has_parent ? stacks[node->parent].depth : 0) + (node->location != HEARTH_NO_INDEX);
+            (has_parent ? stacks[parent].depth : 0) + (node->location != HEARTH_NO_INDEX);
         bool is_cut = has_parent && max_depth != 0 && depth > max_depth;
 
-        stacks[i] = (struct node_stack){depth, is_cut ? stacks[node->parent].shown : i};
+        stacks[i] = (struct node_stack){depth, is_cut ? stacks[parent].shown : i, caller};
         if (has_values(node)) {
             n_frames += is_cut ? max_depth : depth;
         }
@@ -109,8 +115,9 @@ static uint64_t measure_stacks(const struct call_tree *tree, uint32_t max_depth,
     return n_frames;
 }
 
-/* Writes the frames of a node, leaf first; returns their number. */
-static uint32_t write_frames(const struct call_tree *tree, uint32_t node, uint32_t *frames)
+/* Writes the frames of a node, leaf first; returns their number. Roots may be nested: skip them. */
+static uint32_t write_frames(const struct call_tree *tree, const struct node_stack *stacks,
+                             uint32_t node, uint32_t *frames)
 {
     uint32_t n = 0;
 
@@ -118,7 +125,7 @@ static uint32_t write_frames(const struct call_tree *tree, uint32_t node, uint32
         if (tree->nodes[node].location != HEARTH_NO_INDEX) {
             frames[n++] = tree->nodes[node].location;
         }
-        node = tree->nodes[node].parent;
+        node = stacks[node].caller;
     }
 
     return n;
@@ -136,7 +143,7 @@ static uint32_t find_deepest(const struct call_tree *tree, const struct node_sta
     return deepest;
 }
 
-enum hearth_status hearth_call_tree_write(const struct call_tree *tree,
+enum hearth_status hearth_call_tree_write(struct call_tree *tree,
                                           const struct call_tree_stacks *stacks,
                                           struct hearth_profile_builder *builder,
                                           struct hearth_pprof_notes *notes, struct hearth_err *err)
@@ -149,11 +156,11 @@ enum hearth_status hearth_call_tree_write(const struct call_tree *tree,
     }
 
     /* The size is known before anything is written. */
-    uint64_t n_frames = measure_stacks(tree, stacks->max_depth, known);
-    if (n_frames > MAX_FRAMES) {
+    tree->n_written += measure_stacks(tree, stacks->max_depth, known);
+    if (tree->n_written > MAX_FRAMES) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the stacks have %llu frames in sum; at most %llu are supported",
-                           (unsigned long long)n_frames, (unsigned long long)MAX_FRAMES);
+                           (unsigned long long)tree->n_written, (unsigned long long)MAX_FRAMES);
     }
 
     uint32_t *frames =
@@ -166,7 +173,7 @@ enum hearth_status hearth_call_tree_write(const struct call_tree *tree,
         if (!has_values(&tree->nodes[i])) {
             continue;
         }
-        uint32_t n = write_frames(tree, known[i].shown, frames);
+        uint32_t n = write_frames(tree, known, known[i].shown, frames);
         if (n < known[i].depth) {
             notes->stacks_cut++;
             notes->frames_cut += known[i].depth - n;

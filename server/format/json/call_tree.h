@@ -25,13 +25,14 @@ struct call_tree {
     size_t n_nodes, cap_nodes;
     struct hearth_idmap children; /* (parent, location) to node; outside the arena */
     size_t held_bytes;            /* of the map, charged to the arena's budget */
-    uint64_t seed;
+    uint64_t seed;                /* of the keys; each reset changes it */
+    uint64_t n_written;           /* frames of all stacks that were written, also before resets */
 };
 
 /* The tree keeps the arena. */
 void hearth_call_tree_init(struct call_tree *tree, struct hearth_arena *arena);
 void hearth_call_tree_release(struct call_tree *tree);
-/* Removes all nodes, keeps memory. */
+/* Removes all nodes, keeps memory. Takes no time: a file may have a tree for every few bytes. */
 void hearth_call_tree_reset(struct call_tree *tree);
 
 /* Adds a node. HEARTH_NO_INDEX if memory is refused. */
@@ -53,10 +54,10 @@ struct call_tree_stacks {
 
 /*
  * Adds a sample for each node with values. notes: stacks that were cut are counted.
- * RESOURCE_EXHAUSTED if the stacks have more than 16,777,216 frames in sum.
+ * RESOURCE_EXHAUSTED if all stacks since the init have more than 16,777,216 frames in sum.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_call_tree_write(const struct call_tree *tree,
+enum hearth_status hearth_call_tree_write(struct call_tree *tree,
                                           const struct call_tree_stacks *stacks,
                                           struct hearth_profile_builder *builder,
                                           struct hearth_pprof_notes *notes, struct hearth_err *err);

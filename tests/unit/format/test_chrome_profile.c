@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -229,6 +230,35 @@ static void limits_the_number_of_nodes(void **state)
     hearth_buf_release(&text);
 }
 
+/* A walk through all callers of each root would take minutes. */
+static void reads_roots_within_roots_in_linear_time(void **state)
+{
+    (void)state;
+    struct hearth_buf text;
+    struct decoded d;
+    const int n = 300000;
+
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{\"nodes\":[");
+    for (int i = 0; i < n; i++) {
+        hearth_buf_printf(&text,
+                          "%s{\"id\":%d,\"hitCount\":1,\"children\":[%d],"
+                          "\"callFrame\":{\"functionName\":\"(root)\"}}",
+                          i == 0 ? "" : ",", i, i + 1);
+    }
+    hearth_buf_printf(&text, ",{\"id\":%d,\"hitCount\":1," FRAME("leaf", "1") "}]}", n);
+
+    clock_t start = clock();
+    decode(&d, hearth_cpuprofile_decode, hearth_buf_view(&text), 500);
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_int_equal(d.profile.n_samples, 2);
+    assert_int_equal(d.profile.values[0], n);
+    assert_int_equal(d.profile.stack_first[2], 2);
+    assert_true((clock() - start) / CLOCKS_PER_SEC < 10);
+    release(&d);
+    hearth_buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +270,7 @@ int main(void)
         cmocka_unit_test(names_the_fault_of_a_heap_profile),
         cmocka_unit_test(limits_the_depth_of_a_heap_profile),
         cmocka_unit_test(limits_the_number_of_nodes),
+        cmocka_unit_test(reads_roots_within_roots_in_linear_time),
     };
 
     return cmocka_run_group_tests_name("chrome_profile", tests, NULL, NULL);

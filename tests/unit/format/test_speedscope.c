@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -25,7 +26,7 @@ struct decoded {
 static void decode(struct decoded *d, struct hearth_str text, struct hearth_pprof_limits limits)
 {
     *d = (struct decoded){.err = HEARTH_ERR_INIT};
-    hearth_arena_init(&d->arena, 16u << 20);
+    hearth_arena_init(&d->arena, 256u << 20);
     d->status = hearth_speedscope_decode(text, &limits, &d->arena, &d->file, &d->err);
 }
 
@@ -241,6 +242,61 @@ static void refuses_a_small_file_whose_stacks_are_large_in_sum(void **state)
     hearth_buf_release(&text);
 }
 
+/* Each part is small enough, all together are not. */
+static void refuses_many_parts_whose_stacks_are_large_in_sum(void **state)
+{
+    (void)state;
+    struct hearth_buf text;
+    struct decoded d;
+
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{" FRAMES ",\"profiles\":[");
+    for (int part = 0; part < 20; part++) {
+        hearth_buf_printf(&text, "%s{\"type\":\"evented\",\"unit\":\"none\",\"events\":[",
+                          part == 0 ? "" : ",");
+        for (int i = 0; i < 2000; i++) {
+            hearth_buf_printf(&text, "%s{\"type\":\"O\",\"frame\":0,\"at\":%d}", i == 0 ? "" : ",",
+                              i);
+        }
+        hearth_buf_cstr(&text, "]}");
+    }
+    hearth_buf_cstr(&text, "]}");
+    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){0});
+    assert_int_equal(d.status, HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(d.err.msg, "frames in sum"));
+    release(&d);
+    hearth_buf_release(&text);
+}
+
+/* Each part would clear the table of the largest one. */
+static void reads_many_parts_after_a_large_one(void **state)
+{
+    (void)state;
+    struct hearth_buf text;
+    struct decoded d;
+
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{" FRAMES ",\"profiles\":["
+                           "{\"type\":\"evented\",\"unit\":\"none\",\"events\":[");
+    for (int i = 0; i < 300000; i++) {
+        hearth_buf_printf(&text, "%s{\"type\":\"O\",\"frame\":0,\"at\":0}", i == 0 ? "" : ",");
+    }
+    hearth_buf_cstr(&text, "]}");
+    for (int part = 0; part < 30000; part++) {
+        hearth_buf_cstr(&text, ",{\"type\":\"evented\",\"unit\":\"none\",\"events\":["
+                               "{\"type\":\"O\",\"frame\":0,\"at\":0},"
+                               "{\"type\":\"C\",\"frame\":0,\"at\":1}]}");
+    }
+    hearth_buf_cstr(&text, "]}");
+
+    clock_t start = clock();
+    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){.max_depth = 100});
+    assert_int_equal(d.status, HEARTH_OK);
+    assert_true((clock() - start) / CLOCKS_PER_SEC < 10);
+    release(&d);
+    hearth_buf_release(&text);
+}
+
 static void limits_the_depth_of_a_sample(void **state)
 {
     (void)state;
@@ -288,6 +344,8 @@ int main(void)
         cmocka_unit_test(refuses_a_file_without_tables),
         cmocka_unit_test(cuts_deep_stacks_at_their_leaf_end),
         cmocka_unit_test(refuses_a_small_file_whose_stacks_are_large_in_sum),
+        cmocka_unit_test(refuses_many_parts_whose_stacks_are_large_in_sum),
+        cmocka_unit_test(reads_many_parts_after_a_large_one),
         cmocka_unit_test(limits_the_depth_of_a_sample),
         cmocka_unit_test(refuses_sums_beyond_63_bits),
     };
