@@ -78,40 +78,34 @@ static enum hearth_status read_heap_head(struct legacy_reader *r, struct hearth_
 /*
  * Objects of a mean size of s bytes were sampled with the probability 1 - e^(-s/period): a Poisson
  * process in the bytes. The fractions are dropped, as in Go and pprof, to give the same numbers.
+ * Returns false if the values are negative or far too large.
  */
-static void scale_heap_pair(const struct heap_kind *kind, struct heap_pair *pair)
+static bool scale_heap_pair(const struct heap_kind *kind, struct heap_pair *pair)
 {
+    const double limit = (double)(INT64_C(1) << 61);
+
     if (!kind->is_sampled || kind->period <= 1 || pair->count == 0) {
-        return;
+        return true;
     }
     if (pair->bytes == 0) {
         pair->count = 0;
-        return;
-    }
-
-    double mean = (double)pair->bytes / (double)pair->count;
-    double scale = 1 / (1 - exp(-mean / (double)kind->period));
-    pair->count = (int64_t)((double)pair->count * scale);
-    pair->bytes = (int64_t)((double)pair->bytes * scale);
-}
-
-/* True if the scaled values are far from 63 bits. */
-static bool is_scalable(const struct heap_kind *kind, const struct heap_pair *pair)
-{
-    const int64_t limit = INT64_C(1) << 61;
-
-    if (!kind->is_sampled || kind->period <= 1 || pair->count == 0 || pair->bytes == 0) {
         return true;
     }
     if (pair->count < 0 || pair->bytes < 0) {
         return false;
     }
 
-    /* 1 / (1 - e^-x) is at most 1 + 1/x. */
-    double factor = 1 + (double)kind->period * (double)pair->count / (double)pair->bytes;
+    /* The scale of a tiny mean is infinite. */
+    double mean = (double)pair->bytes / (double)pair->count;
+    double scale = 1 / (1 - exp(-mean / (double)kind->period));
+    double count = (double)pair->count * scale, bytes = (double)pair->bytes * scale;
+    if (!(count < limit && bytes < limit)) {
+        return false;
+    }
 
-    return factor * (double)pair->count < (double)limit &&
-           factor * (double)pair->bytes < (double)limit;
+    *pair = (struct heap_pair){(int64_t)count, (int64_t)bytes};
+
+    return true;
 }
 
 static enum hearth_status read_heap_sample(struct legacy_reader *r, struct hearth_str line,
@@ -127,14 +121,12 @@ static enum hearth_status read_heap_sample(struct legacy_reader *r, struct heart
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "line %llu has bytes of no allocation",
                            (unsigned long long)r->line_no);
     }
-    if (!is_scalable(kind, &in_use) || !is_scalable(kind, &all)) {
+    if (!scale_heap_pair(kind, &in_use) || !scale_heap_pair(kind, &all)) {
         return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE,
                            "the values of line %llu are negative or exceed 61 bits",
                            (unsigned long long)r->line_no);
     }
 
-    scale_heap_pair(kind, &in_use);
-    scale_heap_pair(kind, &all);
     size_t n = 0;
     if (kind->has_allocations) {
         r->values[n++] = all.count;

@@ -175,6 +175,7 @@ static void refuses_values_beyond_63_bits(void **state)
         "--- mutex:\ncycles/second=1\n9223372036854775807 1 @ 0x1\n",
         "--- mutex:\nsampling period=4000000000\n1 9000000000 @ 0x1\n",
         "heap profile: 1: 1 [ 1: 1] @ heap_v2/524288\n9000000000000: 1 [ 1: 1] @ 0x1\n",
+        "heap profile: 1: 1 [ 1: 1] @ heap_v2/100000000000000000\n1: 1 [ 1: 1] @ 0x1\n",
         "x profile: total 1\n9223372036854775807 @ 0x1\n1 @ 0x1\n",
     };
 
