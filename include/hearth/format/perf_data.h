@@ -18,6 +18,8 @@
  * If the leader of a group is sampled ("{cycles,instructions}:S"), each event of the group has the
  * samples in which its counter has grown, with the growth as value.
  *
+ * Limits:  HEARTH_PERF_MAX_EVENTS, HEARTH_PERF_MAX_IDS; 16,777,216 frames in all samples of groups.
+ *
  * Copies of stacks (`--call-graph dwarf`) are not unwound. Branches, registers and traces of
  * hardware are ignored.
  *
@@ -34,6 +36,7 @@
 #include "hearth/model/profile.h"
 
 #define HEARTH_PERF_MAX_EVENTS 256
+#define HEARTH_PERF_MAX_IDS    (1 << 20) /* of all events; one for each event, CPU and thread */
 
 /* True if bytes begin like a perf.data of either byte order. */
 bool hearth_perf_data_recognise(struct hearth_str bytes);

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 #define PAGE_BYTES     4096u
-#define MAX_SEGMENTS   256u  /* loaded ones; further ones are ignored */
-#define MAX_NAME_BYTES 4096u /* longer names are cut, so that no table costs more than its size */
+#define MAX_SEGMENTS   256u   /* loaded ones; further ones are ignored */
+#define MAX_NAME_BYTES 4096u  /* longer names are cut, so that no table costs more than its size */
+#define MAX_NOTE_BYTES 65536u /* of one section; the rest is ignored, as all sections may overlap */
+#define MAX_NOTES      256u   /* sections that are searched for the build id */
 
 /* Values of ELF. */
 enum {
@@ -181,6 +183,7 @@ static bool read_elf_section(const struct elf_reader *r, uint32_t i, struct elf_
 static bool read_build_id(struct hearth_str notes, struct hearth_arena *arena,
                           struct hearth_str *ret)
 {
+    notes.n = notes.n < MAX_NOTE_BYTES ? notes.n : MAX_NOTE_BYTES;
     struct perf_cursor c = perf_cursor_at(notes);
 
     while (perf_left(&c) >= 12) {
@@ -342,6 +345,7 @@ enum hearth_status hearth_elf_symbols_read(struct hearth_str bytes, struct heart
 {
     struct elf_reader r = {.bytes = bytes, .arena = arena};
     struct elf_section table = {0}, section;
+    unsigned n_notes = 0;
 
     assert(arena != NULL && ret != NULL);
     struct hearth_elf_symbols *symbols = hearth_arena_zalloc(arena, sizeof *symbols);
@@ -360,7 +364,7 @@ enum hearth_status hearth_elf_symbols_read(struct hearth_str bytes, struct heart
             (section.type == SECTION_DYNSYM && table.type != SECTION_SYMTAB)) {
             table = section;
         }
-        if (section.type == SECTION_NOTE && symbols->build_id.n == 0 &&
+        if (section.type == SECTION_NOTE && symbols->build_id.n == 0 && n_notes++ < MAX_NOTES &&
             !read_build_id(section.bytes, arena, &symbols->build_id)) {
             return HEARTH_FAIL_ARENA(err, arena);
         }

@@ -13,6 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Frames of samples that count for several events: a small file may repeat large stacks. */
+#define MAX_COUNTED_FRAMES (UINT64_C(1) << 24)
+
 /* A record that waits for its turn. */
 struct perf_entry {
     uint64_t time;
@@ -32,6 +35,7 @@ struct perf_decoder {
     struct perf_index of_counter; /* id of a counter to its index */
     uint64_t *counters;           /* their values so far */
     size_t n_counters, cap_counters;
+    uint64_t n_counted_frames;
     uint64_t first_time, last_time; /* of samples */
     uint64_t n_lost, n_unknown, n_copied;
 };
@@ -198,10 +202,18 @@ static enum hearth_status add_counters(struct perf_decoder *d, const struct perf
 
         HEARTH_TRY(find_growth(d, id, value, &sample->period, err));
         sample->has_period = true;
-        if (sample->period > 0) {
-            HEARTH_TRY(hearth_perf_output_add(&d->outputs[of_id], &d->space, &d->file.events[of_id],
-                                              sample, misc, err));
+        if (sample->period == 0) {
+            continue;
         }
+
+        d->n_counted_frames += sample->n_chain + 1;
+        if (d->n_counted_frames > MAX_COUNTED_FRAMES) {
+            return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                               "the samples of groups have more than %llu frames in sum",
+                               (unsigned long long)MAX_COUNTED_FRAMES);
+        }
+        HEARTH_TRY(hearth_perf_output_add(&d->outputs[of_id], &d->space, &d->file.events[of_id],
+                                          sample, misc, err));
     }
 
     return HEARTH_OK;

@@ -38,6 +38,28 @@ uint32_t hearth_perf_find_event(const struct perf_file *file, uint64_t id)
     return perf_index_find(&file->ids, perf_key(id, 1));
 }
 
+/* Makes ids those of the next event. They are counted: sections of ids may overlap. */
+static enum hearth_status add_event_ids(struct perf_file *file, struct perf_cursor ids,
+                                        struct hearth_err *err)
+{
+    bool inserted;
+
+    file->n_ids += perf_left(&ids) / 8;
+    if (file->n_ids > HEARTH_PERF_MAX_IDS) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED, "its events have more than %d ids",
+                           HEARTH_PERF_MAX_IDS);
+    }
+
+    while (perf_left(&ids) >= 8) {
+        if (perf_index_intern(&file->ids, file->arena, perf_key(perf_u64(&ids), 1),
+                              (uint32_t)file->n_events, &inserted) == HEARTH_IDMAP_NONE) {
+            return HEARTH_FAIL_ARENA(err, file->arena);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /* Adds an event and the ids in the rest of a cursor. */
 static enum hearth_status add_event(struct perf_file *file, struct hearth_str attr,
                                     struct perf_cursor ids, struct hearth_err *err)
@@ -68,14 +90,7 @@ static enum hearth_status add_event(struct perf_file *file, struct hearth_str at
     event.is_freq = (flags & ATTR_FREQ) != 0;
     event.has_sample_ids = (flags & ATTR_SAMPLE_ID_ALL) != 0;
 
-    while (perf_left(&ids) >= 8) {
-        bool inserted;
-        if (perf_index_intern(&file->ids, file->arena, perf_key(perf_u64(&ids), 1),
-                              (uint32_t)file->n_events, &inserted) == HEARTH_IDMAP_NONE) {
-            return HEARTH_FAIL_ARENA(err, file->arena);
-        }
-    }
-
+    HEARTH_TRY(add_event_ids(file, ids, err));
     file->events[file->n_events++] = event;
 
     return HEARTH_OK;

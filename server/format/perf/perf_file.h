@@ -86,7 +86,7 @@ struct perf_file {
     size_t records_at;          /* position of the records in the file, for messages */
     struct hearth_buf inflated; /* records that were compressed */
     struct perf_event *events;
-    size_t n_events, cap_events;
+    size_t n_events, cap_events, n_ids;
     struct perf_index ids; /* id of an event to its index */
     struct perf_build_id *build_ids;
     size_t n_build_ids, cap_build_ids;

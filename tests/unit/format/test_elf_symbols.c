@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -114,12 +116,55 @@ static void damage_is_refused_or_yields_names_within_the_file(void **state)
     }
 }
 
+static void write_at(struct hearth_buf *file, size_t at, uint64_t value, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        file->p[at + i] = (char)(value >> 8 * i);
+    }
+}
+
+/* 60,000 sections of notes that all are the same 2 MiB of empty notes. */
+static void many_overlapping_notes_cost_little(void **state)
+{
+    const size_t n_sections = 60000, n_notes = 2u << 20, head = 64, section = 64;
+    size_t n = head + n_sections * section + n_notes;
+    struct hearth_buf file;
+    struct hearth_arena arena;
+    struct hearth_err err;
+    const struct hearth_elf_symbols *symbols;
+
+    (void)state;
+    hearth_buf_init(&file, 0);
+    char *p = hearth_buf_reserve(&file, n);
+    assert_non_null(p);
+    memset(p, 0, n);
+    file.n = n;
+    memcpy(p, "\177ELF\2\1\1", 7);
+    write_at(&file, 40, head, 8);
+    write_at(&file, 58, section, 2);
+    write_at(&file, 60, n_sections, 2);
+    for (size_t i = 0; i < n_sections; i++) {
+        write_at(&file, head + i * section + 4, 7, 4);
+        write_at(&file, head + i * section + 24, n - n_notes, 8);
+        write_at(&file, head + i * section + 32, n_notes, 8);
+    }
+
+    clock_t start = clock();
+    hearth_arena_init(&arena, 16u << 20);
+    assert_int_equal(read_symbols(hearth_buf_view(&file), &arena, &symbols, &err), HEARTH_OK);
+    assert_int_equal(hearth_elf_symbols_build_id(symbols).n, 0);
+    assert_true((clock() - start) / CLOCKS_PER_SEC < 10);
+    hearth_arena_release(&arena);
+    hearth_buf_release(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_function_that_contains_an_offset),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(damage_is_refused_or_yields_names_within_the_file),
+        cmocka_unit_test(many_overlapping_notes_cost_little),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -486,6 +486,84 @@ static void refused_memory_is_an_error(void **state)
     hearth_buf_release(&bytes);
 }
 
+/* A file of 256 events, whose ids are the whole file each. */
+static void events_that_share_their_ids_are_bounded(void **state)
+{
+    const size_t n_events = 256, attr_bytes = 80, head = 104, n_ids = 8192;
+    size_t n = head + n_events * attr_bytes + n_ids * 8;
+    struct hearth_buf file;
+
+    (void)state;
+    hearth_buf_init(&file, 0);
+    hearth_buf_cstr(&file, "PERFILE2");
+    write_u64(&file, head);
+    write_u64(&file, attr_bytes);
+    write_u64(&file, head);
+    write_u64(&file, n_events * attr_bytes);
+    write_u64(&file, head);
+    write_u64(&file, 8);
+    while (file.n < head) {
+        write_u64(&file, 0);
+    }
+    for (size_t i = 0; i < n_events; i++) {
+        for (size_t k = 0; k < 8; k++) {
+            write_u64(&file, 0);
+        }
+        write_u64(&file, 0);
+        write_u64(&file, n);
+    }
+    for (size_t i = 0; i < n_ids; i++) {
+        write_u64(&file, i);
+    }
+
+    assert_int_equal(file.n, n);
+    assert_refused(hearth_buf_view(&file), HEARTH_RESOURCE_EXHAUSTED, "more than 1048576 ids");
+    hearth_buf_release(&file);
+}
+
+/* Samples of a group with 200 counters and 2,000 frames: each counter repeats the stack. */
+static void samples_of_groups_are_bounded(void **state)
+{
+    const uint64_t n_counters = 200, n_chain = 2000;
+    struct hearth_buf text;
+
+    (void)state;
+    hearth_buf_init(&text, 0);
+    write_stream_header(&text);
+    size_t at = begin_record(&text, 64, 0);
+    write_u32(&text, 0);
+    write_u32(&text, 64);
+    write_u64(&text, 0);
+    write_u64(&text, 1);
+    write_u64(&text, 16u | 32u); /* counters, call chain */
+    write_u64(&text, 4u | 8u);   /* ids, group */
+    write_u64(&text, 0);
+    write_u64(&text, 0);
+    write_u64(&text, 0);
+    write_u64(&text, 7);
+    end_record(&text, at);
+    for (uint64_t i = 1; i <= 50; i++) {
+        at = begin_record(&text, 9, 2);
+        write_u64(&text, n_counters);
+        for (uint64_t k = 0; k < n_counters; k++) {
+            write_u64(&text, i * n_counters + k);
+            write_u64(&text, 7);
+        }
+        write_u64(&text, n_chain);
+        for (uint64_t k = 1; k <= n_chain; k++) {
+            write_u64(&text, k);
+        }
+        end_record(&text, at);
+    }
+
+    struct decoded d;
+    decode(&d, hearth_buf_view(&text), NULL, 0);
+    assert_int_equal(d.status, HEARTH_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(d.err.msg, "more than 16777216 frames in sum"));
+    release(&d);
+    hearth_buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +581,8 @@ int main(void)
         cmocka_unit_test(other_bytes_and_foreign_recordings_are_named),
         cmocka_unit_test(damage_is_refused_or_yields_valid_profiles),
         cmocka_unit_test(refused_memory_is_an_error),
+        cmocka_unit_test(events_that_share_their_ids_are_bounded),
+        cmocka_unit_test(samples_of_groups_are_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
