@@ -46,7 +46,7 @@ struct hearth_scraped {
 /*
  * Push a fetched profile and wait until it is committed. Sample types that count since the start of
  * the process become differences to *totals, which is replaced by the new totals; without earlier
- * totals these types are dropped. *ret_restarted: the process was started again in between.
+ * totals these types are dropped. After a restart of the process they are kept as they are.
  *
  * Returns the status of the push, or INVALID_ARGUMENT for bytes that are no profile; *totals is
  * then unchanged.
@@ -54,7 +54,7 @@ struct hearth_scraped {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_scraped *scraped,
-                                      struct hearth_profile_totals **totals, bool *ret_restarted,
+                                      struct hearth_profile_totals **totals,
                                       struct hearth_err *err);
 
 #endif

@@ -8,7 +8,8 @@
  *     all other sample types                            are unchanged
  *
  * Samples are equal if their stacks (addresses, mappings and functions) and labels are. If a total
- * is lower than before, the process was started again: then the profile is the difference itself.
+ * is lower than before, or the sample types differ, the process was started again: then the profile
+ * is the difference itself.
  *
  * Ownership: totals hold hashes and numbers only, 16 bytes and 8 per total for each sample.
  * Threads:   pure; totals are not thread-safe.
@@ -32,8 +33,8 @@ void hearth_profile_totals_free(struct hearth_profile_totals *totals); /* NULL-s
 /*
  * Subtract earlier totals from the values of the profile, in place. Samples that occur several
  * times are summed in the first one. *ret_restarted: the process was started again, and the values
- * are unchanged. INVALID_ARGUMENT: the profiles have different sample types; OUT_OF_RANGE: a sum
- * exceeds 63 bits; NO_MEMORY. The profile is unchanged after an error.
+ * are unchanged. OUT_OF_RANGE: a sum exceeds 63 bits; NO_MEMORY. The profile is unchanged after an
+ * error.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_subtract(struct hearth_profile *profile,

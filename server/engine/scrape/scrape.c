@@ -45,10 +45,11 @@ enum hearth_status hearth_scrape_targets(const struct hearth_call *call,
 static enum hearth_status take_difference(struct hearth_profile *profile,
                                           const struct hearth_profile_totals *earlier,
                                           struct hearth_profile_totals **ret_totals,
-                                          bool *ret_restarted, struct hearth_err *err)
+                                          struct hearth_err *err)
 {
+    bool is_restarted;
+
     *ret_totals = NULL;
-    *ret_restarted = false;
     if (!hearth_profile_has_totals(profile)) {
         return HEARTH_OK;
     }
@@ -60,7 +61,7 @@ static enum hearth_status take_difference(struct hearth_profile *profile,
 
     /* The first profile has nothing to be compared with: its totals become 0. */
     enum hearth_status status =
-        hearth_profile_subtract(profile, earlier != NULL ? earlier : totals, ret_restarted, err);
+        hearth_profile_subtract(profile, earlier != NULL ? earlier : totals, &is_restarted, err);
     if (status != HEARTH_OK) {
         hearth_profile_totals_free(totals);
         return status;
@@ -84,10 +85,9 @@ static void set_scrape_time(const struct hearth_scraped *scraped, struct hearth_
 
 enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hearth_ingest *ingest,
                                       const struct hearth_scraped *scraped,
-                                      struct hearth_profile_totals **totals, bool *ret_restarted,
-                                      struct hearth_err *err)
+                                      struct hearth_profile_totals **totals, struct hearth_err *err)
 {
-    assert(scraped != NULL && totals != NULL && ret_restarted != NULL);
+    assert(scraped != NULL && totals != NULL);
 
     const struct hearth_file_upload upload = {
         .tenant = scraped->tenant,
@@ -104,7 +104,6 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
 
     /* Only files with a single profile have totals. */
     struct hearth_profile_totals *later = NULL;
-    *ret_restarted = false;
     for (size_t i = 0; i < request.n_series; i++) {
         struct hearth_profile *profile = hearth_arena_alloc(call->arena, sizeof *profile);
         if (profile == NULL) {
@@ -114,7 +113,7 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
         *profile = *request.series[i].samples[0].decoded;
         request.series[i].samples[0].decoded = profile;
         if (request.n_series == 1) {
-            HEARTH_TRY(take_difference(profile, *totals, &later, ret_restarted, err));
+            HEARTH_TRY(take_difference(profile, *totals, &later, err));
         }
         set_scrape_time(scraped, profile);
     }

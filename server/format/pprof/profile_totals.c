@@ -281,13 +281,8 @@ enum hearth_status hearth_profile_subtract(struct hearth_profile *profile,
     assert(profile != NULL && earlier != NULL && ret_restarted != NULL);
 
     HEARTH_TRY(make_totals(profile, &later, err));
-    if (later->types_hash != earlier->types_hash) {
-        hearth_profile_totals_free(later);
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the sample types differ from those of the profile before");
-    }
-
-    bool is_same_process = !has_lower_sum(later, earlier) && subtract_rows(later, earlier);
+    bool is_same_process = later->types_hash == earlier->types_hash &&
+                           !has_lower_sum(later, earlier) && subtract_rows(later, earlier);
     if (is_same_process) {
         write_totals(later, profile);
     }

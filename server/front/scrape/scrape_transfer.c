@@ -14,7 +14,8 @@
 #include <stdio.h>
 
 #define MAX_URL_BYTES 1024
-#define OWN_LABELS    3u /* job, instance, service_name */
+#define OWN_LABELS    3u                /* job, instance, service_name */
+#define SPARE_BYTES   ((size_t)1 << 20) /* of the arena of a push, besides two bodies */
 
 /* ---- outcomes ---- */
 
@@ -138,12 +139,10 @@ static enum hearth_status push_scraped(struct scrape *scrape, struct hearth_aren
                                      .tenant = scraped.tenant,
                                      .arena = arena,
                                      .cancel = &scraper->cancel};
-    bool is_restarted = false;
 
     HEARTH_TRY(inflate_scraped(scrape, plain, &scraped.bytes, err));
     HEARTH_TRY(make_scrape_labels(scrape, arena, &scraped, err));
-    HEARTH_TRY(
-        hearth_scrape_push(&call, scraper->ingest, &scraped, &scrape->totals, &is_restarted, err));
+    HEARTH_TRY(hearth_scrape_push(&call, scraper->ingest, &scraped, &scrape->totals, err));
     scrape->before_ns = scrape->at_ns;
 
     return HEARTH_OK;
@@ -157,7 +156,8 @@ static void run_push(struct hearth_job *job)
     struct hearth_arena arena;
     struct hearth_buf plain;
 
-    hearth_arena_init(&arena, 0);
+    /* As much as a push of the same body over HTTP. */
+    hearth_arena_init(&arena, 2 * (size_t)scrape->scraper->options.max_body_bytes + SPARE_BYTES);
     arena.budget = budget;
     hearth_buf_init(&plain, 0);
     plain.budget = budget;
@@ -184,14 +184,15 @@ static size_t take_body_piece(char *bytes, size_t size, size_t n, void *context)
     return hearth_buf_failed(&scrape->body) ? 0 : size * n;
 }
 
-/* Writes the URL; "seconds" is what the interval leaves. */
+/* Writes the URL; "seconds" is what the interval leaves. It fits: see the limits of scraper.h. */
 static void write_url(const struct scrape *scrape, char out[MAX_URL_BYTES])
 {
     const struct hearth_scrape_job *job = scrape->job;
     int n =
         snprintf(out, MAX_URL_BYTES, "%s://%s%s", job->scheme, scrape->address, scrape->path->path);
 
-    if (scrape->path->is_measured && n > 0 && n < MAX_URL_BYTES) {
+    assert(n > 0 && n < MAX_URL_BYTES);
+    if (scrape->path->is_measured) {
         int64_t seconds = job->interval_ns / HEARTH_NS_PER_SEC - 1;
         (void)snprintf(out + n, (size_t)(MAX_URL_BYTES - n), "%cseconds=%lld",
                        strchr(scrape->path->path, '?') == NULL ? '?' : '&',
