@@ -77,6 +77,12 @@ static enum hearth_status take_address(struct hearth_yaml *reading, void *contex
     const char *address;
 
     HEARTH_TRY(hearth_yaml_string(reading, item, &address));
+    if (strlen(address) > HEARTH_SCRAPE_MAX_ADDRESS) {
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                           "line %d: the address has more than %d bytes", hearth_yaml_line(item),
+                           HEARTH_SCRAPE_MAX_ADDRESS);
+    }
+
     const char *colon = strrchr(address, ':');
     int64_t port = 0;
     bool is_valid = !list->has_ports ||
@@ -389,8 +395,9 @@ static enum hearth_status take_job_member(struct hearth_yaml *reading, void *con
     return HEARTH_OK;
 }
 
-/* The paths that are on, with the prefix. */
-static enum hearth_status finish_paths(struct hearth_yaml *reading, struct job_draft *draft)
+/* The paths that are on, with the prefix. item: the job. */
+static enum hearth_status finish_paths(struct hearth_yaml *reading, const yaml_node_t *item,
+                                       struct job_draft *draft)
 {
     struct hearth_scrape_path *paths =
         hearth_arena_array(reading->arena, draft->n_paths, sizeof *paths);
@@ -401,18 +408,29 @@ static enum hearth_status finish_paths(struct hearth_yaml *reading, struct job_d
     }
 
     for (size_t i = 0; i < draft->n_paths; i++) {
-        if (draft->paths[i].is_on) {
-            paths[n] = draft->paths[i].path;
-            paths[n].path = hearth_arena_printf(reading->arena, "%s%s", draft->path_prefix,
-                                                draft->paths[i].path.path);
-            n++;
+        if (!draft->paths[i].is_on) {
+            continue;
         }
+
+        char *path = hearth_arena_printf(reading->arena, "%s%s", draft->path_prefix,
+                                         draft->paths[i].path.path);
+        if (path == NULL) {
+            return HEARTH_FAIL_ARENA(reading->err, reading->arena);
+        }
+        if (strlen(path) > HEARTH_SCRAPE_MAX_PATH) {
+            return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                               "line %d: the path of \"%.64s\" has more than %d bytes",
+                               hearth_yaml_line(item), draft->paths[i].name,
+                               HEARTH_SCRAPE_MAX_PATH);
+        }
+        paths[n] = draft->paths[i].path;
+        paths[n++].path = path;
     }
 
     draft->job.paths = paths;
     draft->job.n_paths = n;
 
-    return reading->arena->refused ? HEARTH_FAIL_ARENA(reading->err, reading->arena) : HEARTH_OK;
+    return HEARTH_OK;
 }
 
 static void start_job(struct job_draft *draft)
@@ -469,7 +487,7 @@ static enum hearth_status take_job(struct hearth_yaml *reading, void *context,
 
     memcpy(groups, draft->groups, n_bytes);
     draft->job.groups = groups;
-    HEARTH_TRY(finish_paths(reading, draft));
+    HEARTH_TRY(finish_paths(reading, item, draft));
     list->jobs[index] = draft->job;
 
     return HEARTH_OK;

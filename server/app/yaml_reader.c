@@ -31,11 +31,6 @@ yaml_node_t *hearth_yaml_node(struct hearth_yaml *reading, int id)
     return node;
 }
 
-typedef enum hearth_status take_fn(struct hearth_yaml *reading, void *context,
-                                   struct hearth_str key, const yaml_node_t *value,
-                                   bool *ret_known);
-
-/* Gives each member of a mapping to `take`, which knows the keys. */
 enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
                                        hearth_yaml_member_fn *take, void *context)
 {
@@ -60,10 +55,6 @@ enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_n
     return HEARTH_OK;
 }
 
-typedef enum hearth_status item_fn(struct hearth_yaml *reading, void *context,
-                                   const yaml_node_t *item, size_t index);
-
-/* Gives each item of a list to `take`; fails if there are more than max. */
 enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node_t *node,
                                     size_t max, hearth_yaml_item_fn *take, void *context)
 {

@@ -22,15 +22,19 @@
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
 
+#define HEARTH_SCRAPE_MAX_ADDRESS 279 /* bytes: a host name, a colon, a port */
+#define HEARTH_SCRAPE_MAX_PATH    700 /* bytes, with the prefix of the job */
+
 struct hearth_scrape_path {
-    const char *path; /* begins with '/'; may have a query */
+    const char *path; /* begins with '/'; may have a query; at most HEARTH_SCRAPE_MAX_PATH */
     /* The target measures while the request runs: "seconds" is added to the query, a second less
      * than the interval. */
     bool is_measured;
 };
 
 struct hearth_scrape_group {
-    const char *const *addresses; /* HOST:PORT, or names for DNS; [n_addresses] */
+    /* HOST:PORT, or names for DNS; [n_addresses]; at most HEARTH_SCRAPE_MAX_ADDRESS each. */
+    const char *const *addresses;
     size_t n_addresses;
     bool is_dns; /* resolve the names every 30 s, to one target for each address */
     uint16_t port;

@@ -17,7 +17,7 @@
 
 #include <curl/curl.h>
 
-#define HEARTH_SCRAPE_ADDRESS_BYTES 280 /* a host name, a colon, a port */
+#define HEARTH_SCRAPE_ADDRESS_BYTES (HEARTH_SCRAPE_MAX_ADDRESS + 1)
 #define HEARTH_SCRAPE_FAILURE_BYTES 400
 
 /* An address and a path. */
@@ -31,9 +31,8 @@ struct scrape {
     char address[HEARTH_SCRAPE_ADDRESS_BYTES];
     bool is_gone;    /* no name has this address any more */
     bool is_running; /* from its transfer until it is finished */
-    bool is_ours;    /* claimed by this server, as far as it knows */
     bool has_news;   /* the outcome is not in the database yet */
-    int64_t due_mono_ns, claimed_until_mono_ns;
+    int64_t due_mono_ns;
     /* The difference to the next profile. */
     struct hearth_profile_totals *totals;
     int64_t before_ns;

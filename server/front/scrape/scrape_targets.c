@@ -203,8 +203,12 @@ static void resolve_name(struct hearth_job *job)
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
 
-    int rc = getaddrinfo(name->name, NULL, &hints, &found);
-    if (rc == 0) {
+    /* The stop runs all queued jobs, and a name server may take its time. */
+    bool is_stopping = atomic_load(&name->scraper->cancel.cancelled);
+    int rc = is_stopping ? 0 : getaddrinfo(name->name, NULL, &hints, &found);
+    if (is_stopping) {
+        /* The addresses are not needed any more. */
+    } else if (rc == 0) {
         store_addresses(name, found);
         freeaddrinfo(found);
     } else {
@@ -217,8 +221,8 @@ static void resolve_name(struct hearth_job *job)
     hearth_mutex_unlock(&name->scraper->lock);
 }
 
-/* Makes targets of the addresses of a name; the caller holds the lock. */
-static void take_addresses(struct scrape_name *name)
+/* Makes targets of the addresses of a name and of its group; the caller holds the lock. */
+static void take_addresses(const struct scrape_name *name)
 {
     struct hearth_scraper *scraper = name->scraper;
 
@@ -231,8 +235,13 @@ static void take_addresses(struct scrape_name *name)
 
     /* All names of the group: they share its targets. */
     for (size_t i = 0; i < scraper->n_names; i++) {
-        const struct scrape_name *other = &scraper->names[i];
-        for (size_t k = 0; other->group == name->group && k < other->n_addresses; k++) {
+        struct scrape_name *other = &scraper->names[i];
+        if (other->group != name->group) {
+            continue;
+        }
+
+        other->is_fresh = false;
+        for (size_t k = 0; k < other->n_addresses; k++) {
             (void)add_address(scraper, other->job, other->group, other->addresses[k]);
         }
     }
@@ -245,7 +254,6 @@ void hearth_scrape_targets_refresh(struct hearth_scraper *scraper, int64_t now_m
         struct scrape_name *name = &scraper->names[i];
         if (name->is_fresh) {
             take_addresses(name);
-            name->is_fresh = false;
         }
 
         if (!name->is_running && now_mono_ns >= name->due_mono_ns) {

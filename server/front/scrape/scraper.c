@@ -115,7 +115,6 @@ static int64_t get_next_due_ns(const struct scrape *scrape, int64_t now_ns)
 /* Another server has the target: its next profile here is no difference to the last one. */
 static void lose_claim(struct scrape *scrape, int64_t now_ns, int64_t hold_ns)
 {
-    scrape->is_ours = false;
     scrape->has_news = false;
     scrape->due_mono_ns = now_ns + hold_ns / CLAIM_TURNS;
     hearth_profile_totals_free(scrape->totals);
@@ -132,7 +131,6 @@ static void begin_scrapes(struct hearth_scraper *scraper, const struct claim_bat
             continue;
         }
 
-        scrape->is_ours = true;
         scrape->has_news = false;
         if (now_ns >= scrape->due_mono_ns &&
             scraper->n_running < (size_t)scraper->options.max_concurrent) {

@@ -143,8 +143,21 @@ static void mistakes_are_named_with_their_line(void **state)
         {"scrape_configs:\n - job_name: a\n - job_name: a\n", "line 3: there is another job \"a\""},
     };
     struct hearth_scrape_options options;
+    char text[1024];
 
+    /* An URL that is cut would be the one of another profile. */
     (void)state;
+    (void)snprintf(
+        text, sizeof text,
+        "scrape_configs:\n - job_name: a\n   static_configs: [{targets: ['%0300d:1']}]\n", 0);
+    assert_int_equal(load(text, &options), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "line 3: the address has more than 279 bytes"));
+    (void)snprintf(text, sizeof text,
+                   "scrape_configs:\n - job_name: a\n   profiling_config: {path_prefix: /%0700d}\n",
+                   0);
+    assert_int_equal(load(text, &options), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(g_err.msg, "line 2: the path of \"memory\" has more than 700 bytes"));
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(load(cases[i].text, &options), HEARTH_INVALID_ARGUMENT);
         if (strstr(g_err.msg, cases[i].message) == NULL) {
