@@ -157,11 +157,14 @@ class Scrape(unittest.TestCase):
         self.assertIn(self.target.address, [t["address"] for t in self.state(server)])
 
     def test_a_mistake_in_the_file_stops_the_start(self):
-        path = write_config({"job_name": "shop", "relabel_configs": []})
-        done = subprocess.run([HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", temporary_directory(), "--scrape-config",
-                               path], capture_output=True, text=True, timeout=60, env=server_environment({}))
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("is unknown here", done.stderr)
+        for job, message in [({"relabel_configs": []}, "is unknown here"),
+                             ({"tenant": "a/b"}, 'job \\"shop\\" of --scrape-config: tenant ID')]:
+            path = write_config({"job_name": "shop", **job})
+            done = subprocess.run([HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", temporary_directory(),
+                                   "--scrape-config", path],
+                                  capture_output=True, text=True, timeout=60, env=server_environment({}))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
 
 
 class TwoServers(unittest.TestCase):

@@ -63,7 +63,10 @@ struct hearth_scrape_options {
 
 struct hearth_scraper;
 
-/* Start the threads. The database and the targets need not be reachable. */
+/*
+ * Start the threads. The database and the targets need not be reachable. INVALID_ARGUMENT for a
+ * tenant whose name breaks the rules of X-Scope-OrgID.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_scraper_start(const struct hearth_scrape_options *options, /* copied */
                                         struct hearth_query_engine *engine,          /* kept */

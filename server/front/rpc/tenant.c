@@ -7,14 +7,8 @@ static bool is_tenant_byte(unsigned char c)
            (c != 0 && strchr("!-_.*'()", c) != NULL);
 }
 
-static enum hearth_status check_tenant_name(struct hearth_str name, struct hearth_err *err)
+enum hearth_status hearth_tenant_check(struct hearth_str name, struct hearth_err *err)
 {
-    if (hearth_str_find(name, '|', 0) < name.n) {
-        return HEARTH_FAIL(
-            err, HEARTH_INVALID_ARGUMENT,
-            "X-Scope-OrgID names several tenants; a request may have one tenant only");
-    }
-
     if (name.n > HEARTH_TENANT_MAX_BYTES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "tenant ID is %zu bytes long; at most %d are allowed", name.n,
@@ -51,10 +45,12 @@ enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hea
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "X-Scope-OrgID was sent %zu times",
                                sent);
         }
-        enum hearth_status status = check_tenant_name(name, err);
-        if (status != HEARTH_OK) {
-            return status;
+        if (hearth_str_find(name, '|', 0) < name.n) {
+            return HEARTH_FAIL(
+                err, HEARTH_INVALID_ARGUMENT,
+                "X-Scope-OrgID names several tenants; a request may have one tenant only");
         }
+        HEARTH_TRY(hearth_tenant_check(name, err));
     }
 
     ret_tenant->n = name.n;

@@ -1,5 +1,5 @@
 /*
- * tenant.h -- the tenant of a request: the rules of the header X-Scope-OrgID.
+ * tenant.h -- the tenant of a request: the rules of the header X-Scope-OrgID and of its names.
  *
  * Threads:   pure.
  * Source:    docs/reference/api-transports.md, "Tenants".
@@ -19,13 +19,19 @@ struct hearth_tenant {
 };
 
 /*
+ * INVALID_ARGUMENT for a name that breaks the rules: letters, digits and ! - _ . * ' ( ), but not
+ * "." or "..", at most HEARTH_TENANT_MAX_BYTES.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_tenant_check(struct hearth_str name, struct hearth_err *err);
+
+/*
  * Finds the tenant of a request. Without multitenancy it is "anonymous", and the header is ignored.
  *
  * sent     number of X-Scope-OrgID headers
  * value    the first of them
  * Returns  OK; UNAUTHENTICATED if the header is missing or empty; INVALID_ARGUMENT for several
- *          headers, for several tenants ("a|b") and for a name that breaks the rules: letters,
- *          digits and ! - _ . * ' ( ), but not "." or "..".
+ *          headers, for several tenants ("a|b") and for a name that breaks the rules.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_tenant_find(bool multitenancy, size_t sent, struct hearth_str value,

@@ -12,6 +12,7 @@
 #include "hearth/base/signals.h"
 
 #include "rpc/front_internal.h"
+#include "rpc/tenant.h"
 #include "scrape/scrape_internal.h"
 
 #include <assert.h>
@@ -251,6 +252,21 @@ static enum hearth_status make_scraper(struct hearth_scraper *scraper, struct he
     return hearth_scrape_targets_init(scraper, err);
 }
 
+/* A tenant that no request can name would have profiles that nobody can query. */
+static enum hearth_status check_scrape_tenants(const struct hearth_scrape_options *options,
+                                               struct hearth_err *err)
+{
+    for (size_t i = 0; i < options->n_jobs; i++) {
+        enum hearth_status status = hearth_tenant_check(hearth_str_c(options->jobs[i].tenant), err);
+        if (status != HEARTH_OK) {
+            hearth_err_prefix(err, "job \"%.64s\" of --scrape-config", options->jobs[i].name);
+            return status;
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /* Starts the thread with signals blocked: the main thread handles them. */
 static enum hearth_status start_scraper_thread(struct hearth_scraper *scraper,
                                                struct hearth_err *err)
@@ -275,10 +291,10 @@ enum hearth_status hearth_scraper_start(const struct hearth_scrape_options *opti
                                         struct hearth_ingest *ingest, struct hearth_scraper **ret,
                                         struct hearth_err *err)
 {
-    struct hearth_scraper *scraper = hearth_mem_zalloc(sizeof *scraper);
-
     assert(options != NULL && engine != NULL && ingest != NULL && ret != NULL);
 
+    HEARTH_TRY(check_scrape_tenants(options, err));
+    struct hearth_scraper *scraper = hearth_mem_zalloc(sizeof *scraper);
     if (scraper == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the scraper");
     }
