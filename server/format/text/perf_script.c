@@ -82,8 +82,21 @@ static bool has_header_end(struct hearth_str text, size_t pos)
     static const char mark[] = "\n# ========";
 
     /* The line that ends before `pos` is the first mark; its '\n' may be that of the second. */
-    return pos < text.n &&
-           memmem(text.p + pos - 1, text.n - pos + 1, mark, sizeof mark - 1) != NULL;
+    for (size_t at = pos - 1; at < text.n;) {
+        const char *found = memmem(text.p + at, text.n - at, mark, sizeof mark - 1);
+        if (found == NULL) {
+            return false;
+        }
+
+        /* A line may only begin like a mark. */
+        at = (size_t)(found + 1 - text.p);
+        size_t end = hearth_str_find(text, '\n', at);
+        if (hearth_perf_is_header_mark(hearth_str_n(text.p + at, end - at))) {
+            return true;
+        }
+    }
+
+    return false;
 }
 
 /*

@@ -449,6 +449,7 @@ static void a_header_without_an_end_is_comments(void **state)
     assert_decodes_to("# ========\n# captured on    : Wed Nov 25 20:43:55 2026\n"
                       "a 1 1.5: 1 cycles: \n\t1 f (x)\n",
                       "a;f 1\n");
+    assert_decodes_to("# ========\n# ========x\na 1 1.5: 1 cycles: \n\t1 f (x)\n", "a;f 1\n");
 }
 
 static void many_marks_of_headers_take_little_time(void **state)
