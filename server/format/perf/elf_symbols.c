@@ -198,18 +198,8 @@ static bool read_build_id(struct hearth_str notes, struct hearth_arena *arena,
             continue;
         }
 
-        char *text = hearth_arena_alloc(arena, 2 * (size_t)n_text + 1);
-        if (text == NULL) {
-            return false;
-        }
-        for (size_t i = 0; i < n_text; i++) {
-            uint8_t byte = (uint8_t)id.p[i];
-            text[2 * i] = "0123456789abcdef"[byte >> 4];
-            text[2 * i + 1] = "0123456789abcdef"[byte & 15];
-        }
-
-        *ret = hearth_str_n(text, 2 * (size_t)n_text);
-        return true;
+        *ret = perf_hex(id, arena);
+        return ret->p != NULL;
     }
 
     return true;

@@ -10,6 +10,7 @@
 #ifndef HEARTH_FORMAT_PERF_CURSOR_H
 #define HEARTH_FORMAT_PERF_CURSOR_H
 
+#include "hearth/base/arena.h"
 #include "hearth/base/compiler.h"
 #include "hearth/base/str.h"
 
@@ -82,6 +83,19 @@ static inline struct hearth_str perf_bytes(struct perf_cursor *c, uint64_t n)
     perf_skip(c, n);
 
     return c->failed ? hearth_str_n("", 0) : hearth_str_n((const char *)from, (size_t)n);
+}
+
+/* A build id as hexadecimal digits, in the arena; .p is NULL if memory is refused. */
+static inline struct hearth_str perf_hex(struct hearth_str bytes, struct hearth_arena *arena)
+{
+    char *text = hearth_arena_alloc(arena, 2 * bytes.n + 1);
+
+    for (size_t i = 0; text != NULL && i < bytes.n; i++) {
+        text[2 * i] = "0123456789abcdef"[(uint8_t)bytes.p[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[bytes.p[i] & 15];
+    }
+
+    return hearth_str_n(text, text == NULL ? 0 : 2 * bytes.n);
 }
 
 /* The text in the next n bytes, which ends at its first NUL, if any. */

@@ -61,21 +61,6 @@ static struct perf_thread *find_or_add_thread(struct perf_space *s, uint32_t tid
 
 /* ---- objects ---- */
 
-static struct hearth_str format_build_id(struct hearth_arena *arena, const uint8_t *bytes, size_t n)
-{
-    char *text = hearth_arena_alloc(arena, 2 * n + 1);
-    if (text == NULL) {
-        return hearth_str_n("", 0);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-    }
-
-    return hearth_str_n(text, 2 * n);
-}
-
 static struct hearth_str find_last_part(struct hearth_str path)
 {
     const char *slash = path.n == 0 ? NULL : memrchr(path.p, '/', path.n);
@@ -151,11 +136,16 @@ static uint32_t find_or_add_object(struct perf_space *s, struct hearth_str path,
     if (is_new) {
         uint32_t i = perf_index_find(&s->of_path, key_text(path, HEARTH_STR("")));
         object->path = path;
+        object->build_id = HEARTH_STR("");
         if (build_id.n > 0) {
-            object->build_id = format_build_id(s->arena, (const uint8_t *)build_id.p, build_id.n);
+            object->build_id = perf_hex(build_id, s->arena);
         } else if (i != HEARTH_IDMAP_NONE) {
             const struct perf_build_id *known = &s->file->build_ids[i];
-            object->build_id = format_build_id(s->arena, known->bytes, known->n);
+            object->build_id =
+                perf_hex(hearth_str_n((const char *)known->bytes, known->n), s->arena);
+        }
+        if (object->build_id.p == NULL) {
+            return PERF_NO_PLACE;
         }
     }
 
