@@ -289,6 +289,18 @@ class ListedProfiles(unittest.TestCase):
             self.assertEqual(failed.exception.code, "not_found")
         server.stop()
 
+    def test_a_range_of_decades_is_listed_at_once(self):
+        server = Server("--builder=false", "--reject-older-than=0", database_url=self.own_database("decades"))
+        for days in (0, 2, 5):
+            profile = Profile(TYPES, time_ns=(now_ms() - days * DAY) * MS).add(["main"], [1, 5]).encode()
+            server.push(profile, {"__name__": "process_cpu", "service_name": "api"})
+        started = now_ms()
+        for ascending in (False, True):
+            request = {"filter": {"start": 1, "end": now_ms() + MINUTE}, "ascending": ascending}
+            self.assertEqual(len(server.connect(LISTED + "ListProfiles", request)["profiles"]), 3)
+        self.assertLess(now_ms() - started, 5000)
+        server.stop()
+
     def test_of_many_labels_the_first_by_name_are_counted(self):
         server = Server("--builder=false", database_url=self.own_database("labels"))
         names = ["l%03d" % i for i in range(150)]

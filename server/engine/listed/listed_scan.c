@@ -3,7 +3,8 @@
  *
  * The rows of an upload are of one minute (model/profile_id.h) or, from older servers, of one time.
  * So a piece that begins and ends at whole minutes has them all. Pieces grow while they have few
- * rows, and are halved when they have too many.
+ * rows, and are halved when they have too many. Empty ones grow to years, because a range may begin
+ * at the epoch.
  */
 #include "listed/listed_scan.h"
 
@@ -12,6 +13,7 @@
 
 #define NS_PER_MIN  (INT64_C(60) * HEARTH_NS_PER_SEC)
 #define LONGEST_NS  (24 * HEARTH_NS_PER_HOUR)
+#define EMPTY_NS    (LONGEST_NS << 12) /* of a piece after empty ones: 11 years */
 #define NOTES_BYTES ((size_t)64 << 10)
 
 /* ---- rows of a piece ---- */
@@ -192,6 +194,14 @@ static void cut_listed_piece(struct hearth_selection *piece, int64_t from_ns, in
     }
 }
 
+/* The length of the next piece, after one with so many rows. */
+static int64_t grow_listed_piece(const struct listed_scan *scan, size_t n_rows, int64_t length_ns)
+{
+    int64_t longest_ns = n_rows == 0 ? EMPTY_NS : LONGEST_NS;
+
+    return n_rows < scan->few_rows && length_ns < longest_ns ? 2 * length_ns : length_ns;
+}
+
 /* A run of a scan. */
 struct listed_run {
     struct listed_scan *scan;
@@ -236,7 +246,7 @@ static enum hearth_status run_listed_pieces(struct listed_run *run, struct heart
         cut_listed_piece(piece, from_ns, to_ns, length_ns, newest);
         enum hearth_status status = visit_listed_piece(run, err);
         if (scan->is_too_long) {
-            length_ns = floor_to_minute(length_ns / 2);
+            length_ns = length_ns > LONGEST_NS ? LONGEST_NS : floor_to_minute(length_ns / 2);
             continue;
         }
         HEARTH_TRY(status);
@@ -248,9 +258,7 @@ static enum hearth_status run_listed_pieces(struct listed_run *run, struct heart
         }
         to_ns = newest ? piece->from_ns - 1 : to_ns;
         from_ns = newest ? from_ns : piece->to_ns + 1;
-        if (scan->rows.n / sizeof(struct listed_row) < scan->few_rows && length_ns < LONGEST_NS) {
-            length_ns *= 2;
-        }
+        length_ns = grow_listed_piece(scan, scan->rows.n / sizeof(struct listed_row), length_ns);
     }
 
     return HEARTH_OK;
