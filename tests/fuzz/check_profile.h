@@ -15,6 +15,10 @@ static inline void check_profile(const struct hearth_profile *p)
         HEARTH_ASSERT(p->locations[i].mapping == HEARTH_NO_INDEX ||
                       p->locations[i].mapping < p->n_mappings);
     }
+    for (uint32_t i = 0; i < p->n_mappings; i++) {
+        HEARTH_ASSERT(p->mappings[i].filename < p->n_strings &&
+                      p->mappings[i].build_id < p->n_strings);
+    }
     for (uint32_t i = 0; i < p->n_lines; i++) {
         HEARTH_ASSERT(p->lines[i].function < p->n_functions);
     }

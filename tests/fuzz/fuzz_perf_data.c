@@ -5,32 +5,9 @@
 #include "hearth/base/buf.h"
 #include "hearth/format/perf_data.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "check_profile.h"
 
-static void check_profile(const struct hearth_profile *p)
-{
-    for (uint32_t i = 0; i < p->n_stack_locs; i++) {
-        HEARTH_ASSERT(p->stack_locs[i] < p->n_locations);
-    }
-    for (uint32_t i = 0; i < p->n_locations; i++) {
-        HEARTH_ASSERT(p->locations[i].first_line + p->locations[i].n_lines <= p->n_lines);
-        HEARTH_ASSERT(p->locations[i].mapping == HEARTH_NO_INDEX ||
-                      p->locations[i].mapping < p->n_mappings);
-    }
-    for (uint32_t i = 0; i < p->n_mappings; i++) {
-        HEARTH_ASSERT(p->mappings[i].filename < p->n_strings &&
-                      p->mappings[i].build_id < p->n_strings);
-    }
-    for (uint32_t i = 0; i < p->n_strings; i++) {
-        HEARTH_ASSERT(hearth_str_utf8_valid(p->strings[i]));
-    }
-    for (uint32_t i = 0; i < p->n_sample_labels; i++) {
-        HEARTH_ASSERT(p->sample_labels[i].key < p->n_strings &&
-                      p->sample_labels[i].str < p->n_strings);
-    }
-    HEARTH_ASSERT(p->n_types > 0 && p->stack_first[p->n_samples] == p->n_stack_locs &&
-                  p->label_first[p->n_samples] == p->n_sample_labels);
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void decode(struct hearth_str bytes)
 {
@@ -44,6 +21,7 @@ static void decode(struct hearth_str bytes)
     HEARTH_ASSERT(status == HEARTH_OK || err.msg[0] != '\0');
     for (size_t i = 0; status == HEARTH_OK && i < recording.n_profiles; i++) {
         HEARTH_ASSERT(recording.profiles[i].name.n > 0);
+        HEARTH_ASSERT(recording.profiles[i].profile.n_types > 0);
         check_profile(&recording.profiles[i].profile);
     }
     hearth_arena_release(&arena);
