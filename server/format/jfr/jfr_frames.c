@@ -94,6 +94,7 @@ static bool add_function(struct hearth_profile_builder *builder, struct jfr_meth
     }
 
     method->builder = builder;
+    method->location = HEARTH_NO_INDEX;
     method->function = hearth_profile_builder_function(builder, &function);
     method->mapping = HEARTH_NO_INDEX;
     if (method->library.n > 0) {
@@ -107,16 +108,21 @@ static bool add_function(struct hearth_profile_builder *builder, struct jfr_meth
 }
 
 static uint32_t add_location(struct hearth_profile_builder *builder, struct jfr_method *method,
-                             int64_t line)
+                             int32_t line)
 {
     if (method->builder != builder && !add_function(builder, method)) {
         return HEARTH_NO_INDEX;
     }
 
-    struct hearth_location location = {.mapping = method->mapping};
-    struct hearth_line at = {method->function, line};
+    /* Most methods occur with one line, the call of the next one. */
+    if (method->location == HEARTH_NO_INDEX || method->line != line) {
+        struct hearth_location location = {.mapping = method->mapping};
+        struct hearth_line at = {method->function, line};
+        method->location = hearth_profile_builder_location(builder, &location, &at, 1);
+        method->line = line;
+    }
 
-    return hearth_profile_builder_location(builder, &location, &at, 1);
+    return method->location;
 }
 
 /* The location of a frame; HEARTH_NO_INDEX: no memory. */
@@ -125,7 +131,7 @@ static uint32_t add_frame(struct jfr_frames *frames, const struct jfr_values *fr
 {
     uint32_t i =
         hearth_jfr_pool_find(frames->pools, JFR_POOL_METHOD, jfr_u64(frame, JFR_SLOT_FRAME_METHOD));
-    int64_t line = (int32_t)jfr_u64(frame, JFR_SLOT_FRAME_LINE);
+    int32_t line = (int32_t)jfr_u64(frame, JFR_SLOT_FRAME_LINE);
     struct jfr_method missing = {0};
 
     if (i == JFR_NO_CONSTANT) {

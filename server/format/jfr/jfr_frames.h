@@ -16,9 +16,11 @@ struct jfr_method {
     struct hearth_str name;    /* package.Class.method, or the symbol */
     struct hearth_str library; /* of a native function; "" otherwise */
     bool is_decoded;
-    /* The function and its mapping in the builder that used the method last. */
+    /* The function, its mapping, and its last location in the builder that used the method last. */
     const struct hearth_profile_builder *builder;
     uint32_t function, mapping;
+    uint32_t location; /* HEARTH_NO_INDEX: none yet */
+    int32_t line;      /* of the location */
 };
 
 struct jfr_frames {
