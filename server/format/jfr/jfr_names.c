@@ -125,7 +125,12 @@ static bool find_number(struct hearth_str name, size_t *ret_at, size_t *ret_end)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_markers); i++) {
         struct hearth_str marker = hearth_str_c(g_markers[i].marker);
         for (size_t at = 0; at + marker.n <= name.n; at++) {
-            if (memcmp(name.p + at, marker.p, marker.n) != 0) {
+            const char *first = memchr(name.p + at, marker.p[0], name.n - marker.n + 1 - at);
+            if (first == NULL) {
+                break;
+            }
+            at = (size_t)(first - name.p);
+            if (memcmp(first, marker.p, marker.n) != 0) {
                 continue;
             }
             *ret_at = at + marker.n;
