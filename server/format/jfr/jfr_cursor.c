@@ -2,6 +2,7 @@
 #include "jfr/jfr_cursor.h"
 
 #include <assert.h>
+#include <endian.h>
 
 #define MAX_UTF8_BYTES 3 /* of one UTF-16 code unit; a pair of two units has 4 */
 
@@ -21,6 +22,32 @@ uint64_t hearth_jfr_long_int(struct jfr_cursor *c)
     }
 
     return jfr_fail(c);
+}
+
+void hearth_jfr_skip_ints(struct jfr_cursor *c, uint64_t n)
+{
+    const uint64_t flags = UINT64_C(0x8080808080808080);
+
+    /*
+     * Eight bytes at a time, always from the beginning of an integer: those that end within them
+     * have at most eight bytes, each of which has a flag.
+     */
+    while (n >= sizeof flags && (size_t)(c->end - c->at) >= sizeof flags) {
+        uint64_t bytes, ends;
+        memcpy(&bytes, c->at, sizeof bytes);
+        ends = ~le64toh(bytes) & flags;
+        if (ends == 0) {
+            (void)jfr_int(c);
+            n--;
+            continue;
+        }
+        n -= (ends >> 7) * UINT64_C(0x0101010101010101) >> 56; /* the sum of the bytes */
+        c->at += sizeof ends - (unsigned)__builtin_clzll(ends) / 8;
+    }
+
+    for (; n > 0 && !c->failed; n--) {
+        (void)jfr_int(c);
+    }
 }
 
 void hearth_jfr_skip_text(struct jfr_cursor *c)

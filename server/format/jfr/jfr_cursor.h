@@ -65,6 +65,9 @@ HEARTH_ALWAYS_INLINE uint64_t jfr_int(struct jfr_cursor *c)
     return hearth_jfr_long_int(c);
 }
 
+/* Moves past n compressed integers. */
+void hearth_jfr_skip_ints(struct jfr_cursor *c, uint64_t n);
+
 /* An unsigned number of n bytes, at most 8, most significant first. */
 static inline uint64_t jfr_big_endian(struct jfr_cursor *c, size_t n)
 {

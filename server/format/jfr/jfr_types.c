@@ -282,6 +282,10 @@ static enum hearth_status add_field_steps(struct jfr_types *types, struct jfr_fi
     HEARTH_TRY(add_step(types, (struct jfr_step){.kind = JFR_STEP_ARRAY, .slot = slot}, err));
     HEARTH_TRY(add_value_steps(types, &field, JFR_N_SLOTS, depth, err));
     types->steps[array].n_inner = (uint32_t)(types->n_steps - array - 1);
+    types->steps[array].is_inner_int = true;
+    for (size_t i = array + 1; i < types->n_steps; i++) {
+        types->steps[array].is_inner_int &= types->steps[i].kind == JFR_STEP_INT;
+    }
 
     return HEARTH_OK;
 }
@@ -452,14 +456,23 @@ static double read_double(struct jfr_cursor *c)
 }
 
 /* Passes over the elements of an array whose steps read at least one byte each. */
-static void skip_elements(const struct jfr_types *types, const struct jfr_step *inner, uint32_t n,
+static void skip_elements(const struct jfr_types *types, const struct jfr_step *array,
                           struct jfr_cursor *c)
 {
-    uint64_t count = jfr_int(c);
+    const struct jfr_step *inner = array + 1;
+    uint64_t count = jfr_int(c), n_ints;
+    uint32_t n = array->n_inner;
 
     if (n == 0) {
         return; /* elements without fields have no bytes */
     }
+
+    /* Stack traces are most bytes of a recording, and their frames are integers. */
+    if (array->is_inner_int) {
+        hearth_jfr_skip_ints(c, __builtin_mul_overflow(count, n, &n_ints) ? UINT64_MAX : n_ints);
+        return;
+    }
+
     for (; count > 0 && !c->failed; count--) {
         hearth_jfr_read_steps(types, inner, n, c, NULL); /* NOLINT(misc-no-recursion) */
     }
@@ -491,7 +504,7 @@ void hearth_jfr_read_steps(const struct jfr_types *types, const struct jfr_step 
             break;
         case JFR_STEP_ARRAY:
             capture(values, step->slot, (uint64_t)(c->at - begin));
-            skip_elements(types, step + 1, step->n_inner, c);
+            skip_elements(types, step, c);
             i += step->n_inner;
             break;
         }

@@ -103,7 +103,8 @@ enum jfr_step_kind {
 
 struct jfr_step {
     uint8_t kind;
-    uint8_t slot; /* JFR_N_SLOTS: not captured */
+    uint8_t slot;      /* JFR_N_SLOTS: not captured */
+    bool is_inner_int; /* all inner steps are JFR_STEP_INT */
     uint32_t n_inner;
 };
 
