@@ -169,6 +169,9 @@ static enum hearth_status index_types(struct jfr_types *types, struct hearth_err
                                "the metadata declares the type id %llu twice",
                                (unsigned long long)types->types[i].id);
         }
+        if (types->types[i].id < JFR_N_SMALL_IDS) {
+            types->by_small_id[types->types[i].id] = (uint32_t)i + 1;
+        }
     }
 
     return HEARTH_OK;
@@ -369,6 +372,11 @@ void hearth_jfr_types_release(struct jfr_types *types)
 
 const struct jfr_type *hearth_jfr_type_of_id(const struct jfr_types *types, uint64_t id)
 {
+    if (HEARTH_LIKELY(id < JFR_N_SMALL_IDS)) {
+        uint32_t small = types->by_small_id[id];
+        return small == 0 ? NULL : &types->types[small - 1];
+    }
+
     uint32_t i = hearth_idmap_find(&types->by_id, key_of_id(id));
     return i == HEARTH_IDMAP_NONE ? NULL : &types->types[i];
 }

@@ -122,6 +122,8 @@ struct jfr_type {
     bool is_translated;
 };
 
+#define JFR_N_SMALL_IDS 1024
+
 struct jfr_types {
     struct hearth_arena *arena;
     struct hearth_str chunk; /* offsets count from its beginning */
@@ -129,7 +131,8 @@ struct jfr_types {
     struct jfr_field *fields;
     struct jfr_step *steps;
     size_t n_types, cap_types, n_fields, cap_fields, n_steps, cap_steps;
-    struct hearth_idmap by_id; /* released by hearth_jfr_types_release */
+    uint32_t by_small_id[JFR_N_SMALL_IDS]; /* index + 1; 0: none. Producers count from 0. */
+    struct hearth_idmap by_id;             /* of all; released by hearth_jfr_types_release */
 };
 
 /*
