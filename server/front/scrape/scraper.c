@@ -20,7 +20,7 @@
 
 #define TURN_MS       250 /* between two looks for due targets, at most */
 #define MAX_BATCH     256 /* targets of one claim */
-#define CLAIM_TURNS   3   /* intervals that a claim holds */
+#define CLAIM_TURNS   3   /* intervals that a claim holds, at least */
 #define LEAST_HOLD_NS (30 * HEARTH_NS_PER_SEC)
 #define RETRY_NS      (2 * HEARTH_NS_PER_SEC)
 #define MAX_QUEUED    4096
@@ -37,9 +37,15 @@ struct claim_batch {
 
 /* ---- claims ---- */
 
+/* Longer than a scrape can take: an interval and the timeout, if the target measures. */
 static int64_t get_hold_ns(const struct scrape *scrape)
 {
-    int64_t hold_ns = CLAIM_TURNS * scrape->job->interval_ns;
+    const struct hearth_scrape_job *job = scrape->job;
+    int64_t hold_ns = CLAIM_TURNS * job->interval_ns;
+    int64_t longest_ns = 2 * job->interval_ns + job->timeout_ns;
+
+    hold_ns = hold_ns < longest_ns ? longest_ns : hold_ns;
+
     return hold_ns < LEAST_HOLD_NS ? LEAST_HOLD_NS : hold_ns;
 }
 
