@@ -107,6 +107,12 @@ static bool claim_batch(struct hearth_scraper *scraper, struct claim_batch *batc
                                                     batch->targets, batch->n, batch->claimed, &err);
     hearth_arena_release(&arena);
 
+    /* The store itself says when the database is away. */
+    if (status != HEARTH_OK && status != HEARTH_UNAVAILABLE && status != HEARTH_CANCELLED) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "scrape", "targets could not be claimed; nothing is fetched",
+                   "reason", err.msg, NULL);
+    }
+
     return status == HEARTH_OK;
 }
 
