@@ -19,7 +19,7 @@
  *   - agents that have not reported for long (agents_expire.c); more often if they are kept for a
  *     few minutes only
  *   - lines of metrics without values (store_monitors.c)
- *   - targets that are not scraped any more
+ *   - targets that are not scraped any more (store_scrape.c)
  *   - refused uploads past their time (store_ingest_errors.c)
  *   - tasks and their results past their time (tasks_expire.c, task_results_expire.c)
  *   - uploads past their time (uploads_expire.c); more often if they are kept for a few minutes
@@ -39,7 +39,7 @@
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
-#include "tenants/ingest_errors_expire.h"
+#include "tenants/tenants_expire.h"
 #include "uploads/uploads_expire.h"
 
 #include <assert.h>
@@ -171,16 +171,6 @@ static int64_t find_upload_pause(const struct hearth_store *store)
     return pause_ns;
 }
 
-/* Targets that no server has claimed for an hour are in no configuration any more. */
-static enum hearth_status trim_scrape_targets(struct hearth_pg *pg, struct hearth_err *err)
-{
-    return hearth_pg_exec(pg,
-                          "DELETE FROM hearth_data.scrape_target"
-                          " WHERE claimed_until < now() - interval '1 hour'"
-                          " AND scraped_at < extract(epoch FROM now() - interval '1 hour') * 1000",
-                          NULL, NULL, NULL, NULL, err);
-}
-
 static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_pg *pg,
                                       struct hearth_err *err)
 {
@@ -189,7 +179,7 @@ static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_
     HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
     HEARTH_TRY(hearth_tasks_expire(pg, store->options.retain_tasks_ns, err));
     HEARTH_TRY(hearth_monitors_trim(store, pg, err));
-    HEARTH_TRY(trim_scrape_targets(pg, err));
+    HEARTH_TRY(hearth_scrape_targets_expire(pg, err));
     HEARTH_TRY(hearth_ingest_errors_expire(pg, store->options.retain_ingest_errors_ns, err));
 
     return hearth_task_results_expire(pg, store->options.retain_tasks_ns, err);

@@ -9,7 +9,7 @@
 #include "pg/pg_rows.h"
 #include "pg/pg_slices.h"
 #include "pg/store_state.h"
-#include "tenants/ingest_errors_expire.h"
+#include "tenants/tenants_expire.h"
 
 #include <assert.h>
 

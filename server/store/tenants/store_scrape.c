@@ -4,8 +4,14 @@
 #include "hearth/base/clock.h"
 
 #include "pg/pg_rows.h"
+#include "pg/pg_slices.h"
+#include "tenants/tenants_expire.h"
 
 #include <assert.h>
+
+#define EXPIRE_MS  INT64_C(3600000)
+#define SLICE_ROWS 1000
+#define MAX_SLICES 20
 
 #define TARGET(kind, member) HEARTH_COLUMN(kind, struct hearth_scrape_target, member)
 static const struct hearth_column claimed_columns[] = {
@@ -106,4 +112,18 @@ enum hearth_status hearth_store_scrape_targets(const struct hearth_scope *scope,
         " (claimed_until >= now())::int4 FROM hearth_data.scrape_target WHERE tenant = $1"
         " ORDER BY job COLLATE \"C\", address COLLATE \"C\", path COLLATE \"C\"",
         &params, &listed_rows, ret, ret_n, err);
+}
+
+/* ---- expiring ---- */
+
+enum hearth_status hearth_scrape_targets_expire(struct hearth_pg *pg, struct hearth_err *err)
+{
+    /* $1: the time an hour ago, in milliseconds. The table is small. */
+    return hearth_pg_delete_slices(
+        pg,
+        "DELETE FROM hearth_data.scrape_target WHERE ctid = ANY (ARRAY(SELECT ctid"
+        " FROM hearth_data.scrape_target WHERE scraped_at < $1"
+        " AND claimed_until < 'epoch'::timestamptz + $1 * interval '1 millisecond'"
+        " LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        hearth_clock_wall_ns() / HEARTH_NS_PER_MS - EXPIRE_MS, SLICE_ROWS, MAX_SLICES, err);
 }
