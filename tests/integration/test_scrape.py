@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 import unittest
 
 from pprof import Decoded, Profile
@@ -21,12 +22,13 @@ class Target:
     """A process with net/http/pprof: its total of allocations grows by 100 bytes with each fetch."""
 
     def __init__(self):
-        self.fetches, self.total, self.broken, self.paths = 0, 0, None, []
+        self.fetches, self.total, self.broken, self.paths, self.delay = 0, 0, None, [], 0
         target = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 target.paths.append(self.path)
+                time.sleep(target.delay)
                 body = target.broken if target.broken is not None else target.answer(self.path)
                 self.send_response(200 if body else 404)
                 self.send_header("Content-Length", str(len(body)))
@@ -148,6 +150,15 @@ class Scrape(unittest.TestCase):
         server = self.start(None, None, "--max-request-bytes=64k")
         target = eventually(lambda: next((t for t in self.state(server) if t.get("failure")), None), what="a failure")
         self.assertIn("max-request-bytes", target["failure"])
+
+    def test_every_target_has_its_turn_when_one_at_a_time_may_run(self):
+        others = [Target() for _ in range(3)]
+        for other in others:
+            self.addCleanup(other.stop)
+        self.target.delay = 1.3  # the first of the list is due again when it ends
+        job = {"job_name": "shop", "static_configs": [{"targets": [t.address for t in [self.target, *others]]}]}
+        self.start(job, None, "--scrape-concurrency=1")
+        eventually(lambda: min(t.fetches for t in [self.target, *others]) >= 2, what="two fetches of each")
 
     def test_a_name_is_resolved(self):
         port = int(self.target.address.split(":")[1])

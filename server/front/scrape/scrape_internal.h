@@ -68,6 +68,7 @@ struct hearth_scraper {
     struct hearth_hash128 holder;
     struct scrape **scrapes;
     size_t n_scrapes, cap_scrapes, n_running;
+    size_t turn_idx; /* of the target whose turn it is when too few may run; modulo n_scrapes */
     struct scrape_name *names;
     size_t n_names;
     bool is_over_limit; /* max_targets was reported */

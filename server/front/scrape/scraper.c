@@ -68,7 +68,11 @@ static void add_claim(struct claim_batch *batch, struct scrape *scrape)
     batch->n++;
 }
 
-/* Collects targets that are due, or whose outcome is not stored; the first one sets the length. */
+/*
+ * Collects targets that are due, or whose outcome is not stored; the first one sets the length of
+ * the claims. Begins after the last target that was due, so that all have their turn when too few
+ * may run at once.
+ */
 static void collect_claims(struct hearth_scraper *scraper, int64_t now_ns,
                            struct claim_batch *batch)
 {
@@ -77,8 +81,10 @@ static void collect_claims(struct hearth_scraper *scraper, int64_t now_ns,
                       : 0;
 
     batch->n = 0;
+    size_t first_idx = scraper->turn_idx;
     for (size_t i = 0; i < scraper->n_scrapes && batch->n < MAX_BATCH; i++) {
-        struct scrape *scrape = scraper->scrapes[i];
+        size_t at_idx = (first_idx + i) % scraper->n_scrapes;
+        struct scrape *scrape = scraper->scrapes[at_idx];
         bool is_due = now_ns >= scrape->due_mono_ns && room > 0;
         if (scrape->is_running || scrape->is_gone || !(is_due || scrape->has_news)) {
             continue;
@@ -87,9 +93,14 @@ static void collect_claims(struct hearth_scraper *scraper, int64_t now_ns,
         if (batch->n == 0) {
             batch->hold_ns = get_hold_ns(scrape);
         }
-        if (get_hold_ns(scrape) == batch->hold_ns) {
-            add_claim(batch, scrape);
-            room -= is_due && room > 0 ? 1 : 0;
+        if (get_hold_ns(scrape) != batch->hold_ns) {
+            continue;
+        }
+
+        add_claim(batch, scrape);
+        if (is_due) {
+            scraper->turn_idx = at_idx + 1;
+            room--;
         }
     }
 }
