@@ -79,6 +79,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_tasks_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_uploads_ns = 7 * HEARTH_NS_PER_DAY,
         .upload_idle_ns = HEARTH_NS_PER_DAY,
+        .max_originals_bytes = (int64_t)1 << 30,
         .retain_spans_ns = 3 * HEARTH_NS_PER_DAY,
         .retain_network_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_captured_ns = HEARTH_NS_PER_DAY,

@@ -57,9 +57,10 @@ struct hearth_store_options {
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */
     int64_t retain_tasks_ns;  /* results of tasks, after their end; 0: for ever; 7 d */
-    int64_t retain_uploads_ns; /* uploads of people, after their end; 0: for ever; 7 d */
-    int64_t upload_idle_ns;    /* unfinished uploads that receive nothing; 0: for ever; 1 d */
-    int64_t retain_spans_ns;   /* spans of traces; 0: for ever; 3 d */
+    int64_t retain_uploads_ns;   /* uploads of people, after their end; 0: for ever; 7 d */
+    int64_t max_originals_bytes; /* of a tenant; the oldest are deleted; 0: no limit; 1 GiB */
+    int64_t upload_idle_ns;      /* unfinished uploads that receive nothing; 0: for ever; 1 d */
+    int64_t retain_spans_ns;     /* spans of traces; 0: for ever; 3 d */
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     int64_t retain_ingest_errors_ns; /* after the latest upload of a row; 0: for ever; 7 d */
@@ -157,6 +158,13 @@ struct hearth_push_row {
  * fills the fields up to `done` and keeps all memory alive until `done` is called. Until then the
  * item holds a reference to its dictionary, which the store releases.
  */
+/* A file that a profile was made of. */
+struct hearth_push_original {
+    struct hearth_str name;  /* valid UTF-8 without NUL */
+    struct hearth_str bytes; /* as sent; empty: the file is not kept */
+    int32_t part;            /* number of the file in its upload, from 0 */
+};
+
 struct hearth_push_item {
     int32_t service_id;
     int64_t ts_ns;
@@ -168,6 +176,7 @@ struct hearth_push_item {
      * share an id if they are of one service and minute. 0: the profile is an upload of its own.
      */
     int64_t upload_count;
+    struct hearth_push_original original; /* stored in the transaction of the rows */
     bool has_id; /* repeated pushes with the same id_hash within an hour store nothing */
     struct hearth_hash128 id_hash;
     /*

@@ -22,6 +22,8 @@
 
 #define SPAN_TABLE "hearth_data.span_fresh"
 
+#define ORIGINAL_TABLE "hearth_data.original"
+
 /* ---- dictionaries, ids and days ---- */
 
 static int order_i32(int32_t a, int32_t b)
@@ -281,6 +283,10 @@ static void write_script(struct hearth_batch *batch)
         write_copy(batch, SPAN_TABLE, HEARTH_SPAN_FRESH_COLUMNS);
     }
 
+    if (batch->n_originals > 0) {
+        write_copy(batch, ORIGINAL_TABLE, HEARTH_ORIGINAL_COLUMNS);
+    }
+
     for (size_t i = 0; i < batch->n_days; i++) {
         if (hearth_batch_fills_leaf(&batch->days[i])) {
             write_leaf_copy(batch, "profile", batch->days[i].day, HEARTH_PROFILE_COLUMNS);
@@ -359,6 +365,7 @@ enum hearth_status hearth_batch_encode(struct hearth_batch *batch,
     collect_batch_dicts(batch);
     collect_push_ids(batch);
     hearth_batch_collect_spans(batch);
+    batch->n_originals = hearth_batch_count_originals(batch);
     if (!encode_profile_rows(batch) || !encode_chunks(batch, err)) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to encode a batch of %zu profiles",
                            n_items);

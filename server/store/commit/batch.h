@@ -6,12 +6,12 @@
  *
  *   BEGIN; INSERT ingest_batch (a row per service) RETURNING (the ingest lock, shared);
  *   SELECT watermarks; [INSERT push_id .. RETURNING;]
- *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  COPY profile leaf; [...]
+ *   [COPY dict_chunk leaf;]...  [COPY span_fresh;]  [COPY original;]  COPY profile leaf; [...]
  *   [COPY profile_late;]  COMMIT
  *
  * PostgreSQL stops at each COPY to receive its rows, so a batch costs one round trip plus one for
- * each COPY: two in the common case (one day, no new stacks, no ids of spans). Each statement has
- * its own snapshot.
+ * each COPY: two in the common case (one day, no new stacks, no ids of spans, no originals). Each
+ * statement has its own snapshot.
  *
  * Late. A profile before its service's watermark is stored in profile_late. The watermark must be
  * read under the ingest lock: the builder, which raises it, waits for all holders of the lock
@@ -86,7 +86,8 @@ struct hearth_batch {
     struct hearth_batch_day *days;
     struct hearth_batch_spans *spans; /* sorted by service */
     size_t n_items, n_dicts, n_ids, n_days, n_spans;
-    size_t n_avoided; /* days without a leaf */
+    size_t n_avoided;   /* days without a leaf */
+    size_t n_originals; /* of items that are no twins */
     struct hearth_buf script;
     size_t n_claim_bytes; /* of the script, including the INSERT of batch rows */
     size_t n_copies;
@@ -159,6 +160,20 @@ HEARTH_MUST_CHECK enum hearth_status hearth_batch_put_spans(const struct hearth_
                                                             struct hearth_err *err);
 /* After a successful send: return the number of associations that were stored. */
 int64_t hearth_batch_associations(const struct hearth_batch *batch);
+
+/* ---- batch_originals.c ---- */
+#define HEARTH_ORIGINAL_COLUMNS \
+    "service_id, writer_id, profile_no, part, ts, name, n_bytes, payload"
+#define HEARTH_N_ORIGINAL_COLUMNS 8
+/* Return the number of items that have an original. The twins are known. */
+size_t hearth_batch_count_originals(const struct hearth_batch *batch);
+/* Put the rows of the COPY into original. */
+HEARTH_MUST_CHECK enum hearth_status hearth_batch_put_originals(const struct hearth_batch *batch,
+                                                                struct hearth_pg *pg,
+                                                                enum hearth_pg_fault *ret_fault,
+                                                                struct hearth_err *err);
+/* After a successful send: add the stored originals to the metrics. */
+void hearth_batch_meter_originals(const struct hearth_batch *batch);
 
 /* Attempt once, on a connected pg. After a failure, the caller rolls the transaction back. */
 HEARTH_MUST_CHECK enum hearth_status hearth_batch_send(struct hearth_batch *batch,

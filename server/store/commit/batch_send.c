@@ -141,6 +141,10 @@ static enum hearth_status put_copy(const struct hearth_batch *batch, size_t n, s
         return hearth_batch_put_spans(batch, pg, ret_fault, err);
     }
 
+    if (batch->n_originals > 0 && n-- == 0) {
+        return hearth_batch_put_originals(batch, pg, ret_fault, err);
+    }
+
     for (size_t day = 0; day < batch->n_days; day++) {
         if (hearth_batch_fills_leaf(&batch->days[day]) && n-- == 0) {
             return put_profile_rows(batch, day, false, pg, ret_fault, err);

@@ -123,6 +123,7 @@ static void store_items(struct hearth_committer *committer, struct hearth_push_i
         }
         hearth_metric_add(HEARTH_M_ROLL_LATE, hearth_batch_late_rows(&batch));
         hearth_metric_add(HEARTH_M_SPAN_ASSOCIATIONS, hearth_batch_associations(&batch));
+        hearth_batch_meter_originals(&batch);
         status = HEARTH_OK;
     } else {
         status = explain_failure(committer, &batch, status, &err);

@@ -18,17 +18,35 @@ static void expect_whole_dictionaries(const char *url)
         0);
 }
 
-/* Profiles carry the id of a span, which commits with them. */
+/* Profiles carry the id of a span and the file that they were made of, which commit with them. */
 static const struct hearth_association SPAN = {.key = 77, .of = HEARTH_OF_SPAN};
 
-static void carry_span(struct store_push *push)
+static void carry_more(struct store_push *push)
 {
+    push->item.original = (struct hearth_push_original){
+        .name = HEARTH_STR("cpu.pprof"), .bytes = HEARTH_STR("bytes as sent"), .part = 3};
     push->row.associations = &SPAN;
     push->row.n_associations = 1;
 }
 
-static void expect_a_span_for_each_profile(const char *url)
+static void expect_an_original_for_each_profile(const char *url)
 {
+    assert_int_equal(
+        pg_cluster_int(url, "SELECT count(*) FROM hearth_data.original o WHERE o.name ="
+                            " 'cpu.pprof' AND o.payload = 'bytes as sent' AND o.part = 3 AND"
+                            " o.n_bytes = 13 AND 1 = (SELECT count(*) FROM (SELECT writer_id,"
+                            " profile_no, ts, service_id FROM hearth_data.profile UNION ALL"
+                            " SELECT writer_id, profile_no, ts, service_id FROM"
+                            " hearth_data.profile_late) p WHERE p.writer_id = o.writer_id AND"
+                            " p.profile_no = o.profile_no AND p.ts = o.ts AND p.service_id ="
+                            " o.service_id)"),
+        pg_cluster_int(url, "SELECT (SELECT count(*) FROM hearth_data.profile) + (SELECT count(*)"
+                            " FROM hearth_data.profile_late)"));
+}
+
+static void expect_spans_and_originals(const char *url)
+{
+    expect_an_original_for_each_profile(url);
     assert_int_equal(
         pg_cluster_int(url, "SELECT sum(n_associations) FROM hearth_data.span_fresh"),
         pg_cluster_int(url, "SELECT (SELECT count(*) FROM hearth_data.profile) + (SELECT count(*)"
@@ -62,7 +80,7 @@ static int push_through_cut(struct hearth_store *store, struct pg_proxy *proxy,
             fail_msg("cannot make a push: %s", err.msg);
         }
         pushes[i]->writer_id = 1;
-        carry_span(pushes[i]);
+        carry_more(pushes[i]);
     }
     pg_proxy_arm(proxy, cut_at, after, n_cuts);
     for (int i = 0; i < 3; i++) {
@@ -142,7 +160,7 @@ static void cut_everywhere(bool late)
     assert_int_equal(pg_cluster_int(direct, "SELECT count(*) FROM hearth_data.push_id"),
                      n_pushed / 3 * 2);
     expect_whole_dictionaries(direct);
-    expect_a_span_for_each_profile(direct);
+    expect_spans_and_originals(direct);
     /* The lost answers of COMMIT were among them. */
     assert_true(hearth_metric_value(HEARTH_M_BATCH_SETTLED) - settled >= 2);
     hearth_arena_release(&arena);
@@ -193,7 +211,7 @@ static void *run_load(void *arg)
             continue;
         }
         push->writer_id = 1;
-        carry_span(push);
+        carry_more(push);
         store_push_submit(push);
         load->pushes[load->n++] = push;
         (void)usleep(3000);
@@ -315,7 +333,7 @@ static void kills_under_load_neither_lose_nor_double(void **state)
                                     " hearth_data.profile"),
                      0);
     expect_whole_dictionaries(url);
-    expect_a_span_for_each_profile(url);
+    expect_spans_and_originals(url);
     store_close_soon(store);
 }
 
