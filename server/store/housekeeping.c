@@ -23,6 +23,7 @@
  *   - refused uploads past their time (store_ingest_errors.c)
  *   - tasks and their results past their time (tasks_expire.c, task_results_expire.c)
  *   - uploads past their time (uploads_expire.c); more often if they are kept for a few minutes
+ *   - originals past their time or beyond their budget (originals_expire.c)
  */
 #include "housekeeping.h"
 
@@ -32,6 +33,7 @@
 #include "catalog/settings_cache.h"
 #include "commit/committers.h"
 #include "network/network_expire.h"
+#include "originals/originals_expire.h"
 #include "pg/clocks.h"
 #include "pg/disk.h"
 #include "pg/partitions.h"
@@ -47,6 +49,7 @@
 #define PARTITIONS_EACH_NS (30 * HEARTH_NS_PER_SEC)
 #define TRIM_EACH_NS       (60 * HEARTH_NS_PER_SEC)
 #define DISK_EACH_NS       (5 * HEARTH_NS_PER_SEC)
+#define ORIGINALS_EACH_NS  (10 * HEARTH_NS_PER_SEC)
 #define AGENTS_EACH_NS     (60 * HEARTH_NS_PER_SEC)
 /* Beyond the hour: a margin for the clocks of other servers. */
 #define PUSH_ID_KEEP_NS  (HEARTH_NS_PER_HOUR + 300 * HEARTH_NS_PER_SEC)
@@ -226,6 +229,12 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
         times->next_uploads_ns = now_ns + find_upload_pause(store);
         HEARTH_TRY(hearth_uploads_expire(pg, store->options.retain_uploads_ns,
                                          store->options.upload_idle_ns, err));
+    }
+
+    if (now_ns >= times->next_originals_ns) {
+        times->next_originals_ns = now_ns + ORIGINALS_EACH_NS;
+        HEARTH_TRY(hearth_originals_expire(pg, store->options.retain_raw_ns,
+                                           store->options.max_originals_bytes, err));
     }
 
     return HEARTH_OK;

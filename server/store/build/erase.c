@@ -6,6 +6,7 @@
  * one of them for a while, and if we had the clock's lock meanwhile, the new series of all servers
  * would wait as well.
  */
+#include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/store/background.h"
 
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 
 #define ERASE_ARENA_BYTES ((size_t)1 << 30)
+#define MINUTE_NS         (60 * HEARTH_NS_PER_SEC)
 
 struct erase {
     const struct hearth_erase_request *request;
@@ -194,6 +196,37 @@ static enum hearth_status insert_tombstones(struct erase *erase, struct hearth_e
                           &params, NULL, err);
 }
 
+/*
+ * Deletes the originals of the services in the minutes of the range. An original has the samples of
+ * several series, so it is deleted even if other series of its upload stay.
+ */
+static enum hearth_status delete_erased_originals(struct erase *erase, struct hearth_err *err)
+{
+    const struct hearth_erase_request *request = erase->request;
+    int64_t from_ns = INT64_MIN, to_ns = INT64_MAX;
+
+    /* The profiles of an upload lie within a minute; the original has the time of one of them. */
+    if (request->from_ns > INT64_MIN + MINUTE_NS) {
+        from_ns = request->from_ns - MINUTE_NS;
+    }
+    if (request->to_ns < INT64_MAX - MINUTE_NS) {
+        to_ns = request->to_ns + MINUTE_NS;
+    }
+
+    struct hearth_pg_params params;
+    hearth_pg_params_init(&params, &erase->arena);
+    hearth_pg_param_i32_array(&params, erase->service_ids, erase->n);
+    hearth_pg_param_i64(&params, from_ns);
+    hearth_pg_param_i64(&params, to_ns);
+
+    return exec_erase_sql(erase,
+                          "DELETE FROM hearth_data.original r USING (SELECT o.original_no FROM"
+                          " hearth_data.original o WHERE o.service_id = ANY ($1) AND o.ts BETWEEN"
+                          " $2 AND $3 ORDER BY o.original_no FOR UPDATE) d"
+                          " WHERE r.original_no = d.original_no",
+                          &params, NULL, err);
+}
+
 /* A service without roll-ups gets its row now, with times before all profiles. */
 static enum hearth_status raise_generations(struct erase *erase, struct hearth_err *err)
 {
@@ -240,6 +273,7 @@ static enum hearth_status erase_in_transaction(struct erase *erase, struct heart
     /* Hide the profiles first, then lock the catalogue. */
     if (erase->n > 0) {
         HEARTH_TRY(insert_tombstones(erase, err));
+        HEARTH_TRY(delete_erased_originals(erase, err));
         HEARTH_TRY(raise_generations(erase, err));
         HEARTH_TRY(hearth_prune_lock(prune, err));
         HEARTH_TRY(remove_hours(erase, err));
