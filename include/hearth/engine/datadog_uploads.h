@@ -22,6 +22,7 @@ struct hearth_datadog_upload {
     size_t n_labels;
     const struct hearth_str *custom_keys; /* sample labels that the program has set itself */
     size_t n_custom_keys;
+    struct hearth_push_file *file; /* to keep with the profiles; outlives the push; may be NULL */
 };
 
 /*

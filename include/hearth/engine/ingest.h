@@ -100,6 +100,17 @@ typedef enum hearth_status hearth_push_read_fn(const void *source, size_t i,
                                                struct hearth_profile *ret, uint64_t *discards,
                                                struct hearth_err *err);
 
+/*
+ * A file to keep next to the profiles that were made of it. Its samples share one, and the first of
+ * them that has something to store takes it along.
+ */
+struct hearth_push_file {
+    struct hearth_str name;  /* valid UTF-8 without NUL; as the client said */
+    struct hearth_str bytes; /* as sent */
+    int32_t part;            /* number of the file in the upload, from 0 */
+    bool is_taken;           /* in and out: false at first */
+};
+
 struct hearth_push_sample {
     struct hearth_str profile; /* gzip, zstd or plain; pprof unless hints name a format */
     struct hearth_str id;      /* idempotency key; may be empty; ignored if there are hints */
@@ -120,6 +131,7 @@ struct hearth_push_sample {
     hearth_push_read_fn *read;
     const void *source;
     size_t source_idx;
+    struct hearth_push_file *file;       /* to keep; NULL: no file is kept */
     struct hearth_push_receipt *receipt; /* out: filled before `done`; may be NULL */
 };
 

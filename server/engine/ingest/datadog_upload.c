@@ -124,6 +124,7 @@ static enum hearth_status make_family_series(const struct hearth_datadog_upload 
         set_family_time(upload, &parts[i].profile);
         parts[i].sample.decoded = &parts[i].profile;
         parts[i].sample.n_bytes = i == 0 ? upload->n_bytes : 0;
+        parts[i].sample.file = upload->file;
         ret[i] = (struct hearth_push_series){
             .labels = make_family_labels(upload, families[i].name, arena),
             .n_labels = upload->n_labels + 1,
@@ -185,6 +186,11 @@ enum hearth_status hearth_ingest_read_datadog(const struct hearth_ingest *ingest
     }
 
     HEARTH_TRY(read_datadog_recording(ingest, upload, arena, discards, &recording, err));
+    for (size_t i = 0; i < recording.n_series; i++) {
+        for (size_t k = 0; k < recording.series[i].n_samples; k++) {
+            recording.series[i].samples[k].file = upload->file;
+        }
+    }
 
     return add_series(recording.series, recording.n_series, arena, request, cap, err);
 }

@@ -13,6 +13,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 #include "hearth/format/demangle_names.h"
+#include "hearth/store/store_originals.h"
 
 #include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
@@ -456,6 +457,50 @@ static enum hearth_status read_pushed_profile(struct push_job *job,
                                       name, named, err);
 }
 
+/* Copies the file that the profile was made of, unless another profile has taken it. */
+static enum hearth_status keep_pushed_file(struct push_job *job, struct hearth_err *err)
+{
+    struct hearth_push_file *file = job->sample->file;
+    struct hearth_push_original *original = &job->item.original;
+
+    if (file == NULL || file->is_taken) {
+        return HEARTH_OK;
+    }
+
+    file->is_taken = true;
+    if (!hearth_store_original_fits(job->state->ingest->store, file->bytes.n)) {
+        job->work.discards[HEARTH_DISCARD_LARGE_ORIGINALS]++;
+        return HEARTH_OK;
+    }
+
+    original->name = hearth_arena_str(&job->keep, file->name);
+    original->bytes = hearth_arena_str(&job->keep, file->bytes);
+    original->part = file->part;
+
+    return job->keep.refused ? HEARTH_FAIL_ARENA(err, &job->keep) : HEARTH_OK;
+}
+
+/* Submits the encoded rows, and the file if it is to be kept. */
+static enum hearth_status submit_push_job(struct push_job *job, bool *ret_submitted,
+                                          struct hearth_err *err)
+{
+    struct hearth_push_file *file = job->sample->file;
+
+    HEARTH_TRY(keep_pushed_file(job, err));
+    bool has_file = job->item.original.bytes.n > 0;
+    job->item.done = end_push_job;
+    job->item.upload_count = job->state->upload_count;
+    enum hearth_status status = hearth_store_submit(job->state->ingest->store, &job->item, err);
+    *ret_submitted = status == HEARTH_OK;
+
+    /* A profile that is not stored leaves the file to the next one. */
+    if (status != HEARTH_OK && has_file) {
+        file->is_taken = false;
+    }
+
+    return status;
+}
+
 /*
  * Runs all steps between the sent bytes and rows in the commit queue. *ret_submitted: end_push_job
  * will be called, or was; otherwise the caller ends the profile.
@@ -512,10 +557,7 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
     }
 
     if (status == HEARTH_OK) {
-        job->item.done = end_push_job;
-        job->item.upload_count = state->upload_count;
-        status = hearth_store_submit(ingest->store, &job->item, err);
-        *ret_submitted = status == HEARTH_OK;
+        status = submit_push_job(job, ret_submitted, err);
     }
 
     if (status != HEARTH_OK) {
