@@ -26,6 +26,7 @@
 
 #define LOG_LINES_PER_SECOND 2
 #define MAX_LOGGED_BYTES     64u /* of a name that the client chose */
+#define MAX_KEPT_NAME        255u
 
 /* The kind of a file by its name: a profile, unless it is one of these. */
 #define METRICS_FILE    "metrics.json"
@@ -36,6 +37,9 @@ struct datadog_attachment {
     struct hearth_str filename; /* borrows from the request's body */
     size_t at, n;               /* of the inflated bytes in call->body */
     size_t n_sent;
+    struct hearth_str sent; /* until the body of the request is dropped */
+    size_t sent_at;         /* of its copy in call->body, if originals are kept */
+    struct hearth_push_file file;
 };
 
 /* The first refusal of an attachment; lives as long as the request. */
@@ -319,6 +323,7 @@ static enum hearth_status inflate_attachment(struct datadog_request *d,
         .at = at,
         .n = body->n - at,
         .n_sent = file->body.n,
+        .sent = file->body,
     };
 
     return HEARTH_OK;
@@ -341,6 +346,46 @@ static enum hearth_status inflate_attachments(struct datadog_request *d)
     return HEARTH_OK;
 }
 
+/*
+ * Copies the attachments as they were sent behind the inflated ones, so that they outlive the
+ * request, and gives them names.
+ */
+static enum hearth_status keep_attachments(struct datadog_request *d)
+{
+    struct hearth_buf *body = &d->call->body;
+
+    /* The list has no other protocol yet. */
+    const char *const *protocols = d->rpc->front->options.keep_originals;
+    if (protocols == NULL || protocols[0] == NULL) {
+        return HEARTH_OK;
+    }
+
+    for (size_t i = 0; i < d->n_attachments; i++) {
+        d->attachments[i].sent_at = body->n;
+        hearth_buf_append(body, d->attachments[i].sent.p, d->attachments[i].sent.n);
+    }
+    if (hearth_buf_failed(body)) {
+        return HEARTH_FAIL(&d->rpc->err, HEARTH_NO_MEMORY, "no memory to keep the attachments");
+    }
+
+    for (size_t i = 0; i < d->n_attachments; i++) {
+        struct datadog_attachment *a = &d->attachments[i];
+        size_t n_name = a->filename.n < MAX_KEPT_NAME ? a->filename.n : MAX_KEPT_NAME;
+        char *name = hearth_arena_strndup(&d->call->arena, a->filename.p, n_name);
+        if (name == NULL) {
+            return HEARTH_FAIL_ARENA(&d->rpc->err, &d->call->arena);
+        }
+        hearth_str_utf8_mend(name, n_name);
+        a->file = (struct hearth_push_file){
+            .name = hearth_str_n(name, n_name),
+            .bytes = hearth_str_n(body->p + a->sent_at, a->sent.n),
+            .part = (int32_t)i,
+        };
+    }
+
+    return HEARTH_OK;
+}
+
 /* Adds the profiles of all attachments to the push. An attachment that cannot be read is refused.
  */
 static enum hearth_status decode_attachments(struct datadog_request *d)
@@ -349,7 +394,7 @@ static enum hearth_status decode_attachments(struct datadog_request *d)
     size_t cap = 0;
 
     for (size_t i = 0; i < d->n_attachments; i++) {
-        const struct datadog_attachment *attachment = &d->attachments[i];
+        struct datadog_attachment *attachment = &d->attachments[i];
         const struct hearth_datadog_upload upload = {
             .tenant = hearth_rpc_tenant(d->rpc),
             .filename = attachment->filename,
@@ -361,6 +406,7 @@ static enum hearth_status decode_attachments(struct datadog_request *d)
             .n_labels = d->event.n_labels,
             .custom_keys = d->event.custom_keys,
             .n_custom_keys = d->event.n_custom_keys,
+            .file = attachment->file.bytes.n > 0 ? &attachment->file : NULL,
         };
         size_t n_before = call->request.n_series;
         enum hearth_status status =
@@ -392,6 +438,9 @@ static void ingest_datadog_request(struct datadog_request *d)
     }
     if (status == HEARTH_OK) {
         status = inflate_attachments(d);
+    }
+    if (status == HEARTH_OK) {
+        status = keep_attachments(d);
     }
     if (status == HEARTH_OK) {
         status = decode_attachments(d);
@@ -436,5 +485,6 @@ void hearth_http_datadog(struct hearth_rpc *rpc)
     request->refusal = refusal;
     call->session = refusal;
     call->conclude = conclude_datadog;
+    call->request.is_one_upload = true;
     ingest_datadog_request(request);
 }
