@@ -16,6 +16,7 @@
 #define HEARTH_ENGINE_LISTED_H
 
 #include "hearth/engine/query.h"
+#include "hearth/model/original.h"
 
 /* Which uploads count: those with a row that matches all of these. */
 struct hearth_listed_filter {
@@ -135,6 +136,8 @@ struct hearth_listed_detail {
     size_t n_values;
     struct hearth_listed_series *series;
     size_t n_series;
+    const struct hearth_original *originals; /* kept files that it was made of */
+    size_t n_originals;
     int64_t start_ms, end_ms;   /* a range for queries that holds all of its rows */
     struct hearth_str selector; /* for such queries, together with the id */
 };
@@ -146,6 +149,31 @@ struct hearth_listed_detail {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hearth_profile_id id,
                                       struct hearth_listed_detail *ret, struct hearth_err *err);
+
+/* The most bytes of an original that one call reads. */
+#define HEARTH_LISTED_ORIGINAL_BYTES (4 << 20)
+
+struct hearth_original_spec {
+    struct hearth_profile_id id;
+    int32_t index;  /* in hearth_listed_detail.originals */
+    int64_t offset; /* of the first byte */
+};
+
+struct hearth_original_bytes {
+    struct hearth_str name; /* of the file */
+    int64_t n_all;          /* bytes of the file */
+    struct hearth_str bytes;
+};
+
+/*
+ * Reads a part of a file that an upload was made of. Errors: NOT_FOUND if there is no such upload,
+ * or no such file; INVALID_ARGUMENT for a negative number.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_listed_original(const struct hearth_call *call,
+                                          const struct hearth_original_spec *spec,
+                                          struct hearth_original_bytes *ret,
+                                          struct hearth_err *err);
 
 /*
  * Appends an uncompressed pprof of the upload, with all of its types as sample types, summed over

@@ -6,6 +6,8 @@
  */
 #include "listed/listed_one.h"
 
+#include "hearth/store/store_originals.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -322,6 +324,11 @@ enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hea
     }
     hearth_listed_one_release(&one);
     HEARTH_TRY(status);
+
+    struct hearth_original *originals;
+    HEARTH_TRY(
+        hearth_store_originals(HEARTH_CALL_SCOPE(call), id, &originals, &detail.n_originals, err));
+    detail.originals = originals;
 
     *ret = detail;
     return HEARTH_OK;

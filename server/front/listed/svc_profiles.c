@@ -66,6 +66,14 @@ static const struct hearth_message_member one_series_members[] = {
 static const struct hearth_message_map one_series_map =
     HEARTH_MESSAGE_MAP(one_series, hearth__v1__listed_series__descriptor);
 
+HEARTH_MAP_TYPES(original, struct hearth_original, Hearth__V1__KeptOriginal);
+static const struct hearth_message_member original_members[] = {
+    HEARTH_MAP(original, name, name),
+    HEARTH_MAP(original, n_bytes, size_bytes),
+};
+static const struct hearth_message_map original_map =
+    HEARTH_MESSAGE_MAP(original, hearth__v1__kept_original__descriptor);
+
 HEARTH_MAP_TYPES(detail, struct hearth_listed_detail, Hearth__V1__GetProfileResponse);
 static const struct hearth_message_member detail_members[] = {
     HEARTH_MAP_ONE(detail, upload, profile, &upload_map),
@@ -74,6 +82,7 @@ static const struct hearth_message_member detail_members[] = {
     HEARTH_MAP(detail, selector, label_selector),
     HEARTH_MAP(detail, start_ms, start),
     HEARTH_MAP(detail, end_ms, end),
+    HEARTH_MAP_LIST(detail, originals, n_originals, originals, &original_map),
 };
 static const struct hearth_message_map detail_map =
     HEARTH_MESSAGE_MAP(detail, hearth__v1__get_profile_response__descriptor);
@@ -267,6 +276,25 @@ HEARTH_UNARY(hearth_svc_get_profile, Hearth__V1__GetProfileRequest, Hearth__V1__
     hearth_rpc_map_into(rpc, &detail_map, &detail, out);
 
     return HEARTH_OK;
+}
+
+HEARTH_UNARY(hearth_svc_read_original, Hearth__V1__ReadOriginalRequest,
+             Hearth__V1__ReadOriginalResponse)
+{
+    struct hearth_call call = hearth_rpc_call(rpc);
+    struct hearth_original_spec spec = {.index = in->index, .offset = in->offset};
+    struct hearth_original_bytes part;
+
+    HEARTH_TRY(read_profile_id(rpc, in->id, &spec.id));
+    HEARTH_TRY(hearth_listed_original(&call, &spec, &part, &rpc->err));
+
+    /* The bytes live in the arena of the request until the answer is encoded. */
+    out->data.len = part.bytes.n;
+    memcpy(&out->data.data, &part.bytes.p, sizeof part.bytes.p); /* drops the const */
+    out->name = hearth_arena_strndup(&rpc->arena, part.name.p, part.name.n);
+    out->size_bytes = part.n_all;
+
+    return out->name == NULL ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
 HEARTH_UNARY(hearth_svc_get_profile_pprof, Hearth__V1__GetProfileRequest, Google__V1__Profile)
