@@ -2,7 +2,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/profiles.pb-c.h"
 
-#include "cli.h"
+#include "cmd_uploads.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -289,6 +289,13 @@ static void print_upload(const Hearth__V1__GetProfileResponse *answer, struct he
     }
     print_totals(answer->types, answer->n_types, out);
 
+    for (size_t i = 0; i < answer->n_originals; i++) {
+        hearth_buf_printf(out,
+                          "original %lld bytes: ", (long long)answer->originals[i]->size_bytes);
+        put_field(out, answer->originals[i]->name);
+        hearth_buf_byte(out, '\n');
+    }
+
     /* A single series repeats the upload. */
     for (size_t i = 0; answer->n_series > 1 && i < answer->n_series; i++) {
         const Hearth__V1__ListedSeries *series = answer->series[i];
@@ -354,6 +361,97 @@ enum cli_exit cli_profiles_pprof(struct cli *cli)
     return code;
 }
 
+/* ---- originals ---- */
+
+/* Finds the file with the name, or the only one. Returns false and says why otherwise. */
+static bool find_original(struct cli *cli, const Hearth__V1__GetProfileResponse *profile,
+                          const char *name, int32_t *ret_index)
+{
+    size_t n = profile->n_originals;
+
+    for (size_t i = 0; i < n; i++) {
+        if (name != NULL ? strcmp(profile->originals[i]->name, name) == 0 : n == 1) {
+            *ret_index = (int32_t)i;
+            return true;
+        }
+    }
+
+    if (n == 0) {
+        (void)HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
+                          "no original of this profile is kept (see --keep-originals of hearthd)");
+    } else {
+        (void)HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
+                          "the profile has %zu originals; name one of those that profiles show "
+                          "prints",
+                          n);
+    }
+    return false;
+}
+
+/* Writes all bytes of the file, a part at a time. */
+static enum hearth_status write_original(struct cli *cli, Hearth__V1__ReadOriginalRequest *request,
+                                         FILE *to)
+{
+    for (;;) {
+        HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
+        struct ProtobufCMessage *message;
+        hearth_arena_init(&arena, 0);
+        HEARTH_TRY(hearth_client_call(cli->client, PROFILES "ReadOriginal", &request->base,
+                                      &hearth__v1__read_original_response__descriptor, &arena,
+                                      &message, NULL, &cli->err));
+
+        const Hearth__V1__ReadOriginalResponse *part = (Hearth__V1__ReadOriginalResponse *)message;
+        if (part->data.len > 0 &&
+            fwrite(part->data.data, 1, part->data.len, to) != part->data.len) {
+            return cli_fail_file(cli, "write");
+        }
+        request->offset += (int64_t)part->data.len;
+        if (request->offset >= part->size_bytes) {
+            return HEARTH_OK;
+        }
+        if (part->data.len == 0) {
+            return HEARTH_FAIL(&cli->err, HEARTH_CORRUPT, "the original ends after %lld bytes",
+                               (long long)request->offset);
+        }
+    }
+}
+
+enum cli_exit cli_profiles_original(struct cli *cli)
+{
+    Hearth__V1__GetProfileRequest ask = HEARTH__V1__GET_PROFILE_REQUEST__INIT;
+    Hearth__V1__ReadOriginalRequest request = HEARTH__V1__READ_ORIGINAL_REQUEST__INIT;
+    Hearth__V1__GetProfileResponse *profile = NULL;
+
+    /* Find the file. */
+    if (cli->n_args < 2) {
+        return cli_usage("profiles original requires an id and a file (-: standard output)");
+    }
+    ask.id = request.id = cli_field(cli, cli->args[0]);
+    enum hearth_status status = cli_call(cli, PROFILES "GetProfile", &ask,
+                                         &hearth__v1__get_profile_response__descriptor, &profile);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    if (!find_original(cli, profile, cli->n_args > 2 ? cli->args[2] : NULL, &request.index)) {
+        return cli_fail(cli, HEARTH_NOT_FOUND);
+    }
+
+    /* Write it. */
+    bool is_stdout = strcmp(cli->args[1], "-") == 0;
+    FILE *to = is_stdout ? stdout : fopen(cli->args[1], "wbxe"); /* never overwrites */
+    if (to == NULL) {
+        (void)cli_fail_file(cli, "create the file");
+        return cli_fail(cli, HEARTH_INVALID_ARGUMENT);
+    }
+    status = write_original(cli, &request, to);
+    bool failed = is_stdout ? fflush(to) != 0 : fclose(to) != 0;
+    if (status == HEARTH_OK && failed) {
+        status = cli_fail_file(cli, "write");
+    }
+
+    return status == HEARTH_OK ? CLI_OK : cli_fail(cli, status);
+}
+
 void cli_print_profiles_help(void)
 {
     (void)fputs(
@@ -361,7 +459,9 @@ void cli_print_profiles_help(void)
         "  hearth profiles list [SELECTOR]     each pushed profile, the newest first\n"
         "  hearth profiles facets [SELECTOR]   how many there are for each value of labels\n"
         "  hearth profiles show ID             one of them: labels, types, totals\n"
-        "  hearth profiles pprof ID -o pprof=FILE    all its types as one pprof\n\n"
+        "  hearth profiles pprof ID -o pprof=FILE    all its types as one pprof\n"
+        "  hearth profiles original ID FILE [NAME]   a file that it was made of, as sent, where "
+        "kept\n\n"
         "  --label NAME=VALUE   only profiles with this label (repeat)\n"
         "  --type ID            only profiles that have this type; list: with its total\n"
         "  --sort KEY           list: time, duration, total (needs --type) [time]\n"

@@ -109,6 +109,8 @@ static const struct cli_command g_commands[] = {
      false, NULL},
     {"profiles", "pprof", "ID", "all its types as one pprof: -o pprof=FILE", cli_profiles_pprof, 1,
      false, NULL},
+    {"profiles", "original", "ID FILE [NAME]", "a file that it was made of, as sent",
+     cli_profiles_original, 3, false, NULL},
     {"version", NULL, "", "print the version", cli_version, 0, true, NULL},
 };
 

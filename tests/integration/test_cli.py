@@ -25,7 +25,7 @@ COMMANDS = [
     "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
     "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes", "trace",
     "spans top", "spans list", "spans count", "profiles list", "profiles facets", "profiles show",
-    "profiles pprof",
+    "profiles pprof", "profiles original",
 ]
 
 
