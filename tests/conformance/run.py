@@ -608,8 +608,9 @@ def skywalking_python_traces(asked):
     )
 
 
-def skywalking_java_traces(asked):
-    """The agent of Maven Central. Its plugins are not there, so one of our own says what a request is."""
+def skywalking_java(asked, service):
+    """The command of a program with the agent of Maven Central. Its plugins are not there, so one of our own says what a request
+    is."""
     java, javac, jar = tool("java"), tool("javac"), tool("jar")
     directory = copied("skywalking-java")
     agent = directory / "agent"
@@ -625,14 +626,58 @@ def skywalking_java_traces(asked):
     shutil.copy(directory / "plugin/skywalking-plugin.def", classes / "plugin")
     install(jar, "cf", agent / "plugins/traced.jar", "-C", classes / "plugin", ".")
     install(javac, "-d", classes / "program", directory / "Traced.java")
-    service = "conformance.skywalking.java"
     settings = {
         "agent.service_name": service, "agent.instance_name": service + "-1", "collector.heartbeat_period": "5",
         "collector.backend_service": "127.0.0.1:%d" % asked.server.port, "collector.get_profile_task_interval": "2",
     }
-    command = [java, *("-Dskywalking.%s=%s" % pair for pair in settings.items()),
-               "-javaagent:%s" % (agent / "skywalking-agent.jar"), "-cp", classes / "program", "Traced"]
-    return traced(asked, service, "Traced.lookForTheOrder", command, seconds=150)
+    return [java, *("-Dskywalking.%s=%s" % pair for pair in settings.items()),
+            "-javaagent:%s" % (agent / "skywalking-agent.jar"), "-cp", classes / "program", "Traced"]
+
+
+def skywalking_java_traces(asked):
+    service = "conformance.skywalking.java"
+    return traced(asked, service, "Traced.lookForTheOrder", skywalking_java(asked, service), seconds=150)
+
+
+def share(function, tree, unit):
+    """(what the function has itself in a tree of AnalyzeUploads, the whole); it must have most."""
+    took = sum(int(e.get("self", 0)) for e in tree["elements"] if e["codeSignature"].startswith(function + ":"))
+    total = int(tree["elements"][0]["total"])
+    assert tree["unit"] == unit and took > total / 2, "%s has %d of %d %s" % (function, took, total, tree["unit"])
+    return took, total
+
+
+def skywalking_java_async(asked):
+    """A task of async-profiler: the agent records CPU time and allocations for 8 s, and its file is a tree in which the slow
+    function has most of the time, and an ordinary profile."""
+    server, service = asked.server, "conformance.skywalking.async"
+    command = [*skywalking_java(asked, service), "-", service, service + "-1", 120]
+    program = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def hearth(*arguments):
+        return json.loads(run(ROOT / "build/bin/hearth", *arguments, "--url", "http://127.0.0.1:%d" % server.port, "-o", "json"))
+
+    try:
+        instances = lambda: server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
+        wait_for(program, instances, "an instance of " + service, 60)
+        task = hearth("task", "create", "async", "--service", service, "--instances", service + "-1", "--duration", "8s",
+                      "--events", "itimer,alloc")["task"]["taskId"]
+        files = lambda: server.connect(TASKS + "ListUploads", {"taskId": task}).get("uploads")
+        file, = wait_for(program, files, "the file of the task", 60)
+        assert [file] == hearth("task", "uploads", task)["uploads"], file
+        assert file["format"] == "jfr" and file["instance"] == service + "-1", file
+        took, total = share("Traced.lookForTheOrder", hearth("task", "analyze", task), "nanoseconds")
+        assert 1e9 < total < 16e9, "%d ns of CPU" % total
+        share("Traced.packTheParcels", hearth("task", "analyze", task, "--sample-type", "alloc_in_new_tlab_bytes"), "bytes")
+        selector = '{service_name="%s",instance="%s-1"}' % (service, service)
+        kept = server.flamegraph(CPU, selector, now_ms() - 120_000, now_ms() + 60_000)
+        assert kept.total == total and "Traced.lookForTheOrder" in kept.names, (kept.total, total)
+        events = [e["event"] for e in server.connect(TASKS + "GetTask", {"taskId": task}).get("log", [])]
+        assert "TASK_EVENT_NOTIFIED" in events and "TASK_EVENT_FINISHED" in events, events
+        return "%s bytes, the slow function has %.0f %% of %.1f s of CPU" % (file["sizeBytes"], 100 * took / total, total / 1e9)
+    finally:
+        program.kill()
+        program.communicate()
 
 
 # ---- OpenTelemetry's traces ----
@@ -804,6 +849,7 @@ CLIENTS = {
     "skywalking python": skywalking_python,
     "skywalking python, a trace task": skywalking_python_traces,
     "skywalking java, a trace task": skywalking_java_traces,
+    "skywalking java, a task of async-profiler": skywalking_java_async,
     "opentelemetry python": opentelemetry_python,
     "opentelemetry node": opentelemetry_node,
     "otlp profiles, java": profiles_java,

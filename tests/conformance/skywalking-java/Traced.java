@@ -10,7 +10,16 @@ public class Traced {
         return total;
     }
 
+    static byte[] parcel;
+
+    static void packTheParcels() {
+        for (int i = 0; i < 1000; i++) {
+            parcel = new byte[100_000];
+        }
+    }
+
     public void handle() {
+        packTheParcels();
         lookForTheOrder(System.nanoTime() + 1_200_000_000L);
     }
 
