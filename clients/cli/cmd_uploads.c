@@ -38,6 +38,13 @@ static void print_upload_line(const Hearth__V1__UploadedFile *upload, struct hea
     hearth_buf_byte(out, '\n');
 }
 
+/* Profiles keep their own time unless the upload says otherwise. */
+static bool is_too_old(const Hearth__V1__UploadedFile *upload)
+{
+    return upload->refused_profiles > 0 && upload->from_ms == 0 &&
+           strstr(upload->reason, "is outside of ingestion window") != NULL;
+}
+
 static void print_upload_progress(const Hearth__V1__UploadedFile *upload, struct hearth_buf *out)
 {
     char received[SIZE_TEXT];
@@ -55,6 +62,9 @@ static void print_upload_progress(const Hearth__V1__UploadedFile *upload, struct
         hearth_buf_cstr(out, "  ");
         cli_fit(hearth_str_c(upload->reason), INT_MAX, false, out);
         hearth_buf_byte(out, '\n');
+    }
+    if (is_too_old(upload)) {
+        hearth_buf_cstr(out, "  hearth uploads create --time now stores them as of now\n");
     }
     if (upload->dropped[0] != '\0') {
         hearth_buf_printf(out, "  dropped or merged: %s\n", upload->dropped);

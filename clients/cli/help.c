@@ -45,7 +45,7 @@ static const char g_options_help[] =
     "  --label K=V        upload, uploads create: labels (repeat); service_name and __name__ are\n"
     "                     guessed when absent\n"
     "  --name NAME        upload: __name__ [guessed from the sample types]\n"
-    "  --time now|keep    upload: time of the profiles [keep; now, with a note, for old files]\n"
+    "  --time now|keep    upload, uploads create: their time [keep; upload: now for old files]\n"
     "  --pid PID          record: a process; --pprof-url URL: a profile that a program offers;\n"
     "                     -- PROGRAM ...: a program, until it ends\n"
     "  --for 10s          record: how long [a program: until it ends; otherwise 10s]\n"

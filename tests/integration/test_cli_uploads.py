@@ -8,7 +8,8 @@ import subprocess
 import time
 import unittest
 
-from server import HEARTH, Server, eventually, server_environment, temporary_directory
+from server import HEARTH, Server, eventually, now_ms, server_environment, temporary_directory
+from task_data import moved_jfr
 from test_cli import OK, hearth
 from test_jfr import CPU, OURS, RECORDING
 from test_uploads import collapsed
@@ -59,6 +60,13 @@ class CliUploads(unittest.TestCase):
     def test_a_damaged_file_fails_with_the_reason(self):
         done = self.run_cli(FAILED, "create", self.file("bad.jfr", RECORDING[:3000]), "--wait")
         self.assertRegex(done.out, "failed .*bad.jfr\n  the JFR chunk at byte 0 declares")
+
+    def test_a_file_that_is_too_old_fails_with_what_to_do(self):
+        path = self.file("old.jfr", moved_jfr(RECORDING, now_ms() - 30 * 86_400_000))
+        failed = self.run_cli(FAILED, "create", path, "--wait").out
+        self.assertIn("outside of ingestion window", failed)
+        self.assertIn("\n  hearth uploads create --time now stores them as of now\n", failed)
+        self.assertNotIn("--time now", self.run_cli(OK, "create", path, "--time", "now", "--wait").out)
 
     def test_an_interrupted_command_is_continued(self):
         text, expected = collapsed(400_000)  # more than two parts
