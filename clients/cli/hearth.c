@@ -180,9 +180,11 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 
 enum cli_exit cli_no_data(struct cli *cli)
 {
-    (void)cli;
-    (void)fprintf(stderr,
-                  "hearth: no data in this range; try a longer --since or `hearth query series`\n");
+    const char *hint = cli_has_stack_filter(cli)
+                           ? " that the filters leave; their names must be exact"
+                           : "; try a longer --since or `hearth query series`";
+
+    (void)fprintf(stderr, "hearth: no data in this range%s\n", hint);
     return CLI_NO_DATA;
 }
 

@@ -117,6 +117,11 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("stacks.rows[0].regex: ", self.run_hearth("top", SHOP, "--class", "/(/").err)
         self.refused("no other filters", "label-stats", "zone", "--class", "x")
 
+    def test_filters_that_leave_nothing_are_not_taken_for_an_empty_range(self):
+        for option in ("--file", "--function", "--package"):
+            self.refused("range that the filters leave; their names must be exact", "top", SHOP, option, "fi", code=NO_DATA)
+        self.refused("no data in this range; try a longer --since", "top", '{service_name="nobody"}', code=NO_DATA)
+
     def test_a_profile_id_selects_its_profile(self):
         heat = self.json("heatmap", HEAT, "--step", "1h")["series"][0]["slots"][0]["exemplars"][-1]
         self.assertEqual(self.json("top", HEAT, "--profile-id", heat["profileId"])["total"], heat["value"])
