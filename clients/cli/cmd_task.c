@@ -31,7 +31,7 @@ static const struct cli_task_command g_commands[] = {
     {"stacks", "ID|RUN..", "stack traces of a task or of runs; --from, --to, --weight, -o",
      cli_task_stacks, 1, 64},
     {"uploads", "ID", "files that agents uploaded for a task", cli_task_uploads, 1, 1},
-    {"analyze", "ID", "pprof files of a task as one tree; --instances, --sample-type, -o",
+    {"analyze", "ID", "uploaded files of a task as one tree; --instances, --sample-type, -o",
      cli_task_analyze, 1, 1},
     {"download", "UPLOAD FILE", "save an uploaded file unchanged", cli_task_download, 2, 2},
     {"export", "ID FILE", "save a task with all its results, for a bug report", cli_task_export, 2,
