@@ -307,25 +307,48 @@ def profiles_java(asked):
     return sdk(asked, UNKNOWN, "Sdk.burnProcessor", [CPU], command, env=settings, labels={"service_name": UNKNOWN})
 
 
-def profiles_async_profiler(asked):
-    """Its file is an export as it is."""
+def async_profiler(options, file):
+    """A program with the profiler of Maven Central as its agent, which writes the file when the program ends."""
     java, directory, jar = java_program("tools.profiler:async-profiler:4.6")
     library = "linux-%s/libasyncProfiler.so" % {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine())
     with zipfile.ZipFile(jar) as archive:
         library = archive.extract(library, directory)
+    path = directory / file
+    run(java, "-agentpath:%s=start,%s,file=%s" % (library, options, path), "-cp", directory / "classes", "Sdk")
+    return path
+
+
+def profiles_async_profiler(asked):
+    """Its file is an export as it is."""
     started, selector = now_ms() - 1000, '{service_name="%s"}' % UNKNOWN
 
     def total():
         return asked.server.flamegraph(CPU, selector, started, now_ms() + 1000).total
 
-    file, before = directory / "sdk.otlp", total()
-    run(java, "-agentpath:%s=start,event=itimer,otlp,threads,file=%s" % (library, file), "-cp", directory / "classes", "Sdk")
+    before = total()
+    file = async_profiler("event=itimer,otlp,threads", "sdk.otlp")
     status, _, answer = asked.server.http(
         "POST", "/v1development/profiles", file.read_bytes(), {"Content-Type": "application/x-protobuf"})
     assert (status, answer) == (200, b""), answer
     graph = asked.server.flamegraph(CPU, selector, started, now_ms() + 1000)
     assert "Sdk.burnProcessor" in graph.names and total() > before + 10**9, graph.names
     return "%d bytes, %.1f s of CPU" % (file.stat().st_size, (total() - before) / 1e9)
+
+
+def files_async_profiler(asked):
+    """The files that it writes by default, a JFR with several kinds of events and collapsed stacks, by hearth upload."""
+    url, said = "http://127.0.0.1:%d" % asked.server.port, []
+    for file, options, profile_type in (
+        ("sdk.jfr", "event=itimer,alloc=64k,lock=1ms,jfr", CPU), ("sdk.collapsed", "event=itimer,collapsed", "process_cpu:samples:count::"),
+    ):
+        service, started = "conformance.async-profiler." + file.split(".")[1], now_ms() - 1000
+        path = async_profiler(options, file)
+        run(ROOT / "build/bin/hearth", "upload", path, "--label", "service_name=" + service, "--url", url)
+        merged = Decoded(asked.server.merge_pprof(profile_type, '{service_name="%s"}' % service, started, now_ms() + 1000))
+        took, total = merged.by_function(0)["Sdk.burnProcessor"][1], sum(merged.totals())
+        assert took > total / 2, "Sdk.burnProcessor has %d of %d in %s" % (took, total, file)
+        said.append("%s: %d %% of %d" % (file, 100 * took / total, total))
+    return ", ".join(said)
 
 
 def profiles_collector(asked):
@@ -855,6 +878,7 @@ CLIENTS = {
     "otlp profiles, java": profiles_java,
     "otlp profiles, async-profiler": profiles_async_profiler,
     "otlp profiles, collector": profiles_collector,
+    "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
 }
 
