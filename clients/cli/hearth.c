@@ -413,7 +413,9 @@ int main(int argc, char **argv)
         char message[MESSAGE];
         const char *misplaced = command == NULL ? NULL : find_misplaced(cli, command, message);
         if (command != NULL && cli->n_args > command->max_args) {
-            code = cli_usage("too many arguments; quote the selector: it is one argument");
+            code = cli_usage(command->max_args == 0
+                                 ? "this command has options, but no arguments"
+                                 : "too many arguments; quote the selector: it is one argument");
         } else if (misplaced != NULL) {
             code = cli_usage(misplaced);
         } else if (command != NULL) {
