@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,21 +215,34 @@ static enum hearth_status read_length(struct recording *r)
     return HEARTH_OK;
 }
 
+static enum hearth_status check_pid(struct cli *cli)
+{
+    int64_t pid = 0;
+
+    if (!hearth_str_to_i64(hearth_str_c(cli->pid), &pid) || pid <= 0) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "\"%.60s\" is not a process id",
+                           cli->pid);
+    }
+    if (pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "there is no process with the id %lld", (long long)pid);
+    }
+
+    return HEARTH_OK;
+}
+
 /* What the options ask for, and what no profiler can do. */
 static enum hearth_status prepare_recording(struct recording *r)
 {
     struct cli *cli = r->cli;
-    int64_t pid = 1;
-    int n_targets =
-        (cli->pid != NULL) + (cli->pprof_url != NULL) + (cli->program != NULL);
+    int n_targets = (cli->pid != NULL) + (cli->pprof_url != NULL) + (cli->program != NULL);
 
     if (n_targets != 1 || (cli->program != NULL && cli->program[0] == NULL)) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
                            "record requires one of --pid PID, --pprof-url URL and -- PROGRAM ...");
     }
-    if (cli->pid != NULL && (!hearth_str_to_i64(hearth_str_c(cli->pid), &pid) || pid <= 0)) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "\"%.60s\" is not a process id",
-                           cli->pid);
+    if (cli->pid != NULL) {
+        HEARTH_TRY(check_pid(cli));
     }
 
     HEARTH_TRY(choose_profiler(r));

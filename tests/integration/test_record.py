@@ -50,6 +50,7 @@ class Record(unittest.TestCase):
         self.assertIn("requires one of", self.record(code=2))
         self.assertIn("requires one of", self.record("--pid", "1", "--", "true", code=2))
         self.assertIn('"x" is not a process id', self.record("--pid", "x", code=2))
+        self.assertIn("there is no process with the id 99999999", self.record("--pid", "99999999", code=2))
         self.assertIn('unknown profiler "vtune"', self.record("--with", "vtune", "--pid", "1", code=2))
         self.assertIn("--for must be", self.record("--for", "1ms", "--pid", "1", code=2))
         self.assertIn("use --pid", self.record("--with", "asprof", "--", "java", code=2))
