@@ -67,6 +67,11 @@ static enum hearth_status read_order(struct cli *cli, Hearth__V1__ProfileOrder *
     if (cli->sort == NULL) {
         return HEARTH_OK;
     }
+    if (strcmp(cli->sort, "total") == 0 && cli->type == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--sort total needs --type: totals of different types cannot be "
+                           "compared");
+    }
 
     for (size_t i = 1; i < HEARTH_ARRAY_LEN(names); i++) {
         if (strcmp(cli->sort, names[i]) == 0) {

@@ -344,6 +344,9 @@ class ListedProfiles(unittest.TestCase):
             self.assertEqual(Decoded(file.read()).totals(), [3_000_000_005, 2])
         done = hearth("profiles", "pprof", rows[0][2], env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
         self.assertEqual((done.code, done.err), (2, "hearth: profiles pprof requires -o pprof=FILE; try hearth --help\n"))
+        done = hearth("profiles", "list", "--sort", "total", env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
+        self.assertEqual(done.code, 2)
+        self.assertIn("hearth: --sort total needs --type: ", done.err)
         server.stop()
 
     def own_database(self, name):
