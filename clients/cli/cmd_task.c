@@ -355,19 +355,23 @@ void cli_task_say_left_out(struct cli *cli, const char *task_id)
     }
 }
 
-/* Where the results of a kind are read. */
-static const char *results_of(Hearth__V1__TaskKind kind)
+/* The results of a kind, and where they are read. */
+struct result_place {
+    const char *what, *command;
+};
+
+static struct result_place results_of(Hearth__V1__TaskKind kind)
 {
     switch (kind) {
     case HEARTH__V1__TASK_KIND__TASK_KIND_TRACE:
-        return "hearth task segments";
+        return (struct result_place){"requests", "hearth task segments"};
     case HEARTH__V1__TASK_KIND__TASK_KIND_ASYNC_PROFILER:
     case HEARTH__V1__TASK_KIND__TASK_KIND_PPROF:
-        return "hearth task uploads";
+        return (struct result_place){"files", "hearth task uploads"};
     case HEARTH__V1__TASK_KIND__TASK_KIND_NETWORK:
-        return "hearth network";
+        return (struct result_place){"traffic", "hearth network"};
     default:
-        return "hearth task stacks";
+        return (struct result_place){"stack traces", "hearth task stacks"};
     }
 }
 
@@ -381,10 +385,13 @@ enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char 
     }
     struct hearth_buf line;
     hearth_buf_init(&line, 0);
-    hearth_buf_printf(&line, "no %s of this %s task (%s has its results): %s", what,
-                      cli_task_kind(answer->task->kind), results_of(answer->task->kind),
-                      cli_task_state(answer->task->state));
-    hearth_buf_printf(&line, ": %s", answer->task->state_reason);
+    struct result_place results = results_of(answer->task->kind);
+    hearth_buf_printf(&line, "no %s of this %s task", what, cli_task_kind(answer->task->kind));
+    if (strcmp(what, results.what) != 0) {
+        hearth_buf_printf(&line, " (%s has its results)", results.command);
+    }
+    hearth_buf_printf(&line, ": %s: %s", cli_task_state(answer->task->state),
+                      answer->task->state_reason);
     hearth_buf_byte(&line, '\0');
     cli_say("hearth", hearth_buf_failed(&line) ? what : line.p);
     hearth_buf_release(&line);
