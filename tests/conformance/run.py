@@ -692,7 +692,7 @@ def skywalking_java_async(asked):
         assert [file] == hearth("task", "uploads", task)["uploads"], file
         assert file["format"] == "jfr" and file["instance"] == service + "-1", file
         took, total = share("Traced.lookForTheOrder", hearth("task", "analyze", task), "nanoseconds")
-        assert 1e9 < total < 16e9, "%d ns of CPU" % total
+        assert 1e9 < total < 12e9, "%d ns of CPU in 8 s of a program with one thread" % total
         share("Traced.packTheParcels", hearth("task", "analyze", task, "--sample-type", "alloc_in_new_tlab_bytes"), "bytes")
         selector = '{service_name="%s",instance="%s-1"}' % (service, service)
         kept = server.flamegraph(CPU, selector, now_ms() - 120_000, now_ms() + 60_000)

@@ -41,7 +41,9 @@ enum hearth_status hearth_jfr_check(struct hearth_str bytes, struct hearth_err *
 
 struct hearth_jfr_options {
     struct hearth_pprof_limits limits; /* max_types and max_sample_labels are ignored */
-    int64_t sample_rate; /* Hz, of recordings that do not tell theirs; 0: 50, the JDK's default */
+    /* Hz, of recordings that do not tell theirs; 0: the default, 50 of the JDK, and 100 of
+     * async-profiler, which then has the interval 0 */
+    int64_t sample_rate;
     struct hearth_str labels; /* a LabelsSnapshot, inflated; may be empty */
 };
 

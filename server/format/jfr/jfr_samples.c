@@ -10,7 +10,9 @@
 #include <math.h>
 
 #define DEFAULT_INTERVAL_NS (HEARTH_NS_PER_SEC / 50)
-#define MAX_LABELS          64 /* of one sample; further labels of its context are ignored */
+/* Of async-profiler without an interval, except for wall time. */
+#define ASYNC_INTERVAL_NS (HEARTH_NS_PER_SEC / 100)
+#define MAX_LABELS        64 /* of one sample; further labels of its context are ignored */
 
 /* ---- the table of events ---- */
 
@@ -264,9 +266,17 @@ static enum hearth_status visit_facts(void *context, uint64_t type_id, struct jf
 /* The nanoseconds between two samples; own_ns: what the recording says, 0 if nothing. */
 static double find_interval(const struct chunk_sampler *s, int64_t own_ns)
 {
+    const struct jfr_settings *settings = &s->sampler->settings;
     int64_t rate = s->sampler->options->sample_rate;
-    int64_t ns = own_ns > 0 ? own_ns : rate > 0 ? HEARTH_NS_PER_SEC / rate : DEFAULT_INTERVAL_NS;
-    return (double)ns;
+
+    if (own_ns <= 0 && rate > 0) {
+        own_ns = HEARTH_NS_PER_SEC / rate;
+    } else if (own_ns <= 0) {
+        own_ns =
+            settings->is_default && !settings->is_wall ? ASYNC_INTERVAL_NS : DEFAULT_INTERVAL_NS;
+    }
+
+    return (double)own_ns;
 }
 
 /* Exact: a double holds the nanoseconds of 100 days. */

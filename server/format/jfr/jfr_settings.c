@@ -65,8 +65,11 @@ static void apply_setting(struct jfr_sampler *sampler, struct hearth_str type,
         settings->event = hearth_arena_str(sampler->arena, value);
         settings->is_wall = hearth_str_eq_c(value, "wall");
     } else if (hearth_str_eq_c(name, "interval")) {
-        if (interval != NULL && hearth_str_to_i64(value, &ns) && ns > 0) {
+        bool is_number = interval != NULL && hearth_str_to_i64(value, &ns);
+        if (is_number && ns > 0) {
             *interval = ns;
+        } else if (is_number && hearth_str_eq_c(type, "jdk.ExecutionSample")) {
+            settings->is_default = ns == 0;
         }
     } else if (hearth_str_eq_c(name, "wall") && hearth_str_to_i64(value, &ns) && ns > 0) {
         settings->wall_interval_ns = ns;

@@ -384,6 +384,22 @@ static void contexts_have_the_labels_of_their_snapshot(void **state)
     hearth_arena_release(&arena);
 }
 
+/* It writes the interval 0, if none was asked for. */
+static void samples_of_async_profiler_without_an_interval_are_10_ms(void **state)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_buf plain;
+    struct decoded d;
+    (void)state;
+
+    hearth_buf_init(&plain, 0);
+    assert_true(read_inflated(GOLDEN "async.jfr.gz", &plain, &err));
+    decode_plainly(&d, hearth_buf_view(&plain));
+    assert_int_equal(sum_of(&d, "cpu"), 46 * INT64_C(10000000));
+    release(&d);
+    hearth_buf_release(&plain);
+}
+
 static int read_recording(void **state)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -414,6 +430,7 @@ int main(void)
         cmocka_unit_test(texts_of_every_encoding_become_utf8),
         cmocka_unit_test(integers_have_up_to_nine_bytes),
         cmocka_unit_test(contexts_have_the_labels_of_their_snapshot),
+        cmocka_unit_test(samples_of_async_profiler_without_an_interval_are_10_ms),
     };
 
     return cmocka_run_group_tests(tests, read_recording, free_recording);
