@@ -1,6 +1,7 @@
-/* workers.c -- a fixed pool of threads over one bounded FIFO. */
+/* workers.c -- a fixed pool of threads over one bounded queue (lanes.h). */
 #include "hearth/base/workers.h"
 
+#include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
@@ -12,8 +13,7 @@
 struct hearth_workers {
     struct hearth_mutex lock; /* guards all members below except `threads` */
     pthread_cond_t wake;
-    struct hearth_job *head, *tail;
-    size_t n_queued, max_queued;
+    struct hearth_lanes lanes;
     bool stopping;
     unsigned n_threads;
     pthread_t threads[];
@@ -25,26 +25,24 @@ static void *run_worker(void *arg)
 
     hearth_mutex_lock(&workers->lock);
     for (;;) {
-        while (workers->head == NULL && !workers->stopping) {
+        struct hearth_lane_run run;
+        bool has_job;
+        while (!(has_job = hearth_lanes_take(&workers->lanes, &run)) && !workers->stopping) {
             hearth_mutex_wait(&workers->lock, &workers->wake);
         }
 
-        struct hearth_job *job = workers->head;
-        if (job == NULL) {
+        /* Jobs that may not start yet are left to the threads that run others of their tenant. */
+        if (!has_job) {
             break;
         }
 
-        /* Take the first job and run it without the lock. */
-        assert(workers->n_queued > 0);
-        workers->head = job->next;
-        if (workers->head == NULL) {
-            workers->tail = NULL;
-        }
-
-        workers->n_queued--;
+        /* Run it without the lock. It may be freed then. */
         hearth_mutex_unlock(&workers->lock);
-        job->run(job);
+        int64_t began_ns = hearth_clock_mono_ns();
+        run.job->run(run.job);
+        int64_t took_ns = hearth_clock_mono_ns() - began_ns;
         hearth_mutex_lock(&workers->lock);
+        hearth_lanes_end(&workers->lanes, &run, took_ns);
     }
 
     hearth_mutex_unlock(&workers->lock);
@@ -61,13 +59,13 @@ enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, si
 
     struct hearth_workers *workers =
         hearth_mem_zalloc(sizeof *workers + n_threads * sizeof workers->threads[0]);
-    if (workers == NULL) {
+    if (workers == NULL || !hearth_lanes_init(&workers->lanes, max_queued)) {
+        hearth_mem_free(workers);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate worker pool \"%s\"", name);
     }
 
     hearth_mutex_init(&workers->lock, HEARTH_RANK_WORKERS, "workers.lock");
     (void)pthread_cond_init(&workers->wake, NULL);
-    workers->max_queued = max_queued;
 
     /* New threads inherit the signal mask: signals are for the main thread. */
     sigset_t all, old;
@@ -94,35 +92,52 @@ enum hearth_status hearth_workers_start(const char *name, unsigned n_threads, si
     return HEARTH_OK;
 }
 
-bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *job)
+enum hearth_queued hearth_workers_submit_as(struct hearth_workers *workers, struct hearth_job *job,
+                                            const struct hearth_lane_key *key)
 {
     assert(job != NULL && job->run != NULL);
 
-    job->next = NULL;
+    struct hearth_job *dropped = NULL;
     hearth_mutex_lock(&workers->lock);
-    bool taken = !workers->stopping && workers->n_queued < workers->max_queued;
-    if (taken) {
-        if (workers->tail == NULL) {
-            workers->head = job;
-        } else {
-            workers->tail->next = job;
-        }
-        workers->tail = job;
-        workers->n_queued++;
+    enum hearth_queued outcome = workers->stopping
+                                     ? HEARTH_QUEUE_STOPPED
+                                     : hearth_lanes_add(&workers->lanes, job, key, &dropped);
+    if (outcome == HEARTH_QUEUED) {
         (void)pthread_cond_signal(&workers->wake);
     }
 
     hearth_mutex_unlock(&workers->lock);
 
-    return taken;
+    /* Not under the lock: `drop` is the caller's code. */
+    if (dropped != NULL) {
+        dropped->drop(dropped);
+    }
+
+    return outcome;
+}
+
+bool hearth_workers_submit(struct hearth_workers *workers, struct hearth_job *job)
+{
+    job->drop = NULL;
+    return hearth_workers_submit_as(workers, job, &(struct hearth_lane_key){.max_running = 0}) ==
+           HEARTH_QUEUED;
 }
 
 size_t hearth_workers_queued(struct hearth_workers *workers)
 {
     hearth_mutex_lock(&workers->lock);
-    size_t n = workers->n_queued;
+    size_t n = workers->lanes.n_queued;
     hearth_mutex_unlock(&workers->lock);
     return n;
+}
+
+struct hearth_lane_counts hearth_workers_count(struct hearth_workers *workers,
+                                               struct hearth_str tenant)
+{
+    hearth_mutex_lock(&workers->lock);
+    struct hearth_lane_counts counts = hearth_lanes_count(&workers->lanes, tenant);
+    hearth_mutex_unlock(&workers->lock);
+    return counts;
 }
 
 void hearth_workers_stop(struct hearth_workers *workers)
@@ -141,7 +156,7 @@ void hearth_workers_stop(struct hearth_workers *workers)
         (void)pthread_join(workers->threads[i], NULL);
     }
 
-    assert(workers->head == NULL || workers->n_threads == 0);
+    hearth_lanes_release(&workers->lanes);
     (void)pthread_cond_destroy(&workers->wake);
     hearth_mutex_destroy(&workers->lock);
     hearth_mem_free(workers);
