@@ -15,17 +15,25 @@ void hearth_budget_init_part(struct hearth_budget *part, const char *option, siz
     assert(option != NULL);
 
     part->option = option;
-    part->limit_bytes = limit_bytes;
+    atomic_init(&part->limit_bytes, limit_bytes);
     part->free_bytes = free_bytes;
     part->parent = parent;
     part->is_part = true;
     part->peak_bytes = 0;
-    part->parent_refused = false;
+    part->refused_by = NULL;
     atomic_init(&part->used_bytes, 0);
+}
+
+void hearth_budget_init_share(struct hearth_budget *share, const char *option, size_t limit_bytes,
+                              struct hearth_budget *parent)
+{
+    hearth_budget_init_part(share, option, limit_bytes, 0, parent);
+    share->is_part = false;
 }
 
 /* Size of the latest refusal on this thread; 0: none since it was last read. */
 static _Thread_local size_t g_refused_bytes;
+static _Thread_local const struct hearth_budget *g_refused_by; /* the budget of that refusal */
 
 size_t hearth_budget_refused_bytes(void)
 {
@@ -48,17 +56,27 @@ static size_t count_owed_bytes(const struct hearth_budget *part, size_t n_bytes)
 static bool take_shared(struct hearth_budget *budget, size_t n_bytes)
 {
     size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
-    size_t limit = budget->limit_bytes == 0 ? SIZE_MAX : budget->limit_bytes;
+    size_t limit = atomic_load_explicit(&budget->limit_bytes, memory_order_relaxed);
+    limit = limit == 0 ? SIZE_MAX : limit;
 
     do {
         if (n_bytes > limit || used > limit - n_bytes) {
             g_refused_bytes = n_bytes;
+            g_refused_by = budget;
             return false;
         }
     } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + n_bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
 
     return true;
+}
+
+static void note_peak(struct hearth_budget *budget)
+{
+    if (budget->is_part) {
+        size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+        budget->peak_bytes = used > budget->peak_bytes ? used : budget->peak_bytes;
+    }
 }
 
 bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
@@ -68,28 +86,32 @@ bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
     }
 
     if (!take_shared(budget, n_bytes)) {
-        budget->parent_refused = false;
+        if (budget->is_part) {
+            budget->refused_by = NULL;
+        }
         return false;
     }
 
-    if (!budget->is_part) {
-        return true;
-    }
-
-    size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
-    budget->peak_bytes = used > budget->peak_bytes ? used : budget->peak_bytes;
     if (budget->parent == NULL) {
+        note_peak(budget);
         return true;
     }
 
-    /* The part has room; its parent must have room for the bytes beyond the free ones. */
-    if (!take_shared(budget->parent,
-                     count_owed_bytes(budget, used) - count_owed_bytes(budget, used - n_bytes))) {
-        budget->parent_refused = true;
+    /* There is room in this budget; its parents must have room for the bytes beyond the free ones.
+     * A share has no free bytes, so it owes all n_bytes. */
+    size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    size_t owed = budget->free_bytes == 0
+                      ? n_bytes
+                      : count_owed_bytes(budget, used) - count_owed_bytes(budget, used - n_bytes);
+    if (!hearth_budget_take(budget->parent, owed)) {
+        if (budget->is_part) {
+            budget->refused_by = g_refused_by;
+        }
         (void)atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
         return false;
     }
 
+    note_peak(budget);
     return true;
 }
 
@@ -102,8 +124,10 @@ void hearth_budget_give(struct hearth_budget *budget, size_t n_bytes)
     size_t used = atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
     HEARTH_ASSERT(used >= n_bytes);
     if (budget->parent != NULL) {
-        hearth_budget_give(budget->parent, count_owed_bytes(budget, used) -
-                                               count_owed_bytes(budget, used - n_bytes));
+        hearth_budget_give(budget->parent, budget->free_bytes == 0
+                                               ? n_bytes
+                                               : count_owed_bytes(budget, used) -
+                                                     count_owed_bytes(budget, used - n_bytes));
     }
 }
 
@@ -116,8 +140,8 @@ void hearth_budget_settle(struct hearth_budget *part)
     assert(part->is_part || used == 0);
 
     part->free_bytes = 0;
-    if (part->parent != NULL) {
-        (void)atomic_fetch_add_explicit(&part->parent->used_bytes, not_owed, memory_order_relaxed);
+    for (struct hearth_budget *up = part->parent; up != NULL; up = up->parent) {
+        (void)atomic_fetch_add_explicit(&up->used_bytes, not_owed, memory_order_relaxed);
     }
 }
 
@@ -131,20 +155,19 @@ void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err
 {
     assert(budget != NULL);
 
-    if (budget->is_part && budget->parent_refused) {
-        hearth_err_set(
-            err, HEARTH_NO_MEMORY, file, line,
-            "all running requests together need more than %s (%zu): retry later, or request less",
-            budget->parent->option, budget->parent->limit_bytes);
-    } else if (budget->is_part) {
+    if (budget->is_part && budget->refused_by == NULL) {
         hearth_err_set(
             err, HEARTH_NO_MEMORY, file, line,
             "the query needs more than %s (%zu): shorten the range or add label matchers",
-            budget->option, budget->limit_bytes);
-    } else {
-        hearth_err_set(
-            err, HEARTH_NO_MEMORY, file, line,
-            "all running requests together need more than %s (%zu): retry later, or request less",
-            budget->option, budget->limit_bytes);
+            budget->option, atomic_load(&budget->limit_bytes));
+        return;
     }
+
+    /* A budget of many requests: of all of them, or of those of a tenant. */
+    const struct hearth_budget *whole = budget->is_part ? budget->refused_by : budget;
+    hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
+                   "all running requests%s together need more than %s (%zu): retry later, or "
+                   "request less",
+                   whole->parent != NULL ? " of the tenant" : "", whole->option,
+                   atomic_load(&whole->limit_bytes));
 }

@@ -4,12 +4,13 @@
  * Arenas and buffers with a budget take bytes from it before they allocate and give them back when
  * they free. A part (the budget of one query) has its own limit and takes all bytes beyond its
  * first `free_bytes` from its parent, too: so small queries are answered while large ones hold the
- * rest.
+ * rest. Between a part and the whole there may be a *share*: the budget of all queries of a tenant,
+ * whose bytes are charged to the whole, too.
  *
  * A zeroed struct is a part that holds nothing: settle and close have no effect on it.
  *
  * Ownership: a budget outlives all memory taken from it; a part is closed before its parent ends.
- * Threads:   a budget without a parent is safe; a part is used by one thread at a time.
+ * Threads:   whole budgets and shares are safe; a part is used by one thread at a time.
  */
 #ifndef HEARTH_BASE_BUDGET_H
 #define HEARTH_BASE_BUDGET_H
@@ -19,20 +20,23 @@
 #include <stdatomic.h>
 
 struct hearth_budget {
-    const char *option; /* name of the limit in messages; static */
-    size_t limit_bytes; /* 0: no limit */
-    size_t free_bytes;  /* part: bytes that are not charged to the parent */
+    const char *option;         /* name of the limit in messages; static */
+    _Atomic size_t limit_bytes; /* 0: no limit */
+    size_t free_bytes;          /* part: bytes that are not charged to the parent */
     struct hearth_budget *parent;
     _Atomic size_t used_bytes;
     size_t peak_bytes; /* part: largest value of used_bytes so far */
     bool is_part;
-    bool parent_refused; /* part: the latest refusal came from the parent */
+    const struct hearth_budget *refused_by; /* part: the parent that refused last; NULL: itself */
 };
 
 /* option: static. limit_bytes 0: no limit. */
 void hearth_budget_init(struct hearth_budget *budget, const char *option, size_t limit_bytes);
 void hearth_budget_init_part(struct hearth_budget *part, const char *option, size_t limit_bytes,
                              size_t free_bytes, struct hearth_budget *parent);
+/* A share of `parent`. limit_bytes may change later. */
+void hearth_budget_init_share(struct hearth_budget *share, const char *option, size_t limit_bytes,
+                              struct hearth_budget *parent);
 /*
  * Charge the free bytes to the parent as well, from now on and even if this exceeds the parent's
  * limit.

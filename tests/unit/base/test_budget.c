@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -212,6 +213,38 @@ static void reports_the_size_of_a_refusal_once(void **state)
     hearth_arena_release(&arena);
 }
 
+static void a_share_is_charged_to_the_whole_and_names_itself(void **state)
+{
+    (void)state;
+    struct hearth_budget whole, share, part;
+    hearth_budget_init(&whole, "whole", 1000);
+    hearth_budget_init_share(&share, "share", 600, &whole);
+    hearth_budget_init_part(&part, "part", 900, 100, &share);
+
+    /* The free bytes are charged to neither, until the part settles. */
+    assert_true(hearth_budget_take(&part, 500));
+    assert_int_equal(share.used_bytes, 400);
+    assert_int_equal(whole.used_bytes, 400);
+    assert_false(hearth_budget_take(&part, 300));
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(HEARTH_FAIL_BUDGET(&err, &part), HEARTH_NO_MEMORY);
+    assert_non_null(
+        strstr(err.msg, "all running requests of the tenant together need more than share (600)"));
+    hearth_budget_settle(&part);
+    assert_int_equal(share.used_bytes, 500);
+    assert_int_equal(whole.used_bytes, 500);
+
+    /* Others fill the whole: the share has room, but the whole refuses. */
+    assert_true(hearth_budget_take(&whole, 450));
+    assert_false(hearth_budget_take(&part, 60));
+    assert_int_equal(share.used_bytes, 500);
+    assert_int_equal(HEARTH_FAIL_BUDGET(&err, &part), HEARTH_NO_MEMORY);
+    assert_non_null(strstr(err.msg, "all running requests together need more than whole (1000)"));
+    hearth_budget_close(&part);
+    assert_int_equal(share.used_bytes, 0);
+    assert_int_equal(whole.used_bytes, 450);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +254,7 @@ int main(void)
         cmocka_unit_test(reports_the_size_of_a_refusal_once),
         cmocka_unit_test(the_limit_of_the_arena_itself_is_named_in_the_error),
         cmocka_unit_test(a_buffer_charges_its_growth_and_taken_bytes_stay_charged),
+        cmocka_unit_test(a_share_is_charged_to_the_whole_and_names_itself),
         cmocka_unit_test(threads_together_never_exceed_the_limit),
     };
 
