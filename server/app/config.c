@@ -548,6 +548,7 @@ static void copy_to_layers(struct hearth_config *config)
     config->store.max_batch_rows = (size_t)config->max_batch_rows;
     config->store.max_queue_rows = (size_t)config->max_queue_rows;
     config->store.max_queue_bytes = (size_t)config->max_queue_bytes;
+    config->store.share_queue = config->front.multitenancy;
     config->store.max_span_queue_bytes = (size_t)config->max_span_queue_bytes;
     config->store.ingest_dict_bytes = (size_t)config->ingest_dict_bytes;
     config->store.read_dict_bytes = (size_t)config->read_dict_bytes;

@@ -40,6 +40,7 @@ struct hearth_store_options {
     size_t max_batch_rows;        /* rows of one commit; 1000 */
     size_t max_queue_rows;        /* more rows are refused; 20,000 */
     size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
+    bool share_queue;             /* a tenant has three quarters of it; otherwise all */
     size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
     size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
@@ -167,6 +168,8 @@ struct hearth_push_original {
 
 struct hearth_push_item {
     int32_t service_id;
+    struct hearth_str
+        tenant; /* its rows wait with others of the tenant; not used after submission */
     int64_t ts_ns;
     struct hearth_ingest_dict *dict;
     struct hearth_push_row *rows;
@@ -192,7 +195,8 @@ struct hearth_push_item {
     struct hearth_push_item *prev, *next;
     int64_t queued_mono_ns;
     size_t n_bytes;
-    int stage; /* enum hearth_item_stage of the commit queue */
+    unsigned lane; /* of the commit queue */
+    int stage;     /* enum hearth_item_stage of the commit queue */
     bool is_withdrawn;
 };
 

@@ -1,6 +1,6 @@
 /*
- * commit_queue.c -- the queue of a committer: items are added if there is room, and taken in the
- * order of their submission, or withdrawn before.
+ * commit_queue.c -- the queue of a committer: items are added if there is room, and taken fairly
+ * (commit_lanes.h), each tenant's in the order of their submission, or withdrawn before.
  *
  * Withdrawing. A queued item is unlinked and finished at once. A taken item is marked, and the
  * committer leaves it out before it sends the batch (settle.c). From the sending until the batch is
@@ -46,6 +46,38 @@ static void publish_queue_sizes(const struct hearth_committers *all)
 }
 
 /*
+ * One tenant may not fill the whole queue. A lane without rows accepts an item of any size, as an
+ * empty queue does.
+ */
+static enum hearth_status check_tenant_room(const struct hearth_committers *all,
+                                            const struct hearth_push_item *item,
+                                            struct hearth_err *err)
+{
+    const struct hearth_store_options *options = &all->store->options;
+    size_t n_rows = all->lane_rows[item->lane], n_bytes = all->lane_bytes[item->lane];
+
+    if (!options->share_queue || n_rows == 0) {
+        return HEARTH_OK;
+    }
+
+    if (n_rows + item->n_rows > options->max_queue_rows - options->max_queue_rows / 4) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the tenant's part of the ingest queue is full (three quarters of "
+                           "max-queue-rows %zu); retry",
+                           options->max_queue_rows);
+    }
+
+    if (n_bytes + item->n_bytes > options->max_queue_bytes - options->max_queue_bytes / 4) {
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the tenant's part of the ingest queue is full (three quarters of "
+                           "max-queue-bytes %zu); retry",
+                           options->max_queue_bytes);
+    }
+
+    return HEARTH_OK;
+}
+
+/*
  * The caller holds the lock. An empty queue accepts an item of any size: otherwise a large item
  * could never be stored.
  */
@@ -82,7 +114,7 @@ static enum hearth_status check_queue_room(const struct hearth_committers *all,
                            options->max_queue_bytes);
     }
 
-    return HEARTH_OK;
+    return check_tenant_room(all, item, err);
 }
 
 static struct hearth_committer *find_committer(struct hearth_committers *all,
@@ -95,21 +127,12 @@ static void append_item(struct hearth_committer *committer, struct hearth_push_i
 {
     hearth_mutex_assert_held(&committer->all->lock);
 
+    if (committer->n_rows == 0) {
+        committer->oldest_mono_ns = item->queued_mono_ns;
+    }
     item->stage = HEARTH_ITEM_QUEUED;
-    item->prev = committer->tail;
-    item->next = NULL;
-    *(item->prev == NULL ? &committer->head : &item->prev->next) = item;
-    committer->tail = item;
+    hearth_commit_lanes_append(&committer->queue, item);
     committer->n_rows += item->n_rows;
-}
-
-static void unlink_item(struct hearth_committer *committer, struct hearth_push_item *item)
-{
-    hearth_mutex_assert_held(&committer->all->lock);
-
-    *(item->prev == NULL ? &committer->head : &item->prev->next) = item->next;
-    *(item->next == NULL ? &committer->tail : &item->next->prev) = item->prev;
-    committer->n_rows -= item->n_rows;
 }
 
 int64_t hearth_store_count_upload(struct hearth_store *store)
@@ -132,6 +155,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
     struct hearth_committers *all = store->committers;
     struct hearth_committer *committer = find_committer(all, item);
     item->n_bytes = count_item_bytes(item);
+    item->lane = hearth_commit_lane_of(item->tenant);
     item->queued_mono_ns = hearth_clock_mono_ns();
     int64_t count = item->upload_count > 0 ? item->upload_count : hearth_store_count_upload(store);
     item->profile_no = hearth_profile_no_make(item->service_id, item->ts_ns, count);
@@ -146,6 +170,8 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
         append_item(committer, item);
         all->n_rows += item->n_rows;
         all->n_bytes += item->n_bytes;
+        all->lane_rows[item->lane] += item->n_rows;
+        all->lane_bytes[item->lane] += item->n_bytes;
         publish_queue_sizes(all);
         /* Wake the committer for the first item, and when a batch is full. */
         if (before == 0 || (before < store->options.max_batch_rows &&
@@ -169,8 +195,8 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
 
     size_t n = 0, n_rows = 0, n_bytes = 0;
     committer->is_exposed = false; /* the previous batch is settled */
-    while (committer->head != NULL && n < max) {
-        struct hearth_push_item *item = committer->head;
+    struct hearth_push_item *item;
+    while (n < max && (item = hearth_commit_lanes_next(&committer->queue)) != NULL) {
         bool fits = n_rows + item->n_rows <= committer->all->store->options.max_batch_rows &&
                     n_bytes + item->n_bytes <= MAX_BATCH_BYTES;
         if (n > 0 && !fits) {
@@ -178,10 +204,14 @@ size_t hearth_commit_queue_take(struct hearth_committer *committer,
         }
         n_rows += item->n_rows;
         n_bytes += item->n_bytes;
-        unlink_item(committer, item);
+        hearth_commit_lanes_take(&committer->queue, item);
         item->stage = HEARTH_ITEM_TAKEN;
         ret_items[n++] = item;
     }
+
+    /* Items that are left waited for a full batch: the next one is due at once. */
+    committer->n_rows -= n_rows;
+    committer->oldest_mono_ns = 0;
 
     return n;
 }
@@ -195,6 +225,8 @@ static void count_item_out(struct hearth_committers *all, struct hearth_push_ite
     item->stage = status == HEARTH_OK ? HEARTH_ITEM_STORED : HEARTH_ITEM_FAILED;
     all->n_rows -= item->n_rows;
     all->n_bytes -= item->n_bytes;
+    all->lane_rows[item->lane] -= item->n_rows;
+    all->lane_bytes[item->lane] -= item->n_bytes;
     publish_queue_sizes(all);
 }
 
@@ -237,7 +269,9 @@ bool hearth_store_withdraw(struct hearth_store *store, struct hearth_push_item *
 
     /* Its committer is known once it was submitted. */
     if (was_queued) {
-        unlink_item(find_committer(all, item), item);
+        struct hearth_committer *committer = find_committer(all, item);
+        hearth_commit_lanes_unlink(&committer->queue, item);
+        committer->n_rows -= item->n_rows;
         count_item_out(all, item, status);
     } else if (item->stage == HEARTH_ITEM_TAKEN) {
         struct hearth_committer *committer = find_committer(all, item);

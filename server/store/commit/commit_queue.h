@@ -10,6 +10,7 @@
 #include "hearth/base/sync.h"
 #include "hearth/store/store.h"
 
+#include "commit/commit_lanes.h"
 #include "pg/pg.h"
 
 /* The states of an item, guarded by the lock: in this order, FAILED or STORED at the end. */
@@ -25,14 +26,15 @@ struct hearth_committer {
     struct hearth_committers *all;
     pthread_t thread;
     pthread_cond_t wake;
-    struct hearth_push_item *head, *tail; /* the queue; under lock, like the next four */
+    struct hearth_commit_lanes queue; /* under lock, like the next five */
     size_t n_rows;
-    int64_t seq;          /* of the batch in flight; INT64_MAX: no batch */
-    size_t n_withdrawn;   /* items of its batch that were withdrawn */
-    bool is_exposed;      /* its batch is being sent, or may have been committed */
-    struct hearth_pg pg;  /* confined to its thread, like the next two */
-    int64_t backoff_ns;   /* pause before the next attempt */
-    int64_t watermark_ns; /* the highest watermark that its batches have read */
+    int64_t oldest_mono_ns; /* not after the submission of the oldest item that waits */
+    int64_t seq;            /* of the batch in flight; INT64_MAX: no batch */
+    size_t n_withdrawn;     /* items of its batch that were withdrawn */
+    bool is_exposed;        /* its batch is being sent, or may have been committed */
+    struct hearth_pg pg;    /* confined to its thread, like the next two */
+    int64_t backoff_ns;     /* pause before the next attempt */
+    int64_t watermark_ns;   /* the highest watermark that its batches have read */
 };
 
 struct hearth_committers {
@@ -40,6 +42,7 @@ struct hearth_committers {
     struct hearth_mutex lock; /* "committer.lock": guards queues, sums, seqs, stopping */
     pthread_cond_t idle;      /* signalled when a committer thread ends */
     size_t n_rows, n_bytes;   /* queued or in flight, of all committers */
+    size_t lane_rows[HEARTH_COMMIT_LANES], lane_bytes[HEARTH_COMMIT_LANES]; /* the same by lane */
     int64_t next_seq;
     bool stopping;
     unsigned n_running;

@@ -160,14 +160,14 @@ static bool wait_for_work(struct hearth_committer *committer)
 
     const struct hearth_store_options *options = &all->store->options;
     for (;;) {
-        if (committer->head == NULL) {
+        if (committer->n_rows == 0) {
             if (all->stopping) {
                 return false;
             }
             hearth_mutex_wait(&all->lock, &committer->wake);
             continue;
         }
-        int64_t due_ns = committer->head->queued_mono_ns + options->linger_ns;
+        int64_t due_ns = committer->oldest_mono_ns + options->linger_ns;
         if (all->stopping || committer->n_rows >= options->max_batch_rows ||
             hearth_clock_mono_ns() >= due_ns) {
             return true;
