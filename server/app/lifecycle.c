@@ -20,6 +20,7 @@
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
+#include "hearth/engine/tenant_use.h"
 #include "hearth/engine/uploads.h"
 #include "hearth/front/scraper.h"
 
@@ -47,6 +48,7 @@ struct server {
     char *const *argv, *const *environment;
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
+    struct hearth_tenant_uses *uses;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_store *store;
     struct hearth_ingest *ingest;
@@ -146,10 +148,23 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.query_memory = &server->query_memory;
     config->front.push_memory = &server->push_memory;
 
+    /* With multitenancy, the queries of one tenant have half of the memory. */
+    struct hearth_tenant_uses_options uses = {
+        .query_memory = &server->query_memory,
+        .tenant_query_memory_bytes = config->limits.max_tenant_query_memory_bytes > 0
+                                         ? (size_t)config->limits.max_tenant_query_memory_bytes
+                                     : config->front.multitenancy
+                                         ? (size_t)config->queries_memory_bytes / 2
+                                         : 0,
+        .n_labels = (size_t)(config->metrics_tenants < 200 ? config->metrics_tenants : 200)};
+    HEARTH_TRY(hearth_tenant_uses_new(&uses, &server->uses, err));
+    config->front.tenant_uses = server->uses;
+
     /* The engine: pushes, queries and its background threads. */
     struct hearth_ingest_options ingest = {.limits = config->limits,
                                            .service_labels = config->service_labels,
-                                           .budget = &server->push_memory};
+                                           .budget = &server->push_memory,
+                                           .uses = server->uses};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
     HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
     HEARTH_TRY(hearth_query_set_network(server->query, &config->network, err));
@@ -198,6 +213,7 @@ static void stop_parts(struct server *server)
     hearth_rules_free(server->rules);
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
+    hearth_tenant_uses_free(server->uses);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
 }
 

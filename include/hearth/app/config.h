@@ -37,7 +37,7 @@ struct hearth_config {
     const char *limits_profile;
     const char *read_database_url;
     const char *scrape_config;
-    int64_t max_scrape_targets, scrape_concurrency;
+    int64_t max_scrape_targets, scrape_concurrency, metrics_tenants;
     const char *demangle; /* parsed into limits.demangle */
     const char *log_level, *log_format;
     int64_t shutdown_timeout_ns;

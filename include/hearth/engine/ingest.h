@@ -50,6 +50,8 @@ void hearth_discards_declare(void);
 /* Adds to hearth_discarded_total. Pushes count their own discards. */
 void hearth_discards_count(const uint64_t discards[HEARTH_N_DISCARDS]);
 
+struct hearth_tenant_uses;
+
 struct hearth_ingest_options {
     struct hearth_limits limits;
     /*
@@ -57,7 +59,8 @@ struct hearth_ingest_options {
      * service_name precedes them all, unless it is in the list.
      */
     const char *const *service_labels;
-    struct hearth_budget *budget; /* memory of decoding; kept; NULL: no limit */
+    struct hearth_budget *budget;    /* memory of decoding; kept; NULL: no limit */
+    struct hearth_tenant_uses *uses; /* counts what tenants push; kept; NULL: nobody */
 };
 
 struct hearth_ingest;

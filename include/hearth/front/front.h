@@ -19,6 +19,7 @@
 #include "hearth/engine/query.h"
 
 struct hearth_front;
+struct hearth_tenant_uses;
 
 /* A part of the configuration. */
 enum hearth_front_config {
@@ -82,7 +83,7 @@ struct hearth_front_options {
     unsigned ingest_threads;            /* 0: twice the number of processors, at least 16 */
     unsigned query_threads;             /* 0: twice the number of processors */
     int64_t max_query_memory_bytes;     /* for one query; default 384 MiB */
-    int64_t max_queued_requests;        /* per pool; further ones are UNAVAILABLE; default 4096 */
+    int64_t max_queued_requests;        /* per pool; beyond it, UNAVAILABLE; default 4096 */
     int64_t memory_quota_bytes;         /* of the gRPC core; at least and by default 256 MiB */
     struct hearth_agent_options agents; /* default: tenant "anonymous", no token, all on */
     struct hearth_otlp_options otlp;    /* default: off */
@@ -91,6 +92,7 @@ struct hearth_front_options {
     /* Budgets, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
     struct hearth_budget *push_memory; /* for all bodies, and pushes until they wait for a commit */
+    struct hearth_tenant_uses *tenant_uses; /* counts what tenants use; borrowed; NULL: nobody */
     struct hearth_ingest_errors *ingest_errors; /* notes refused uploads; borrowed; NULL: nobody */
 
     /* ---- the process ---- */

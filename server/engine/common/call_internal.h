@@ -28,6 +28,7 @@ enum hearth_engine_rank {
     HEARTH_RANK_INGEST,        /* ingest.lock: scratch memory and rates */
     HEARTH_RANK_RATES,         /* query_engine.rates_lock */
     HEARTH_RANK_NETWORK,       /* network.lock: reported processes */
+    HEARTH_RANK_TENANT_USES,   /* tenant_uses.lock: what tenants use */
 };
 
 #define HEARTH_RATE_SLOTS 512

@@ -12,6 +12,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
+#include "hearth/engine/tenant_use.h"
 #include "hearth/format/demangle_names.h"
 #include "hearth/store/store_originals.h"
 
@@ -306,6 +307,8 @@ static void end_push_job(struct hearth_push_item *item, enum hearth_status statu
         if (job->receipt != NULL) {
             job->receipt->profile = (struct hearth_profile_id){item->writer_id, item->profile_no};
         }
+        hearth_tenant_use_count(state->options.uses, state->request->tenant, HEARTH_USE_PROFILES,
+                                1);
         hearth_metric_add(HEARTH_M_PROFILES_STORED, 1);
         hearth_metric_add(HEARTH_M_SAMPLES_STORED, job->n_samples);
         hearth_metric_add(HEARTH_M_ROWS_STORED, (int64_t)item->n_rows);
@@ -535,8 +538,14 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
 
     /* Resolve series, and stacks in the service's dictionary of the day. */
     struct hearth_series_ref *refs;
-    HEARTH_TRY(resolve_group_series(job, identity, &split, &refs, err));
+    enum hearth_status resolved = resolve_group_series(job, identity, &split, &refs, err);
+    if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
+        hearth_tenant_use_count(state->options.uses, state->request->tenant,
+                                HEARTH_USE_REFUSED_SERIES, 1);
+    }
+    HEARTH_TRY(resolved);
     job->item.service_id = refs[0].service_id;
+    job->item.tenant = state->request->tenant;
 
     uint32_t *stack_ids = hearth_arena_array(arena, profile.n_samples, sizeof stack_ids[0]);
     if (stack_ids == NULL) {
@@ -822,8 +831,12 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
         check_push_rate(ingest, &limits, request->tenant, (int64_t)n_bytes, err);
     if (rate != HEARTH_OK) {
         HEARTH_TRY(check_push_sizes(request, &limits, err));
+        hearth_tenant_use_count(ingest->options.uses, request->tenant, HEARTH_USE_REFUSED_RATE, 1);
         return rate;
     }
+
+    hearth_tenant_use_count(ingest->options.uses, request->tenant, HEARTH_USE_INGEST_BYTES,
+                            (int64_t)n_bytes);
 
     struct hearth_push_state *state = NULL;
     if (n_jobs < UINT32_MAX) {
