@@ -131,6 +131,14 @@ size_t hearth_workers_queued(struct hearth_workers *workers)
     return n;
 }
 
+size_t hearth_workers_running(struct hearth_workers *workers)
+{
+    hearth_mutex_lock(&workers->lock);
+    size_t n = workers->lanes.n_running;
+    hearth_mutex_unlock(&workers->lock);
+    return n;
+}
+
 struct hearth_lane_counts hearth_workers_count(struct hearth_workers *workers,
                                                struct hearth_str tenant)
 {

@@ -4,6 +4,7 @@
  */
 #include "hearth/base/log.h"
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
 
@@ -14,6 +15,7 @@
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
+#include "rpc/fair_share.h"
 #include "rpc/front_internal.h"
 #include "rpc/heap.h"
 #include "tables.h"
@@ -83,6 +85,14 @@ void hearth_front_options_init(struct hearth_front_options *options)
 
 /* ---- the ticker ---- */
 
+static void publish_pools(const struct hearth_front *front)
+{
+    hearth_metric_set(HEARTH_M_INGEST_WAITING, (int64_t)hearth_workers_queued(front->ingest_pool));
+    hearth_metric_set(HEARTH_M_INGEST_RUNNING, (int64_t)hearth_workers_running(front->ingest_pool));
+    hearth_metric_set(HEARTH_M_QUERIES_WAITING, (int64_t)hearth_workers_queued(front->query_pool));
+    hearth_metric_set(HEARTH_M_QUERIES_RUNNING, (int64_t)hearth_workers_running(front->query_pool));
+}
+
 /* Works every TICK_NS until stop_ticker. */
 static void *run_ticker(void *arg)
 {
@@ -96,6 +106,7 @@ static void *run_ticker(void *arg)
         hearth_mutex_unlock(&front->tick_lock);
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
+        publish_pools(front);
         hearth_grpc_tick(front->grpc);
         hearth_heap_tick(&heap, &front->has_garbage, hearth_clock_mono_ns());
         hearth_mutex_lock(&front->tick_lock);
@@ -177,6 +188,8 @@ static enum hearth_status start_pools(struct hearth_front *front, struct hearth_
     unsigned n_query = options->query_threads > 0 ? options->query_threads : 2 * n;
     size_t max_queued = (size_t)options->max_queued_requests;
 
+    front->ingest_share = hearth_fair_share(options->multitenancy, n_ingest);
+    front->query_share = hearth_fair_share(options->multitenancy, n_query);
     HEARTH_TRY(hearth_workers_start("finish", 1, SIZE_MAX, &front->finishers, err));
     HEARTH_TRY(hearth_workers_start("ingest", n_ingest, max_queued, &front->ingest_pool, err));
 

@@ -114,7 +114,9 @@ static void make_plain_answer(struct hearth_rpc *rpc, const struct hearth_rpc_me
         const char *code = call != NULL ? call->error_code : NULL;
         hearth_connect_write_error(code != NULL ? code : hearth_status_name(rpc->status),
                                    hearth_rpc_message(rpc), &answer->body);
-        if (rpc->status == HEARTH_UNAVAILABLE) {
+        bool is_short = rpc->status == HEARTH_UNAVAILABLE ||
+                        (rpc->err.is_passing && rpc->method->pool == HEARTH_POOL_QUERY);
+        if (is_short) {
             add_answer_header(answer, "Retry-After", "1");
         } else if (rpc->err.is_passing) {
             add_answer_header(answer, "Retry-After", "30");

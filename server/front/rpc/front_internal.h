@@ -49,6 +49,7 @@ struct hearth_front {
     struct hearth_grpc *grpc;
     struct hearth_http *http;
     struct hearth_workers *ingest_pool, *query_pool;
+    size_t ingest_share, query_share; /* jobs of one tenant that run at a time; 0: no limit */
     struct hearth_workers *finishers; /* one thread, for hearth_rpc_end_later */
 
     struct hearth_mutex in_flight_lock; /* guards in_flight, and `abandon` and `work` of requests */

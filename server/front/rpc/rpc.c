@@ -12,6 +12,7 @@
 #include "hearth/codec/pb.h"
 
 #include "rpc/client_family.h"
+#include "rpc/fair_share.h"
 #include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
@@ -25,8 +26,6 @@
 #define NOTES_MAX_BYTES       (64u << 10)
 /* A query may use so much without taking it from the budget: small queries always run. */
 #define QUERY_FREE_BYTES ((size_t)1 << 20)
-/* A tenant's limit below this is raised to it. */
-#define QUERY_LEAST_BYTES ((size_t)1 << 20)
 /* Smaller bodies belong to queries, not to pushes, and are not counted. */
 #define BODY_FREE_BYTES   4096u
 #define LARGE_QUERY_BYTES ((size_t)32 << 20)
@@ -105,6 +104,7 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
     if (rpc->memory.is_part) { /* a query */
         hearth_budget_close(&rpc->memory);
     }
+    hearth_fair_share_release(rpc);
 
     /* The ticker gives the memory of large queries back to the kernel. */
     if (rpc->memory.peak_bytes > LARGE_QUERY_BYTES) {
@@ -511,6 +511,7 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     }
 
     rpc->status = status;
+    hearth_fair_share_count(rpc);
 
     /* Free what is not needed to send the answer. */
     if (status != HEARTH_OK) {
@@ -625,23 +626,6 @@ static enum hearth_status decode_request(struct hearth_rpc *rpc, size_t max_byte
     return HEARTH_OK;
 }
 
-/*
- * A query may have a limit of its tenant. It is applied before the query allocates anything, and is
- * never below QUERY_LEAST_BYTES, so that a tenant can always change it.
- */
-static void apply_memory_limit(struct hearth_rpc *rpc)
-{
-    if (rpc->method->pool != HEARTH_POOL_QUERY ||
-        (rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
-        return;
-    }
-    struct hearth_limits limits;
-    hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
-    size_t limit = (size_t)limits.max_query_memory_bytes;
-    limit = limit > 0 && limit < QUERY_LEAST_BYTES ? QUERY_LEAST_BYTES : limit;
-    rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;
-}
-
 /* A push whose deadline passed before its work began may be repeated: tell the client so. */
 static enum hearth_status allow_retry_of_push(struct hearth_rpc *rpc, enum hearth_status status)
 {
@@ -667,7 +651,7 @@ static void hash_upload_body(struct hearth_rpc *rpc)
 
 static void run_request(struct hearth_rpc *rpc)
 {
-    apply_memory_limit(rpc);
+    rpc->run_mono_ns = hearth_clock_mono_ns();
     hash_upload_body(rpc);
     (void)hearth_budget_refused_bytes(); /* reset: it may be left from another request */
     enum hearth_status status =
@@ -751,15 +735,11 @@ bool hearth_rpc_is_inline(const struct hearth_rpc *rpc)
            rpc->body.n <= INLINE_MAX_BODY_BYTES && rpc->compression == HEARTH_COMPRESSION_NONE;
 }
 
-/* Why a pool refused the request. */
-static enum hearth_status explain_full_pool(struct hearth_rpc *rpc)
+/* A tenant with fewer requests needs the place of this one in the queue. */
+static void drop_request(struct hearth_job *job)
 {
-    return atomic_load(&rpc->front->is_stopping)
-               ? HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping")
-               : HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE,
-                             "too many requests are waiting (max-queued-requests is %lld): "
-                             "retry later",
-                             (long long)rpc->front->options.max_queued_requests);
+    struct hearth_rpc *rpc = HEARTH_CONTAINER_OF(job, struct hearth_rpc, job);
+    hearth_rpc_end_later(rpc, hearth_fair_share_refuse(rpc, HEARTH_QUEUE_FULL));
 }
 
 void hearth_rpc_start(struct hearth_rpc *rpc)
@@ -788,9 +768,14 @@ void hearth_rpc_start(struct hearth_rpc *rpc)
     }
 
     /* Otherwise a pool runs it. */
+    struct hearth_lane_key key;
+    hearth_fair_share_begin(rpc, &key);
+    rpc->job.drop = drop_request;
     bool is_ingest = rpc->method->pool == HEARTH_POOL_INGEST;
-    if (!hearth_workers_submit(is_ingest ? front->ingest_pool : front->query_pool, &rpc->job)) {
-        hearth_rpc_end(rpc, explain_full_pool(rpc));
+    enum hearth_queued outcome = hearth_workers_submit_as(
+        is_ingest ? front->ingest_pool : front->query_pool, &rpc->job, &key);
+    if (outcome != HEARTH_QUEUED) {
+        hearth_rpc_end(rpc, hearth_fair_share_refuse(rpc, outcome));
     }
 }
 

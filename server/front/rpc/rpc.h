@@ -48,6 +48,7 @@
 
 struct hearth_front;
 struct hearth_http_call;
+struct hearth_tenant_use;
 
 #define HEARTH_RPC_MAX_HEADERS 4
 
@@ -96,8 +97,10 @@ struct hearth_rpc {
     int64_t started_mono_ns;
     struct hearth_arena arena;
     struct hearth_budget
-        memory;       /* of a query: its part of the memory of all queries; else zeroed */
-    size_t body_held; /* bytes of the body that are taken from the budget of pushes */
+        memory; /* of a query: its part of the memory of all queries; else zeroed */
+    struct hearth_tenant_use *use; /* of a query: its tenant's, held; or NULL */
+    int64_t run_mono_ns;           /* when a thread took it; 0: none has */
+    size_t body_held;              /* bytes of the body that are taken from the budget of pushes */
 
     /* ---- for the handler ---- */
 
