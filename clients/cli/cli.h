@@ -124,8 +124,9 @@ cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_se
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
     cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
     cli_profiles_original, cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase,
-    cli_admin_erasures, cli_admin_errors, cli_admin_targets, cli_admin_retention, cli_admin_limits,
-    cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
+    cli_admin_erasures, cli_admin_errors, cli_admin_usage, cli_admin_targets, cli_admin_retention,
+    cli_admin_limits, cli_admin_sizing, cli_agents_services, cli_agents_instances,
+    cli_agents_processes;
 
 /* ---- hearth.c ---- */
 

@@ -75,6 +75,8 @@ static const struct cli_command g_commands[] = {
      NULL},
     {"admin", "errors", "", "uploads that were refused: client, route, reason", cli_admin_errors, 0,
      false, NULL},
+    {"admin", "usage", "", "what a tenant uses of a server, beside its limits", cli_admin_usage, 0,
+     false, NULL},
     {"admin", "targets", "", "targets of --scrape-config, and how their latest scrapes went",
      cli_admin_targets, 0, false, NULL},
     {"admin", "retention", "[show|set|reset]", "how long profiles and roll-ups are kept",

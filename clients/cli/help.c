@@ -175,6 +175,13 @@ static const struct {
      "  share a line; its message is that of the latest upload.\n"
      "    hearth admin errors --since 1h\n"
      "    hearth admin errors -o json | jq '.errors[] | select(.client == \"java\")'\n"},
+    {"usage",
+     "hearth admin usage [--tenant NAME] [-o json]\n"
+     "  Shows what a tenant uses beside its limits, how often each limit refused something, and\n"
+     "  what the tenant has sent and asked for. Services, series and tasks are those of the\n"
+     "  database; all else is that of the server that answers.\n"
+     "    hearth admin usage --tenant shop\n"
+     "    hearth admin usage -o json | jq '.limits[] | select(.refused != null)'\n"},
     {"targets",
      "hearth admin targets [-o json]\n"
      "  Lists the targets that servers fetch profiles from (hearthd --scrape-config), the latest\n"
