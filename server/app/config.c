@@ -553,6 +553,7 @@ static void copy_to_layers(struct hearth_config *config)
     config->store.ingest_dict_bytes = (size_t)config->ingest_dict_bytes;
     config->store.read_dict_bytes = (size_t)config->read_dict_bytes;
     config->store.label_index_bytes = (size_t)config->label_index_bytes;
+    config->store.max_services = (size_t)config->limits.max_services;
     config->store.max_series = (size_t)config->limits.max_series;
     config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
     config->store.read_url =

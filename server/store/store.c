@@ -56,6 +56,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .ingest_dict_bytes = (size_t)256 << 20,
         .read_dict_bytes = (size_t)128 << 20,
         .label_index_bytes = (size_t)160 << 20,
+        .max_services = 10000,
         .max_series = 500000,
         .statement_timeout_ms = 60000,
         .read_wait_ns = 500 * HEARTH_NS_PER_MS,

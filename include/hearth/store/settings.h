@@ -25,6 +25,10 @@ typedef void hearth_setting_fn(void *context, struct hearth_str name, int64_t va
 void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
                            hearth_setting_fn *visit, void *context);
 
+/* The value of one setting of the tenant; `other` if it has none. */
+int64_t hearth_store_setting(struct hearth_store *store, struct hearth_str tenant, const char *name,
+                             int64_t other);
+
 /*
  * Set all settings, or none. A tenant that has pushed nothing yet is created if `make_tenant`,
  * otherwise the status is NOT_FOUND. If a name is repeated, its last value counts.

@@ -42,6 +42,7 @@ struct hearth_store_options {
     size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
     bool share_queue;             /* a tenant has three quarters of it; otherwise all */
     size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
+    size_t max_services;          /* of one tenant; 0: no limit; 10,000 */
     size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
     size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
     size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */

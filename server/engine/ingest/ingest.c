@@ -540,8 +540,10 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
     struct hearth_series_ref *refs;
     enum hearth_status resolved = resolve_group_series(job, identity, &split, &refs, err);
     if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
-        hearth_tenant_use_count(state->options.uses, state->request->tenant,
-                                HEARTH_USE_REFUSED_SERIES, 1);
+        bool is_service = strstr(err->msg, "max-services") != NULL;
+        hearth_tenant_use_count(
+            state->options.uses, state->request->tenant,
+            is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES, 1);
     }
     HEARTH_TRY(resolved);
     job->item.service_id = refs[0].service_id;

@@ -71,7 +71,7 @@ HEARTH_UNARY(hearth_svc_admin_usage, Hearth__V1__UsageRequest, Hearth__V1__Usage
 
     /* Beside the limits. */
     struct limited_use uses[] = {
-        {.limit = "max-services", .used = stock.n_services},
+        {.limit = "max-services", .used = stock.n_services, .max = limits.max_services},
         {.limit = "max-series", .used = stock.n_series, .max = limits.max_series},
         {.limit = "max-tasks", .used = stock.n_tasks, .max = limits.max_tasks},
         {.limit = "ingest-rate-bytes",

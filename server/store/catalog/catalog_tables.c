@@ -11,6 +11,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/catalog_group.h"
+#include "catalog/services.h"
 #include "pg/pg.h"
 #include "pg/store_state.h"
 
@@ -318,30 +319,66 @@ static const struct {
          add_series_columns},
 };
 
-/* Called by hearth_store_settings for each setting. */
-static void take_max_series(void *context, struct hearth_str name, int64_t value)
-{
-    if (hearth_str_eq_c(name, "max-series")) {
-        *(size_t *)context = (size_t)value;
-    }
-}
-
 /*
  * Return the tenant's own limit, or the server's. Its name is that of an item, because the label
  * index may not know the tenant yet.
  */
-static size_t find_max_series(const struct hearth_group *group, int32_t tenant_id)
+static size_t find_tenant_limit(const struct hearth_group *group, int32_t tenant_id,
+                                const char *name, size_t limit)
 {
-    size_t limit = group->catalog->store->options.max_series;
     for (size_t i = 0; i < group->n; i++) {
         if (group->items[i]->ids.tenant_id == tenant_id) {
-            hearth_store_settings(group->catalog->store, group->items[i]->tenant, take_max_series,
-                                  &limit);
-            break;
+            return (size_t)hearth_store_setting(group->catalog->store, group->items[i]->tenant,
+                                                name, (int64_t)limit);
         }
     }
 
     return limit;
+}
+
+/* The number of services of a tenant. The transaction holds the clock's lock, so it is exact. */
+static enum hearth_status count_services(struct hearth_group *group, int32_t tenant_id,
+                                         int64_t *ret_n)
+{
+    struct hearth_pg_params params;
+    PGresult *rows = NULL;
+
+    hearth_pg_params_init(&params, &group->arena);
+    hearth_pg_param_i32(&params, tenant_id);
+    HEARTH_TRY(hearth_group_run(
+        group, "SELECT count(*) FROM hearth_data.service WHERE tenant_id = $1", &params, &rows));
+    *ret_n = hearth_pg_i64(rows, 0, 0);
+    PQclear(rows);
+
+    return HEARTH_OK;
+}
+
+/* Refuse new services of a tenant beyond max_services. */
+static enum hearth_status check_service_limit(struct hearth_group *group,
+                                              const struct hearth_group_rows *rows,
+                                              const uint32_t *index, size_t n)
+{
+    int32_t checked = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t tenant_id = rows->v[index[i]].parent;
+        size_t limit = find_tenant_limit(group, tenant_id, "max-services",
+                                         group->catalog->store->options.max_services);
+        if (tenant_id == checked || limit == 0) {
+            continue;
+        }
+
+        checked = tenant_id;
+        int64_t n_new = 0, n_old;
+        for (size_t k = 0; k < n; k++) {
+            n_new += rows->v[index[k]].parent == tenant_id;
+        }
+        HEARTH_TRY(count_services(group, tenant_id, &n_old));
+        if (n_old + n_new > (int64_t)limit) {
+            return hearth_services_refuse(n_old, n_new, (int64_t)limit, group->err);
+        }
+    }
+
+    return HEARTH_OK;
 }
 
 /*
@@ -360,7 +397,8 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
         }
 
         checked = tenant_id;
-        size_t limit = find_max_series(group, tenant_id);
+        size_t limit = find_tenant_limit(group, tenant_id, "max-series",
+                                         group->catalog->store->options.max_series);
         size_t n_new = 0;
         for (size_t k = 0; k < n; k++) {
             n_new += rows->v[index[k]].u.s.tenant_id == tenant_id;
@@ -396,6 +434,8 @@ static enum hearth_status insert_missing_rows(struct hearth_group *group,
 
     if (table == HEARTH_GROUP_SERIES) {
         HEARTH_TRY(check_series_limit(group, rows, index, n));
+    } else if (table == HEARTH_GROUP_SERVICES) {
+        HEARTH_TRY(check_service_limit(group, rows, index, n));
     }
 
     /* Insert them, and take their ids. */

@@ -1,10 +1,13 @@
 /* services.c -- find services by name, and create services without profiles (services.h). */
 #include "catalog/services.h"
 
+#include "hearth/base/limit.h"
+#include "hearth/store/settings.h"
 #include "hearth/store/store_agents.h"
 
 #include "pg/pg.h"
 #include "pg/session.h"
+#include "pg/store_state.h"
 
 #include <assert.h>
 
@@ -15,11 +18,40 @@
     "SET LOCAL lock_timeout = 15000;"                        \
     "UPDATE hearth_data.catalog_clock SET version = version + 1"
 
+enum hearth_status hearth_services_refuse(int64_t n_old, int64_t n_new, int64_t limit,
+                                          struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                       "the tenant has %lld services and %lld new ones would exceed the limit of "
+                       "%lld" HEARTH_RAISE_LIMIT("max-services"),
+                       (long long)n_old, (long long)n_new, (long long)limit);
+}
+
+/* $1: tenant. Fails if it has too many services, n_made of which were created just now. */
+static enum hearth_status check_number(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
+                                       int64_t n_made, int64_t limit,
+                                       enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    PGresult *rows = NULL;
+
+    HEARTH_TRY(hearth_pg_exec(pg,
+                              "SELECT count(*) FROM hearth_data.service JOIN hearth_data.tenant t"
+                              " USING (tenant_id) WHERE t.name = $1",
+                              tenant, NULL, &rows, ret_fault, err));
+    int64_t n = hearth_pg_i64(rows, 0, 0);
+    PQclear(rows);
+
+    return limit > 0 && n > limit ? hearth_services_refuse(n - n_made, n_made, limit, err)
+                                  : HEARTH_OK;
+}
+
 /* $1: tenant; for services also $2: fingerprints, $3: names. */
-static enum hearth_status
-create_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenant,
-                      const struct hearth_pg_params *services, struct hearth_cancel *cancel,
-                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status create_in_transaction(struct hearth_pg *pg,
+                                                const struct hearth_pg_params *tenant,
+                                                const struct hearth_pg_params *services,
+                                                int64_t limit, struct hearth_cancel *cancel,
+                                                enum hearth_pg_fault *ret_fault,
+                                                struct hearth_err *err)
 {
     HEARTH_TRY(hearth_pg_script(pg, SQL_BEGIN, ret_fault, err));
     HEARTH_TRY(hearth_pg_exec(
@@ -33,6 +65,7 @@ create_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenan
      * The existing services are found by one look-up of the unique index on (tenant_id,
      * fingerprint). NOT EXISTS would compare each with all while statistics are missing.
      */
+    PGresult *made = NULL;
     HEARTH_TRY(hearth_pg_exec(
         pg,
         "INSERT INTO hearth_data.service (tenant_id, fingerprint, name, version)"
@@ -40,15 +73,20 @@ create_in_transaction(struct hearth_pg *pg, const struct hearth_pg_params *tenan
         " u (fp, name), hearth_data.tenant t, hearth_data.catalog_clock c WHERE t.name = $1 AND"
         " u.fp <> ALL (ARRAY (SELECT s.fingerprint FROM hearth_data.tenant o JOIN"
         " hearth_data.service s USING (tenant_id) WHERE o.name = $1 AND s.fingerprint ="
-        " ANY ($2::uuid[])))",
-        services, cancel, NULL, ret_fault, err));
+        " ANY ($2::uuid[]))) RETURNING 1",
+        services, cancel, &made, ret_fault, err));
+    int64_t n_made = PQntuples(made);
+    PQclear(made);
+    if (n_made > 0) {
+        HEARTH_TRY(check_number(pg, tenant, n_made, limit, ret_fault, err));
+    }
 
     return hearth_pg_script(pg, "COMMIT", ret_fault, err);
 }
 
-enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
-                                        const struct hearth_str *services, size_t n,
-                                        struct hearth_cancel *cancel,
+enum hearth_status hearth_services_make(struct hearth_store *store, struct hearth_pg *pg,
+                                        struct hearth_str tenant, const struct hearth_str *services,
+                                        size_t n, struct hearth_cancel *cancel,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     struct hearth_arena arena;
@@ -68,7 +106,9 @@ enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str 
         hearth_pg_param_text(&of_services, tenant);
         hearth_pg_param_uuid_array(&of_services, prints, n);
         hearth_pg_param_text_array(&of_services, services, n);
-        status = create_in_transaction(pg, &of_tenant, &of_services, cancel, ret_fault, err);
+        int64_t limit = hearth_store_setting(store, tenant, "max-services",
+                                             (int64_t)store->options.max_services);
+        status = create_in_transaction(pg, &of_tenant, &of_services, limit, cancel, ret_fault, err);
         hearth_pg_rollback(pg);
     }
 
@@ -84,6 +124,7 @@ enum hearth_status hearth_services_make(struct hearth_pg *pg, struct hearth_str 
 /* ---- by name ---- */
 
 struct service_query {
+    struct hearth_store *store;
     struct hearth_str tenant;
     const struct hearth_str *services;
     size_t n;
@@ -139,8 +180,8 @@ static enum hearth_status find_or_create_services(void *context, struct hearth_p
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_services_make(pg, query->tenant, query->services, query->n, query->cancel,
-                                    ret_fault, err));
+    HEARTH_TRY(hearth_services_make(query->store, pg, query->tenant, query->services, query->n,
+                                    query->cancel, ret_fault, err));
 
     return look_up_services(query, pg, ret_fault, err);
 }
@@ -166,7 +207,8 @@ static enum hearth_status find_valid_services(const struct hearth_scope *scope,
 
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct service_query query = {.tenant = scope->tenant,
+    struct service_query query = {.store = scope->store,
+                                  .tenant = scope->tenant,
                                   .services = services,
                                   .n = n,
                                   .make = make,

@@ -9,6 +9,8 @@
 
 #include "pg/pg.h"
 
+struct hearth_store;
+
 /*
  * An SQL condition on `e.service_id`: true while rows other than series refer to the service. It
  * lists each table that refers to `service`: otherwise the deletion of a service would fail.
@@ -45,11 +47,16 @@ static inline struct hearth_hash128 hearth_service_fingerprint(struct hearth_str
 
 /*
  * Create the tenant and the services that do not exist, in a transaction of its own that holds the
- * clock's lock. The connection has no open transaction. `cancel` may be NULL.
+ * clock's lock. The connection has no open transaction. `cancel` may be NULL. RESOURCE_EXHAUSTED,
+ * and nothing is created, if the tenant would have more services than max-services.
  */
 HEARTH_MUST_CHECK enum hearth_status
-hearth_services_make(struct hearth_pg *pg, struct hearth_str tenant,
+hearth_services_make(struct hearth_store *store, struct hearth_pg *pg, struct hearth_str tenant,
                      const struct hearth_str *services, size_t n, struct hearth_cancel *cancel,
                      enum hearth_pg_fault *ret_fault, struct hearth_err *err);
+
+/* Set the error of a tenant with n_old services, and return RESOURCE_EXHAUSTED. */
+enum hearth_status hearth_services_refuse(int64_t n_old, int64_t n_new, int64_t limit,
+                                          struct hearth_err *err);
 
 #endif

@@ -95,6 +95,27 @@ void hearth_store_settings(struct hearth_store *store, struct hearth_str tenant,
     (void)pthread_rwlock_unlock(&settings->lock);
 }
 
+struct wanted_setting {
+    const char *name;
+    int64_t value;
+};
+
+static void take_wanted_setting(void *context, struct hearth_str name, int64_t value)
+{
+    struct wanted_setting *wanted = context;
+    if (hearth_str_eq_c(name, wanted->name)) {
+        wanted->value = value;
+    }
+}
+
+int64_t hearth_store_setting(struct hearth_store *store, struct hearth_str tenant, const char *name,
+                             int64_t other)
+{
+    struct wanted_setting wanted = {name, other};
+    hearth_store_settings(store, tenant, take_wanted_setting, &wanted);
+    return wanted.value;
+}
+
 /* Set fresh->tenants, in its arena. Rows, by tenant: name of the tenant, name, value. */
 static enum hearth_status take_setting_rows(struct hearth_settings *fresh, const PGresult *rows,
                                             struct hearth_err *err)

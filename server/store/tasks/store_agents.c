@@ -54,6 +54,7 @@ struct reported_process {
 
 /* A report, each entity once, and its parameters. */
 struct agent_report {
+    struct hearth_store *store;
     struct hearth_str tenant;
     int64_t max_instances, max_processes; /* of the tenant; 0: no limit */
     int64_t now_ms;                       /* the latest last_seen_ms */
@@ -635,8 +636,8 @@ static enum hearth_status store_report(void *context, struct hearth_pg *pg,
 
     /* Create missing services, then merge. */
     if (!touched.has_services) {
-        HEARTH_TRY(hearth_services_make(pg, report->tenant, report->services, report->n_services,
-                                        report->cancel, ret_fault, err));
+        HEARTH_TRY(hearth_services_make(report->store, pg, report->tenant, report->services,
+                                        report->n_services, report->cancel, ret_fault, err));
     }
 
     enum hearth_status status = merge_report(report, pg, ret_fault, err);
@@ -659,7 +660,8 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
         return HEARTH_OK;
     }
 
-    struct agent_report report = {.tenant = scope->tenant,
+    struct agent_report report = {.store = scope->store,
+                                  .tenant = scope->tenant,
                                   .max_instances = reported->max_instances,
                                   .max_processes = reported->max_processes,
                                   .stale_ms = choose_stale_ms(scope->store),
