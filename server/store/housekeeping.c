@@ -41,6 +41,7 @@
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
+#include "tenants/admissions.h"
 #include "tenants/tenants_expire.h"
 #include "uploads/uploads_expire.h"
 
@@ -203,6 +204,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
         times->next_disk_ns = now_ns + DISK_EACH_NS;
         HEARTH_TRY(hearth_disk_look(store, pg, err));
         HEARTH_TRY(hearth_settings_refresh(store, pg, err));
+        HEARTH_TRY(hearth_admissions_step(store, pg, err));
     }
 
     if (now_ns >= times->next_trim_ns) {

@@ -29,6 +29,7 @@
 #include "read/read_cache.h"
 #include "spans/trace_writer.h"
 #include "tasks/poll_memo.h"
+#include "tenants/admissions.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -170,6 +171,8 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today, err));
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
+
+    HEARTH_TRY(hearth_admissions_step(store, pg, err));
 
     return start_writers(store, err);
 }
@@ -349,6 +352,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
     /* State in memory. */
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_settings_new(&store->settings, err));
+    HEARTH_TRY(hearth_admissions_new(&store->admissions, err));
     store->poll_memo = hearth_poll_memo_new();
     if (store->poll_memo == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the memory of polls");
@@ -426,6 +430,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
     hearth_settings_free(store->settings);
+    hearth_admissions_free(store->admissions);
     hearth_poll_memo_free(store->poll_memo);
     hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);

@@ -30,8 +30,9 @@ struct hearth_err {
      * status does not say so.
      */
     bool is_passing;
-    const char *file; /* place of the HEARTH_FAIL; static */
-    char msg[480];    /* one sentence, lower case, no full stop: what is wrong, and where */
+    const char *limit; /* option whose limit was hit, if it is counted; static; or NULL */
+    const char *file;  /* place of the HEARTH_FAIL; static */
+    char msg[480];     /* one sentence, lower case, no full stop: what is wrong, and where */
 };
 
 #define HEARTH_ERR_INIT     \

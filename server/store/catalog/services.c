@@ -21,10 +21,15 @@
 enum hearth_status hearth_services_refuse(int64_t n_old, int64_t n_new, int64_t limit,
                                           struct hearth_err *err)
 {
-    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                       "the tenant has %lld services and %lld new ones would exceed the limit of "
-                       "%lld" HEARTH_RAISE_LIMIT("max-services"),
-                       (long long)n_old, (long long)n_new, (long long)limit);
+    (void)HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                      "the tenant has %lld services and %lld new ones would exceed the limit of "
+                      "%lld" HEARTH_RAISE_LIMIT("max-services"),
+                      (long long)n_old, (long long)n_new, (long long)limit);
+    if (err != NULL) {
+        err->limit = "max-services";
+    }
+
+    return HEARTH_RESOURCE_EXHAUSTED;
 }
 
 /* $1: tenant. Fails if it has too many services, n_made of which were created just now. */

@@ -1,6 +1,6 @@
 /*
- * commit_lanes.h -- the queue of one committer: deficit round robin over lanes, by bytes of rows (private
- * to the store).
+ * commit_lanes.h -- the queue of one committer: deficit round robin over lanes, by bytes of rows
+ * (private to the store).
  *
  * The items of a tenant share a lane and keep their order. Each lane in turn gives the batch
  * HEARTH_COMMIT_QUANTUM bytes: the rows of a quiet tenant are in the next batch, however long the

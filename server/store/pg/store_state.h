@@ -11,6 +11,7 @@
  *   disk         pg/disk.c: how full the disk is
  *   catalog      catalog/: tenants, services, series, hours: writes, and the index in memory
  *   settings     catalog/settings.c: settings of tenants
+ *   admissions   tenants/admissions.c: which profiles are accepted
  *   cache        read/read_dict.c: dictionaries of queries
  *   builder      build/: roll-ups, compaction, deletion, retention; erase, retention and
  *                rule_evaluator are its state
@@ -39,6 +40,7 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
+struct hearth_admissions;
 struct hearth_settings;
 struct hearth_monitors;
 struct hearth_replica;
@@ -62,7 +64,9 @@ enum hearth_store_rank {
     HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
     HEARTH_RANK_READ_CACHE,      /* cache.lock: the dictionaries of queries */
     /* leaves: no other lock of the store is acquired below them */
-    HEARTH_RANK_SETTINGS, /* settings.lock: the settings of all tenants */
+    HEARTH_RANK_SETTINGS,   /* settings.lock: the settings of all tenants */
+    HEARTH_RANK_ADMISSIONS, /* admissions.lock: applications and rules */
+    HEARTH_RANK_SEEN,       /* admissions.seen_lock: services that were seen */
     HEARTH_RANK_SERIES_CACHE,
     HEARTH_RANK_CATALOG_REFRESH,
     HEARTH_RANK_PARTITIONS,
@@ -137,6 +141,7 @@ struct hearth_store {
     struct hearth_trace_writer *trace_writer; /* started when ready */
     struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;
+    struct hearth_admissions *admissions;
     struct hearth_monitors *monitors;
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;

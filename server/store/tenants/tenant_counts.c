@@ -28,7 +28,7 @@ enum hearth_status hearth_store_tenant_counts(const struct hearth_scope *scope,
     hearth_pg_param_i64(&params, hearth_clock_wall_ns() / HEARTH_NS_PER_MS);
     bool found;
 
-    /* The services of a tenant, by (tenant_id, fingerprint); then its series, by (service_id, ..). */
+    /* Services by (tenant_id, fingerprint), then their series by (service_id, series_id). */
     return hearth_store_select_one(
         scope,
         "WITH s AS MATERIALIZED (SELECT service_id FROM hearth_data.service JOIN"
