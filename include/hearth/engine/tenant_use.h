@@ -36,9 +36,8 @@ struct hearth_tenant_use;
 
 struct hearth_tenant_uses_options {
     struct hearth_budget *query_memory; /* the whole; borrowed; NULL: no limit */
-    size_t
-        tenant_query_memory_bytes; /* of one tenant, unless it has a limit of its own; 0: the whole */
-    size_t n_labels;               /* tenants with a label in metrics; 0: no such metrics */
+    size_t tenant_query_memory_bytes;   /* of a tenant without its own; 0: the whole */
+    size_t n_labels;                    /* tenants with a label in metrics; 0: no such metrics */
 };
 
 HEARTH_MUST_CHECK

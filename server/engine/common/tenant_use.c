@@ -298,6 +298,7 @@ void hearth_tenant_usage_read(struct hearth_tenant_uses *uses, struct hearth_str
 {
     *ret =
         (struct hearth_tenant_usage){.query_memory_limit = uses->options.tenant_query_memory_bytes};
+
     hearth_mutex_lock(&uses->lock);
     struct hearth_tenant_use *use = find_use(uses, tenant, hash_tenant(tenant));
     if (use != NULL) {
@@ -308,9 +309,11 @@ void hearth_tenant_usage_read(struct hearth_tenant_uses *uses, struct hearth_str
                 ret->counts[i].minute += use->steps[k][i];
             }
         }
+
         ret->since_ms = use->since_ms;
         ret->query_memory_bytes = atomic_load(&use->memory.used_bytes);
         ret->query_memory_limit = atomic_load(&use->memory.limit_bytes);
     }
+
     hearth_mutex_unlock(&uses->lock);
 }

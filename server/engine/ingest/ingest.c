@@ -14,6 +14,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/engine/tenant_use.h"
 #include "hearth/format/demangle_names.h"
+#include "hearth/store/store_applications.h"
 #include "hearth/store/store_originals.h"
 
 #include "common/call_internal.h"
@@ -505,6 +506,38 @@ static enum hearth_status submit_push_job(struct push_job *job, bool *ret_submit
 }
 
 /*
+ * Refuses profiles of services that are switched off or wait for approval. The error is final: a
+ * client that repeats the upload would be refused again.
+ */
+static enum hearth_status check_application(const struct push_job *job,
+                                            const struct hearth_identity *identity,
+                                            struct hearth_err *err)
+{
+    const struct hearth_push_state *state = job->state;
+    uint64_t *discards = state->request->discards;
+
+    switch (hearth_store_admit(state->ingest->store, state->request->tenant, identity->service_name,
+                               &identity->labels, state->options.limits.require_approval)) {
+    case HEARTH_APPLICATION_OFF:
+        discards[HEARTH_DISCARD_APPLICATION_OFF]++;
+        return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                           "profiling of \"" HEARTH_STR_FMT "\" is switched off (hearth admin "
+                           "applications)",
+                           HEARTH_STR_ARG(identity->service_name));
+    case HEARTH_NOT_APPROVED:
+        discards[HEARTH_DISCARD_NOT_APPROVED]++;
+        return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                           "\"" HEARTH_STR_FMT "\" waits for approval (require-approval); approve "
+                           "it with hearth admin applications",
+                           HEARTH_STR_ARG(identity->service_name));
+    case HEARTH_ADMITTED:
+        break;
+    }
+
+    return HEARTH_OK;
+}
+
+/*
  * Runs all steps between the sent bytes and rows in the commit queue. *ret_submitted: end_push_job
  * will be called, or was; otherwise the caller ends the profile.
  */
@@ -517,8 +550,15 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
     struct hearth_profile profile;
     struct hearth_identity named;
 
+    /* With hints, only the profile names the service. */
     job->work.profile = &profile;
+    if (!job->has_hints) {
+        HEARTH_TRY(check_application(job, identity, err));
+    }
     HEARTH_TRY(read_pushed_profile(job, &identity, &named, err));
+    if (job->has_hints) {
+        HEARTH_TRY(check_application(job, identity, err));
+    }
     HEARTH_TRY(hearth_profile_demangle(&profile, job->work.limits->demangle, arena, err));
 
     /* Check its time, normalise and group its samples. */
@@ -540,7 +580,8 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
     struct hearth_series_ref *refs;
     enum hearth_status resolved = resolve_group_series(job, identity, &split, &refs, err);
     if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
-        bool is_service = strstr(err->msg, "max-services") != NULL;
+        bool is_service = err->limit != NULL && strcmp(err->limit, "max-services") == 0;
+        state->request->discards[HEARTH_DISCARD_MAX_SERVICES] += is_service;
         hearth_tenant_use_count(
             state->options.uses, state->request->tenant,
             is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES, 1);
