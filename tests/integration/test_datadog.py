@@ -268,6 +268,14 @@ class Datadog(unittest.TestCase):
         error = eventually(listed, what="the upload among the refused ones")[0]
         self.assertEqual((error["route"], error["client"]), (INPUT, "python"))
 
+    def test_an_application_that_is_off_is_accepted_and_dropped(self):
+        self.server.connect("hearth.v1.ApplicationService/Set", {"name": self.service, "profiling": "PROFILING_OFF"})
+        headers = self.stored([("event", "event.json", event(self.service)), ("p", "cpu.pprof", cpu_profile())])
+        self.assertEqual(headers["hearth-dropped"], "unlisted_labels=1, application_off=2")
+        self.assertEqual(self.series(self.service), [])
+        eventually(lambda: any(e["code"] == "permission_denied" and "switched off" in e["message"] for e in
+                               self.server.connect("hearth.v1.AdminService/IngestErrors", {}).get("errors", [])))
+
     def test_an_upload_without_profiles_is_accepted(self):
         headers = self.stored([("event", "event.json", event(self.service)), ("metrics.json", "metrics.json", b"[]"),
                                ("p", "empty.pprof", b""), ("q", "notes.json", b"{}")])

@@ -140,6 +140,7 @@ API_PAGES = {
     "hearth.v1.UploadService": "api-uploads.md",
     "adhocprofiles.v1.AdHocProfileService": "api-clients.md#ad-hoc-profiles",
     "hearth.v1.AdminService": "api-admin.md#admin",
+    "hearth.v1.ApplicationService": "api-admin.md#applications",
     "version.v1.Version": "api-admin.md#about-the-server",
     "capabilities.v1.FeatureFlagsService": "api-admin.md#about-the-server",
     "vcs.v1.VCSService": "api-admin.md#about-the-server",

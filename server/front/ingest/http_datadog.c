@@ -21,6 +21,7 @@
 #include "rpc/client_family.h"
 #include "rpc/log_rate.h"
 #include "rpc/push_call.h"
+#include "rpc/request_log.h"
 
 #include <assert.h>
 
@@ -99,10 +100,21 @@ static void refuse_attachment(struct datadog_request *d, struct hearth_str filen
     }
 }
 
-/* The push_call's `conclude`: a refused attachment is the answer if the others were stored. */
+/*
+ * The push_call's `conclude`: a refused attachment is the answer if the others were stored.
+ *
+ * A service that is switched off, or waits for approval, is refused on purpose, with all profiles
+ * of the upload. Libraries would log an error for each: the answer is success, and the refusal is
+ * listed.
+ */
 static enum hearth_status conclude_datadog(struct hearth_push_call *call, enum hearth_status status)
 {
     const struct datadog_refusal *refusal = call->session;
+
+    if (status == HEARTH_PERMISSION_DENIED && call->request.status == status) {
+        hearth_request_note_refusal(call->rpc, hearth_status_name(status), call->rpc->err.msg);
+        return HEARTH_OK;
+    }
 
     if (status != HEARTH_OK || refusal->status == HEARTH_OK) {
         return status;
@@ -132,8 +144,8 @@ static void log_push_failure(struct hearth_push_call *call, enum hearth_status s
 {
     const struct hearth_rpc *rpc = call->rpc;
 
-    (void)status;
-    if (call->request.status != HEARTH_OK) { /* refused attachments were logged before */
+    /* Refused attachments were logged before; a service that is off is refused on purpose. */
+    if (call->request.status != HEARTH_OK && status != HEARTH_PERMISSION_DENIED) {
         report_datadog_refusal(rpc->method->path, rpc->client, HEARTH_STR(""), rpc->err.msg);
     }
 }

@@ -1,9 +1,9 @@
 /*
- * fair_share.h -- the part of the server that the requests of one tenant may use: threads, places in
- * the queues of the pools, memory of queries.
+ * fair_share.h -- the part of the server that the requests of one tenant may use: threads, places
+ * in the queues of the pools, memory of queries.
  *
- * With multitenancy, a tenant keeps at most three quarters of a pool's threads, so that a request of
- * another tenant finds one. Without it, everything is the one tenant's.
+ * With multitenancy, a tenant keeps at most three quarters of a pool's threads, so that a request
+ * of another tenant finds one. Without it, everything is the one tenant's.
  *
  * Threads: as rpc.h.
  */
@@ -23,7 +23,7 @@ size_t hearth_fair_share(bool multitenancy, unsigned n_threads);
  * query's memory. May be called again for each message of a stream.
  */
 void hearth_fair_share_begin(struct hearth_rpc *rpc, struct hearth_lane_key *ret_key);
-/* The pool did not take the request, or dropped it. Returns the status, with a message in rpc->err. */
+/* The pool did not take the request, or dropped it. Returns the status and sets rpc->err. */
 enum hearth_status hearth_fair_share_refuse(struct hearth_rpc *rpc, enum hearth_queued why);
 /* The request has ended: count what it used. */
 void hearth_fair_share_count(struct hearth_rpc *rpc);
