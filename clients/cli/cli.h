@@ -88,9 +88,11 @@ struct cli {
     double min_percent;
     enum cli_output output;
     bool has_limit;
-    bool explain;           /* print the plan of the query, do not run it */
-    bool all, yes, dry_run; /* options of admin */
-    bool wait;              /* uploads: until the file is parsed */
+    bool explain;                                /* print the plan of the query, do not run it */
+    bool all, yes, dry_run;                      /* options of admin */
+    bool wait;                                   /* uploads: until the file is parsed */
+    const char *owner, *description, *profiling; /* of an application */
+    bool approve, withdraw;
     const char *reason;
     const char *sizing[SIZING_N_INPUTS]; /* NULL: the default */
     /* filters of hearth.v1; querier.v1 supports some of them */
@@ -125,8 +127,8 @@ cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_se
     cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
     cli_profiles_original, cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase,
     cli_admin_erasures, cli_admin_errors, cli_admin_usage, cli_admin_targets, cli_admin_retention,
-    cli_admin_limits, cli_admin_sizing, cli_agents_services, cli_agents_instances,
-    cli_agents_processes;
+    cli_admin_limits, cli_admin_applications, cli_admin_sizing, cli_agents_services,
+    cli_agents_instances, cli_agents_processes;
 
 /* ---- hearth.c ---- */
 

@@ -83,6 +83,8 @@ static const struct cli_command g_commands[] = {
      cli_admin_retention, 3, false, NULL},
     {"admin", "limits", "[TENANT] [NAME=VALUE...]",
      "limits of a tenant that differ from the server's", cli_admin_limits, 64, false, NULL},
+    {"admin", "applications", "[list|show|set|delete|rule]",
+     "services: owners, approval, profiling on or off", cli_admin_applications, 4, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,

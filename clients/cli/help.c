@@ -175,6 +175,17 @@ static const struct {
      "  share a line; its message is that of the latest upload.\n"
      "    hearth admin errors --since 1h\n"
      "    hearth admin errors -o json | jq '.errors[] | select(.client == \"java\")'\n"},
+    {"applications",
+     "hearth admin applications [list|show NAME|set NAME|delete NAME|rule ...]\n"
+     "  Shows services and their owners, and decides whose profiles are accepted.\n"
+     "    set NAME --owner TEXT --description TEXT     in your own words\n"
+     "    set NAME --profiling on|off|rules            off: its profiles are refused\n"
+     "    set NAME --approve | --withdraw              with hearthd --require-approval\n"
+     "    rule add NAME SELECTOR --profiling on|off    for all series that match; the last rule\n"
+     "                                                 that matches counts, in order of names\n"
+     "    rule list | rule delete NAME\n"
+     "    hearth admin applications set api --owner 'team shop' --approve\n"
+     "    hearth admin applications rule add dev '{env=\"dev\"}' --profiling off\n"},
     {"usage",
      "hearth admin usage [--tenant NAME] [-o json]\n"
      "  Shows what a tenant uses beside its limits, how often each limit refused something, and\n"

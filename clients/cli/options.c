@@ -61,6 +61,9 @@ static const char **find_text(struct cli *cli, const char *flag)
         {"--materialize", &cli->materialize},
         {"--database-url", &cli->database_url},
         {"--reason", &cli->reason},
+        {"--owner", &cli->owner},
+        {"--description", &cli->description},
+        {"--profiling", &cli->profiling},
         {"--aggregation", &cli->aggregation},
         {"--go-stacks", &cli->go_stacks},
         {"--by-kind", &cli->by_kind},
@@ -187,8 +190,9 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
         const char *flag;
         bool *to;
     } switches[] = {
-        {"--all", &cli->all},   {"--dry-run", &cli->dry_run}, {"--explain", &cli->explain},
-        {"--wait", &cli->wait}, {"--yes", &cli->yes},
+        {"--all", &cli->all},           {"--dry-run", &cli->dry_run}, {"--explain", &cli->explain},
+        {"--wait", &cli->wait},         {"--yes", &cli->yes},         {"--approve", &cli->approve},
+        {"--withdraw", &cli->withdraw},
     };
     const struct {
         const char *flag, **to;

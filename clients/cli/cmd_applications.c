@@ -1,0 +1,265 @@
+/* cmd_applications.c -- hearth admin applications: services and their owners, rules that switch profiling. */
+#include "hearth/pb/hearth/v1/applications.pb-c.h"
+
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define APPLICATIONS "hearth.v1.ApplicationService/"
+
+static const char *const PROFILING[] = {"as rules", "on", "off"};
+
+static const char *name_profiling(int profiling)
+{
+    return profiling >= 0 && profiling <= 2 ? PROFILING[profiling] : "?";
+}
+
+/* on, off or rules. */
+static enum hearth_status read_profiling(struct cli *cli, Hearth__V1__Profiling *ret)
+{
+    const char *text = cli->profiling;
+
+    if (strcmp(text, "on") == 0) {
+        *ret = HEARTH__V1__PROFILING__PROFILING_ON;
+    } else if (strcmp(text, "off") == 0) {
+        *ret = HEARTH__V1__PROFILING__PROFILING_OFF;
+    } else if (strcmp(text, "rules") == 0) {
+        *ret = HEARTH__V1__PROFILING__PROFILING_UNSPECIFIED;
+    } else {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--profiling is on, off or rules, not \"%.60s\"", text);
+    }
+
+    return HEARTH_OK;
+}
+
+static char *user_name(struct cli *cli)
+{
+    const char *user = getenv("USER");
+    return cli_field(cli, user != NULL ? user : "");
+}
+
+/* ---- applications ---- */
+
+static void print_application(const Hearth__V1__Application *a, struct hearth_buf *out)
+{
+    char seen[64] = "never";
+
+    if (a->last_seen_ms > 0) {
+        cli_date(a->last_seen_ms, seen);
+    }
+    cli_fit(hearth_str_c(a->name), 32, true, out);
+    hearth_buf_printf(out, "  %-9s %-8s %-19s  ", name_profiling((int)a->profiling),
+                      a->approved ? "yes" : "waiting", seen);
+    cli_fit(hearth_str_c(a->owner), 24, true, out);
+    hearth_buf_cstr(out, "  ");
+    cli_fit(hearth_str_c(a->description), 60, false, out);
+    hearth_buf_byte(out, '\n');
+}
+
+static void print_head(struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "%-32s  %-9s %-8s %-19s  %-24s  %s\n", "service", "profiling",
+                      "approved", "last seen", "owner", "description");
+}
+
+static enum cli_exit list_applications(struct cli *cli)
+{
+    Hearth__V1__ListApplicationsRequest request;
+    Hearth__V1__ListApplicationsResponse *answer = NULL;
+    hearth__v1__list_applications_request__init(&request);
+    enum hearth_status status =
+        cli_call(cli, APPLICATIONS "List", &request,
+                 &hearth__v1__list_applications_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_head(&out);
+    for (size_t i = 0; i < answer->n_applications; i++) {
+        print_application(answer->applications[i], &out);
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit end_application(struct cli *cli, const Hearth__V1__Application *answer)
+{
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    print_head(&out);
+    print_application(answer, &out);
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit show_application(struct cli *cli)
+{
+    Hearth__V1__GetApplicationRequest request;
+    Hearth__V1__Application *answer = NULL;
+    hearth__v1__get_application_request__init(&request);
+    request.name = cli_field(cli, cli->args[1]);
+    enum hearth_status status =
+        cli_call(cli, APPLICATIONS "Get", &request, &hearth__v1__application__descriptor, &answer);
+    return status == HEARTH_OK ? end_application(cli, answer) : cli_fail(cli, status);
+}
+
+static enum cli_exit set_application(struct cli *cli)
+{
+    Hearth__V1__SetApplicationRequest request;
+    Hearth__V1__Application *answer = NULL;
+    hearth__v1__set_application_request__init(&request);
+    request.name = cli_field(cli, cli->args[1]);
+    request.updated_by = user_name(cli);
+    if (cli->owner != NULL) {
+        request.owner_presence_case = HEARTH__V1__SET_APPLICATION_REQUEST__OWNER_PRESENCE_OWNER;
+        request.owner = cli_field(cli, cli->owner);
+    }
+    if (cli->description != NULL) {
+        request.description_presence_case =
+            HEARTH__V1__SET_APPLICATION_REQUEST__DESCRIPTION_PRESENCE_DESCRIPTION;
+        request.description = cli_field(cli, cli->description);
+    }
+    if (cli->approve || cli->withdraw) {
+        request.approved_presence_case =
+            HEARTH__V1__SET_APPLICATION_REQUEST__APPROVED_PRESENCE_APPROVED;
+        request.approved = cli->approve;
+    }
+
+    enum hearth_status status = HEARTH_OK;
+    if (cli->profiling != NULL) {
+        request.profiling_presence_case =
+            HEARTH__V1__SET_APPLICATION_REQUEST__PROFILING_PRESENCE_PROFILING;
+        status = read_profiling(cli, &request.profiling);
+    }
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, APPLICATIONS "Set", &request, &hearth__v1__application__descriptor,
+                          &answer);
+    }
+
+    return status == HEARTH_OK ? end_application(cli, answer) : cli_fail(cli, status);
+}
+
+static enum cli_exit delete_application(struct cli *cli)
+{
+    Hearth__V1__DeleteApplicationRequest request;
+    Hearth__V1__DeleteApplicationResponse *answer = NULL;
+    struct hearth_buf out;
+    hearth__v1__delete_application_request__init(&request);
+    request.name = cli_field(cli, cli->args[1]);
+    enum hearth_status status =
+        cli_call(cli, APPLICATIONS "Delete", &request,
+                 &hearth__v1__delete_application_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth_buf_init(&out, 0);
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+/* ---- rules ---- */
+
+static void print_application_rule(const Hearth__V1__ApplicationRule *rule, struct hearth_buf *out)
+{
+    cli_fit(hearth_str_c(rule->name), 24, true, out);
+    hearth_buf_printf(out, "  %-4s ", name_profiling((int)rule->profiling));
+    cli_fit(hearth_str_c(rule->label_selector), 512, false, out);
+    hearth_buf_byte(out, '\n');
+}
+
+static enum cli_exit list_application_rules(struct cli *cli)
+{
+    Hearth__V1__ListApplicationRulesRequest request;
+    Hearth__V1__ListApplicationRulesResponse *answer = NULL;
+    hearth__v1__list_application_rules_request__init(&request);
+    enum hearth_status status =
+        cli_call(cli, APPLICATIONS "ListRules", &request,
+                 &hearth__v1__list_application_rules_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < answer->n_rules; i++) {
+        print_application_rule(answer->rules[i], &out);
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit add_application_rule(struct cli *cli)
+{
+    Hearth__V1__ApplicationRule request;
+    Hearth__V1__ApplicationRule *answer = NULL;
+    struct hearth_buf out;
+    hearth__v1__application_rule__init(&request);
+    if (cli->profiling == NULL) {
+        return cli_usage("admin applications rule add NAME SELECTOR requires --profiling on|off");
+    }
+    request.name = cli_field(cli, cli->args[2]);
+    request.label_selector = cli_field(cli, cli->args[3]);
+    request.updated_by = user_name(cli);
+    enum hearth_status status = read_profiling(cli, &request.profiling);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, APPLICATIONS "SetRule", &request,
+                          &hearth__v1__application_rule__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth_buf_init(&out, 0);
+    print_application_rule(answer, &out);
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit delete_application_rule(struct cli *cli)
+{
+    Hearth__V1__DeleteApplicationRuleRequest request;
+    Hearth__V1__DeleteApplicationRuleResponse *answer = NULL;
+    struct hearth_buf out;
+    hearth__v1__delete_application_rule_request__init(&request);
+    request.name = cli_field(cli, cli->args[2]);
+    enum hearth_status status =
+        cli_call(cli, APPLICATIONS "DeleteRule", &request,
+                 &hearth__v1__delete_application_rule_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth_buf_init(&out, 0);
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+enum cli_exit cli_admin_applications(struct cli *cli)
+{
+    const char *word = cli->n_args > 0 ? cli->args[0] : "list";
+    const char *second = cli->n_args > 1 ? cli->args[1] : "";
+
+    if (strcmp(word, "list") == 0 && cli->n_args <= 1) {
+        return list_applications(cli);
+    }
+    if (strcmp(word, "show") == 0 && cli->n_args == 2) {
+        return show_application(cli);
+    }
+    if (strcmp(word, "set") == 0 && cli->n_args == 2) {
+        return set_application(cli);
+    }
+    if (strcmp(word, "delete") == 0 && cli->n_args == 2) {
+        return delete_application(cli);
+    }
+    if (strcmp(word, "rule") == 0 && strcmp(second, "list") == 0 && cli->n_args == 2) {
+        return list_application_rules(cli);
+    }
+    if (strcmp(word, "rule") == 0 && strcmp(second, "add") == 0 && cli->n_args == 4) {
+        return add_application_rule(cli);
+    }
+    if (strcmp(word, "rule") == 0 && strcmp(second, "delete") == 0 && cli->n_args == 3) {
+        return delete_application_rule(cli);
+    }
+
+    return cli_usage("admin applications: list, show NAME, set NAME, delete NAME, rule list, rule "
+                     "add NAME SELECTOR, or rule delete NAME");
+}
