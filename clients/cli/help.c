@@ -61,7 +61,8 @@ static const char g_options_help[] =
     "\n";
 static const char g_more_help[] =
     "Options of task, network, policy, spans, profiles and trace: hearth task --help, and so on\n"
-    "Options of admin (--all, --dry-run, --yes, --reason, inputs of sizing): hearth admin --help\n"
+    "Options of admin (--all, --dry-run, --yes, --reason, --owner, --description, --profiling,\n"
+    "  --approve, --withdraw, inputs of sizing): hearth admin --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
     "\n"
