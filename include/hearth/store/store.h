@@ -64,6 +64,7 @@ struct hearth_store_options {
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     int64_t retain_ingest_errors_ns; /* after the latest upload of a row; 0: for ever; 7 d */
+    int64_t retain_audit_ns;         /* the audit log; whole months; 0: for ever; 400 d */
     int64_t max_ingest_errors;       /* rows of a tenant; 0: no limit; 1000 */
     size_t max_span_queue_bytes;     /* more spans and snapshots are refused; 32 MiB */
     int64_t retain_monitors_ns;      /* metrics of policies; 7 d */
