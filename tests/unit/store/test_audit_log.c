@@ -1,4 +1,5 @@
 /* test_audit_log.c -- the audit log: filters, pages, months, what is refused, retention. */
+#include "access/access_expire.h"
 #include "access_fixture.h"
 #include "pg/partitions.h"
 
@@ -325,6 +326,99 @@ static void the_log_cannot_be_changed_not_even_by_a_superuser(void **state)
     close_access(&fix);
 }
 
+/* ---- retention ---- */
+
+/* Drops what is due if events before this time may go. */
+static void expire_before(struct access_fixture *fix, int64_t at_ms)
+{
+    fix->store->options.retain_audit_ns = hearth_clock_wall_ns() - at_ms * HEARTH_NS_PER_MS;
+    assert_ok(hearth_audit_expire(fix->store, &fix->pg, &err));
+}
+
+static void a_month_is_dropped_when_all_of_it_is_past(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    add_event(&fix, JAN_2020 - 1);
+    add_event(&fix, JAN_2020);
+    add_event(&fix, now_ms());
+
+    /* Forever. */
+    assert_ok(hearth_audit_expire(fix.store, &fix.pg, &err));
+    expect_events(&fix, "login login login", ALL_TIMES);
+
+    /* Until the last hour of December has passed, all of December stays. */
+    expire_before(&fix, JAN_2020 - 3600000);
+    assert_true(has_leaf(&fix, DEC_LEAF));
+    expire_before(&fix, JAN_2020 + 3600000);
+    assert_false(has_leaf(&fix, DEC_LEAF));
+    assert_true(has_leaf(&fix, JAN_LEAF));
+    expire_before(&fix, JAN_2020 + 31 * DAY_MS - 3600000);
+    expect_events(&fix, "login login", ALL_TIMES);
+    expire_before(&fix, JAN_2020 + 31 * DAY_MS + 3600000);
+    expect_events(&fix, "login", ALL_TIMES);
+
+    /* An event of a dropped month makes the month again. */
+    add_event(&fix, JAN_2020 - 1);
+    expect_events(&fix, "login login", ALL_TIMES);
+    assert_true(has_leaf(&fix, DEC_LEAF));
+    close_access(&fix);
+}
+
+static void housekeeping_drops_the_log_after_400_days(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    struct hearth_store_options defaults;
+    hearth_store_options_init(&defaults);
+    assert_int_equal(defaults.retain_audit_ns, 400 * HEARTH_NS_PER_DAY);
+    add_event(&fix, now_ms() - 440 * DAY_MS); /* its month ended 409 days ago or earlier */
+    add_event(&fix, now_ms() - 399 * DAY_MS);
+    add_event(&fix, now_ms());
+
+    fix.store->options.retain_audit_ns = defaults.retain_audit_ns;
+    struct hearth_housekeeping times = {0};
+    assert_ok(hearth_housekeeping_run(fix.store, &fix.pg, &times, &err));
+    expect_events(&fix, "login login", ALL_TIMES);
+    close_access(&fix);
+}
+
+static void a_month_that_is_read_is_dropped_later(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    add_event(&fix, JAN_2020);
+    PGconn *reader = pg_cluster_connect(fix.url);
+    PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM hearth_data.audit"));
+    expire_before(&fix, JAN_2020 + 40 * DAY_MS);
+    assert_true(has_leaf(&fix, JAN_LEAF));
+    PQclear(PQexec(reader, "ROLLBACK"));
+    PQfinish(reader);
+
+    expire_before(&fix, JAN_2020 + 40 * DAY_MS);
+    assert_false(has_leaf(&fix, JAN_LEAF));
+    close_access(&fix);
+}
+
+/* A server was killed after it had renamed the month; its options have changed since. */
+static void a_drop_that_has_begun_is_finished(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    add_event(&fix, JAN_2020);
+    add_event(&fix, JAN_2020 - 1);
+    pg_cluster_run(fix.url, "ALTER TABLE " JAN_LEAF " RENAME TO drop_audit_20200101");
+
+    assert_ok(hearth_audit_expire(fix.store, &fix.pg, &err));
+    assert_false(has_leaf(&fix, "hearth_data.drop_audit_20200101"));
+    assert_true(has_leaf(&fix, DEC_LEAF));
+    close_access(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +430,10 @@ int main(void)
         cmocka_unit_test(events_at_the_turn_of_the_year_lie_in_two_partitions),
         cmocka_unit_test(two_servers_need_the_same_new_months_at_once),
         cmocka_unit_test(the_log_cannot_be_changed_not_even_by_a_superuser),
+        cmocka_unit_test(a_month_is_dropped_when_all_of_it_is_past),
+        cmocka_unit_test(housekeeping_drops_the_log_after_400_days),
+        cmocka_unit_test(a_month_that_is_read_is_dropped_later),
+        cmocka_unit_test(a_drop_that_has_begun_is_finished),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
