@@ -63,6 +63,15 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_auth_modes_parse(struct hearth_str text, unsigned *ret_modes,
                                            struct hearth_err *err);
 
+#define HEARTH_MAX_TENANT_BYTES 150
+
+/*
+ * INVALID_ARGUMENT for a name of other bytes than letters, digits and !-_.*'(), for "." and "..",
+ * and for more than HEARTH_MAX_TENANT_BYTES. Source: the rules of X-Scope-OrgID in Pyroscope.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_tenant_name_check(struct hearth_str name,
+                                                              struct hearth_err *err);
+
 /* The tenant of grants for all tenants, present and future, and for the server as a whole. */
 #define HEARTH_ALL_TENANTS "*"
 

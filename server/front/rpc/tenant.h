@@ -8,8 +8,9 @@
 #define HEARTH_FRONT_TENANT_H
 
 #include "hearth/base/status.h"
+#include "hearth/model/access.h"
 
-#define HEARTH_TENANT_MAX_BYTES 150
+#define HEARTH_TENANT_MAX_BYTES HEARTH_MAX_TENANT_BYTES
 
 /* n is 0 if the request has no tenant; otherwise 1 to HEARTH_TENANT_MAX_BYTES. No NUL at the end.
  * */
@@ -17,13 +18,6 @@ struct hearth_tenant {
     size_t n;
     char text[HEARTH_TENANT_MAX_BYTES];
 };
-
-/*
- * INVALID_ARGUMENT for a name that breaks the rules: letters, digits and ! - _ . * ' ( ), but not
- * "." or "..", at most HEARTH_TENANT_MAX_BYTES.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_tenant_check(struct hearth_str name, struct hearth_err *err);
 
 /*
  * Finds the tenant of a request. Without multitenancy it is "anonymous", and the header is ignored.
