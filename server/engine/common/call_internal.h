@@ -21,6 +21,11 @@ struct hearth_label_index;
  */
 enum hearth_engine_rank {
     HEARTH_RANK_LEFTOVERS = HEARTH_RANKS_ENGINE, /* leftovers.lock: the stop of their thread */
+    HEARTH_RANK_ACCESS,                          /* access.lock: the current snapshot, the stop */
+    HEARTH_RANK_CREDENTIAL_USE,                  /* access.use_lock: addresses of last uses */
+    HEARTH_RANK_FAILURES,                        /* failures.lock: counts of wrong credentials */
+    HEARTH_RANK_HASHING,       /* hashing.lock: who hashes a password, who waits */
+    HEARTH_RANK_AUDIT,         /* audit.lock: events that wait */
     HEARTH_RANK_INGEST_ERRORS, /* ingest_errors.lock: refused uploads that wait; the stop */
     HEARTH_RANK_UPLOADS,       /* uploads.lock: which claims are held, the stop */
     HEARTH_RANK_PUSH_WAIT,     /* push_wait.lock: the end of a push */
