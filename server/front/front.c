@@ -50,6 +50,7 @@ static void limit_heaps(long n_cpus)
 void hearth_front_options_init(struct hearth_front_options *options)
 {
     *options = (struct hearth_front_options){
+        .auth_modes = HEARTH_AUTH_NONE,
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
         .max_streams = 256,

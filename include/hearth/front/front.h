@@ -13,6 +13,7 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/cancel.h"
+#include "hearth/engine/access.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
@@ -60,6 +61,13 @@ struct hearth_front_options {
     /* ---- connections ---- */
 
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
+    unsigned auth_modes;       /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
+    /* Headers of an authenticating proxy; NULL or "": none. Kept. */
+    const char *proxy_user_header, *proxy_groups_header;
+    /* Addresses such as "10.0.0.0/8" whose headers are believed; NULL-terminated; kept. */
+    const char *const *proxy_trusted;
+    int64_t session_max_ns;       /* how long a browser keeps the cookie of a session */
+    struct hearth_access *access; /* credentials and the audit log; borrowed; NULL: none (tests) */
     bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */

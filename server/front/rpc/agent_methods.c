@@ -100,21 +100,28 @@ static enum hearth_status check_token(const char *token, const struct hearth_fro
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
-                                      const struct hearth_method *method,
-                                      const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant, struct hearth_err *err)
+enum hearth_status hearth_front_check_switches(const struct hearth_front_options *options,
+                                               const struct hearth_method *method,
+                                               struct hearth_err *err)
+{
+    if ((method->flags & HEARTH_METHOD_SPANS) != 0) {
+        HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
+    }
+    return (method->flags & HEARTH_METHOD_AGENT) != 0 ? check_switch(&options->agents, method, err)
+                                                      : HEARTH_OK;
+}
+
+enum hearth_status hearth_front_admit_all(const struct hearth_front_options *options,
+                                          const struct hearth_method *method,
+                                          const struct hearth_front_caller *caller,
+                                          struct hearth_tenant *ret_tenant, struct hearth_err *err)
 {
     assert(method != NULL && ret_tenant != NULL);
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;
 
-    if ((method->flags & HEARTH_METHOD_SPANS) != 0) {
-        HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
-    }
-
+    HEARTH_TRY(hearth_front_check_switches(options, method, err));
     if ((method->flags & HEARTH_METHOD_AGENT) != 0) {
-        HEARTH_TRY(check_switch(&options->agents, method, err));
         HEARTH_TRY(check_token(options->agents.token, caller, err));
         if (n_tenants == 0 && options->agents.tenant != NULL) {
             tenant = hearth_str_c(options->agents.tenant);

@@ -8,6 +8,7 @@ struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
     return (struct hearth_call){
         .engine = rpc->front->query,
         .tenant = hearth_rpc_tenant(rpc),
+        .view = hearth_view_is_narrow(&rpc->caller.view) ? &rpc->caller.view : NULL,
         .arena = &rpc->arena,
         .cancel = &rpc->cancel,
         .notes = &rpc->notes,

@@ -29,8 +29,8 @@ static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level lev
 {
     char tenant[HEARTH_TENANT_MAX_BYTES + 1];
 
-    memcpy(tenant, rpc->tenant.text, rpc->tenant.n);
-    tenant[rpc->tenant.n] = '\0';
+    memcpy(tenant, rpc->caller.tenant.text, rpc->caller.tenant.n);
+    tenant[rpc->caller.tenant.n] = '\0';
     char peer[HEARTH_PEER_TEXT_BYTES];
     rpc->peer_text(rpc, peer);
     hearth_log_write(

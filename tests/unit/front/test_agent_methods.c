@@ -48,7 +48,7 @@ static enum hearth_status admit(const struct hearth_front_options *options,
 {
     struct hearth_tenant tenant = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_front_admit(options, called, caller, &tenant, &err);
+    enum hearth_status status = hearth_front_admit_all(options, called, caller, &tenant, &err);
     struct hearth_str said =
         status == HEARTH_OK ? hearth_str_n(tenant.text, tenant.n) : hearth_str_c(err.msg);
     memcpy(out, said.p, said.n);
