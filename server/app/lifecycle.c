@@ -41,6 +41,8 @@ enum exit_code {
     EXIT_OPTIONS = 2,
 };
 
+#define MIN_ADMIN_TOKEN_BYTES 32
+
 struct server {
     struct hearth_config config;
     int argc; /* sources of the configuration, for a reload */
@@ -55,6 +57,7 @@ struct server {
     struct hearth_task_leftovers *leftovers;
     struct hearth_upload_parsers *parsers;
     struct hearth_ingest_errors *ingest_errors;
+    struct hearth_access *access;
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
@@ -85,13 +88,48 @@ static enum hearth_status check_addresses(const struct hearth_config *config,
                                           struct hearth_err *err)
 {
     for (size_t i = 0; config->listen[i] != NULL; i++) {
-        if (!config->insecure_no_auth && !is_loopback(config->listen[i])) {
+        if (config->front.auth_modes == HEARTH_AUTH_NONE && !config->insecure_no_auth &&
+            !is_loopback(config->listen[i])) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "listen: %s can be reached from other machines, and there is no "
-                               "authentication yet; use a proxy, or set --insecure-no-auth",
+                               "listen: %s can be reached from other machines, and everybody who "
+                               "reaches it may do everything; set --auth token, or "
+                               "--insecure-no-auth",
                                config->listen[i]);
         }
     }
+
+    return HEARTH_OK;
+}
+
+/* Not through the log, which others may read. */
+static void print_setup_token(const char *token)
+{
+    (void)fprintf(stderr,
+                  "\nNobody has the role admin in all tenants yet. This token has it for an hour, "
+                  "or until somebody else is given it:\n\n    %s\n\n",
+                  token);
+}
+
+static enum hearth_status read_auth_options(struct hearth_config *config, struct hearth_err *err)
+{
+    struct hearth_str token = hearth_str_c(config->admin_token);
+    struct hearth_err why = HEARTH_ERR_INIT;
+
+    if (hearth_auth_modes_parse(hearth_str_c(config->auth), &config->front.auth_modes, &why) !=
+        HEARTH_OK) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "auth: %s", why.msg);
+    }
+
+    if (token.n > 0 && token.n < MIN_ADMIN_TOKEN_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "admin-token has %zu bytes; it must have at least %d", token.n,
+                           MIN_ADMIN_TOKEN_BYTES);
+    }
+
+    config->access.admin_token = token;
+    config->access.offer_setup_token =
+        config->front.auth_modes == HEARTH_AUTH_NONE ? NULL : print_setup_token;
+    config->front.session_max_ns = config->access.session_max_ns;
 
     return HEARTH_OK;
 }
@@ -127,6 +165,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
 {
     struct hearth_config *config = &server->config;
 
+    HEARTH_TRY(read_auth_options(config, err));
     HEARTH_TRY(check_addresses(config, err));
 
     /* The directory of the embedded database; its server is started last. */
@@ -157,6 +196,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
+    HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
                                            &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
@@ -168,6 +208,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.hooks_context = config;
     config->front.cpu_profile = hearth_self_profile;
     config->front.ingest_errors = server->ingest_errors;
+    config->front.access = server->access;
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
@@ -187,6 +228,7 @@ static void stop_parts(struct server *server)
     hearth_task_leftovers_stop(server->leftovers);
     hearth_upload_parsers_stop(server->parsers);
     hearth_ingest_errors_stop(server->ingest_errors);
+    hearth_access_stop(server->access);
 
     /*
      * Commits are quick when there are no requests: allow two seconds even if requests have used up

@@ -21,6 +21,9 @@
 struct hearth_config {
     struct hearth_arena arena;
     const char *const *listen; /* NULL-terminated */
+    const char *auth;          /* parsed into front.auth_modes */
+    const char *admin_token;
+    struct hearth_access_options access;
     bool insecure_no_auth;
     struct hearth_front_options front;
     int64_t ingest_threads, query_threads;
