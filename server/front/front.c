@@ -11,6 +11,7 @@
 #include "grpc/svc_health.h"
 #include "http/http_server.h"
 #include "http/quiet_routes.h"
+#include "ingest/kept_originals.h"
 #include "net/acceptor.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
@@ -220,22 +221,6 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
     return hearth_acceptor_run(front->acceptor, err);
 }
 
-/* Originals of other protocols are not kept yet. */
-static enum hearth_status check_kept_protocols(const struct hearth_front_options *options,
-                                               struct hearth_err *err)
-{
-    const char *const *name = options->keep_originals;
-
-    for (; name != NULL && *name != NULL; name++) {
-        if (strcmp(*name, "datadog") != 0) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "keep-originals has \"%s\"; only \"datadog\" can be kept", *name);
-        }
-    }
-
-    return HEARTH_OK;
-}
-
 static enum hearth_status check_front_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
@@ -266,7 +251,7 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
-    HEARTH_TRY(check_kept_protocols(options, err));
+    HEARTH_TRY(hearth_kept_protocols_check(options->keep_originals, err));
 
     return hearth_agent_check_options(options, err);
 }

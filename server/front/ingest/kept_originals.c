@@ -1,0 +1,63 @@
+/* kept_originals.c -- the option keep-originals, and names of files (contract: kept_originals.h).
+ */
+#include "ingest/kept_originals.h"
+
+#include "rpc/front_internal.h"
+
+#include <assert.h>
+
+#define MAX_KEPT_NAME 255u
+
+static bool is_kept_protocol(const char *name)
+{
+    static const char *const known[] = {HEARTH_KEPT_DATADOG};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(known); i++) {
+        if (strcmp(name, known[i]) == 0) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+enum hearth_status hearth_kept_protocols_check(const char *const *protocols, struct hearth_err *err)
+{
+    for (; protocols != NULL && *protocols != NULL; protocols++) {
+        if (!is_kept_protocol(*protocols)) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "keep-originals has \"%s\"; only \"datadog\" can be kept",
+                               *protocols);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+bool hearth_front_keeps(const struct hearth_front *front, const char *protocol)
+{
+    const char *const *kept = front->options.keep_originals;
+
+    assert(is_kept_protocol(protocol));
+
+    for (; kept != NULL && *kept != NULL; kept++) {
+        if (strcmp(*kept, protocol) == 0) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+struct hearth_str hearth_original_name_of_client(struct hearth_arena *arena, struct hearth_str name)
+{
+    size_t n = name.n < MAX_KEPT_NAME ? name.n : MAX_KEPT_NAME;
+    char *copy = hearth_arena_strndup(arena, name.p, n);
+
+    if (copy == NULL) {
+        return hearth_str_n(NULL, 0);
+    }
+    hearth_str_utf8_mend(copy, n);
+
+    return hearth_str_n(copy, n);
+}
