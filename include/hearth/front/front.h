@@ -94,7 +94,8 @@ struct hearth_front_options {
     int64_t memory_quota_bytes;         /* of the gRPC core; at least and by default 256 MiB */
     struct hearth_agent_options agents; /* default: tenant "anonymous", no token, all on */
     struct hearth_otlp_options otlp;    /* default: off */
-    /* Protocols whose uploads are kept as sent: "datadog". NULL-terminated; NULL: none. */
+    /* Protocols whose files are kept as sent: "datadog", "ingest", "push". NULL-terminated; NULL:
+     * none. */
     const char *const *keep_originals;
     /* Budgets, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
