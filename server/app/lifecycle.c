@@ -198,7 +198,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
     HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
-                                           &server->parsers, err));
+                                           server->ingest_errors, &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     HEARTH_TRY(start_scraper(server, err));
 
