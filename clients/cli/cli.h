@@ -268,6 +268,8 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
+/* The unit of a profile type, which is its third part; empty if it has none. Borrows. */
+struct hearth_str cli_type_unit(const char *type);
 /* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 /* The course of values in block characters, one cell each; max is the full cell. */
