@@ -69,8 +69,8 @@ struct hearth_str hearth_original_name_of_bytes(struct hearth_arena *arena, cons
                                                 struct hearth_str bytes)
 {
     static const char *const suffixes[] = {
-        [HEARTH_COMPRESSION_NONE] = "",     [HEARTH_COMPRESSION_GZIP] = ".gz",
-        [HEARTH_COMPRESSION_ZLIB] = ".zz",  [HEARTH_COMPRESSION_ZSTD] = ".zst",
+        [HEARTH_COMPRESSION_NONE] = "",    [HEARTH_COMPRESSION_GZIP] = ".gz",
+        [HEARTH_COMPRESSION_ZLIB] = ".zz", [HEARTH_COMPRESSION_ZSTD] = ".zst",
         [HEARTH_COMPRESSION_LZ4] = ".lz4",
     };
     enum hearth_compression compression = hearth_compression_detect(bytes);
