@@ -82,7 +82,7 @@ bool hearth_pprof_mend_text(struct hearth_str *text, uint32_t max_bytes, struct 
 /*
  * True for an ExportProfilesServiceRequest: it has resource_profiles (1) and a dictionary (2), and
  * no other field. A pprof has messages in these fields, too, but the messages of its field 1
- * consist of integers, and those of resource_profiles of messages.
+ * consist of integers, and those of resource_profiles of messages and texts.
  */
 static bool is_otlp_export(struct hearth_str bytes)
 {
@@ -97,8 +97,7 @@ static bool is_otlp_export(struct hearth_str bytes)
             return false;
         }
         if (tag == PPROF_LEN(1) && payload.p < payload.end) {
-            bool is_message =
-                pprof_int(&payload, &inner) && (inner == PPROF_LEN(1) || inner == PPROF_LEN(2));
+            bool is_message = pprof_int(&payload, &inner) && (inner & 7) == 2;
             if (!is_message) {
                 return false;
             }
