@@ -193,7 +193,7 @@ a tenant; a method that concerns the server as a whole needs its role in all ten
         out += f"| {row[1]} | {row[3]} |\n"
     out += "\n| method or route | needs at least | in which tenants | in the audit log |\n|---|---|---|---|\n"
     for name, right, flags in found:
-        needs_none = right in ("PUBLIC", "ANY")
+        needs_none = right == "PUBLIC" or right == "ANY" and "METHOD_TENANT" not in flags
         out += f"| {name} | {RIGHTS[right]} | {'' if needs_none else where(flags)} | {'yes' if 'AUDIT' in flags else ''} |\n"
     return out + """
 Every role but ingest may read; admin and editor may also ingest. Datadog's agent routes whose data is dropped

@@ -13,7 +13,7 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/cancel.h"
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"

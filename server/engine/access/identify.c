@@ -25,9 +25,10 @@ static enum hearth_status refuse_credential(struct hearth_access *access,
 {
     uint32_t n = hearth_failures_count(&access->failures, credential->address);
 
-    if (n >= HEARTH_ACCESS_MAX_FAILURES) {
+    if (n >= access->options.max_wrong) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "too many wrong credentials from this address within a minute");
+                           "too many wrong credentials from this address within a minute "
+                           "(max-wrong-credentials)");
     }
 
     hearth_failures_add(&access->failures, credential->address);

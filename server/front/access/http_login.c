@@ -1,8 +1,8 @@
 /*
  * http_login.c -- POST /api/v1/login and /api/v1/logout: sessions of browsers.
  *
- * The cookie is HttpOnly and SameSite=Lax, over TLS also Secure and bound to the host by its name. A
- * log-in must be JSON, which a form of another site cannot send.
+ * The cookie is HttpOnly and SameSite=Lax, over TLS also Secure and bound to the host by its name.
+ * A log-in must be JSON, which a form of another site cannot send.
  */
 #include "hearth/codec/json_pick.h"
 
