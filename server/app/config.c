@@ -2,6 +2,7 @@
  * config.c -- reads the options of options.def from defaults, file, environment and flags, in this
  * order: a later source overrides an earlier one.
  */
+#include "hearth/front/listen_text.h"
 #include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
@@ -536,7 +537,6 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
 /* Copy the values whose members have other types in the options of other layers. */
 static void copy_to_layers(struct hearth_config *config)
 {
-    config->front.listen = config->listen;
     config->front.ingest_threads = clamp_to_unsigned(config->ingest_threads);
     config->front.query_threads = clamp_to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
@@ -609,7 +609,7 @@ enum hearth_status hearth_config_load(struct hearth_config *config, int argc, ch
     HEARTH_TRY(check_options(config, err));
     copy_to_layers(config);
 
-    return HEARTH_OK;
+    return hearth_listen_join(config->listen, &config->arena, &config->front.listen, err);
 }
 
 void hearth_config_release(struct hearth_config *config)

@@ -21,12 +21,12 @@
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/uploads.h"
+#include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
 #include "scrape_file.h"
 #include "self_profile.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -60,36 +60,19 @@ struct server {
     struct hearth_front *front;
 };
 
-/*
- * True for addresses that only this machine can reach: "127.0.0.1:80", "localhost:80", "[::1]:80".
- * Other names may resolve to any address, even if they begin with "127.".
- */
-static bool is_loopback(const char *address)
-{
-    struct hearth_str a = hearth_str_c(address);
-    char host[sizeof "255.255.255.255"] = "";
-    size_t n = hearth_str_find(a, ':', 0);
-    if (n < sizeof host) {
-        memcpy(host, a.p, n);
-    }
-
-    struct in_addr ip4;
-    bool is_ip4 = inet_pton(AF_INET, host, &ip4) == 1;
-
-    return (is_ip4 && hearth_str_starts(a, HEARTH_STR("127."))) ||
-           hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
-           hearth_str_starts(a, HEARTH_STR("localhost:"));
-}
-
 static enum hearth_status check_addresses(const struct hearth_config *config,
                                           struct hearth_err *err)
 {
-    for (size_t i = 0; config->listen[i] != NULL; i++) {
-        if (!config->insecure_no_auth && !is_loopback(config->listen[i])) {
+    const char *const *text = config->front.listen;
+
+    for (; *text != NULL; text++) {
+        struct hearth_listen_text listen;
+        HEARTH_TRY(hearth_listen_parse(*text, &listen, err));
+        if (!config->insecure_no_auth && !hearth_listen_is_loopback(&listen)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "listen: %s can be reached from other machines, and there is no "
                                "authentication yet; use a proxy, or set --insecure-no-auth",
-                               config->listen[i]);
+                               *text);
         }
     }
 

@@ -59,7 +59,7 @@ struct hearth_otlp_options {
 struct hearth_front_options {
     /* ---- connections ---- */
 
-    const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
+    const char *const *listen; /* texts of listen_text.h; port 0 for any; NULL-terminated */
     bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */

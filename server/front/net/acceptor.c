@@ -330,7 +330,7 @@ static void set_listening(struct hearth_acceptor *acceptor, bool on)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_tag_listener};
     for (size_t i = 0; i < acceptor->listeners.n; i++) {
         (void)epoll_ctl(acceptor->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
-                        acceptor->listeners.fd[i], &event);
+                        acceptor->listeners.all[i].fd, &event);
     }
     acceptor->paused_until_ns = on ? 0 : hearth_clock_mono_ns() + PAUSE_NS;
 }
@@ -390,7 +390,7 @@ static void accept_some(struct hearth_acceptor *acceptor, int listener)
 static void accept_all(struct hearth_acceptor *acceptor)
 {
     for (size_t i = 0; i < acceptor->listeners.n && acceptor->paused_until_ns == 0; i++) {
-        accept_some(acceptor, acceptor->listeners.fd[i]);
+        accept_some(acceptor, acceptor->listeners.all[i].fd);
     }
 }
 
@@ -658,7 +658,7 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
 
 const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i)
 {
-    return i < acceptor->listeners.n ? acceptor->listeners.text[i] : NULL;
+    return i < acceptor->listeners.n ? acceptor->listeners.all[i].text : NULL;
 }
 
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)

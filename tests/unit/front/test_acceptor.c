@@ -422,26 +422,6 @@ static void above_the_total_the_worst_connection_is_cut(void **state)
     hearth_peers_free(peers);
 }
 
-static void parses_listen_addresses(void **state)
-{
-    char host[256], port[8];
-    (void)state;
-    assert_true(hearth_listen_parse("127.0.0.1:4040", host, port));
-    assert_string_equal(host, "127.0.0.1");
-    assert_string_equal(port, "4040");
-    assert_true(hearth_listen_parse("[::1]:0", host, port));
-    assert_string_equal(host, "::1");
-    assert_true(hearth_listen_parse(":65535", host, port));
-    assert_string_equal(host, "");
-    assert_false(hearth_listen_parse("4040", host, port));
-    assert_false(hearth_listen_parse("host:", host, port));
-    assert_false(hearth_listen_parse("host:65536", host, port));
-    assert_false(hearth_listen_parse("host:http", host, port));
-    assert_false(hearth_listen_parse("::1:4040", host, port));
-    assert_false(hearth_listen_parse("[]:4040", host, port));
-    assert_false(hearth_listen_parse("[::1:4040", host, port));
-}
-
 static void an_address_in_use_is_reported(void **state)
 {
     (void)state;
@@ -470,7 +450,6 @@ int main(void)
         cmocka_unit_test(a_call_that_outlives_its_connection_does_not_count_for_the_next_one),
         cmocka_unit_test(pings_on_a_quiet_connection_are_not_a_flood),
         cmocka_unit_test(above_the_total_the_worst_connection_is_cut),
-        cmocka_unit_test(parses_listen_addresses),
         cmocka_unit_test(an_address_in_use_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
