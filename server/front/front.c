@@ -321,7 +321,8 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
 
 const char *hearth_front_address(const struct hearth_front *front, size_t i)
 {
-    return hearth_acceptor_address(front->acceptor, i);
+    const struct hearth_listener *listener = hearth_acceptor_listener(front->acceptor, i);
+    return listener == NULL ? NULL : listener->text;
 }
 
 /* ---- stop ---- */

@@ -53,8 +53,7 @@ struct pending {
     int64_t deadline_mono_ns;
     int fd;
     bool is_extra; /* above max_connections: may only be a health check */
-    socklen_t address_bytes;
-    struct sockaddr_storage address;
+    struct hearth_origin origin;
 };
 
 struct hearth_acceptor {
@@ -150,9 +149,12 @@ static enum verdict peek_health_check(int fd)
 }
 
 static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
-                      const struct sockaddr_storage *address, socklen_t address_bytes)
+                      const struct hearth_origin *origin)
 {
     assert(fd >= 0);
+    const struct sockaddr *address = (const struct sockaddr *)&origin->address;
+    socklen_t address_bytes = origin->address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                    : sizeof(struct sockaddr_in);
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL,
@@ -163,11 +165,9 @@ static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
     if (is_grpc) {
         acceptor->has_grpc = true;
         hearth_peers_set_grpc(acceptor->peers, fd);
-        options->take_grpc(options->grpc_context, fd, (const struct sockaddr *)address,
-                           address_bytes);
+        options->take_grpc(options->grpc_context, fd, address, address_bytes);
     } else {
-        options->take_http(options->http_context, fd, (const struct sockaddr *)address,
-                           address_bytes);
+        options->take_http(options->http_context, fd, address, address_bytes);
     }
 }
 
@@ -201,13 +201,12 @@ static void check_pending(struct hearth_acceptor *acceptor, struct pending *pend
 
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_DEL, pending->fd, NULL);
     unlink_pending(acceptor, pending);
-    hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->address, pending->address_bytes);
+    hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->origin);
     hearth_mem_free(pending);
 }
 
 static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
-                           const struct sockaddr_storage *address, socklen_t address_bytes,
-                           bool is_extra)
+                           const struct hearth_origin *origin, bool is_extra)
 {
     int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
 
@@ -229,8 +228,7 @@ static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
         .deadline_mono_ns = hearth_clock_mono_ns() + wait_ns,
         .fd = fd,
         .is_extra = is_extra,
-        .address_bytes = address_bytes,
-        .address = *address,
+        .origin = *origin,
     };
     *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending;
     acceptor->newest = pending;
@@ -279,7 +277,7 @@ static void make_room(struct hearth_acceptor *acceptor)
 
 /* Above the limit: it may be a health check. The oldest pending extra connections give way. */
 static void take_extra_connection(struct hearth_acceptor *acceptor, int fd,
-                                  const struct sockaddr_storage *address, socklen_t address_bytes)
+                                  const struct hearth_origin *origin)
 {
     if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
         (void)close(fd);
@@ -296,31 +294,31 @@ static void take_extra_connection(struct hearth_acceptor *acceptor, int fd,
         pending = next;
     }
 
-    hearth_peers_add(acceptor->peers, fd, address);
-    wait_for_bytes(acceptor, fd, address, address_bytes, true);
+    hearth_peers_add(acceptor->peers, fd, origin);
+    wait_for_bytes(acceptor, fd, origin, true);
 }
 
 static void take_connection(struct hearth_acceptor *acceptor, int fd,
-                            const struct sockaddr_storage *address, socklen_t address_bytes)
+                            const struct hearth_origin *origin)
 {
     if (is_full(acceptor)) {
         make_room(acceptor);
     }
 
     if (is_full(acceptor)) {
-        take_extra_connection(acceptor, fd, address, address_bytes);
+        take_extra_connection(acceptor, fd, origin);
         return;
     }
 
-    hearth_peers_add(acceptor->peers, fd, address);
+    hearth_peers_add(acceptor->peers, fd, origin);
     enum verdict verdict = peek_protocol(fd);
     if (verdict == IS_GONE) {
         hearth_peers_remove(acceptor->peers, fd);
         (void)close(fd);
     } else if (verdict == IS_UNDECIDED) {
-        wait_for_bytes(acceptor, fd, address, address_bytes, false);
+        wait_for_bytes(acceptor, fd, origin, false);
     } else {
-        hand_over(acceptor, verdict == IS_GRPC, fd, address, address_bytes);
+        hand_over(acceptor, verdict == IS_GRPC, fd, origin);
     }
 }
 
@@ -365,16 +363,19 @@ static void refuse_for_want_of_fds(struct hearth_acceptor *acceptor, int listene
     set_listening(acceptor, false);
 }
 
-static void accept_some(struct hearth_acceptor *acceptor, int listener)
+static void accept_some(struct hearth_acceptor *acceptor, uint8_t listener)
 {
+    int listener_fd = acceptor->listeners.all[listener].fd;
+
     for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
-        struct sockaddr_storage address = {0};
-        socklen_t n = sizeof address;
-        int fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct hearth_origin origin = {.listener = listener};
+        socklen_t n = sizeof origin.address;
+        int fd = accept4(listener_fd, (struct sockaddr *)&origin.address, &n,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take_connection(acceptor, fd, &address, n);
+            take_connection(acceptor, fd, &origin);
         } else if (errno == EMFILE || errno == ENFILE) {
-            refuse_for_want_of_fds(acceptor, listener);
+            refuse_for_want_of_fds(acceptor, listener_fd);
             return;
         } else if (errno == ENOBUFS || errno == ENOMEM) {
             set_listening(acceptor, false);
@@ -390,7 +391,7 @@ static void accept_some(struct hearth_acceptor *acceptor, int listener)
 static void accept_all(struct hearth_acceptor *acceptor)
 {
     for (size_t i = 0; i < acceptor->listeners.n && acceptor->paused_until_ns == 0; i++) {
-        accept_some(acceptor, acceptor->listeners.all[i].fd);
+        accept_some(acceptor, (uint8_t)i);
     }
 }
 
@@ -656,9 +657,10 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
     hearth_mem_free(acceptor);
 }
 
-const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i)
+const struct hearth_listener *hearth_acceptor_listener(const struct hearth_acceptor *acceptor,
+                                                       size_t i)
 {
-    return i < acceptor->listeners.n ? acceptor->listeners.all[i].text : NULL;
+    return i < acceptor->listeners.n ? &acceptor->listeners.all[i] : NULL;
 }
 
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)

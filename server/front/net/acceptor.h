@@ -20,6 +20,7 @@
 
 #include "hearth/base/status.h"
 
+#include "net/listen.h"
 #include "net/peers.h"
 
 struct hearth_acceptor;
@@ -57,8 +58,9 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
 void hearth_acceptor_stop(struct hearth_acceptor *acceptor);
 void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 
-/* The i-th bound address as text; NULL after the last one. */
-const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i);
+/* The i-th bound address; NULL after the last one. Immutable but for its descriptor. */
+const struct hearth_listener *hearth_acceptor_listener(const struct hearth_acceptor *acceptor,
+                                                       size_t i);
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
 /* The connection is answered before its request is complete: see linger.h. */
 void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd);

@@ -71,9 +71,9 @@ enum hearth_status hearth_listen_parse(const char *text, struct hearth_listen_te
 
     /* The scheme. */
     listen.is_tls = hearth_str_starts(rest, HEARTH_STR("https://"));
-    size_t n_scheme = listen.is_tls                                      ? strlen("https://")
+    size_t n_scheme = listen.is_tls                                    ? strlen("https://")
                       : hearth_str_starts(rest, HEARTH_STR("http://")) ? strlen("http://")
-                                                                         : 0;
+                                                                       : 0;
     rest = hearth_str_n(rest.p + n_scheme, rest.n - n_scheme);
 
     /* The modes. */
@@ -85,10 +85,9 @@ enum hearth_status hearth_listen_parse(const char *text, struct hearth_listen_te
                                       ? hearth_str_n(query.p + n_name, query.n - n_name)
                                       : hearth_str_n(query.p, 0);
         if (!is_mode_list(modes)) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "listen address \"%.200s\": only " MODES
-                               "MODE,MODE.. may follow the port",
-                               text);
+            return HEARTH_FAIL(
+                err, HEARTH_INVALID_ARGUMENT,
+                "listen address \"%.200s\": only " MODES "MODE,MODE.. may follow the port", text);
         }
         copy_part(modes, listen.auth);
         rest.n = mark;

@@ -35,10 +35,26 @@ static void refuses_any_other_form(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "",        "4040",        "host:",         "host:65536",     "host:http",
-        "::1:4040", "[]:4040",    "[::1:4040",     "https://",       "https://host",
-        "ftp://h:1", "http://h:1/", "h:1?",        "h:1?auth=",      "h:1?auth=a,",
-        "h:1?auth=,a", "h:1?auth=a,,b", "h:1?auth=A", "h:1?token",   "h:1?auth=a?auth=b",
+        "",
+        "4040",
+        "host:",
+        "host:65536",
+        "host:http",
+        "::1:4040",
+        "[]:4040",
+        "[::1:4040",
+        "https://",
+        "https://host",
+        "ftp://h:1",
+        "http://h:1/",
+        "h:1?",
+        "h:1?auth=",
+        "h:1?auth=a,",
+        "h:1?auth=,a",
+        "h:1?auth=a,,b",
+        "h:1?auth=A",
+        "h:1?token",
+        "h:1?auth=a?auth=b",
         "https://https://h:1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -72,8 +88,8 @@ static void only_addresses_of_this_machine_are_loopback(void **state)
     (void)state;
     static const char *const inside[] = {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1",
                                          "https://127.0.0.1:1?auth=none"};
-    static const char *const outside[] = {":1",           "0.0.0.0:1", "[::]:1",
-                                          "127.example:1", "128.0.0.1:1", "https://10.0.0.1:1"};
+    static const char *const outside[] = {
+        ":1", "0.0.0.0:1", "[::]:1", "127.example:1", "128.0.0.1:1", "https://10.0.0.1:1"};
     struct hearth_listen_text listen;
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
         assert_int_equal(hearth_listen_parse(inside[i], &listen, NULL), HEARTH_OK);
