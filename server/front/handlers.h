@@ -11,15 +11,15 @@
 #include "rpc/method.h"
 
 /* A handler of several methods is declared several times. */
-#define X(id, service, method, request, response, handler, pool, flags) \
+#define X(id, service, method, request, response, handler, pool, right, flags) \
     void handler(struct hearth_rpc *rpc); /* NOLINT(readability-redundant-declaration) */
-#define UNARY(id, service, method, request, response, handler, pool, flags) \
+#define UNARY(id, service, method, request, response, handler, pool, right, flags) \
     hearth_unary_fn handler; /* NOLINT(readability-redundant-declaration) */
 #include "methods.def"
 #undef X
 #undef UNARY
 
-#define X(id, path, methods, handler, pool, flags) \
+#define X(id, path, methods, handler, pool, right, flags) \
     void handler(struct hearth_rpc *rpc); /* NOLINT(readability-redundant-declaration) */
 #include "http_routes.def"
 #undef X

@@ -3,8 +3,12 @@
 #include "tables.h"
 
 static const struct hearth_http_route g_routes[] = {
-#define X(id, path_, methods_, handler, pool_, flags_)                                           \
-    {.method = {.path = path_, .handle = handler, .pool = HEARTH_POOL_##pool_, .flags = flags_}, \
+#define X(id, path_, methods_, handler, pool_, right_, flags_) \
+    {.method = {.path = path_,                                 \
+                .handle = handler,                             \
+                .pool = HEARTH_POOL_##pool_,                   \
+                .right = HEARTH_RIGHT_##right_,                \
+                .flags = flags_},                              \
      .methods = HEARTH_HTTP_##methods_},
 #include "http_routes.def"
 #undef X

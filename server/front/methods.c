@@ -36,20 +36,21 @@
 #include "rpc/unary.h"
 #include "tables.h"
 
-#define METHOD(service, method_, request_, response_, handle_, unary_, pool_, flags_) \
-    {.path = "/" service "/" method_,                                                 \
-     .request = &request_##__descriptor,                                              \
-     .response = &response_##__descriptor,                                            \
-     .handle = (handle_),                                                             \
-     .unary = (unary_),                                                               \
-     .pool = HEARTH_POOL_##pool_,                                                     \
+#define METHOD(service, method_, request_, response_, handle_, unary_, pool_, right_, flags_) \
+    {.path = "/" service "/" method_,                                                         \
+     .request = &request_##__descriptor,                                                      \
+     .response = &response_##__descriptor,                                                    \
+     .handle = (handle_),                                                                     \
+     .unary = (unary_),                                                                       \
+     .pool = HEARTH_POOL_##pool_,                                                             \
+     .right = HEARTH_RIGHT_##right_,                                                          \
      .flags = (flags_)},
 
 static const struct hearth_method g_methods[] = {
-#define X(id, service, method, request, response, handler, pool, flags) \
-    METHOD(service, method, request, response, handler, NULL, pool, flags)
-#define UNARY(id, service, method, request, response, handler, pool, flags) \
-    METHOD(service, method, request, response, hearth_rpc_run_unary, handler, pool, flags)
+#define X(id, service, method, request, response, handler, pool, right, flags) \
+    METHOD(service, method, request, response, handler, NULL, pool, right, flags)
+#define UNARY(id, service, method, request, response, handler, pool, right, flags) \
+    METHOD(service, method, request, response, hearth_rpc_run_unary, handler, pool, right, flags)
 #include "methods.def"
 #undef X
 #undef UNARY

@@ -154,7 +154,7 @@ API_PAGES = {
 def method_rows(root):
     """(service, method, flags) of every RPC, in the order of the table."""
     table = (root / "server/front/methods.def").read_text()
-    for row in rows(table, rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
+    for row in rows(table, rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), \w+, ([\w |]+)\)'):
         yield row[1], row[2], row[7]
 
 

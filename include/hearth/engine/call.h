@@ -11,12 +11,15 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
 #include "hearth/base/str.h"
+#include "hearth/model/access.h"
 
 struct hearth_query_engine;
 
 struct hearth_call {
     struct hearth_query_engine *engine;
     struct hearth_str tenant;
+    /* The part of the tenant's data that the caller may see; NULL: all of it. */
+    const struct hearth_view *view;
     struct hearth_arena *arena;
     struct hearth_cancel *cancel; /* deadline, and whether the client has left; may be NULL */
     /* Lines for the client: what the answer lacks, what was changed in the request; may be NULL. */

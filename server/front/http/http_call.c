@@ -10,30 +10,48 @@
 #define NOTED_BYTES 64u /* of an argument that is not a time, in the note */
 
 const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
-                                                       struct hearth_str path)
+                                                       struct hearth_str path,
+                                                       struct hearth_str method)
 {
+    const struct hearth_http_route *found = NULL;
+
     for (size_t i = 0; i < table->n; i++) {
-        if (hearth_str_eq_c(path, table->routes[i].method.path)) {
-            return &table->routes[i];
+        const struct hearth_http_route *route = &table->routes[i];
+        if (!hearth_str_eq_c(path, route->method.path)) {
+            continue;
         }
+        if (hearth_http_route_allows(route, method)) {
+            return route;
+        }
+        found = found == NULL ? route : found;
     }
-    return NULL;
+
+    return found;
 }
 
-const char *hearth_http_route_allow(const struct hearth_http_route *route)
+const char *hearth_http_route_allow(const struct hearth_http_route_table *table,
+                                    struct hearth_str path)
 {
-    return route->methods == HEARTH_HTTP_POST       ? "POST"
-           : route->methods == HEARTH_HTTP_GET_POST ? "GET, HEAD, POST"
-                                                    : "GET, HEAD";
+    bool gets = false, posts = false;
+
+    for (size_t i = 0; i < table->n; i++) {
+        if (hearth_str_eq_c(path, table->routes[i].method.path)) {
+            gets = gets || table->routes[i].methods == HEARTH_HTTP_GET;
+            posts = posts || table->routes[i].methods == HEARTH_HTTP_POST;
+        }
+    }
+
+    assert(gets || posts);
+
+    return !posts ? "GET, HEAD" : !gets ? "POST" : "GET, HEAD, POST";
 }
 
 bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method)
 {
-    bool is_post = hearth_str_eq_c(method, "POST");
-    bool is_get = hearth_str_eq_c(method, "GET") || hearth_str_eq_c(method, "HEAD");
-
-    return (is_post && route->methods != HEARTH_HTTP_GET) ||
-           (is_get && route->methods != HEARTH_HTTP_POST);
+    if (route->methods == HEARTH_HTTP_POST) {
+        return hearth_str_eq_c(method, "POST");
+    }
+    return hearth_str_eq_c(method, "GET") || hearth_str_eq_c(method, "HEAD");
 }
 
 struct hearth_str hearth_http_arg(const struct hearth_rpc *rpc, const char *name)

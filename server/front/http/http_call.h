@@ -58,7 +58,6 @@ struct hearth_http_call {
 enum hearth_http_methods {
     HEARTH_HTTP_GET, /* GET and HEAD */
     HEARTH_HTTP_POST,
-    HEARTH_HTTP_GET_POST,
 };
 
 struct hearth_http_route {
@@ -72,11 +71,16 @@ struct hearth_http_route_table {
     size_t n;
 };
 
-/* The route of a path; NULL if there is none. */
+/*
+ * The route of a path that allows the HTTP method; otherwise another route of the path; NULL if
+ * there is none.
+ */
 const struct hearth_http_route *hearth_http_route_find(const struct hearth_http_route_table *table,
-                                                       struct hearth_str path);
-/* The value of the header Allow. */
-const char *hearth_http_route_allow(const struct hearth_http_route *route);
+                                                       struct hearth_str path,
+                                                       struct hearth_str method);
+/* The value of the header Allow for a path that has a route. */
+const char *hearth_http_route_allow(const struct hearth_http_route_table *table,
+                                    struct hearth_str path);
 bool hearth_http_route_allows(const struct hearth_http_route *route, struct hearth_str method);
 
 /*

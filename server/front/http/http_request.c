@@ -409,7 +409,9 @@ static void begin_plain_call(struct http_request *request, const struct hearth_h
 {
     if (!hearth_http_route_allows(route, hearth_str_c(method))) {
         set_text_response(request, 405, "");
-        add_response_header(request, MHD_HTTP_HEADER_ALLOW, hearth_http_route_allow(route));
+        add_response_header(request, MHD_HTTP_HEADER_ALLOW,
+                            hearth_http_route_allow(request->http->front->routes,
+                                                    hearth_str_c(route->method.path)));
         return;
     }
 
@@ -484,22 +486,23 @@ static void begin_quiet_route(struct http_request *request, const struct hearth_
 static void begin_route(struct http_request *request, struct hearth_str path, const char *method,
                         const struct hearth_http_head *head)
 {
-    struct hearth_accept accept = {0};
+    const struct hearth_method *route = hearth_route_find(path);
 
-    (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
-    struct hearth_route_answer answer;
-    if (!hearth_route_get(request->http->front, path, accept.json, &answer)) {
+    if (route == NULL) {
         set_text_response(request, 404, "404 page not found\n");
         return;
     }
 
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        hearth_buf_release(&answer.body);
         set_text_response(request, 405, "");
         add_response_header(request, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
         return;
     }
 
+    struct hearth_accept accept = {0};
+    (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
+    struct hearth_route_answer answer;
+    hearth_route_get(request->http->front, route, accept.json, &answer);
     set_response(request, answer.code, answer.content_type, &answer.body);
     request->state = REQUEST_DISCARDING;
 }
@@ -522,7 +525,7 @@ static enum MHD_Result begin_request(struct http_request *request, const char *u
     const struct hearth_method *rpc_method =
         hearth_method_find(request->http->front->methods, path);
     const struct hearth_http_route *route =
-        hearth_http_route_find(request->http->front->routes, path);
+        hearth_http_route_find(request->http->front->routes, path, hearth_str_c(method));
     const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
     if (rpc_method != NULL) {
         begin_rpc(request, rpc_method, method, &head);

@@ -7,6 +7,7 @@
 #include "http/http_call.h"
 #include "rpc/front_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -120,27 +121,35 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
     }
 }
 
-static const struct {
-    const char *path;
-    route_fn *get;
-} g_routes[] = {
-    {"/ready", get_ready},     {"/healthz", get_healthz},
-    {"/metrics", get_metrics}, {"/api/v1/status/buildinfo", get_buildinfo},
-    {"/", get_root},
+static const struct hearth_method g_routes[] = {
+#define ROUTE(path_, get, right_) {.path = path_, .right = HEARTH_RIGHT_##right_},
+#include "http/instant_routes.def"
+#undef ROUTE
 };
 
-bool hearth_route_get(struct hearth_front *front, struct hearth_str path, bool json,
-                      struct hearth_route_answer *answer)
+static route_fn *const g_route_functions[] = {
+#define ROUTE(path, get, right) get,
+#include "http/instant_routes.def"
+#undef ROUTE
+};
+
+const struct hearth_method *hearth_route_find(struct hearth_str path)
 {
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_routes); i++) {
         if (hearth_str_eq_c(path, g_routes[i].path)) {
-            hearth_buf_init(&answer->body, 0);
-            answer->code = 200;
-            answer->content_type = TEXT;
-            g_routes[i].get(front, json, answer);
-            return true;
+            return &g_routes[i];
         }
     }
+    return NULL;
+}
 
-    return false;
+void hearth_route_get(struct hearth_front *front, const struct hearth_method *route, bool json,
+                      struct hearth_route_answer *answer)
+{
+    assert(route >= g_routes && route < g_routes + HEARTH_ARRAY_LEN(g_routes));
+
+    hearth_buf_init(&answer->body, 0);
+    answer->code = 200;
+    answer->content_type = TEXT;
+    g_route_functions[route - g_routes](front, json, answer);
 }

@@ -10,6 +10,8 @@
 
 #include "hearth/base/buf.h"
 
+#include "rpc/method.h"
+
 struct hearth_front;
 
 struct hearth_route_answer {
@@ -18,13 +20,15 @@ struct hearth_route_answer {
     struct hearth_buf body;
 };
 
+/* The route of a path: its path and right; NULL if there is no such route. */
+const struct hearth_method *hearth_route_find(struct hearth_str path);
 /*
- * Answers the route; false if there is no such route.
+ * Answers the route.
  *
  * json    the client accepts application/json
- * answer  on true, filled; the caller owns answer->body
+ * answer  filled; the caller owns answer->body
  */
-HEARTH_MUST_CHECK bool hearth_route_get(struct hearth_front *front, struct hearth_str path,
-                                        bool json, struct hearth_route_answer *answer);
+void hearth_route_get(struct hearth_front *front, const struct hearth_method *route, bool json,
+                      struct hearth_route_answer *answer);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "hearth/base/status.h"
 #include "hearth/base/str.h"
+#include "hearth/model/access.h"
 
 struct hearth_rpc;
 struct ProtobufCMessage;
@@ -57,6 +58,7 @@ struct hearth_method {
     void (*handle)(struct hearth_rpc *rpc); /* ends the request, now or later */
     hearth_unary_fn *unary; /* called by `handle` of unary methods; otherwise NULL */
     enum hearth_method_pool pool;
+    enum hearth_right right; /* what the caller needs */
     unsigned flags;
 };
 

@@ -13,7 +13,7 @@ static const struct {
     const char *path;
     unsigned flags;
 } g_methods[] = {
-#define X(id, service, method, request, response, handler, pool, flags) \
+#define X(id, service, method, request, response, handler, pool, right, flags) \
     {"/" service "/" method, (flags)},
 #define UNARY X
 #include "methods.def"

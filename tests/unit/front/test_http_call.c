@@ -108,20 +108,34 @@ static void the_first_argument_of_a_name_counts(void **state)
 static void routes_know_their_methods(void **state)
 {
     (void)state;
-    assert_null(
-        hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("/api/v1/status/config/")));
-    assert_null(hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("")));
-    const struct hearth_http_route *route =
-        hearth_http_route_find(&hearth_http_route_table, HEARTH_STR("/api/v1/status/config"));
+    const struct hearth_http_route_table *table = &hearth_http_route_table;
+    struct hearth_str get = HEARTH_STR("GET"), path = HEARTH_STR("/api/v1/status/config");
+    assert_null(hearth_http_route_find(table, HEARTH_STR("/api/v1/status/config/"), get));
+    assert_null(hearth_http_route_find(table, HEARTH_STR(""), get));
+    const struct hearth_http_route *route = hearth_http_route_find(table, path, get);
     assert_non_null(route);
     assert_true(hearth_http_route_allows(route, HEARTH_STR("GET")));
     assert_true(hearth_http_route_allows(route, HEARTH_STR("HEAD")));
     assert_false(hearth_http_route_allows(route, HEARTH_STR("POST")));
-    assert_string_equal(hearth_http_route_allow(route), "GET, HEAD");
+    assert_string_equal(hearth_http_route_allow(table, path), "GET, HEAD");
+    assert_ptr_equal(hearth_http_route_find(table, path, HEARTH_STR("POST")), route);
     const struct hearth_http_route post = {.methods = HEARTH_HTTP_POST};
     assert_true(hearth_http_route_allows(&post, HEARTH_STR("POST")));
     assert_false(hearth_http_route_allows(&post, HEARTH_STR("GET")));
-    assert_string_equal(hearth_http_route_allow(&post), "POST");
+    assert_string_equal(hearth_http_route_allow(table, HEARTH_STR("/ingest")), "POST");
+}
+
+static void a_path_may_have_a_route_for_each_method(void **state)
+{
+    (void)state;
+    const struct hearth_http_route_table *table = &hearth_http_route_table;
+    struct hearth_str path = HEARTH_STR("/api/v1/uploads");
+    const struct hearth_http_route *get = hearth_http_route_find(table, path, HEARTH_STR("HEAD"));
+    const struct hearth_http_route *post = hearth_http_route_find(table, path, HEARTH_STR("POST"));
+
+    assert_int_equal(get->method.right, HEARTH_RIGHT_READ);
+    assert_int_equal(post->method.right, HEARTH_RIGHT_INGEST);
+    assert_string_equal(hearth_http_route_allow(table, path), "GET, HEAD, POST");
 }
 
 int main(void)
@@ -132,6 +146,7 @@ int main(void)
         cmocka_unit_test(the_number_of_arguments_is_bounded),
         cmocka_unit_test(the_first_argument_of_a_name_counts),
         cmocka_unit_test(routes_know_their_methods),
+        cmocka_unit_test(a_path_may_have_a_route_for_each_method),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,89 @@
+/* access.c -- roles and their rights; names of the ways to authenticate. */
+#include "hearth/model/access.h"
+
+#include <assert.h>
+
+static const struct {
+    const char *name;
+    unsigned rights; /* bits of enum hearth_right */
+} g_roles[] = {
+#define X(NAME, name, rights, meaning) {name, rights},
+#include "hearth/model/roles.def"
+#undef X
+};
+
+static const struct {
+    const char *name;
+    enum hearth_auth_mode mode;
+} g_modes[] = {
+    {"none", HEARTH_AUTH_NONE}, {"token", HEARTH_AUTH_TOKEN}, {"user", HEARTH_AUTH_USER},
+    {"mtls", HEARTH_AUTH_MTLS}, {"oidc", HEARTH_AUTH_OIDC},   {"proxy", HEARTH_AUTH_PROXY},
+};
+
+const char *hearth_role_name(enum hearth_role role)
+{
+    assert((unsigned)role < HEARTH_N_ROLES);
+    return g_roles[role].name;
+}
+
+bool hearth_role_parse(struct hearth_str text, enum hearth_role *ret)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_roles); i++) {
+        if (hearth_str_eq_c(text, g_roles[i].name)) {
+            *ret = (enum hearth_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hearth_role_gives(enum hearth_role role, enum hearth_right right)
+{
+    assert((unsigned)role < HEARTH_N_ROLES && (unsigned)right < HEARTH_N_RIGHTS);
+    return right == HEARTH_RIGHT_PUBLIC || (g_roles[role].rights & (1u << right)) != 0;
+}
+
+/* 0 for a name that is no mode. */
+static unsigned find_mode(struct hearth_str name)
+{
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_modes); i++) {
+        if (hearth_str_eq_c(name, g_modes[i].name)) {
+            return g_modes[i].mode;
+        }
+    }
+    return 0;
+}
+
+enum hearth_status hearth_auth_modes_parse(struct hearth_str text, unsigned *ret_modes,
+                                           struct hearth_err *err)
+{
+    unsigned modes = 0;
+
+    for (size_t at = 0; at <= text.n;) {
+        size_t end = hearth_str_find(text, ',', at);
+        struct hearth_str name = hearth_str_trim(hearth_str_n(text.p + at, end - at));
+        unsigned mode = find_mode(name);
+        if (mode == 0) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "\"" HEARTH_STR_FMT "\" is no way to authenticate; "
+                               "there are none, token, user, mtls, oidc and proxy",
+                               HEARTH_STR_ARG(name));
+        }
+        if ((modes & mode) != 0) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "\"" HEARTH_STR_FMT "\" is named twice", HEARTH_STR_ARG(name));
+        }
+
+        modes |= mode;
+        at = end + 1;
+    }
+
+    if ((modes & HEARTH_AUTH_NONE) != 0 && modes != HEARTH_AUTH_NONE) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "\"none\" lets everybody in, so the others have no effect; remove it");
+    }
+
+    *ret_modes = modes;
+
+    return HEARTH_OK;
+}
