@@ -4,7 +4,7 @@
  *   [http://|https://]HOST:PORT[?auth=MODE,MODE...]
  *
  * HOST may be empty (all addresses), a name, an IPv4 address, or an IPv6 address in brackets. The
- * modes are kept as text.
+ * modes are those of hearth/model/access.h.
  *
  * Threads: pure.
  */
@@ -13,17 +13,17 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/status.h"
-
-#define HEARTH_LISTEN_AUTH_BYTES 96
+#include "hearth/model/access.h"
 
 struct hearth_listen_text {
     bool is_tls; /* https:// */
     char host[256];
-    char port[8];                        /* 0 to 65535; 0 lets the kernel choose */
-    char auth[HEARTH_LISTEN_AUTH_BYTES]; /* "token,mtls"; empty: no list was given */
+    char port[8];        /* 0 to 65535; 0 lets the kernel choose */
+    unsigned auth_modes; /* mask of enum hearth_auth_mode; 0: no list was given */
 };
 
-/* INVALID_ARGUMENT, with the whole text in the message, if the text has any other form. */
+/* INVALID_ARGUMENT, with the whole text in the message, if the text has another form, or for an
+ * unknown mode. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_listen_parse(const char *text, struct hearth_listen_text *ret_listen,
                                        struct hearth_err *err);

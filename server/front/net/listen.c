@@ -74,9 +74,9 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         socklen_t n = sizeof bound;
         (void)getsockname(fd, (struct sockaddr *)&bound, &n);
         struct hearth_listener *listener = &listeners->all[listeners->n++];
-        *listener = (struct hearth_listener){.fd = fd, .is_tls = address.is_tls};
+        *listener = (struct hearth_listener){
+            .fd = fd, .is_tls = address.is_tls, .auth_modes = address.auth_modes};
         hearth_address_text((struct sockaddr *)&bound, listener->text);
-        memcpy(listener->auth, address.auth, sizeof listener->auth);
         last_errno = 0;
     }
 

@@ -12,7 +12,7 @@ struct hearth_listener {
     int fd;                            /* -1 after hearth_listeners_close */
     bool is_tls;                       /* its connections begin with a TLS handshake */
     char text[HEARTH_PEER_TEXT_BYTES]; /* the bound address */
-    char auth[HEARTH_LISTEN_AUTH_BYTES];
+    unsigned auth_modes;               /* mask of enum hearth_auth_mode; 0: none were given */
 };
 
 struct hearth_listeners {

@@ -6,20 +6,6 @@
 
 #define MODES "?auth="
 
-/* Letters and commas; neither begins nor ends with a comma. */
-static bool is_mode_list(struct hearth_str modes)
-{
-    for (size_t i = 0; i < modes.n; i++) {
-        bool is_comma = modes.p[i] == ',';
-        bool is_inner = i > 0 && i + 1 < modes.n && modes.p[i - 1] != ',';
-        if (is_comma ? !is_inner : modes.p[i] < 'a' || modes.p[i] > 'z') {
-            return false;
-        }
-    }
-
-    return modes.n > 0 && modes.n < HEARTH_LISTEN_AUTH_BYTES;
-}
-
 static void copy_part(struct hearth_str part, char *to)
 {
     memcpy(to, part.p, part.n);
@@ -80,16 +66,17 @@ enum hearth_status hearth_listen_parse(const char *text, struct hearth_listen_te
     size_t mark = hearth_str_find(rest, '?', 0);
     if (mark < rest.n) {
         struct hearth_str query = hearth_str_n(rest.p + mark, rest.n - mark);
-        size_t n_name = strlen(MODES);
-        struct hearth_str modes = hearth_str_starts(query, HEARTH_STR(MODES))
-                                      ? hearth_str_n(query.p + n_name, query.n - n_name)
-                                      : hearth_str_n(query.p, 0);
-        if (!is_mode_list(modes)) {
+        struct hearth_err cause = HEARTH_ERR_INIT;
+        if (!hearth_str_starts(query, HEARTH_STR(MODES))) {
             return HEARTH_FAIL(
                 err, HEARTH_INVALID_ARGUMENT,
                 "listen address \"%.200s\": only " MODES "MODE,MODE.. may follow the port", text);
         }
-        copy_part(modes, listen.auth);
+        query = hearth_str_n(query.p + strlen(MODES), query.n - strlen(MODES));
+        if (hearth_auth_modes_parse(query, &listen.auth_modes, &cause) != HEARTH_OK) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "listen address \"%.200s\": %s", text,
+                               cause.msg);
+        }
         rest.n = mark;
     }
 

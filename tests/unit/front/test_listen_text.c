@@ -9,26 +9,27 @@
 #include <cmocka.h>
 
 static void check(const char *text, bool is_tls, const char *host, const char *port,
-                  const char *auth)
+                  unsigned auth_modes)
 {
     struct hearth_listen_text listen;
     assert_int_equal(hearth_listen_parse(text, &listen, NULL), HEARTH_OK);
     assert_int_equal(listen.is_tls, is_tls);
     assert_string_equal(listen.host, host);
     assert_string_equal(listen.port, port);
-    assert_string_equal(listen.auth, auth);
+    assert_int_equal(listen.auth_modes, auth_modes);
 }
 
 static void splits_scheme_host_port_and_modes(void **state)
 {
     (void)state;
-    check("127.0.0.1:4040", false, "127.0.0.1", "4040", "");
-    check("[::1]:0", false, "::1", "0", "");
-    check(":65535", false, "", "65535", "");
-    check("http://localhost:80", false, "localhost", "80", "");
-    check("https://0.0.0.0:443", true, "0.0.0.0", "443", "");
-    check("https://[::]:443?auth=token,mtls", true, "::", "443", "token,mtls");
-    check("h:1?auth=none", false, "h", "1", "none");
+    check("127.0.0.1:4040", false, "127.0.0.1", "4040", 0);
+    check("[::1]:0", false, "::1", "0", 0);
+    check(":65535", false, "", "65535", 0);
+    check("http://localhost:80", false, "localhost", "80", 0);
+    check("https://0.0.0.0:443", true, "0.0.0.0", "443", 0);
+    check("https://[::]:443?auth=token,mtls", true, "::", "443",
+          HEARTH_AUTH_TOKEN | HEARTH_AUTH_MTLS);
+    check("h:1?auth=none", false, "h", "1", HEARTH_AUTH_NONE);
 }
 
 static void refuses_any_other_form(void **state)
@@ -49,12 +50,13 @@ static void refuses_any_other_form(void **state)
         "http://h:1/",
         "h:1?",
         "h:1?auth=",
-        "h:1?auth=a,",
+        "h:1?auth=token,",
         "h:1?auth=,a",
         "h:1?auth=a,,b",
         "h:1?auth=A",
         "h:1?token",
-        "h:1?auth=a?auth=b",
+        "h:1?auth=token?auth=user",
+        "h:1?auth=none,token",
         "https://https://h:1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -74,12 +76,6 @@ static void long_parts_are_refused(void **state)
     memcpy(text + 256, ":1", 3);
     assert_int_equal(hearth_listen_parse(text, &listen, NULL), HEARTH_INVALID_ARGUMENT);
     memcpy(text + 255, ":1", 3);
-    assert_int_equal(hearth_listen_parse(text, &listen, NULL), HEARTH_OK);
-    memset(text, 'a', sizeof text);
-    memcpy(text, "h:1?auth=", 9);
-    text[9 + HEARTH_LISTEN_AUTH_BYTES] = '\0';
-    assert_int_equal(hearth_listen_parse(text, &listen, NULL), HEARTH_INVALID_ARGUMENT);
-    text[9 + HEARTH_LISTEN_AUTH_BYTES - 1] = '\0';
     assert_int_equal(hearth_listen_parse(text, &listen, NULL), HEARTH_OK);
 }
 
