@@ -507,6 +507,33 @@ static unsigned clamp_to_unsigned(int64_t value)
     return value > 4096 ? 4096 : (unsigned)value;
 }
 
+static enum hearth_status read_tls_options(struct hearth_config *config, struct hearth_err *err)
+{
+    static const char *const ways[] = {[HEARTH_CLIENT_AUTH_NONE] = "none",
+                                       [HEARTH_CLIENT_AUTH_REQUEST] = "request",
+                                       [HEARTH_CLIENT_AUTH_REQUIRE] = "require"};
+    struct hearth_tls_options *tls = &config->front.tls;
+    size_t way = 0;
+
+    tls->only_tls13 = strcmp(config->tls_min_version, "1.3") == 0;
+    if (!tls->only_tls13 && strcmp(config->tls_min_version, "1.2") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "tls-min-version must be 1.2 or 1.3");
+    }
+
+    while (way < HEARTH_ARRAY_LEN(ways) && strcmp(config->tls_client_auth, ways[way]) != 0) {
+        way++;
+    }
+    if (way == HEARTH_ARRAY_LEN(ways)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tls-client-auth must be none, request or require");
+    }
+
+    tls->client_auth = (enum hearth_client_auth)way;
+    tls->threads = clamp_to_unsigned(config->tls_threads);
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
@@ -519,6 +546,7 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
     }
 
+    HEARTH_TRY(read_tls_options(config, err));
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
         config->max_queue_rows < 1) {
         return HEARTH_FAIL(

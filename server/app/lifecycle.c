@@ -155,7 +155,9 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
-                   hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
+                   hearth_front_address(server->front, i), "scheme",
+                   hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
+                   HEARTH_VERSION, NULL);
     }
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
@@ -202,8 +204,8 @@ static bool has_terminal(void)
 }
 
 /*
- * Read the configuration again. Only log-level takes effect; the log names the other options that
- * have changed.
+ * Read the configuration again. Only log-level takes effect, and the contents of the files that the
+ * old options of TLS name; the log names the other options that have changed.
  */
 static void reload_config(struct server *server)
 {
@@ -250,7 +252,9 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
 
         if (number == SIGHUP) {
             reload_config(server);
+            hearth_front_load_tls(server->front);
         }
+        hearth_front_check_tls(server->front);
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
         }

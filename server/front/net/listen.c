@@ -39,10 +39,6 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
     struct hearth_listen_text address;
 
     HEARTH_TRY(hearth_listen_parse(text, &address, err));
-    if (address.is_tls) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "listen address \"%.200s\": https is not served yet", text);
-    }
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *list = NULL;
     int rc =
