@@ -116,7 +116,7 @@ static enum moved explain_blocked(struct hearth_tls_stream *stream, int rc)
         return end_up(stream);
     default: /* the client closed without saying so: requests know their own length */
         ERR_clear_error();
-        return stream->client_ended ? end_up(stream) : BROKEN;
+        return stream->client_ended && !stream->client.hung_up ? end_up(stream) : BROKEN;
     }
 }
 

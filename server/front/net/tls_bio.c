@@ -32,6 +32,7 @@ static int read_client(BIO *bio, char *out, int n)
         BIO_set_retry_read(bio);
     } else if (got <= 0) {
         stream->client_ended = true;
+        stream->client.hung_up |= got < 0; /* reported once: epoll does not tell it again */
     } else {
         stream->may_read -= (size_t)got;
         stream->barren += (size_t)got;
