@@ -79,6 +79,8 @@ struct cli {
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
+    const char *ca_file, *cert_file, *key_file; /* of https */
+    bool skip_verify;
     const char *materialize, *database_url; /* options of sql */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
@@ -138,6 +140,8 @@ struct cli_command {
     cli_command_fn *explain; /* runs with --explain; NULL: not supported */
 };
 
+/* The defaults, with what the options say about server, tenant and TLS. */
+void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);

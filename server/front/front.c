@@ -205,6 +205,7 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
         .listen = listen,
         .max_connections = (size_t)front->options.max_connections,
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
+        .tls = &front->options.tls,
         .pace = {.head_timeout_ns = front->options.head_timeout_ns,
                  .min_body_rate = front->options.min_body_rate},
         .max_message_bytes = (uint64_t)front->options.max_request_bytes,
@@ -307,7 +308,29 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
 
 const char *hearth_front_address(const struct hearth_front *front, size_t i)
 {
-    return hearth_acceptor_address(front->acceptor, i);
+    const struct hearth_listener *listener = hearth_acceptor_listener(front->acceptor, i);
+    return listener == NULL ? NULL : listener->text;
+}
+
+bool hearth_front_is_tls(const struct hearth_front *front, size_t i)
+{
+    return hearth_acceptor_listener(front->acceptor, i)->is_tls;
+}
+
+void hearth_front_load_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_load(hearth_tls_get_context(tls));
+    }
+}
+
+void hearth_front_check_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_check(hearth_tls_get_context(tls), hearth_clock_mono_ns());
+    }
 }
 
 /* ---- stop ---- */

@@ -60,6 +60,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_access_start(const struct hearth_access_options *options, /* copied */
                                        struct hearth_store *store,                  /* kept */
                                        struct hearth_access **ret, struct hearth_err *err);
+/* False until the credentials are known: callers are UNAVAILABLE. */
+bool hearth_access_is_loaded(const struct hearth_access *access);
 /* Writes what waits, if the database answers within a second; stops the thread. NULL-safe. */
 void hearth_access_stop(struct hearth_access *access);
 

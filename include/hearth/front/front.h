@@ -1,6 +1,6 @@
 /*
- * front.h -- the network side: one port for gRPC (HTTP/2 without TLS) and HTTP/1.1 (Connect, gRPC,
- * gRPC-Web, plain routes).
+ * front.h -- the network side: each port serves gRPC (HTTP/2) and HTTP/1.1 (Connect, gRPC,
+ * gRPC-Web, plain routes), plain or over TLS.
  *
  * One acceptor thread owns all listening sockets, peeks at the first bytes of each connection, and
  * hands it to the gRPC core ("PRI ") or to the HTTP server. Requests run on two pools: ingest and
@@ -57,10 +57,25 @@ struct hearth_otlp_options {
     const char *const *span_attributes; /* NULL-terminated; NULL: none */
 };
 
+enum hearth_client_auth {
+    HEARTH_CLIENT_AUTH_NONE,    /* clients are not asked for certificates */
+    HEARTH_CLIENT_AUTH_REQUEST, /* a client may send none; one that it sends must be valid */
+    HEARTH_CLIENT_AUTH_REQUIRE,
+};
+
+/* TLS of listeners that begin with https://. Texts are copied. */
+struct hearth_tls_options {
+    const char *cert_file, *key_file; /* PEM; the certificate may be followed by its chain */
+    const char *client_ca_file;       /* PEM; verifies clients; NULL or empty: none */
+    enum hearth_client_auth client_auth;
+    bool only_tls13;  /* false: TLS 1.2, too */
+    unsigned threads; /* for relays; 0: half the number of processors, at least 1, at most 8 */
+};
+
 struct hearth_front_options {
     /* ---- connections ---- */
 
-    const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
+    const char *const *listen;     /* texts of listen_text.h; port 0 for any; NULL-terminated */
     unsigned auth_modes;       /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
     /* Headers of an authenticating proxy; NULL or "": none. Kept. */
     const char *proxy_user_header, *proxy_groups_header;
@@ -68,6 +83,7 @@ struct hearth_front_options {
     const char *const *proxy_trusted;
     int64_t session_max_ns;       /* how long a browser keeps the cookie of a session */
     struct hearth_access *access; /* credentials and the audit log; borrowed; NULL: none (tests) */
+    struct hearth_tls_options tls; /* default: no files */
     bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */
@@ -116,6 +132,8 @@ struct hearth_front_options {
  */
 typedef bool hearth_front_ready_fn(void *context, char reason[256]);
 
+/* True for an address or a range such as "10.0.0.0/8" (proxy_trusted). */
+bool hearth_address_range_is_valid(const char *text);
 /* Sets the defaults. */
 void hearth_front_options_init(struct hearth_front_options *options);
 
@@ -135,6 +153,13 @@ hearth_front_start(const struct hearth_front_options *options, struct hearth_ing
 /* The i-th bound address, such as "127.0.0.1:4040"; NULL after the last one. Tells which port was
  * chosen for port 0. */
 const char *hearth_front_address(const struct hearth_front *front, size_t i);
+/* True if the i-th bound address uses TLS. */
+bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
+/* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not
+ * thread-safe: one thread calls this and hearth_front_check_tls. */
+void hearth_front_load_tls(struct hearth_front *front);
+/* Loads them if one has changed; looks at them once a minute at most. Reads files. */
+void hearth_front_check_tls(struct hearth_front *front);
 /* From now on /ready answers 503 with this reason. The front still accepts connections. */
 void hearth_front_drain(struct hearth_front *front, const char *reason);
 /* Stops accepting, lets requests finish until the deadline, cancels the rest, frees. NULL-safe. */

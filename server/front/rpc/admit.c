@@ -253,7 +253,11 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
     struct hearth_admitted admitted = {0};
     enum hearth_status status;
 
-    assert(method != NULL && ret != NULL && caller->modes != 0);
+    assert(method != NULL && ret != NULL);
+    if (caller->modes == 0) {
+        return HEARTH_FAIL(err, HEARTH_CANCELLED, "the client has closed its connection");
+    }
+
     if ((caller->modes & HEARTH_AUTH_NONE) != 0) {
         status = hearth_front_admit_all(&front->options, method, caller, &admitted.tenant, err);
     } else {

@@ -30,6 +30,8 @@ enum hearth_front_rank {
     HEARTH_RANK_GRPC,    /* grpc.lock: open calls, and what they have read ahead */
     HEARTH_RANK_SCRAPER, /* scraper.lock: scrapes that have ended, addresses of names, the stop */
     HEARTH_RANK_LINGERS, /* lingers.lock: connections that are being closed */
+    HEARTH_RANK_PEERS,   /* peers.tls_lock: certificates of open connections */
+    HEARTH_RANK_TLS,     /* tls_context.lock, tls_loop.lock, tls.lock; none is held with another */
 };
 
 struct hearth_front {
