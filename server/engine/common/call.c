@@ -1,5 +1,4 @@
-/* call.c -- limits, notes and the label index of a call (call_internal.h). */
-#include "hearth/selector/label_index.h"
+/* call.c -- limits and notes of a call (call_internal.h). */
 #include "hearth/store/store.h"
 
 #include "common/call_internal.h"
@@ -72,23 +71,4 @@ void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_
         hearth_call_note(call, "%zu of %zu series are in the answer: raise limit to see more", n,
                          n_all);
     }
-}
-
-enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
-                                          const struct hearth_label_index **ret,
-                                          struct hearth_err *err)
-{
-    assert(call != NULL && ret != NULL);
-
-    HEARTH_TRY(hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
-
-    if (hearth_label_index_is_cut(*ret)) {
-        hearth_call_note(
-            call,
-            "the answer lacks series: the tenant has more of them than fit into memory "
-            "(raise label-index-bytes); only %zu are searched",
-            hearth_label_index_series(*ret));
-    }
-
-    return HEARTH_OK;
 }

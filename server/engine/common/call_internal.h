@@ -13,8 +13,6 @@
 
 #include <stdatomic.h>
 
-struct hearth_label_index;
-
 /*
  * Ranks of the engine's locks (hearth/base/sync.h). None of them is held while another is acquired,
  * or while the store is called: only base's locks are acquired below them.
@@ -76,13 +74,5 @@ void hearth_call_note(const struct hearth_call *call, const char *format, ...) H
 void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines);
 /* Notes that the answer has n of n_all series because of its limit; nothing if it has all. */
 void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all);
-
-/*
- * hearth_store_index_lock for the call's tenant, with a note if the index lacks series. The caller
- * unlocks it as hearth_store_index_lock says.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
-                                                            const struct hearth_label_index **ret,
-                                                            struct hearth_err *err);
 
 #endif
