@@ -25,9 +25,9 @@
 struct hearth_call_index;
 
 /*
- * Parses the view, and locks the label indexes of all tenants of the call (hearth_store_index_lock),
- * with a note if one lacks series. Errors: those of the store; INVALID_ARGUMENT if a selector of
- * the view is malformed; NO_MEMORY.
+ * Parses the view, and locks the label indexes of all tenants of the call, with a note if one lacks
+ * series. Errors: those of hearth_store_indexes_lock; INVALID_ARGUMENT if a selector of the view is
+ * malformed; NO_MEMORY.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_call_index_lock(const struct hearth_call *call,
                                                             const struct hearth_call_index **ret,
@@ -48,6 +48,17 @@ enum hearth_status hearth_call_index_select(const struct hearth_call_index *inde
                                             struct hearth_arena *arena,
                                             struct hearth_series_hits *ret_hits,
                                             struct hearth_err *err);
+struct hearth_series_key;
+
+/*
+ * Whether a series that need not exist would be visible with all of its types under one of n
+ * selectors: what the label index of this one series says. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_key_is_shown(const struct hearth_series_key *key,
+                                       const struct hearth_selector *selectors, size_t n, bool *ret,
+                                       struct hearth_err *err);
+
 /*
  * Names of the services all of whose series, at any time, are visible with all columns. In arena,
  * sorted. The call must have one tenant.

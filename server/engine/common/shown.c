@@ -1,9 +1,10 @@
 /* shown.c -- which services a narrowed call may see wholly (shown.h). */
 #include "common/shown.h"
 
-#include "hearth/base/buf.h"
+#include "hearth/store/store_tasks.h"
 
 #include "common/call_index.h"
+#include "common/call_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -106,6 +107,39 @@ enum hearth_status hearth_call_shows_service(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
+/* ---- tasks ---- */
+
+enum hearth_status hearth_call_find_task(const struct hearth_call *call, struct hearth_str task_id,
+                                         struct hearth_task *ret, struct hearth_err *err)
+{
+    bool shows;
+
+    assert(call != NULL && ret != NULL);
+
+    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, ret, err));
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, ret->service, &shows, err));
+
+    return shows ? HEARTH_OK
+                 : HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no task \"" HEARTH_STR_FMT "\"",
+                               HEARTH_STR_ARG(task_id));
+}
+
+enum hearth_status hearth_call_shows_task(const struct hearth_call *call, struct hearth_str task_id,
+                                          bool *ret, struct hearth_err *err)
+{
+    struct hearth_task task;
+
+    *ret = !hearth_call_is_narrow(call);
+    if (*ret) {
+        return HEARTH_OK;
+    }
+
+    enum hearth_status status = hearth_call_find_task(call, task_id, &task, err);
+    *ret = status == HEARTH_OK;
+
+    return status == HEARTH_NOT_FOUND ? HEARTH_OK : status;
+}
+
 /* ---- refusals ---- */
 
 const char *hearth_view_text(const struct hearth_view *view, char buffer[HEARTH_NARROWED_BYTES])
@@ -134,6 +168,23 @@ enum hearth_status hearth_call_check_service(const struct hearth_call *call,
                  : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
                                "the credential is narrowed to %s, and does not see all of service "
                                "\"" HEARTH_STR_FMT "\"",
+                               hearth_view_text(call->view, text), HEARTH_STR_ARG(service));
+}
+
+enum hearth_status hearth_call_check_later(const struct hearth_call *call,
+                                           struct hearth_str service, struct hearth_err *err)
+{
+    bool shows = !hearth_call_is_narrow(call);
+    char text[HEARTH_NARROWED_BYTES];
+
+    if (!shows) {
+        HEARTH_TRY(view_names_service(call, service, &shows, err));
+    }
+
+    return shows ? HEARTH_OK
+                 : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                               "the credential is narrowed to %s; files and results of service "
+                               "\"" HEARTH_STR_FMT "\" need one that names the service alone",
                                hearth_view_text(call->view, text), HEARTH_STR_ARG(service));
 }
 

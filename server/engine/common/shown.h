@@ -15,6 +15,7 @@
 
 #include "hearth/base/status.h"
 #include "hearth/engine/call.h"
+#include "hearth/model/task.h"
 
 /*
  * The wholly visible services, for one listing. Zero-initialised. The first call of
@@ -41,6 +42,18 @@ enum hearth_status hearth_call_shows_service(const struct hearth_call *call,
                                              struct hearth_shown *shown, struct hearth_str service,
                                              bool *ret, struct hearth_err *err);
 
+/*
+ * A task, with its service. NOT_FOUND, with one text, if there is none or the call does not see its
+ * service.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_find_task(const struct hearth_call *call, struct hearth_str task_id,
+                                         struct hearth_task *ret, struct hearth_err *err);
+/* Whether the call sees a task; true without a look if it is not narrowed. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_shows_task(const struct hearth_call *call, struct hearth_str task_id,
+                                          bool *ret, struct hearth_err *err);
+
 /* The selectors that narrow the call, for a message: at most 200 bytes. In buffer. */
 #define HEARTH_NARROWED_BYTES 256
 const char *hearth_view_text(const struct hearth_view *view, char buffer[HEARTH_NARROWED_BYTES]);
@@ -49,6 +62,13 @@ const char *hearth_view_text(const struct hearth_view *view, char buffer[HEARTH_
 HEARTH_MUST_CHECK
 enum hearth_status hearth_call_check_service(const struct hearth_call *call,
                                              struct hearth_str service, struct hearth_err *err);
+/*
+ * The same for data that is parsed and pushed later, without a view: a selector must show all
+ * series that the service may ever have, by matchers on service_name alone.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_call_check_later(const struct hearth_call *call,
+                                           struct hearth_str service, struct hearth_err *err);
 /* The same for objects that belong to no service. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_call_check_whole(const struct hearth_call *call, struct hearth_err *err);
