@@ -19,7 +19,7 @@ void hearth_exemplars_note_gone(const struct hearth_singles *singles)
     const struct hearth_query *query = singles->query;
     struct hearth_retention keep;
 
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &keep);
+    hearth_call_retention(&query->call, &keep);
     int64_t from_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];

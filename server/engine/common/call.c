@@ -1,4 +1,5 @@
 /* call.c -- limits and notes of a call (call_internal.h). */
+#include "hearth/store/background.h"
 #include "hearth/store/store.h"
 
 #include "common/call_internal.h"
@@ -11,10 +12,36 @@ void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *re
 {
     assert(call->engine != NULL);
 
-    hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+    if (hearth_call_has_tenants(call)) {
+        hearth_limits_strictest(&call->engine->limits, call->engine->store, call->tenants,
+                                call->n_tenants, ret);
+    } else {
+        hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+    }
 
     if (call->is_own) {
         ret->max_query_range_ns = ret->max_query_lookback_ns = ret->max_points = 0;
+    }
+}
+
+static int64_t choose_shorter(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a; /* 0: for ever */
+}
+
+void hearth_call_retention(const struct hearth_call *call, struct hearth_retention *ret)
+{
+    assert(call->engine != NULL && ret != NULL);
+
+    hearth_store_retention(call->engine->store, call->tenant, ret);
+
+    for (size_t i = 0; hearth_call_has_tenants(call) && i < call->n_tenants; i++) {
+        struct hearth_retention own;
+        hearth_store_retention(call->engine->store, call->tenants[i].tenant, &own);
+        ret->profiles_ns = choose_shorter(ret->profiles_ns, own.profiles_ns);
+        ret->roll_10m_ns = choose_shorter(ret->roll_10m_ns, own.roll_10m_ns);
+        ret->roll_1h_ns = choose_shorter(ret->roll_1h_ns, own.roll_1h_ns);
+        ret->roll_1d_ns = choose_shorter(ret->roll_1d_ns, own.roll_1d_ns);
     }
 }
 

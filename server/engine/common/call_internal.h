@@ -37,6 +37,7 @@ struct hearth_segment_rate {
 };
 
 struct hearth_network;
+struct hearth_retention;
 
 struct hearth_query_engine {
     struct hearth_limits limits;
@@ -62,8 +63,15 @@ struct hearth_query_engine {
         .arena = (call)->arena,         \
     })
 
-/* The limits that apply to the call's tenant. */
+/* The limits that apply to the call's tenant; of several tenants, the strictest ones. */
 void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret);
+/* The retention of the call's tenant; of several tenants, the shortest one of each tier. */
+void hearth_call_retention(const struct hearth_call *call, struct hearth_retention *ret);
+/* True if the call is about several tenants. */
+static inline bool hearth_call_has_tenants(const struct hearth_call *call)
+{
+    return call->n_tenants > 1;
+}
 
 /*
  * Adds a line to call->notes unless it is there already; does nothing without notes. Truncated at

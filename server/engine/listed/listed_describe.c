@@ -5,9 +5,11 @@
 
 #include <assert.h>
 
+/* Of several tenants, the label that says which is shown. */
 static bool is_derived_label(struct hearth_str name)
 {
-    return name.n > 2 && name.p[0] == '_' && name.p[1] == '_';
+    return name.n > 2 && name.p[0] == '_' && name.p[1] == '_' &&
+           !hearth_str_eq_c(name, HEARTH_LABEL_TENANT);
 }
 
 enum hearth_status hearth_listed_labels(const struct hearth_call_index *index,

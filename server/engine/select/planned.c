@@ -114,7 +114,7 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .covered = selection->covered,
         .n_covered = selection->n_covered,
     };
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &input.retention);
+    hearth_call_retention(&query->call, &input.retention);
 
     return hearth_plan_make(&input, arena, ret, notes, err);
 }

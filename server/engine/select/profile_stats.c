@@ -101,7 +101,7 @@ static int64_t find_first_kept_time(const struct hearth_query *query)
 {
     struct hearth_retention retention;
 
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &retention);
+    hearth_call_retention(&query->call, &retention);
     if (retention.profiles_ns == 0 || retention.roll_1h_ns == 0) {
         return INT64_MIN;
     }

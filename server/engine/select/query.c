@@ -28,6 +28,15 @@ void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct
     hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
 }
 
+void hearth_query_strictest_limits(const struct hearth_query_engine *engine,
+                                   const struct hearth_view *tenants, size_t n,
+                                   struct hearth_limits *ret)
+{
+    assert(engine != NULL && tenants != NULL && n > 0 && ret != NULL);
+
+    hearth_limits_strictest(&engine->limits, engine->store, tenants, n, ret);
+}
+
 /* Called by hearth_store_settings for each setting. */
 static void take_gauge_setting(void *context, struct hearth_str name, int64_t value)
 {
