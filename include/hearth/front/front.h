@@ -60,7 +60,8 @@ struct hearth_front_options {
     /* ---- connections ---- */
 
     const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
-    bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    bool multitenancy;        /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    int64_t max_read_tenants; /* of one request, "a|b"; at least 1; default 16 */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */
     int64_t max_header_bytes;       /* default 64 KiB */

@@ -738,7 +738,8 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
                            n_bytes, (long long)rpc->front->options.max_header_bytes);
     }
 
-    return hearth_front_admit(&rpc->front->options, rpc->method, &caller, &rpc->tenant, err);
+    return hearth_front_admit(&rpc->front->options, rpc->method, &caller, &rpc->arena,
+                              &rpc->tenants, err);
 }
 
 static int64_t compute_remaining_ns(gpr_timespec deadline)

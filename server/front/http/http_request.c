@@ -245,7 +245,8 @@ static enum hearth_status check_tenant_and_length(struct hearth_rpc *rpc,
 {
     const struct hearth_front_options *options = &rpc->front->options;
 
-    HEARTH_TRY(hearth_front_admit(options, rpc->method, &head->caller, &rpc->tenant, &rpc->err));
+    HEARTH_TRY(hearth_front_admit(options, rpc->method, &head->caller, &rpc->arena, &rpc->tenants,
+                                  &rpc->err));
     if (head->content_length > options->max_request_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
                            "request body is %lld bytes; the limit is %lld" HEARTH_RAISE_OPTION(

@@ -28,7 +28,7 @@ struct hearth_front_caller {
 const char *hearth_agent_option(const struct hearth_method *method);
 
 /*
- * Checks whether the caller may use the method, and finds its tenant. Any method; *ret_tenant is
+ * Checks whether the caller may use the method, and finds its tenants. Any method; *ret is
  * unchanged if the method has no tenant.
  *
  * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without the right
@@ -38,7 +38,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
                                       const struct hearth_method *method,
                                       const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant, struct hearth_err *err);
+                                      struct hearth_arena *arena, struct hearth_tenants *ret,
+                                      struct hearth_err *err);
 
 /* False unless the text is a number from 0 to 1. */
 HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);

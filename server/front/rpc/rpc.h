@@ -70,9 +70,10 @@ struct hearth_rpc {
     const char *transport; /* "grpc", "http" */
     int fd; /* polled to see whether the client left; -1: the transport sees it itself */
     void (*peer_text)(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES]);
-    struct hearth_tenant tenant; /* empty without HEARTH_METHOD_TENANT */
-    const char *client;          /* static: the family of an upload's client (client_family.h) */
-    bool utf8_label_names;       /* the client reads label names that are not classic */
+    /* Empty without HEARTH_METHOD_TENANT; several with HEARTH_METHOD_MANY_TENANTS only. */
+    struct hearth_tenants tenants;
+    const char *client;    /* static: the family of an upload's client (client_family.h) */
+    bool utf8_label_names; /* the client reads label names that are not classic */
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;
     enum hearth_pieces_way pieces_way; /* for large answers in JSON */
@@ -209,10 +210,13 @@ void hearth_rpc_start(struct hearth_rpc *rpc);
 /* Answers without any work, e.g. a request that breaks a rule; `rpc->err` holds the message. */
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
 
-/* Lives as long as the request; empty where the method has no HEARTH_METHOD_TENANT. */
+/*
+ * The only tenant, or the first of several. Lives as long as the request; empty where the method
+ * has no HEARTH_METHOD_TENANT.
+ */
 static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 {
-    return hearth_str_n(rpc->tenant.text, rpc->tenant.n);
+    return hearth_str_n(rpc->tenants.first.text, rpc->tenants.first.n);
 }
 
 /* Handles a message of a HEARTH_METHOD_CHAT in rpc->body; appends the answer to rpc->packed. */
