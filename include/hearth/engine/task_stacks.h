@@ -36,8 +36,8 @@ struct hearth_task_metadata {
 };
 
 /*
- * Make an intake for the tenant and view of a call. ingest, and the engine and the view of the call
- * are kept. budget: for gathered data; may be NULL.
+ * Make an intake for the tenant and view of a call, which are copied. ingest and the engine of the
+ * call are kept. budget: for gathered data; may be NULL.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,

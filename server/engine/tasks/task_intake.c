@@ -47,8 +47,9 @@ struct flush_group {
 struct hearth_task_intake {
     struct hearth_ingest *ingest;
     struct hearth_query_engine *engine;
-    struct hearth_str tenant; /* owned */
-    const struct hearth_view *view;
+    struct hearth_str tenant;       /* owned */
+    const struct hearth_view *view; /* NULL: all of the tenant; in of_view */
+    struct hearth_arena of_view;
     struct hearth_limits limits; /* limits of the tenant */
     struct hearth_arena arena;   /* gathered data; reset by each write */
     struct hearth_arena about;   /* texts of the latest metadata */
@@ -83,15 +84,20 @@ enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
     /* Both arenas are unlimited; gathered data count in the budget. */
     intake->ingest = ingest;
     intake->engine = call->engine;
-    intake->view = call->view;
     hearth_query_tenant_limits(call->engine, tenant, &intake->limits);
     hearth_arena_init(&intake->arena, 0);
     hearth_arena_init(&intake->about, 0);
     intake->arena.budget = budget;
 
-    /* The tenant's name must outlive the request that made the intake. */
+    /* The tenant's name and the view must outlive the message that made the intake. */
+    hearth_arena_init(&intake->of_view, 0);
+    if (hearth_call_is_narrow(call)) {
+        intake->view = hearth_view_copy(call->view, &intake->of_view);
+    }
     char *copy = hearth_mem_alloc(tenant.n + 1);
-    if (copy == NULL) {
+    if (copy == NULL || (hearth_call_is_narrow(call) && intake->view == NULL)) {
+        hearth_arena_release(&intake->of_view);
+        hearth_mem_free(copy);
         hearth_mem_free(intake);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
     }
@@ -124,6 +130,7 @@ void hearth_task_intake_free(struct hearth_task_intake *intake)
     discard_groups(intake);
     hearth_arena_release(&intake->arena);
     hearth_arena_release(&intake->about);
+    hearth_arena_release(&intake->of_view);
     char *tenant;
     memcpy(&tenant, &intake->tenant.p, sizeof tenant);
     hearth_mem_free(tenant);
