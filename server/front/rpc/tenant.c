@@ -44,7 +44,7 @@ static int compare_tenant_names(const void *a, const void *b)
     return hearth_str_cmp(left.tenant, right.tenant);
 }
 
-static size_t count_names(struct hearth_str list)
+static size_t count_tenant_names(struct hearth_str list)
 {
     size_t n = 1;
     for (size_t i = 0; i < list.n; i++) {
@@ -58,7 +58,7 @@ static enum hearth_status split_names(const struct hearth_tenant_rules *rules,
                                       struct hearth_str list, struct hearth_arena *arena,
                                       struct hearth_tenants *ret, struct hearth_err *err)
 {
-    size_t n_names = count_names(list), n = 0;
+    size_t n_names = count_tenant_names(list), n = 0;
     if (n_names > HEARTH_TENANT_MAX_NAMES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "X-Scope-OrgID has %zu names; at most %d are allowed", n_names,
