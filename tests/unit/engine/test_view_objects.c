@@ -6,6 +6,7 @@
  */
 #include "hearth/engine/agents.h"
 #include "hearth/engine/client_settings.h"
+#include "hearth/engine/exported_spans.h"
 #include "hearth/engine/policies.h"
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_uploads.h"
@@ -242,6 +243,33 @@ static void files_are_sent_by_credentials_that_name_the_service(void **state)
     assert_int_equal(n, 1);
 }
 
+/* ---- spans ---- */
+
+static void spans_are_taken_of_services_that_the_sender_sees_wholly(void **state)
+{
+    (void)state;
+    struct hearth_call team = call_under(&g_of_team), name = call_under(&g_of_name);
+    struct hearth_export_resource resource = {.service = HEARTH_STR("svc-1")};
+    struct hearth_segment segment = {.trace_id = HEARTH_STR("t"),
+                                     .segment_id = HEARTH_STR("s"),
+                                     .service = HEARTH_STR("svc-1"),
+                                     .instance = HEARTH_STR("host")};
+    struct hearth_span span = {.start_ns = hearth_clock_wall_ns(), .parent_id = -1};
+    struct hearth_traces_waiter waiter = {0};
+    struct hearth_export_outcome outcome;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    assert_int_equal(hearth_traces_take_export(&team, 1, &resource, 1, &waiter, &outcome, &err),
+                     HEARTH_PERMISSION_DENIED);
+    assert_ok(hearth_traces_take_export(&name, 1, &resource, 1, &waiter, &outcome, &err));
+    segment.spans = &span;
+    segment.n_spans = 1;
+    assert_int_equal(
+        hearth_traces_take_segments(&team, HEARTH_KEEP_NONE, &segment, 1, &waiter, &err),
+        HEARTH_PERMISSION_DENIED);
+    assert_ok(hearth_traces_take_segments(&name, HEARTH_KEEP_NONE, &segment, 1, &waiter, &err));
+}
+
 /* ---- objects of the tenant ---- */
 
 static void objects_without_a_service_are_not_visible(void **state)
@@ -357,6 +385,7 @@ int main(void)
         cmocka_unit_test(tasks_of_hidden_services_do_not_exist),
         cmocka_unit_test(policies_follow_their_service),
         cmocka_unit_test(files_are_sent_by_credentials_that_name_the_service),
+        cmocka_unit_test(spans_are_taken_of_services_that_the_sender_sees_wholly),
         cmocka_unit_test(objects_without_a_service_are_not_visible),
         cmocka_unit_test(a_push_of_a_series_outside_of_the_view_is_refused_and_counted),
     };
