@@ -54,6 +54,7 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .auth_modes = HEARTH_AUTH_NONE,
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
+        .max_read_tenants = 16,
         .max_streams = 256,
         .max_request_bytes = 64 * 1024 * 1024,
         .first_bytes_timeout_ns = 10 * HEARTH_NS_PER_SEC,
@@ -231,6 +232,7 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     } rules[] = {
         {"max-connections", options->max_connections, 1},
         {"max-header-bytes", options->max_header_bytes, 4096},
+        {"max-read-tenants", options->max_read_tenants, 1},
         {"max-streams", options->max_streams, 1},
         {"max-request-bytes", options->max_request_bytes, 1},
         {"first-bytes-timeout", options->first_bytes_timeout_ns, 1},

@@ -252,7 +252,7 @@ The methods of `vcs.v1.VCSService` are declared and unimplemented.
 
 - profiles by OTLP; speedscope
 - debuginfo; source code (`vcs.v1`)
-- several tenants in one query; asynchronous queries
+- asynchronous queries
 - exemplars of profiles that are past `retain-raw` (a note says so)
 - Connect over HTTP/2 and by GET
 

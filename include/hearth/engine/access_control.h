@@ -106,7 +106,8 @@ struct hearth_admission {
     size_t n_subjects;
     struct hearth_grant_range own, *ranges;
     size_t n_ranges;
-    struct hearth_arena arena; /* copied subjects, ranges, selectors of views */
+    struct hearth_arena arena; /* copied subjects, ranges */
+    struct hearth_arena views; /* selectors of views, until the admission is renewed */
 };
 
 /*

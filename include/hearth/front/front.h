@@ -75,16 +75,17 @@ struct hearth_tls_options {
 struct hearth_front_options {
     /* ---- connections ---- */
 
-    const char *const *listen;     /* texts of listen_text.h; port 0 for any; NULL-terminated */
+    const char *const *listen; /* texts of listen_text.h; port 0 for any; NULL-terminated */
     unsigned auth_modes;       /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
     /* Headers of an authenticating proxy; NULL or "": none. Kept. */
     const char *proxy_user_header, *proxy_groups_header;
     /* Addresses such as "10.0.0.0/8" whose headers are believed; NULL-terminated; kept. */
     const char *const *proxy_trusted;
-    int64_t session_max_ns;       /* how long a browser keeps the cookie of a session */
-    struct hearth_access *access; /* credentials and the audit log; borrowed; NULL: none (tests) */
+    int64_t session_max_ns;        /* how long a browser keeps the cookie of a session */
+    struct hearth_access *access;  /* credentials and the audit log; borrowed; NULL: none (tests) */
     struct hearth_tls_options tls; /* default: no files */
-    bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    bool multitenancy;        /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    int64_t max_read_tenants; /* of one request, "a|b"; at least 1; default 16 */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */
     int64_t max_header_bytes;       /* default 64 KiB */

@@ -11,6 +11,7 @@
 #ifndef HEARTH_MODEL_ACCESS_H
 #define HEARTH_MODEL_ACCESS_H
 
+#include "hearth/base/arena.h"
 #include "hearth/base/status.h"
 #include "hearth/base/str.h"
 
@@ -91,6 +92,9 @@ struct hearth_view {
     const struct hearth_str *selectors;
     size_t n_selectors;
 };
+
+/* A copy with its texts, in arena; NULL: memory was refused. */
+struct hearth_view *hearth_view_copy(const struct hearth_view *view, struct hearth_arena *arena);
 
 /* True if a part of the tenant's data is hidden. NULL-safe. */
 static inline bool hearth_view_is_narrow(const struct hearth_view *view)

@@ -231,6 +231,16 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
                                            struct hearth_cancel *cancel,
                                            const struct hearth_label_index **ret_index,
                                            struct hearth_err *err);
+/*
+ * The same for several tenants at once, with distinct names: ret_indexes[i] is that of tenants[i].
+ * One hearth_store_index_unlock, of any of them, unlocks all.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_indexes_lock(struct hearth_store *store,
+                                             const struct hearth_str *tenants, size_t n,
+                                             struct hearth_cancel *cancel,
+                                             const struct hearth_label_index **ret_indexes,
+                                             struct hearth_err *err);
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index);
 
 /* One value column of one stored profile, or of a block: the sum of several. */

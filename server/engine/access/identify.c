@@ -42,6 +42,7 @@ static void begin_admission(struct hearth_access *access, struct hearth_access_s
 {
     *ret = (struct hearth_admission){.access = access, .snapshot = held, .kind = kind};
     hearth_arena_init(&ret->arena, ADMISSION_MAX_BYTES);
+    hearth_arena_init(&ret->views, ADMISSION_MAX_BYTES);
 }
 
 static bool is_expired(int64_t expires_ms, int64_t now_ms)
@@ -257,6 +258,7 @@ void hearth_admission_release(struct hearth_admission *admission)
 {
     if (admission->access != NULL) {
         hearth_arena_release(&admission->arena);
+        hearth_arena_release(&admission->views);
         hearth_snapshot_release(admission->snapshot);
     }
     *admission = (struct hearth_admission){0};
@@ -322,6 +324,7 @@ enum hearth_status hearth_admission_renew(struct hearth_admission *admission,
     if (is_expired(admission->expires_ms, hearth_access_now_ms())) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED, "the credential has expired");
     }
+    hearth_arena_reset(&admission->views);
     if (atomic_load(&access->current) == admission->snapshot) {
         return HEARTH_OK;
     }
@@ -409,9 +412,9 @@ static enum hearth_status make_narrow_view(struct hearth_admission *admission,
                                            struct hearth_err *err)
 {
     allowed->selectors =
-        hearth_arena_array(&admission->arena, allowed->n, sizeof *allowed->selectors);
+        hearth_arena_array(&admission->views, allowed->n, sizeof *allowed->selectors);
     if (allowed->selectors == NULL) {
-        return HEARTH_FAIL_ARENA(err, &admission->arena);
+        return HEARTH_FAIL_ARENA(err, &admission->views);
     }
 
     allowed->n = 0;

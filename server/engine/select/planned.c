@@ -13,7 +13,7 @@
 
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          const struct hearth_series_choice *choice,
-                                         const struct hearth_label_index *index,
+                                         const struct hearth_call_index *index,
                                          struct hearth_selection *ret, struct hearth_err *err)
 {
     assert(query != NULL && index != NULL && ret != NULL);
@@ -29,14 +29,14 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
     HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
     if (ret->gauge) {
-        HEARTH_TRY(hearth_label_index_same_labels(index, &hits, query->call.arena,
-                                                  &ret->same_labels, err));
+        HEARTH_TRY(
+            hearth_call_index_same_labels(index, &hits, query->call.arena, &ret->same_labels, err));
     } else {
         const struct hearth_index_filter range = {.from_ns = choice->from_ns,
                                                   .to_ns = choice->to_ns};
         struct hearth_series_hits covered;
         HEARTH_TRY(
-            hearth_label_index_covered(index, &range, &hits, query->call.arena, &covered, err));
+            hearth_call_index_covered(index, &range, &hits, query->call.arena, &covered, err));
         ret->covered = covered.v;
         ret->n_covered = covered.n;
     }
@@ -114,7 +114,7 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .covered = selection->covered,
         .n_covered = selection->n_covered,
     };
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &input.retention);
+    hearth_call_retention(&query->call, &input.retention);
 
     return hearth_plan_make(&input, arena, ret, notes, err);
 }

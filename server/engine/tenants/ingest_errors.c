@@ -17,6 +17,7 @@
 #include "hearth/store/store_ingest_errors.h"
 
 #include "common/call_internal.h"
+#include "common/shown.h"
 
 #include <assert.h>
 
@@ -289,6 +290,13 @@ enum hearth_status hearth_ingest_errors_list(const struct hearth_call *call,
     if (query->limit < 0 || query->limit > HEARTH_INGEST_ERRORS_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "limit %lld is not within 0 and %d",
                            (long long)query->limit, HEARTH_INGEST_ERRORS_MAX);
+    }
+
+    /* A refused upload belongs to no service. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
     }
 
     const struct hearth_ingest_error_filter filter = {

@@ -12,6 +12,7 @@
 #include <assert.h>
 
 #define CREDENTIAL_MAX_BYTES ((size_t)64 << 10)
+#define TENANTS_MAX_BYTES    ((size_t)256 << 10)
 
 /* ---- who calls ---- */
 
@@ -160,14 +161,16 @@ static enum hearth_status identify_caller(struct hearth_front *front,
 
 /* ---- what it may do ---- */
 
-static enum hearth_status find_tenant(const struct hearth_front *front,
-                                      const struct hearth_front_caller *caller,
-                                      struct hearth_admitted *admitted, struct hearth_err *err)
+static enum hearth_status find_tenants(const struct hearth_front *front,
+                                       const struct hearth_method *method,
+                                       const struct hearth_front_caller *caller,
+                                       struct hearth_admitted *admitted, struct hearth_err *err)
 {
+    const struct hearth_tenant_rules rules = hearth_front_tenant_rules(&front->options, method);
     struct hearth_str tenant = caller->tenant;
     size_t n = caller->n_tenants;
 
-    if (front->options.multitenancy && n == 0) {
+    if (rules.multitenancy && n == 0) {
         tenant = hearth_access_only_tenant(&admitted->admission);
         if (tenant.p == NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
@@ -178,20 +181,28 @@ static enum hearth_status find_tenant(const struct hearth_front *front,
         n = 1;
     }
 
-    return hearth_tenant_find(front->options.multitenancy, n, tenant, &admitted->tenant, err);
+    return hearth_tenant_find(&rules, n, tenant, &admitted->arena, &admitted->tenants, err);
 }
 
-/* Checks the right of the method, for the tenant that was found. */
+/* Checks the right of the method in each tenant that was found, and narrows what is seen of it. */
 static enum hearth_status check_right(const struct hearth_method *method,
                                       struct hearth_admitted *admitted, struct hearth_err *err)
 {
     struct hearth_admission *admission = &admitted->admission;
-    struct hearth_str tenant = HEARTH_STR(HEARTH_ALL_TENANTS);
+    struct hearth_view view;
 
     if ((method->flags & HEARTH_METHOD_TENANT) != 0) {
-        tenant = hearth_str_n(admitted->tenant.text, admitted->tenant.n);
-    } else if (method->right == HEARTH_RIGHT_ANY ||
-               (method->flags & HEARTH_METHOD_SOME_TENANT) != 0) {
+        for (size_t i = 0; i < admitted->tenants.n; i++) {
+            struct hearth_view *of_tenant = &admitted->tenants.v[i];
+            HEARTH_TRY(
+                hearth_access_allow(admission, method->right, of_tenant->tenant, &view, err));
+            of_tenant->selectors = view.selectors;
+            of_tenant->n_selectors = view.n_selectors;
+        }
+        return HEARTH_OK;
+    }
+
+    if (method->right == HEARTH_RIGHT_ANY || (method->flags & HEARTH_METHOD_SOME_TENANT) != 0) {
         return hearth_access_allows_any(admission, method->right)
                    ? HEARTH_OK
                    : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
@@ -199,7 +210,8 @@ static enum hearth_status check_right(const struct hearth_method *method,
                                  HEARTH_STR_ARG(admission->subject));
     }
 
-    return hearth_access_allow(admission, method->right, tenant, &admitted->view, err);
+    return hearth_access_allow(admission, method->right, HEARTH_STR(HEARTH_ALL_TENANTS), &view,
+                               err);
 }
 
 /* Refusals are in the audit log. */
@@ -214,9 +226,10 @@ static void note_refusal(struct hearth_front *front, const struct hearth_method 
         return;
     }
 
+    const struct hearth_tenant *tenant = &admitted->tenants.first;
     hearth_audit_note(front->options.access,
                       &(const struct hearth_audit_event){
-                          .tenant = hearth_str_n(admitted->tenant.text, admitted->tenant.n),
+                          .tenant = hearth_str_n(tenant->text, tenant->n),
                           .subject = admitted->admission.subject.n > 0 ? admitted->admission.subject
                                                                        : HEARTH_STR("unknown"),
                           .address = hearth_str_c(caller->address),
@@ -239,7 +252,7 @@ static enum hearth_status admit_by_credential(struct hearth_front *front,
 
     HEARTH_TRY(identify_caller(front, caller, &admitted->admission, err));
     if ((method->flags & HEARTH_METHOD_TENANT) != 0) {
-        HEARTH_TRY(find_tenant(front, caller, admitted, err));
+        HEARTH_TRY(find_tenants(front, method, caller, admitted, err));
     }
 
     return check_right(method, admitted, err);
@@ -250,32 +263,30 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
                                       struct hearth_front_caller *caller,
                                       struct hearth_admitted *ret, struct hearth_err *err)
 {
-    struct hearth_admitted admitted = {0};
     enum hearth_status status;
 
     assert(method != NULL && ret != NULL);
+    *ret = (struct hearth_admitted){.modes = caller->modes, .is_tls = caller->is_tls};
+    hearth_arena_init(&ret->arena, TENANTS_MAX_BYTES);
     if (caller->modes == 0) {
         return HEARTH_FAIL(err, HEARTH_CANCELLED, "the client has closed its connection");
     }
 
     if ((caller->modes & HEARTH_AUTH_NONE) != 0) {
-        status = hearth_front_admit_all(&front->options, method, caller, &admitted.tenant, err);
+        status = hearth_front_admit_all(&front->options, method, caller, &ret->arena, &ret->tenants,
+                                        err);
     } else {
-        status = admit_by_credential(front, method, caller, &admitted, err);
+        status = admit_by_credential(front, method, caller, ret, err);
     }
 
     /* A refused request belongs to no tenant: nothing of it may be counted there. */
     if (status != HEARTH_OK) {
-        note_refusal(front, method, caller, &admitted, status, err);
-        hearth_admitted_release(&admitted);
+        note_refusal(front, method, caller, ret, status, err);
+        hearth_admitted_release(ret);
         return status;
     }
 
-    /* The texts that the view borrows move along. */
-    *ret = admitted;
-    ret->view.tenant = hearth_str_n(ret->tenant.text, ret->tenant.n);
-    ret->modes = caller->modes;
-    ret->is_tls = caller->is_tls;
+    /* find_credential may have replaced the address of a proxy. */
     memcpy(ret->address, caller->address, sizeof ret->address);
 
     return HEARTH_OK;
@@ -284,15 +295,16 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
 enum hearth_status hearth_front_readmit(const struct hearth_method *method,
                                         struct hearth_admitted *admitted, struct hearth_err *err)
 {
+    if (admitted->admission.access == NULL) {
+        return HEARTH_OK;
+    }
     HEARTH_TRY(hearth_admission_renew(&admitted->admission, err));
-    HEARTH_TRY(check_right(method, admitted, err));
-    admitted->view.tenant = hearth_str_n(admitted->tenant.text, admitted->tenant.n);
-    return HEARTH_OK;
+    return check_right(method, admitted, err);
 }
 
 void hearth_admitted_release(struct hearth_admitted *admitted)
 {
     hearth_admission_release(&admitted->admission);
-    admitted->tenant.n = 0;
-    admitted->view = (struct hearth_view){0};
+    hearth_arena_release(&admitted->arena);
+    admitted->tenants = (struct hearth_tenants){0};
 }

@@ -20,18 +20,23 @@
 
 struct hearth_front;
 
-/* What the admission of a request found. Released with hearth_admitted_release. */
+/* What the admission of a request found. Not copied. Released with hearth_admitted_release. */
 struct hearth_admitted {
-    struct hearth_tenant tenant; /* empty without HEARTH_METHOD_TENANT */
+    /*
+     * Empty without HEARTH_METHOD_TENANT; several with HEARTH_METHOD_MANY_TENANTS only. Each with
+     * the part that the caller may see.
+     */
+    struct hearth_tenants tenants;
     struct hearth_admission admission;
-    struct hearth_view view; /* what the caller may see of the tenant */
-    unsigned modes;          /* of the listener, enum hearth_auth_mode */
+    struct hearth_arena arena; /* of the list of tenants */
+    unsigned modes;            /* of the listener, enum hearth_auth_mode */
     bool is_tls;
     char address[HEARTH_CALLER_ADDRESS_BYTES]; /* of the client */
 };
 
 /*
- * Checks whether the caller may use the method, and finds its tenant.
+ * Checks whether the caller may use the method, and finds its tenants. ret is filled in place; after
+ * an error it holds nothing.
  *
  * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without a valid
  *          credential, and without a tenant where one is needed; PERMISSION_DENIED;

@@ -111,12 +111,25 @@ enum hearth_status hearth_front_check_switches(const struct hearth_front_options
                                                       : HEARTH_OK;
 }
 
+struct hearth_tenant_rules hearth_front_tenant_rules(const struct hearth_front_options *options,
+                                                     const struct hearth_method *method)
+{
+    bool many = (method->flags & HEARTH_METHOD_MANY_TENANTS) != 0;
+
+    return (struct hearth_tenant_rules){
+        .multitenancy = options->multitenancy,
+        .max_tenants = many ? options->max_read_tenants : 1,
+        .path = method->path,
+    };
+}
+
 enum hearth_status hearth_front_admit_all(const struct hearth_front_options *options,
                                           const struct hearth_method *method,
                                           const struct hearth_front_caller *caller,
-                                          struct hearth_tenant *ret_tenant, struct hearth_err *err)
+                                          struct hearth_arena *arena, struct hearth_tenants *ret,
+                                          struct hearth_err *err)
 {
-    assert(method != NULL && ret_tenant != NULL);
+    assert(method != NULL && ret != NULL);
     size_t n_tenants = caller->n_tenants;
     struct hearth_str tenant = caller->tenant;
 
@@ -133,7 +146,9 @@ enum hearth_status hearth_front_admit_all(const struct hearth_front_options *opt
         return HEARTH_OK;
     }
 
-    return hearth_tenant_find(options->multitenancy, n_tenants, tenant, ret_tenant, err);
+    const struct hearth_tenant_rules rules = hearth_front_tenant_rules(options, method);
+
+    return hearth_tenant_find(&rules, n_tenants, tenant, arena, ret, err);
 }
 
 bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret)
@@ -183,10 +198,9 @@ enum hearth_status hearth_agent_check_options(const struct hearth_front_options 
         return HEARTH_OK; /* no default: agents must send their tenant */
     }
 
-    struct hearth_tenant tenant;
     struct hearth_err why = HEARTH_ERR_INIT;
 
-    return hearth_tenant_find(true, 1, hearth_str_c(name), &tenant, &why) == HEARTH_OK
+    return hearth_tenant_name_check(hearth_str_c(name), &why) == HEARTH_OK
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "agent-tenant: %s", why.msg);
 }

@@ -26,9 +26,12 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_front_check_switches(const struct hearth_front_options *options,
                                                const struct hearth_method *method,
                                                struct hearth_err *err);
+/* What X-Scope-OrgID may say for a method. */
+struct hearth_tenant_rules hearth_front_tenant_rules(const struct hearth_front_options *options,
+                                                     const struct hearth_method *method);
 /*
- * Finds the tenant of a caller on a listener where everybody may do everything (HEARTH_AUTH_NONE).
- * *ret_tenant is unchanged if the method has no tenant.
+ * Finds the tenants of a caller on a listener where everybody may do everything
+ * (HEARTH_AUTH_NONE). *ret is unchanged if the method has no tenant.
  *
  * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without the right
  *          token of agents (agent-token); otherwise the status of hearth_tenant_find.
@@ -37,7 +40,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_front_admit_all(const struct hearth_front_options *options,
                                           const struct hearth_method *method,
                                           const struct hearth_front_caller *caller,
-                                          struct hearth_tenant *ret_tenant, struct hearth_err *err);
+                                          struct hearth_arena *arena, struct hearth_tenants *ret,
+                                          struct hearth_err *err);
 
 /* False unless the text is a number from 0 to 1. */
 HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);

@@ -53,6 +53,8 @@ enum hearth_method_flags {
     HEARTH_METHOD_SECRET = 1u << 12,
     /* The handler reads the body itself (hearth_body_wire); `request` is NULL. */
     HEARTH_METHOD_WIRE = 1u << 9,
+    /* Reads several tenants, "a|b", and merges their data. Only methods that read. */
+    HEARTH_METHOD_MANY_TENANTS = 1u << 10,
 };
 
 /* Fills the initialised answer of a request; the status ends it (unary.h). */

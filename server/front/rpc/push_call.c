@@ -146,7 +146,8 @@ void hearth_push_call_run(struct hearth_push_call *call)
 
     call->ingest = ingest;
     call->request.tenant = hearth_arena_str(&call->arena, hearth_rpc_tenant(rpc));
-    if (call->request.tenant.p == NULL) {
+    call->request.view = hearth_view_copy(rpc->caller.tenants.v, &call->arena);
+    if (call->request.tenant.p == NULL || call->request.view == NULL) {
         hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
         return;
     }

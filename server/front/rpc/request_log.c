@@ -29,15 +29,15 @@ static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level lev
 {
     char tenant[HEARTH_TENANT_MAX_BYTES + 1];
 
-    memcpy(tenant, rpc->caller.tenant.text, rpc->caller.tenant.n);
-    tenant[rpc->caller.tenant.n] = '\0';
+    memcpy(tenant, rpc->caller.tenants.first.text, rpc->caller.tenants.first.n);
+    tenant[rpc->caller.tenants.first.n] = '\0';
     char peer[HEARTH_PEER_TEXT_BYTES];
     rpc->peer_text(rpc, peer);
     hearth_log_write(
         level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
-        peer, "tenant", tenant, "code", hearth_status_name(rpc->status), "duration_us",
-        hearth_log_i64(took_ns / 1000), "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes),
-        "out_bytes",
+        peer, "tenant", rpc->caller.tenants.text != NULL ? rpc->caller.tenants.text : tenant,
+        "code", hearth_status_name(rpc->status), "duration_us", hearth_log_i64(took_ns / 1000),
+        "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes), "out_bytes",
         rpc->pieces.more != NULL ? "in pieces" : hearth_log_i64((int64_t)rpc->packed.n), "messages",
         hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
         "missed", hearth_log_i64(missed), NULL);

@@ -641,8 +641,15 @@ static void apply_memory_limit(struct hearth_rpc *rpc)
         (rpc->method->flags & HEARTH_METHOD_TENANT) == 0) {
         return;
     }
+
     struct hearth_limits limits;
-    hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+    if (rpc->caller.tenants.n > 1) {
+        hearth_query_strictest_limits(rpc->front->query, rpc->caller.tenants.v,
+                                      rpc->caller.tenants.n, &limits);
+    } else {
+        hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+    }
+
     size_t limit = (size_t)limits.max_query_memory_bytes;
     limit = limit > 0 && limit < QUERY_LEAST_BYTES ? QUERY_LEAST_BYTES : limit;
     rpc->arena.limit_bytes = rpc->memory.limit_bytes = limit;

@@ -211,10 +211,13 @@ void hearth_rpc_start(struct hearth_rpc *rpc);
 /* Answers without any work, e.g. a request that breaks a rule; `rpc->err` holds the message. */
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
 
-/* Lives as long as the request; empty where the method has no HEARTH_METHOD_TENANT. */
+/*
+ * The only tenant, or the first of several. Lives as long as the request; empty where the method
+ * has no HEARTH_METHOD_TENANT.
+ */
 static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 {
-    return hearth_str_n(rpc->caller.tenant.text, rpc->caller.tenant.n);
+    return hearth_str_n(rpc->caller.tenants.first.text, rpc->caller.tenants.first.n);
 }
 
 /* Handles a message of a HEARTH_METHOD_CHAT in rpc->body; appends the answer to rpc->packed. */

@@ -118,3 +118,23 @@ enum hearth_status hearth_tenant_name_check(struct hearth_str name, struct heart
 
     return HEARTH_OK;
 }
+
+struct hearth_view *hearth_view_copy(const struct hearth_view *view, struct hearth_arena *arena)
+{
+    assert(view != NULL && arena != NULL);
+
+    struct hearth_view *copy = hearth_arena_zalloc(arena, sizeof *copy);
+    struct hearth_str *selectors =
+        hearth_arena_array(arena, view->n_selectors, sizeof selectors[0]);
+    if (copy == NULL || selectors == NULL) {
+        return NULL;
+    }
+
+    for (size_t i = 0; i < view->n_selectors; i++) {
+        selectors[i] = hearth_arena_str(arena, view->selectors[i]);
+    }
+    *copy =
+        (struct hearth_view){hearth_arena_str(arena, view->tenant), selectors, view->n_selectors};
+
+    return arena->refused ? NULL : copy;
+}

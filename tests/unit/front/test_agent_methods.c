@@ -46,11 +46,14 @@ static enum hearth_status admit(const struct hearth_front_options *options,
                                 const struct hearth_method *called,
                                 const struct hearth_front_caller *caller, char out[256])
 {
-    struct hearth_tenant tenant = {0};
+    struct hearth_tenants tenants = {0};
+    struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_front_admit_all(options, called, caller, &tenant, &err);
-    struct hearth_str said =
-        status == HEARTH_OK ? hearth_str_n(tenant.text, tenant.n) : hearth_str_c(err.msg);
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status = hearth_front_admit_all(options, called, caller, &arena, &tenants, &err);
+    hearth_arena_release(&arena);
+    struct hearth_str said = status == HEARTH_OK ? hearth_str_n(tenants.first.text, tenants.first.n)
+                                                 : hearth_str_c(err.msg);
     memcpy(out, said.p, said.n);
     out[said.n] = '\0';
     return status;
