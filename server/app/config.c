@@ -506,6 +506,22 @@ static unsigned clamp_to_unsigned(int64_t value)
     return value > 4096 ? 4096 : (unsigned)value;
 }
 
+static bool parse_row_level_security(const char *text, enum hearth_row_level_security *ret)
+{
+    static const char *const names[] = {[HEARTH_ROW_LEVEL_SECURITY_AUTO] = "auto",
+                                        [HEARTH_ROW_LEVEL_SECURITY_REQUIRE] = "require",
+                                        [HEARTH_ROW_LEVEL_SECURITY_OFF] = "off"};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum hearth_row_level_security)i;
+            return true;
+        }
+    }
+
+    return false;
+}
+
 static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
@@ -516,6 +532,11 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
     }
     if (!hearth_demangle_parse(config->demangle, &config->limits.demangle)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
+    }
+
+    if (!parse_row_level_security(config->row_level_security, &config->store.row_level_security)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "row-level-security must be auto, require or off");
     }
 
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
