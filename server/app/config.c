@@ -535,6 +535,22 @@ static enum hearth_status read_tls_options(struct hearth_config *config, struct 
     return HEARTH_OK;
 }
 
+static bool parse_row_level_security(const char *text, enum hearth_row_level_security *ret)
+{
+    static const char *const names[] = {[HEARTH_ROW_LEVEL_SECURITY_AUTO] = "auto",
+                                        [HEARTH_ROW_LEVEL_SECURITY_REQUIRE] = "require",
+                                        [HEARTH_ROW_LEVEL_SECURITY_OFF] = "off"};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum hearth_row_level_security)i;
+            return true;
+        }
+    }
+
+    return false;
+}
+
 static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
@@ -548,6 +564,16 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
     }
 
     HEARTH_TRY(read_tls_options(config, err));
+    if (!parse_row_level_security(config->row_level_security, &config->store.row_level_security)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "row-level-security must be auto, require or off");
+    }
+    /* One tenant needs no wall, and does not pay for it. */
+    if (!config->front.multitenancy &&
+        config->store.row_level_security == HEARTH_ROW_LEVEL_SECURITY_AUTO) {
+        config->store.row_level_security = HEARTH_ROW_LEVEL_SECURITY_OFF;
+    }
+
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
         config->max_queue_rows < 1) {
         return HEARTH_FAIL(

@@ -25,6 +25,7 @@
 #include "pg/replica.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 #include "policies/store_monitors.h"
 #include "read/read_cache.h"
 #include "spans/trace_writer.h"
@@ -157,6 +158,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(check_is_safe(pg, err));
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
     HEARTH_TRY(hearth_migrate(pg, err));
+    HEARTH_TRY(hearth_wall_raise(store, pg, err));
 
     /* Prepare the rows and leaves that writers need, and the catalogue in memory. */
     if (store->batch_writer_id == 0) {

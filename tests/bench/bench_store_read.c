@@ -20,6 +20,7 @@
 #include "pg_cluster.h"
 #include "read/read_cache.h"
 #include "store_push.h"
+#include "store_scope.h"
 
 #include <dirent.h>
 
@@ -305,8 +306,10 @@ static void bench_scan(const char *what, int n_series, uint16_t column, bool tot
     double best = 1e9, own_ms = 0, pg_ms = pg_cpu_ms();
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start = hearth_clock_mono_ns(), cpu = hearth_clock_thread_cpu_ns();
-        must(totals ? hearth_store_read_totals(g_store, &plan, NULL, take_total, &sum, &err)
-                    : hearth_store_read(g_store, &plan, NULL, take_row, &sum, &err),
+        must(totals ? hearth_store_read_totals(STORE_SCOPE(g_store, TENANT, NULL), &plan,
+                                               take_total, &sum, &err)
+                    : hearth_store_read(STORE_SCOPE(g_store, TENANT, NULL), &plan, take_row, &sum,
+                                        &err),
              &err);
         double ms = ms_since(start);
         best = ms < best ? ms : best;
@@ -374,8 +377,9 @@ static void bench_dictionary(void)
         must(hearth_read_cache_new(g_store, &g_store->cache, &err), &err);
         for (int i = 0; i < 1000; i++) {
             int64_t start = hearth_clock_mono_ns();
-            must(hearth_store_read_dict(g_store, (struct hearth_dict_key){1, hearth_day_of(T0), 1},
-                                        n, NULL, &dict, &err),
+            must(hearth_store_read_dict(STORE_SCOPE(g_store, TENANT, NULL),
+                                        (struct hearth_dict_key){1, hearth_day_of(T0), 1}, n, &dict,
+                                        &err),
                  &err);
             double ms = ms_since(start);
             n_bytes = hearth_dict_bytes(dict);

@@ -39,7 +39,7 @@ struct hearth_config {
     struct hearth_network_options network;
     struct hearth_upload_options uploads;
     const char *limits_profile;
-    const char *read_database_url;
+    const char *read_database_url, *row_level_security;
     const char *scrape_config;
     int64_t max_scrape_targets, scrape_concurrency;
     const char *demangle; /* parsed into limits.demangle */

@@ -32,6 +32,13 @@
 
 struct hearth_store;
 
+/* Whether the database separates tenants, too. */
+enum hearth_row_level_security {
+    HEARTH_ROW_LEVEL_SECURITY_AUTO,    /* if its role can be used; otherwise /ready says so */
+    HEARTH_ROW_LEVEL_SECURITY_REQUIRE, /* the store is not ready without it */
+    HEARTH_ROW_LEVEL_SECURITY_OFF,
+};
+
 struct hearth_store_options {
     const char *url;              /* libpq URL or key=value text; borrowed during _open */
     unsigned n_committers;        /* connections that write; 2 */
@@ -70,6 +77,7 @@ struct hearth_store_options {
     int64_t retain_monitors_ns;      /* metrics of policies; 7 d */
     int64_t max_disk_bytes; /* of all Hearth tables; with more, profiles are refused; 0: no limit */
     int64_t min_free_disk_bytes; /* free below data_dir; with less, profiles are refused; 1 GiB */
+    enum hearth_row_level_security row_level_security; /* AUTO */
     /* Folder of the embedded PostgreSQL; NULL: an external one. Kept until _close. */
     const char *data_dir;
 };
@@ -284,12 +292,13 @@ struct hearth_dict_key {
 
 /*
  * Return a dictionary with at least min_stacks stacks and its name tree, from memory or from the
- * database. It does not change until it is released with hearth_store_read_dict_release. CORRUPT:
- * the database has fewer stacks.
+ * database. It does not change until it is released with hearth_store_read_dict_release. Memory is
+ * shared by all tenants: callers have the key from a row that they may see. The arena of the scope
+ * is not used. CORRUPT: the database has fewer stacks.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hearth_dict_key key,
-                                          uint32_t min_stacks, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_dict(const struct hearth_scope *scope,
+                                          struct hearth_dict_key key, uint32_t min_stacks,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err);
 void hearth_store_read_dict_release(struct hearth_store *store, const struct hearth_dict *dict);

@@ -137,8 +137,7 @@ static enum hearth_status explain_once(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(
-        hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
+    HEARTH_TRY(hearth_store_read_cost(HEARTH_CALL_SCOPE(&query->call), &plan, costs, err));
 
     ret->n_legs = plan.n_legs;
     ret->ms = FIXED_MS;

@@ -60,12 +60,14 @@ struct hearth_query_engine {
 /*
  * The scope of a call's reads and writes in the store; valid until the end of the enclosing block.
  */
-#define HEARTH_CALL_SCOPE(call)         \
-    (&(const struct hearth_scope){      \
-        .store = (call)->engine->store, \
-        .tenant = (call)->tenant,       \
-        .cancel = (call)->cancel,       \
-        .arena = (call)->arena,         \
+#define HEARTH_CALL_SCOPE(call)                                     \
+    (&(const struct hearth_scope){                                  \
+        .store = (call)->engine->store,                             \
+        .tenant = (call)->tenant,                                   \
+        .cancel = (call)->cancel,                                   \
+        .arena = (call)->arena,                                     \
+        .tenants = (call)->tenants,                                 \
+        .n_tenants = (call)->n_tenants < 2 ? 0 : (call)->n_tenants, \
     })
 
 /* The limits that apply to the call's tenant; of several tenants, the strictest ones. */

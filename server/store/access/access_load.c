@@ -40,7 +40,7 @@ enum hearth_status hearth_store_access_version(const struct hearth_scope *scope,
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
-    struct hearth_scope own = *scope;
+    struct hearth_scope own = hearth_scope_of_owner(scope);
     own.arena = &arena;
 
     int64_t version = 0;
@@ -133,7 +133,8 @@ enum hearth_status hearth_store_access_load(const struct hearth_scope *scope,
     assert(scope->arena != NULL && ret != NULL);
 
     struct hearth_access_rows rows;
-    HEARTH_TRY(hearth_store_in_transaction(scope, read_access, &rows, err));
+    const struct hearth_scope own = hearth_scope_of_owner(scope);
+    HEARTH_TRY(hearth_store_in_transaction(&own, read_access, &rows, err));
 
     skip_unknown_roles(&rows);
     *ret = rows;

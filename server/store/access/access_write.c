@@ -50,8 +50,9 @@ enum hearth_status hearth_access_write(const struct hearth_scope *scope, hearth_
     assert(fn != NULL);
 
     struct locked_write write = {fn, context};
+    const struct hearth_scope own = hearth_scope_of_owner(scope);
 
-    return hearth_store_in_transaction(scope, run_locked, &write, err);
+    return hearth_store_in_transaction(&own, run_locked, &write, err);
 }
 
 struct hearth_str hearth_access_mend(struct hearth_arena *arena, struct hearth_str text,

@@ -140,7 +140,7 @@ enum hearth_status hearth_store_audit_add(const struct hearth_scope *scope,
         hearth_arena_init(&arena, 0);
     }
 
-    struct hearth_scope own = *scope;
+    struct hearth_scope own = hearth_scope_of_owner(scope);
     own.arena = &arena;
 
     /* The rows. */
@@ -150,7 +150,7 @@ enum hearth_status hearth_store_audit_add(const struct hearth_scope *scope,
     hearth_pg_params_init(&batch.params, &arena);
     hearth_pg_param_rows(&batch.params, &event_rows, batch.events, n);
 
-    return hearth_store_with_pg(scope->store, scope->cancel, insert_events, &batch, err);
+    return hearth_store_as_owner(scope->store, scope->cancel, insert_events, &batch, err);
 }
 
 /* ---- reading ---- */
@@ -188,5 +188,7 @@ enum hearth_status hearth_store_audit(const struct hearth_scope *scope,
     hearth_pg_param_i64(&params, filter->before_id);
     hearth_pg_param_i64(&params, filter->limit);
 
-    return hearth_store_select(scope, READ_AUDIT, &params, &event_rows, ret, ret_n, err);
+    const struct hearth_scope own = hearth_scope_of_owner(scope);
+
+    return hearth_store_select(&own, READ_AUDIT, &params, &event_rows, ret, ret_n, err);
 }

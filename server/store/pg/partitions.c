@@ -338,7 +338,9 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct h
         return HEARTH_OK;
     }
 
+    const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
     enum hearth_status status = create_leaves(pg, missing, day, err);
+    pg->wall = wall;
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);

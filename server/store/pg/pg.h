@@ -6,6 +6,9 @@
  * deadlines reach PostgreSQL (PQcancel). When a statement is given up because of them, or by its
  * visitor, its connection is closed too (fault CANCELLED, conn NULL).
  *
+ * On a connection with a wall, a transaction begins by entering the tenants of the wall: this
+ * statement and the caller's are sent as one pipeline, which is one transaction and one round trip.
+ *
  * Threads: a connection belongs to one thread at a time.
  */
 #ifndef HEARTH_STORE_PG_H
@@ -18,8 +21,15 @@
 
 #include <libpq-fe.h>
 
+struct hearth_pg_params;
+
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
+    /*
+     * Parameters of hearth_data.enter_tenants (wall.h). If set, each transaction enters these
+     * tenants first, in the same message; NULL: statements run as the owner of the tables.
+     */
+    const struct hearth_pg_params *wall;
     const char *url;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
@@ -109,6 +119,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                                       enum hearth_pg_fault *ret_fault,
                                                       struct hearth_err *err);
+
+/*
+ * Return the wall, which may be NULL, and remove it: the next transactions run as the owner, until
+ * the caller sets pg->wall again. For work that a request needs, but no tenant may do: creating
+ * partitions and services.
+ */
+const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg);
+
+/*
+ * Begin a transaction: `begin` is the statement. The only way to begin one on a connection with a
+ * wall, which refuses scripts outside a transaction.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
+                                                     enum hearth_pg_fault *ret_fault,
+                                                     struct hearth_err *err);
 
 /* Run ROLLBACK; close the connection when that fails. Does nothing outside a transaction. */
 void hearth_pg_rollback(struct hearth_pg *pg);

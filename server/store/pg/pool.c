@@ -163,6 +163,7 @@ void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
     assert(slot >= pool->slots && slot < pool->slots + pool->n_slots);
 
     pg->cancel = NULL;
+    pg->wall = NULL;
     if (!hearth_pg_usable(pg)) { /* broken, or in a transaction */
         hearth_pg_close(pg);
     }

@@ -20,6 +20,7 @@
 #include "pg/pool.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -309,7 +310,7 @@ static enum hearth_status take_replica(struct hearth_store *store, struct hearth
 
     /* The primary's position; the wait for it ends with the request's deadline at the latest. */
     struct position position;
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_position, &position, err));
+    HEARTH_TRY(hearth_store_as_owner(store, cancel, read_position, &position, err));
     struct hearth_cancel patience;
     int64_t until_ns = hearth_clock_mono_ns() + replica->wait_ns;
     if (cancel != NULL && cancel->deadline_mono_ns < until_ns) {
@@ -342,10 +343,15 @@ static enum hearth_status take_replica(struct hearth_store *store, struct hearth
 
 /* ---- reads ---- */
 
-enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
-                                             struct hearth_cancel *cancel, hearth_with_pg_fn *fn,
-                                             void *context, struct hearth_err *err)
+enum hearth_status hearth_store_read_with_pg(const struct hearth_store_reader *reader,
+                                             struct hearth_err *err)
 {
+    struct hearth_store *store = reader->scope->store;
+    struct hearth_cancel *cancel = reader->scope->cancel;
+    HEARTH_CLEANUP(hearth_wall_release) struct hearth_wall wall;
+    hearth_wall_init(&wall, reader->scope, reader->services, reader->n_services);
+    const struct hearth_pg_params *params = hearth_wall_params(&wall);
+
     /* Choose the node. */
     struct hearth_pg *pg = NULL;
     if (store->replica != NULL) {
@@ -353,13 +359,14 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
     }
 
     if (pg == NULL) {
-        return hearth_store_with_pg(store, cancel, fn, context, err);
+        return hearth_store_run_on_primary(store, cancel, params, reader->fn, reader->context, err);
     }
 
     /* Read on the replica. */
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
     struct hearth_err failure = HEARTH_ERR_INIT;
-    enum hearth_status status = fn(context, pg, &fault, &failure);
+    pg->wall = params;
+    enum hearth_status status = reader->fn(reader->context, pg, &fault, &failure);
     hearth_pool_give(store->replica->pool, pg);
     if (status == HEARTH_OK) {
         note_outcome(store->replica, OUTCOME_REPLICA, NULL);
@@ -378,7 +385,7 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
     note_outcome(store->replica, OUTCOME_CANCELLED, failure.msg);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {
-        return hearth_store_with_pg(store, cancel, fn, context, err);
+        return hearth_store_run_on_primary(store, cancel, params, reader->fn, reader->context, err);
     }
 
     /* Some rows were delivered: the caller has to begin again, and will use the primary. */

@@ -9,6 +9,7 @@
  *   replica      pg/replica.c: reads on another node, if the options name one
  *   partitions   pg/partitions.c: the leaves that are known to exist
  *   disk         pg/disk.c: how full the disk is
+ *   wall         pg/wall.c: the role of row-level security
  *   catalog      catalog/: tenants, services, series, hours: writes, and the index in memory
  *   settings     catalog/settings.c: settings of tenants
  *   cache        read/read_dict.c: dictionaries of queries
@@ -82,6 +83,14 @@ enum hearth_store_rank {
  */
 #define HEARTH_LOCK_INGEST "4721170935208671303"
 
+#define HEARTH_WALL_ROLE_BYTES 64 /* a name of PostgreSQL and its NUL */
+
+/* State of wall.c. role is written before is_up is set, and not changed afterwards. */
+struct hearth_wall_role {
+    _Atomic bool is_up;
+    char role[HEARTH_WALL_ROLE_BYTES];
+};
+
 /* State of disk.c. Any thread reads the atomic fields; the boot thread writes. */
 struct hearth_disk {
     _Atomic int state; /* enum disk_state of disk.c */
@@ -140,6 +149,7 @@ struct hearth_store {
     struct hearth_monitors *monitors;
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
+    struct hearth_wall_role wall;
     _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;

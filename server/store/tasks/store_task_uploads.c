@@ -305,7 +305,7 @@ static enum hearth_status read_content(const struct hearth_scope *scope,
     }
 
     /* Read the pieces. */
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, stream_content, &read, err));
+    HEARTH_TRY(hearth_store_with_pg(scope, stream_content, &read, err));
     if (read.n != read.n_expected) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "upload " HEARTH_STR_FMT " has lost bytes",
                            HEARTH_STR_ARG(upload->upload_id));

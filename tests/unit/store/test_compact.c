@@ -432,13 +432,15 @@ static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns
     struct hearth_read_leg leg = {HEARTH_SOURCE_SEGMENT, from_ns, to_ns, hits, 20};
     struct hearth_read_state state;
     const int32_t service = 1;
-    assert_ok(hearth_store_read_state(STORE_SCOPE(fix->store, HEARTH_STR(""), &arena), &service, 1,
-                                      &state, &err));
+    assert_ok(hearth_store_read_state(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), &arena),
+                                      &service, 1, &state, &err));
     struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
     struct hearth_leg_cost cost;
     size_t n = 0;
-    assert_ok(hearth_store_read_cost(fix->store, &plan, NULL, &cost, &err));
-    assert_ok(hearth_store_read(fix->store, &plan, NULL, count_row, &n, &err));
+    assert_ok(hearth_store_read_cost(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), NULL), &plan,
+                                     &cost, &err));
+    assert_ok(hearth_store_read(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), NULL), &plan,
+                                count_row, &n, &err));
     hearth_arena_release(&arena);
     *ret_segments = cost.n_rows;
     return n;

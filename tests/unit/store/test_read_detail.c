@@ -187,10 +187,11 @@ static void read_with(const struct hearth_read_detail *detail, bool totals)
     hand.plan.detail = *detail;
     g_taken.n = 0;
     if (totals) {
-        assert_ok(
-            hearth_store_read_totals(g_fix->store, &hand.plan, NULL, take_total, &g_taken, &err));
+        assert_ok(hearth_store_read_totals(STORE_SCOPE(g_fix->store, TENANT, NULL), &hand.plan,
+                                           take_total, &g_taken, &err));
     } else {
-        assert_ok(hearth_store_read(g_fix->store, &hand.plan, NULL, take_row, &g_taken, &err));
+        assert_ok(hearth_store_read(STORE_SCOPE(g_fix->store, TENANT, NULL), &hand.plan, take_row,
+                                    &g_taken, &err));
     }
     hearth_arena_release(&hand.arena);
 }
