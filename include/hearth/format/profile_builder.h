@@ -5,8 +5,8 @@
  * equal labels, its values are summed. Bytes of strings that are not UTF-8, or are NUL, become
  * U+FFFD.
  *
- * Limits:    the arena's byte limit; it also applies, separately, to the builder's own tables.
- * Ownership: the finished profile lives in the arena; added text is copied.
+ * Limits:    the arena's byte limit; it also applies, separately, to the builder's maps.
+ * Ownership: tables and the finished profile live in the arena; added text is copied.
  * Threads:   not thread-safe.
  */
 #ifndef HEARTH_FORMAT_PROFILE_BUILDER_H
@@ -54,7 +54,10 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
                                                           const struct hearth_sample_label *labels,
                                                           uint32_t n_labels, const int64_t *values,
                                                           struct hearth_err *err);
-/* The profile, valid as long as the arena. The caller sets time, duration and period. */
+/*
+ * The profile, valid as long as the arena. The caller sets time, duration and period. Nothing may
+ * be added to the builder afterwards: its tables are those of the profile.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,
                                                  struct hearth_profile *ret_profile,
