@@ -132,7 +132,7 @@ static bool make_workspace(struct otlp_scan *s)
            w->links != NULL && w->groups != NULL;
 }
 
-enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, uint32_t n)
+enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, size_t n)
 {
     return n <= HEARTH_OTLP_MAX_PROFILES
                ? HEARTH_OK
