@@ -20,6 +20,8 @@ struct hearth_profile_builder;
 
 /* The builder keeps the arena, which must outlive it. NULL if memory is refused. */
 struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *arena);
+/* Limits the frames of all stacks together, from now on; 0, as at first: no limit. */
+void hearth_profile_builder_limit(struct hearth_profile_builder *builder, uint32_t max_frames);
 void hearth_profile_builder_free(struct hearth_profile_builder *builder);
 
 /* The functions that add something return its index, or HEARTH_NO_INDEX if memory is refused. */
@@ -37,7 +39,8 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct he
                                      struct hearth_str unit);
 /*
  * locations: indices, leaf first; values: one per type, added to those of an equal stack.
- * OUT_OF_RANGE if a sum overflows; the builder is then unchanged.
+ * OUT_OF_RANGE if a sum overflows, RESOURCE_EXHAUSTED for the limit of frames; the builder is then
+ * unchanged.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,

@@ -534,10 +534,15 @@ static struct hearth_profile_builder *find_builder(struct jfr_sampler *sampler,
     }
 
     *builder = hearth_profile_builder_new(sampler->arena);
+    if (*builder == NULL) {
+        return NULL;
+    }
+    hearth_profile_builder_limit(*builder, sampler->options->limits.max_frames);
+
     for (size_t i = 0; i < JFR_MAX_COLUMNS && g_columns[family][i].type != NULL; i++) {
-        if (*builder == NULL || hearth_profile_builder_type(
-                                    *builder, hearth_str_c(g_columns[family][i].type),
-                                    hearth_str_c(g_columns[family][i].unit)) == HEARTH_NO_INDEX) {
+        if (hearth_profile_builder_type(*builder, hearth_str_c(g_columns[family][i].type),
+                                        hearth_str_c(g_columns[family][i].unit)) ==
+            HEARTH_NO_INDEX) {
             return NULL;
         }
     }

@@ -11,6 +11,7 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/hash.h"
+#include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 
 #include "pprof/pprof_text.h"
@@ -28,6 +29,7 @@ struct vec_u32 {
 struct hearth_profile_builder {
     struct hearth_arena *arena;
     uint64_t seed;
+    uint32_t max_frames; /* 0: no limit */
     struct hearth_idmap string_ids, mapping_ids, function_ids, location_ids, sample_ids;
     size_t map_bytes; /* of the maps, charged to the arena's budget */
     struct hearth_str *strings;
@@ -69,6 +71,11 @@ struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *a
     }
 
     return b;
+}
+
+void hearth_profile_builder_limit(struct hearth_profile_builder *b, uint32_t max_frames)
+{
+    b->max_frames = max_frames;
 }
 
 void hearth_profile_builder_free(struct hearth_profile_builder *b)
@@ -371,6 +378,13 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
     uint32_t sample = hearth_idmap_find(&b->sample_ids, key);
     if (sample != HEARTH_IDMAP_NONE) {
         return add_values(b, sample, values, err);
+    }
+
+    if (b->max_frames > 0 && b->stack_locs.n + n_locations > b->max_frames) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the stacks of the profile have more than %u frames in "
+                           "sum" HEARTH_RAISE_LIMIT("max-stack-frames"),
+                           b->max_frames);
     }
 
     bool fresh;
