@@ -341,7 +341,7 @@ bool hearth_perf_space_find(struct perf_space *space, enum perf_cpu_mode mode, u
     struct perf_map *map = NULL;
 
     if (i != HEARTH_IDMAP_NONE && mode != PERF_MODE_HYPERVISOR && mode != PERF_MODE_GUEST_USER) {
-        map = hearth_perf_maps_find(&space->processes[i].maps, address);
+        map = hearth_perf_maps_find(&space->pool, &space->processes[i].maps, address);
     }
 
     *ret_place = PERF_NO_PLACE;
@@ -375,6 +375,7 @@ enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct
 {
     *space = (struct perf_space){.arena = arena, .file = file, .options = options};
     space->pool.arena = arena;
+    space->pool.max_nodes = options->limits.max_entries;
 
     for (size_t i = 0; i < file->n_build_ids; i++) {
         bool inserted;
