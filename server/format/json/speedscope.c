@@ -332,9 +332,8 @@ enum hearth_status hearth_speedscope_decode(struct hearth_str bytes,
     assert(limits != NULL && arena != NULL && ret != NULL);
     HEARTH_TRY(find_tables(&pass, bytes, err));
 
-    hearth_call_tree_init(&pass.tree, arena);
+    hearth_call_tree_init(&pass.tree, limits, arena);
     enum hearth_status status = read_kinds(&pass, &file, err);
-    hearth_call_tree_release(&pass.tree);
     HEARTH_TRY(status);
 
     file.notes = pass.notes;

@@ -86,7 +86,7 @@ static enum hearth_status apply_event(struct speedscope_pass *pass, struct heart
 
     open->node = hearth_call_tree_child(&pass->tree, open->node, event->location);
 
-    return open->node == HEARTH_NO_INDEX ? HEARTH_FAIL_ARENA(err, pass->arena) : HEARTH_OK;
+    return open->node == HEARTH_NO_INDEX ? hearth_call_tree_refused(&pass->tree, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
