@@ -164,7 +164,7 @@ static void names_the_place_of_a_fault(void **state)
         {"[{\"unit\":\"days\"}]", "profile 0 has the unknown unit \"days\""},
         {"[{\"unit\":\"none\",\"type\":\"odd\"}]", "profile 0 has the unknown type \"odd\""},
         {"[{\"unit\":\"none\",\"endValue\":\"x\"}]", "profile 0 has no number as startValue"},
-        {"[", "'}' where a value is expected"},
+        {"[", "'}' where an object is expected"},
         {"{}", "'{' where an array is expected"},
     };
 
