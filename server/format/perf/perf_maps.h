@@ -42,8 +42,8 @@ struct perf_map_pool {
 };
 
 /*
- * Replaces what was mapped in the range of `map`, which is not empty. False: max_nodes is reached, or
- * there is no memory.
+ * Replaces what was mapped in the range of `map`, which is not empty. False: max_nodes is reached,
+ * or there is no memory.
  */
 HEARTH_MUST_CHECK
 bool hearth_perf_maps_add(struct perf_map_pool *pool, struct perf_maps *maps,
