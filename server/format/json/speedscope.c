@@ -48,7 +48,7 @@ static void read_part_unit(struct hearth_json_reader *r, struct hearth_arena *ar
         }
     }
 
-    hearth_json_reader_fail(r, "profile %zu has the unknown unit \"" HEARTH_STR_FMT "\"", part->idx,
+    hearth_json_reader_fail(r, "profile %u has the unknown unit \"" HEARTH_STR_FMT "\"", part->idx,
                             HEARTH_STR_ARG(name));
 }
 
@@ -59,7 +59,7 @@ static void read_part_type(struct hearth_json_reader *r, struct hearth_arena *ar
 
     part->is_evented = hearth_str_eq_c(type, "evented");
     if (!part->is_evented && !hearth_str_eq_c(type, "sampled")) {
-        hearth_json_reader_fail(r, "profile %zu has the unknown type \"" HEARTH_STR_FMT "\"",
+        hearth_json_reader_fail(r, "profile %u has the unknown type \"" HEARTH_STR_FMT "\"",
                                 part->idx, HEARTH_STR_ARG(type));
     }
 }
@@ -77,8 +77,7 @@ static int64_t read_part_time(struct speedscope_pass *pass, size_t at,
     hearth_json_reader_init_at(&value, pass->text, at);
     int64_t time = hearth_json_reader_scaled(&value, part->unit->factor);
     if (hearth_json_reader_failed(&value)) {
-        hearth_json_reader_fail(r, "profile %zu has no number as startValue or endValue",
-                                part->idx);
+        hearth_json_reader_fail(r, "profile %u has no number as startValue or endValue", part->idx);
     }
 
     return time;
@@ -118,7 +117,7 @@ static void read_part_heads(struct speedscope_pass *pass, struct hearth_json_rea
     }
 
     if (part->unit == NULL) {
-        hearth_json_reader_fail(r, "profile %zu has no unit", part->idx);
+        hearth_json_reader_fail(r, "profile %u has no unit", part->idx);
         return;
     }
     part->start = read_part_time(pass, start_at, part, r);
@@ -146,7 +145,7 @@ static void read_all_heads(struct speedscope_pass *pass, struct hearth_json_read
         }
 
         struct speedscope_part *part = &pass->parts[pass->n_parts];
-        *part = (struct speedscope_part){.idx = pass->n_parts++};
+        *part = (struct speedscope_part){.idx = (uint32_t)pass->n_parts++};
         read_part_heads(pass, r, part);
     }
 }
@@ -246,20 +245,21 @@ static enum hearth_status find_tables(struct speedscope_pass *pass, struct heart
 }
 
 /* Several parts are told apart by their names. */
-static enum hearth_status label_part(const struct speedscope_pass *pass,
-                                     struct speedscope_part *part, struct hearth_err *err)
+static enum hearth_status label_part(struct speedscope_pass *pass,
+                                     const struct speedscope_part *part, struct hearth_err *err)
 {
+    pass->n_labels = 0;
     if (pass->n_parts == 1 || part->name.n == 0) {
         return HEARTH_OK;
     }
 
-    part->label = (struct hearth_sample_label){
+    pass->n_labels = 1;
+    pass->label = (struct hearth_sample_label){
         .key = hearth_profile_builder_string(pass->builder, HEARTH_STR("thread name")),
         .str = hearth_profile_builder_string(pass->builder, part->name),
     };
-    part->n_labels = 1;
 
-    return part->label.key == HEARTH_NO_INDEX || part->label.str == HEARTH_NO_INDEX
+    return pass->label.key == HEARTH_NO_INDEX || pass->label.str == HEARTH_NO_INDEX
                ? HEARTH_FAIL_ARENA(err, pass->arena)
                : HEARTH_OK;
 }

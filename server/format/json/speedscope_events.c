@@ -95,8 +95,7 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
     struct open_frame open = {.node = HEARTH_NO_INDEX};
 
     if (part->events_at == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %zu has no \"events\"",
-                           part->idx);
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %u has no \"events\"", part->idx);
     }
 
     hearth_call_tree_reset(&pass->tree);
@@ -105,7 +104,7 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
         struct speedscope_event event = read_event(pass, part, &pass->events);
         enum hearth_status status = apply_event(pass, &pass->events, &event, &open, err);
         if (status != HEARTH_OK) {
-            hearth_err_prefix(err, "event %zu of profile %zu", i, part->idx);
+            hearth_err_prefix(err, "event %zu of profile %u", i, part->idx);
             return status;
         }
     }
@@ -119,8 +118,8 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
     const struct call_tree_stacks stacks = {
         .max_depth = pass->limits->max_depth,
         .nowhere = pass->no_stack,
-        .n_labels = part->n_labels,
-        .labels = &part->label,
+        .n_labels = pass->n_labels,
+        .labels = &pass->label,
     };
 
     return hearth_call_tree_write(&pass->tree, &stacks, pass->builder, &pass->notes, err);

@@ -30,14 +30,12 @@ struct speedscope_unit {
 
 /* The heads of a part, and the indices of its tables in the text; 0: it has none. */
 struct speedscope_part {
-    size_t idx;
     struct hearth_str name;
     const struct speedscope_unit *unit;
-    bool is_evented;
     size_t samples_at, weights_at, events_at;
-    int64_t start, end;               /* in the unit of the kind */
-    struct hearth_sample_label label; /* of all samples of the part, if n_labels is 1 */
-    uint32_t n_labels;
+    int64_t start, end; /* in the unit of the kind */
+    uint32_t idx;
+    bool is_evented;
 };
 
 /* The state of one reading of a file. */
@@ -50,6 +48,8 @@ struct speedscope_pass {
     size_t n_parts, cap_parts;
     bool has_parts;
     struct hearth_json_reader samples, weights, events; /* of the part that is read */
+    struct hearth_sample_label label;                   /* of all its samples, if n_labels is 1 */
+    uint32_t n_labels;
     enum unit_kind kind;
     struct hearth_profile_builder *builder;
     struct call_tree tree; /* of one part with events */

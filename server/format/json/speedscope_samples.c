@@ -73,7 +73,7 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
     if (!hearth_json_reader_element(&pass->weights)) {
         HEARTH_TRY(hearth_json_reader_status(&pass->weights, err));
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile %zu has only %zu weights for its samples", part->idx, idx);
+                           "profile %u has only %zu weights for its samples", part->idx, idx);
     }
 
     uint32_t depth = read_sample_stack(pass, &pass->samples);
@@ -84,7 +84,7 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
     if (hearth_json_reader_failed(&pass->samples) || hearth_json_reader_failed(&pass->weights)) {
         enum hearth_status status = hearth_json_reader_status(&pass->samples, err);
         status = status != HEARTH_OK ? status : hearth_json_reader_status(&pass->weights, err);
-        hearth_err_prefix(err, "sample %zu of profile %zu", idx, part->idx);
+        hearth_err_prefix(err, "sample %zu of profile %u", idx, part->idx);
         return status;
     }
 
@@ -94,14 +94,14 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
 
     return hearth_profile_builder_labelled_sample(
         pass->builder, depth == 0 ? &pass->no_stack : pass->stack, depth == 0 ? 1 : depth,
-        &part->label, part->n_labels, &weight, err);
+        &pass->label, pass->n_labels, &weight, err);
 }
 
 enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
                                              struct speedscope_part *part, struct hearth_err *err)
 {
     if (part->samples_at == 0 || part->weights_at == 0) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %zu has no \"%s\"", part->idx,
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %u has no \"%s\"", part->idx,
                            part->samples_at == 0 ? "samples" : "weights");
     }
 
@@ -115,7 +115,7 @@ enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
 
     if (hearth_json_reader_element(&pass->weights)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile %zu has more weights than its %zu samples", part->idx, n);
+                           "profile %u has more weights than its %zu samples", part->idx, n);
     }
     HEARTH_TRY(hearth_json_reader_status(&pass->samples, err));
 
