@@ -20,7 +20,7 @@ void hearth_budget_init_part(struct hearth_budget *part, const char *option, siz
     part->parent = parent;
     part->is_part = true;
     part->peak_bytes = 0;
-    part->parent_refused = false;
+    part->parent_refused = part->refused = false;
     atomic_init(&part->used_bytes, 0);
 }
 
@@ -68,7 +68,10 @@ bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
     }
 
     if (!take_shared(budget, n_bytes)) {
-        budget->parent_refused = false;
+        if (budget->is_part) { /* others are used by several threads */
+            budget->parent_refused = false;
+            budget->refused = true;
+        }
         return false;
     }
 
@@ -83,9 +86,10 @@ bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
     }
 
     /* The part has room; its parent must have room for the bytes beyond the free ones. */
-    if (!take_shared(budget->parent,
-                     count_owed_bytes(budget, used) - count_owed_bytes(budget, used - n_bytes))) {
+    if (!hearth_budget_take(budget->parent, count_owed_bytes(budget, used) -
+                                                count_owed_bytes(budget, used - n_bytes))) {
         budget->parent_refused = true;
+        budget->refused = false;
         (void)atomic_fetch_sub_explicit(&budget->used_bytes, n_bytes, memory_order_relaxed);
         return false;
     }

@@ -183,5 +183,31 @@ class Files(unittest.TestCase):
                     self.assertEqual(ours, stacks)
 
 
+class Absurd(unittest.TestCase):
+    """Ordinary files are absurd for a server with tiny limits."""
+
+    def test_a_refused_file_names_the_option_that_raises_its_limit(self):
+        server = Server("--max-table-entries=5", "--max-stack-frames=5")
+        self.addCleanup(server.stop)
+        pprof = gzip.decompress((ROOT / "tests/golden/pprof/go-cpu-labels.pb.gz").read_bytes())
+        perf = (ROOT / "tests/golden/perf/work.perf.data").read_bytes()
+        jfr = gzip.decompress((ROOT / "tests/golden/jfr/work.jfr.gz").read_bytes())
+        cases = [
+            (content("busy.speedscope"), "more than 5 frames", "max-table-entries"),
+            (content("work.cpuprofile"), "the nodes have more than 5 children", "max-table-entries"),
+            (content("work.heapprofile"), "the calls have more than 5 nodes", "max-table-entries"),
+            (pprof, "strings, functions, locations and mappings; the limit is 5", "max-table-entries"),
+            (perf, "more than 5 processes, threads, files and maps", "max-table-entries"),
+            (jfr, "more than 5 frames in sum", "max-stack-frames"),
+            (content("gperftools.heap"), "more than 5 frames in sum", "max-stack-frames"),
+        ]
+        for data, why, option in cases:
+            with self.subTest(why=why):
+                status, _, answer = server.http("POST", "/ingest?name=absurd", data)
+                self.assertEqual(status, 422, answer)
+                self.assertIn(why.encode(), answer)
+                self.assertIn(b"raise it with --" + option.encode() + b", or for one tenant with hearth admin limits", answer)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,7 @@ struct hearth_budget {
     size_t peak_bytes; /* part: largest value of used_bytes so far */
     bool is_part;
     bool parent_refused; /* part: the latest refusal came from the parent */
+    bool refused;        /* part: the latest refusal was its own */
 };
 
 /* option: static. limit_bytes 0: no limit. */
