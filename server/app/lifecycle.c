@@ -48,6 +48,7 @@ struct server {
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
+    struct hearth_secret *pg_url;  /* of pg; without a password */
     struct hearth_store *store;
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
@@ -55,6 +56,7 @@ struct server {
     struct hearth_task_leftovers *leftovers;
     struct hearth_upload_parsers *parsers;
     struct hearth_ingest_errors *ingest_errors;
+    struct hearth_scrape_options scrape; /* its jobs have secrets */
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
@@ -106,7 +108,7 @@ static bool is_ready(void *context, char reason[256])
 static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
-    struct hearth_scrape_options options = {
+    server->scrape = (struct hearth_scrape_options){
         .max_targets = config->max_scrape_targets,
         .max_concurrent = config->scrape_concurrency,
         .max_body_bytes = config->front.max_request_bytes,
@@ -118,9 +120,11 @@ static enum hearth_status start_scraper(struct server *server, struct hearth_err
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_scrape_file_load(config->scrape_config, &config->arena, &options, err));
+    HEARTH_TRY(
+        hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err));
 
-    return hearth_scraper_start(&options, server->query, server->ingest, &server->scraper, err);
+    return hearth_scraper_start(&server->scrape, server->query, server->ingest, &server->scraper,
+                                err);
 }
 
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
@@ -130,10 +134,12 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(check_addresses(config, err));
 
     /* The directory of the embedded database; its server is started last. */
-    if (config->database_url[0] == '\0') {
+    if (config->database_url == NULL) {
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
                                           config->postgres_user, &server->pg, err));
-        config->store.url = hearth_embedded_pg_url(server->pg);
+        HEARTH_TRY(hearth_secret_new(hearth_str_c(hearth_embedded_pg_url(server->pg)),
+                                     &server->pg_url, err));
+        config->store.url = server->pg_url;
         config->store.data_dir = config->data_dir;
     }
 
@@ -199,6 +205,8 @@ static void stop_parts(struct server *server)
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+    hearth_scrape_file_release(&server->scrape);
+    hearth_secret_free(server->pg_url);
 }
 
 static void publish_memory(struct server *server)
@@ -230,8 +238,8 @@ static void reload_config(struct server *server)
     struct hearth_buf changes;
 
     hearth_buf_init(&changes, 0);
-    enum hearth_status status =
-        hearth_config_load(&fresh, server->argc, server->argv, server->environment, &err);
+    enum hearth_status status = hearth_config_reload(&fresh, &server->config, server->argc,
+                                                     server->argv, server->environment, &err);
     if (status == HEARTH_OK && !hearth_log_parse_level(fresh.log_level, &level)) {
         status = HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, LOG_LEVELS);
     }
@@ -348,6 +356,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
     } else {
+        hearth_config_wipe(argc, argv, environment);
         hearth_log_set_level(level);
         hearth_log_set_json(server.config.log_format[0] == 'j');
         sigset_t signals;
@@ -361,6 +370,9 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         server.has_terminal = has_terminal();
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
+        for (size_t i = 0; i < server.config.n_warnings; i++) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "app", server.config.warnings[i], NULL);
+        }
         hearth_metrics_start(HEARTH_VERSION);
         code = run_server(&server, &signals);
     }

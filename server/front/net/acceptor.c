@@ -546,6 +546,7 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     assert(options->take_grpc != NULL && options->take_http != NULL);
     acceptor->options = *options;
     acceptor->options.listen = NULL;
+    acceptor->options.bound = NULL;
     acceptor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     acceptor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     acceptor->spare_fd = open_spare();
@@ -571,7 +572,13 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
         hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
     }
 
-    for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
+    if (options->bound != NULL) {
+        acceptor->listeners = *options->bound;
+        options->bound->n = 0;
+    }
+
+    for (size_t i = 0; status == HEARTH_OK && options->bound == NULL && options->listen[i] != NULL;
+         i++) {
         status = hearth_listeners_add(&acceptor->listeners, options->listen[i], err);
     }
 
