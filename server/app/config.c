@@ -526,6 +526,10 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
     if (strcmp(config->log_format, "logfmt") != 0 && strcmp(config->log_format, "json") != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format must be logfmt or json");
     }
+    if (strcmp(config->sandbox, "on") != 0 && strcmp(config->sandbox, "off") != 0 &&
+        strcmp(config->sandbox, "log") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "sandbox must be on, off or log");
+    }
     if (!hearth_demangle_parse(config->demangle, &config->limits.demangle)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
     }
@@ -573,6 +577,10 @@ static void copy_to_layers(struct hearth_config *config)
 static enum hearth_status set_default_data_dir(struct hearth_config *config, const char *home,
                                                bool root, struct hearth_err *err)
 {
+    if (config->before != NULL && config->data_dir[0] == '\0') { /* the user may have changed */
+        config->data_dir = hearth_arena_printf(&config->arena, "%s", config->before->data_dir);
+        return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
+    }
     if (config->data_dir[0] != '\0' || config->database_url != NULL) {
         return HEARTH_OK;
     }

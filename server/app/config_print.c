@@ -168,6 +168,13 @@ static bool is_same_value(const struct hearth_config *a, const struct hearth_con
     return same;
 }
 
+bool hearth_config_is_set(const struct hearth_config *config, const char *flag)
+{
+    const struct hearth_option *option = hearth_option_find(hearth_str_c(flag));
+    HEARTH_ASSERT(option != NULL);
+    return strcmp(config->origins[option - hearth_options], "default") != 0;
+}
+
 void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
                            const char *except, struct hearth_buf *out)
 {

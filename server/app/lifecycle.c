@@ -2,6 +2,8 @@
  * lifecycle.c -- starts store, engine, front and embedded database, in this order; runs until a
  * signal; stops in reverse.
  *
+ * First, hearthd gives up rights that the rest does not need: give_up_rights.
+ *
  * The front listens before the database is available: /ready says what it waits for. Signals are
  * blocked in every thread and handled here, so that no work is interrupted; the exception is
  * SIGPROF, see self_profile.h.
@@ -14,6 +16,7 @@
 
 #include "hearth/app/config.h"
 #include "hearth/app/embedded_pg.h"
+#include "hearth/app/identity.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
@@ -23,6 +26,7 @@
 #include "hearth/engine/uploads.h"
 #include "hearth/front/scraper.h"
 
+#include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
 
@@ -104,8 +108,8 @@ static bool is_ready(void *context, char reason[256])
     return hearth_store_ready(server->store, reason);
 }
 
-/* Starts to fetch profiles, if there is a file that names targets. */
-static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+/* The targets to fetch profiles from, if there is a file that names some. */
+static enum hearth_status load_scrape_file(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
     server->scrape = (struct hearth_scrape_options){
@@ -113,30 +117,78 @@ static enum hearth_status start_scraper(struct server *server, struct hearth_err
         .max_concurrent = config->scrape_concurrency,
         .max_body_bytes = config->front.max_request_bytes,
         .budget = &server->push_memory,
-        .ingest_errors = server->ingest_errors,
     };
 
     if (config->scrape_config[0] == '\0') {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(
-        hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err));
+    return hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err);
+}
+
+static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+{
+    if (server->config.scrape_config[0] == '\0') {
+        return HEARTH_OK;
+    }
+
+    server->scrape.ingest_errors = server->ingest_errors;
 
     return hearth_scraper_start(&server->scrape, server->query, server->ingest, &server->scraper,
                                 err);
+}
+
+/*
+ * What needs the rights of the start, then the loss of these rights: the user, the process that
+ * starts PostgreSQL, the sandbox. There is only one thread yet.
+ */
+static enum hearth_status give_up_rights(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
+    struct hearth_identity identity;
+    enum hearth_sandbox sandbox = HEARTH_SANDBOX_ON;
+
+    /* Directories, files and ports. */
+    HEARTH_TRY(check_addresses(config, err));
+    HEARTH_TRY(hearth_identity_choose(config, &identity, err));
+    if (config->database_url == NULL) {
+        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
+                                          &server->pg, err));
+    }
+    HEARTH_TRY(load_scrape_file(server, err));
+    HEARTH_TRY(hearth_front_bind(config->listen, &config->front.bound, err));
+
+    /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
+    HEARTH_TRY(hearth_identity_take(&identity, err));
+    if (identity.is_switched) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "root is given up", "user", identity.name, NULL);
+    }
+    if (server->pg != NULL) {
+        HEARTH_TRY(hearth_embedded_pg_prepare(server->pg, err));
+    }
+    hearth_process_hide(config->dumpable);
+
+    /* The sandbox. */
+    struct hearth_err why = HEARTH_ERR_INIT;
+    HEARTH_ASSERT(hearth_sandbox_parse(config->sandbox, &sandbox));
+    if (hearth_sandbox_enter(sandbox, &why) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", "hearthd runs without its sandbox", "error", why.msg,
+                   NULL);
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
 
-    HEARTH_TRY(check_addresses(config, err));
+    hearth_budget_init(&server->push_memory, "push-memory-bytes",
+                       (size_t)config->push_memory_bytes);
+    HEARTH_TRY(give_up_rights(server, err));
 
-    /* The directory of the embedded database; its server is started last. */
-    if (config->database_url == NULL) {
-        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
-                                          config->postgres_user, &server->pg, err));
+    /* The embedded database is started last. */
+    if (server->pg != NULL) {
         HEARTH_TRY(hearth_secret_new(hearth_str_c(hearth_embedded_pg_url(server->pg)),
                                      &server->pg_url, err));
         config->store.url = server->pg_url;
@@ -147,8 +199,6 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
     hearth_budget_init(&server->query_memory, "queries-memory-bytes",
                        (size_t)config->queries_memory_bytes);
-    hearth_budget_init(&server->push_memory, "push-memory-bytes",
-                       (size_t)config->push_memory_bytes);
     config->front.query_memory = &server->query_memory;
     config->front.push_memory = &server->push_memory;
 
@@ -205,6 +255,7 @@ static void stop_parts(struct server *server)
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+    hearth_front_unbind(server->config.front.bound);
     hearth_scrape_file_release(&server->scrape);
     hearth_secret_free(server->pg_url);
 }
@@ -281,6 +332,7 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
         }
 
         publish_memory(server);
+        hearth_sandbox_report();
     }
 }
 

@@ -175,8 +175,8 @@ static int wipe_argument(char *arg, char *next)
 
     struct hearth_str flag = hearth_str_n(arg + 2, eq - 2);
     const struct hearth_option *option = hearth_option_find(flag);
-    bool takes_next =
-        eq == all.n && ((option != NULL && option->kind != BOOL) || hearth_str_eq_c(flag, "config"));
+    bool takes_next = eq == all.n &&
+                      ((option != NULL && option->kind != BOOL) || hearth_str_eq_c(flag, "config"));
     if (option != NULL && hearth_option_is_secret(option)) {
         if (eq < all.n) {
             hearth_secret_wipe(arg + eq + 1);

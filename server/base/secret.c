@@ -82,8 +82,7 @@ enum hearth_status hearth_secret_join(struct hearth_str before, const struct hea
     size_t n = 0;
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
-        if (parts[i].n > HEARTH_MAX_SECRET_BYTES ||
-            memchr(parts[i].p, '\0', parts[i].n) != NULL) {
+        if (parts[i].n > HEARTH_MAX_SECRET_BYTES || memchr(parts[i].p, '\0', parts[i].n) != NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "a secret contains a NUL byte or has more than %zu bytes",
                                HEARTH_MAX_SECRET_BYTES);
@@ -194,9 +193,9 @@ enum hearth_status hearth_secret_read(const char *path, struct hearth_secret **r
     enum hearth_status status = map_secret(HEARTH_MAX_SECRET_BYTES, &secret, err);
     if (status == HEARTH_OK &&
         (fstat(fd, &about) != 0 || !fill_secret(fd, secret, HEARTH_MAX_SECRET_BYTES))) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                             "cannot read the secret's file \"%s\": %s", path,
-                             strerrordesc_np(errno));
+        status =
+            HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "cannot read the secret's file \"%s\": %s",
+                        path, strerrordesc_np(errno));
     }
     (void)close(fd);
     if (status == HEARTH_OK) {

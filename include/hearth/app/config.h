@@ -25,7 +25,8 @@ struct hearth_config {
     bool insecure_no_auth;
     struct hearth_front_options front;
     int64_t ingest_threads, query_threads;
-    const char *data_dir, *postgres_bin, *postgres_user;
+    const char *data_dir, *postgres_bin, *postgres_user, *user, *sandbox;
+    bool dumpable;
     struct hearth_secret *database_url, *read_database_url, *agent_token;
     const char *database_url_file, *read_database_url_file, *agent_token_file;
     struct hearth_store_options store;
@@ -72,6 +73,9 @@ void hearth_config_release(struct hearth_config *config);
 
 /* Overwrite the secrets in arguments and environment, which other programs and dumps show. */
 void hearth_config_wipe(int argc, char *const *argv, char *const *environment);
+
+/* True if a source sets this option, which exists. */
+bool hearth_config_is_set(const struct hearth_config *config, const char *flag);
 
 /* Append the flags of all options except `except` whose values differ, separated by ", ". */
 void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
