@@ -60,8 +60,8 @@ static void secrets_are_compared_by_their_whole_text(void **state)
     assert_false(hearth_secret_equals(secret, HEARTH_STR("")));
 
     assert_int_equal(hearth_secret_copy(secret, &copy, NULL), HEARTH_OK);
-    assert_int_equal(
-        hearth_secret_join(HEARTH_STR("a "), secret, HEARTH_STR(" b"), &joined, NULL), HEARTH_OK);
+    assert_int_equal(hearth_secret_join(HEARTH_STR("a "), secret, HEARTH_STR(" b"), &joined, NULL),
+                     HEARTH_OK);
     assert_true(copy != secret && hearth_secret_same(secret, copy));
     assert_false(hearth_secret_same(secret, joined));
     assert_string_equal(hearth_secret_reveal(joined), "a s3cret b");
@@ -94,8 +94,8 @@ static void a_file_loses_its_newline_and_its_mode_is_told(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
         struct hearth_secret *secret = NULL;
         mode_t mode = i == 1 ? 0644 : 0640;
-        assert_int_equal(
-            read_from(texts[i], strlen(texts[i]), mode, &secret, &is_public, NULL), HEARTH_OK);
+        assert_int_equal(read_from(texts[i], strlen(texts[i]), mode, &secret, &is_public, NULL),
+                         HEARTH_OK);
         assert_true(hearth_secret_equals(secret, HEARTH_STR("s3cret")));
         assert_int_equal(is_public, i == 1);
         hearth_secret_free(secret);
@@ -105,8 +105,8 @@ static void a_file_loses_its_newline_and_its_mode_is_told(void **state)
 static void a_file_without_one_line_is_refused_and_not_quoted(void **state)
 {
     (void)state;
-    static const struct hearth_str texts[] = {{"", 0}, {"\n", 1}, {"CANARY\nb", 8}, {"CANARY\0", 7},
-                                              {"CANARY\n\n", 8}};
+    static const struct hearth_str texts[] = {
+        {"", 0}, {"\n", 1}, {"CANARY\nb", 8}, {"CANARY\0", 7}, {"CANARY\n\n", 8}};
     bool is_public;
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
