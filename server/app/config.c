@@ -229,9 +229,8 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
 
     size_t eq = hearth_str_find(line, '=', 0);
     if (eq == line.n) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "%s: expected \"key = value\", found \"%s\"", from,
-                           quote_text(config, line));
+        /* Not quoted: it may be the rest of a secret. */
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: expected \"key = value\"", from);
     }
 
     /* The value may be in double quotes, which preserve white space. */

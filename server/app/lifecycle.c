@@ -16,7 +16,7 @@
 
 #include "hearth/app/config.h"
 #include "hearth/app/embedded_pg.h"
-#include "hearth/app/identity.h"
+#include "hearth/app/run_user.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"

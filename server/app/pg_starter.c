@@ -57,8 +57,8 @@ static void exec_program(const struct hearth_pg_programs *programs, pid_t parent
 
     /* A session of its own: Ctrl-C goes to hearthd only, which then stops the cluster in order. */
     (void)setsid();
-    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(programs->gid) != 0 ||
-                           setuid(programs->uid) != 0)) {
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setgid(programs->gid) != 0 || setuid(programs->uid) != 0)) {
         _exit(126);
     }
 
@@ -108,9 +108,9 @@ static struct reply fork_program(const struct starter *starter, const char *name
 
 static struct reply run_initdb(const struct starter *starter)
 {
-    static const char *const options[] = {
-        "--username=hearth",    "--auth=trust",     "--encoding=UTF8",
-        "--locale=C.UTF-8", "--data-checksums", NULL};
+    static const char *const options[] = {"--username=hearth", "--auth=trust",
+                                          "--encoding=UTF8",   "--locale=C.UTF-8",
+                                          "--data-checksums",  NULL};
     struct reply reply = fork_program(starter, "initdb", options);
     int state = 0;
 

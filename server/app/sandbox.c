@@ -145,9 +145,8 @@ static bool allow_sockets(scmp_filter_ctx filter)
         scmp_datum_t family, type;
         bool is_routing;
     } kinds[] = {
-        {AF_INET, SOCK_STREAM, false},  {AF_INET, SOCK_DGRAM, false},
-        {AF_INET6, SOCK_STREAM, false}, {AF_INET6, SOCK_DGRAM, false},
-        {AF_NETLINK, SOCK_RAW, true},
+        {AF_INET, SOCK_STREAM, false}, {AF_INET, SOCK_DGRAM, false}, {AF_INET6, SOCK_STREAM, false},
+        {AF_INET6, SOCK_DGRAM, false}, {AF_NETLINK, SOCK_RAW, true},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(kinds); i++) {
@@ -187,9 +186,8 @@ static bool add_rules(scmp_filter_ctx filter)
 #undef G
     };
     /* The leak check of a sanitizer traces its own process; coverage makes directories. */
-    static const char *const sanitizer[] = {"clone",  "ptrace", "prctl",       "kill",
-                                            "tkill",  "mmap",   "personality", "mkdir",
-                                            "unlink", "mprotect"};
+    static const char *const sanitizer[] = {"clone", "ptrace",      "prctl", "kill",   "tkill",
+                                            "mmap",  "personality", "mkdir", "unlink", "mprotect"};
     /* With --user root, files are given to the user of PostgreSQL. */
     static const char *const root[] = {"fchown"};
 
@@ -227,6 +225,5 @@ enum hearth_status hearth_sandbox_enter(enum hearth_sandbox mode, struct hearth_
 
     return rc == 0 ? HEARTH_OK
                    : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
-                                 "system calls cannot be filtered here: %s",
-                                 strerrordesc_np(-rc));
+                                 "system calls cannot be filtered here: %s", strerrordesc_np(-rc));
 }

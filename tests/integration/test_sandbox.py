@@ -152,6 +152,24 @@ class Modes(unittest.TestCase):
         done = subprocess.run([HEARTHD, "--sandbox", "maybe"], capture_output=True, text=True, env=server_environment())
         self.assertEqual((done.returncode, done.stderr), (2, "hearthd: sandbox must be on, off or log\n"))
 
+    def test_planted_symbolic_links_are_not_followed(self):
+        server = Server()
+        server.stop()
+        data, victim = pathlib.Path(server.directory, "data"), pathlib.Path(server.directory, "victim")
+        victim.write_text("untouched")
+        victim.chmod(0o666)
+        for name in ("postgres/hearth.conf", "postgres.log", "lock"):
+            (data / name).unlink()
+            (data / name).symlink_to(victim)
+            done = subprocess.run(
+                [HEARTHD, "--listen", "127.0.0.1:0", "--data-dir", str(data)], capture_output=True, text=True, timeout=60,
+                env=server_environment(),
+            )
+            self.assertEqual(done.returncode, 1, name)
+            self.assertIn("Too many levels of symbolic links", done.stderr)
+            self.assertEqual(victim.read_text(), "untouched")
+            (data / name).unlink()
+
     def test_dumpable_is_what_it_says(self):
         server = Server("--dumpable")
         self.addCleanup(server.stop)

@@ -5,7 +5,7 @@
  * DIR/postgres.log. It is created once by initdb; DIR/postgres/hearth.conf is rewritten at every
  * start. Superuser "hearth", database "postgres"; connections are trusted, because only the owner
  * can enter the directory of the socket. If hearthd is started as root, the cluster belongs to and
- * runs as another user, which hearthd becomes (identity.h).
+ * runs as another user, which hearthd becomes (run_user.h).
  *
  * The server process ends with hearthd (the kernel sends it SIGINT, even after kill -9) and is
  * restarted if it ends by itself. It is not started while another PostgreSQL runs on the cluster,
@@ -20,7 +20,7 @@
 #ifndef HEARTH_APP_EMBEDDED_PG_H
 #define HEARTH_APP_EMBEDDED_PG_H
 
-#include "hearth/app/identity.h"
+#include "hearth/app/run_user.h"
 #include "hearth/base/arena.h"
 #include "hearth/base/status.h"
 

@@ -90,6 +90,20 @@ static bool is_user_encoded(const char *url)
     return true;
 }
 
+/* False if a port is not a number: in "postgresql://user:password" it is the password. */
+static bool are_ports_numbers(const PQconninfoOption *options)
+{
+    for (; options != NULL && options->keyword != NULL; options++) {
+        const char *value = options->val;
+        if (value != NULL && strcmp(options->keyword, "port") == 0 &&
+            value[strspn(value, "0123456789,")] != '\0') {
+            return false;
+        }
+    }
+
+    return true;
+}
+
 bool hearth_pg_url_valid(const struct hearth_secret *secret)
 {
     const char *url = hearth_secret_reveal(secret);
@@ -97,7 +111,7 @@ bool hearth_pg_url_valid(const struct hearth_secret *secret)
     PQconninfoOption *parsed = is_user_encoded(url) ? PQconninfoParse(url, &text) : NULL;
 
     PQfreemem(text); /* never shown: it may quote a piece of a password */
-    bool ok = parsed != NULL;
+    bool ok = parsed != NULL && are_ports_numbers(parsed);
     PQconninfoFree(parsed);
 
     return ok;

@@ -1,5 +1,5 @@
-/* identity.c -- chooses the user that hearthd runs as, and becomes it (contract: identity.h). */
-#include "hearth/app/identity.h"
+/* run_user.c -- chooses the user that hearthd runs as, and becomes it (contract: run_user.h). */
+#include "hearth/app/run_user.h"
 
 #include "hearth/app/config.h"
 #include "hearth/base/log.h"
@@ -70,10 +70,9 @@ static bool find_cluster_owner(const char *data_dir, struct hearth_identity *ret
 static enum hearth_status require_user(const char *name, const char *option,
                                        struct hearth_identity *ret, struct hearth_err *err)
 {
-    return find_user_named(name, ret)
-               ? HEARTH_OK
-               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: there is no user \"%.60s\"", option,
-                             name);
+    return find_user_named(name, ret) ? HEARTH_OK
+                                      : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                                                    "%s: there is no user \"%.60s\"", option, name);
 }
 
 /* --user was not given. */
@@ -218,7 +217,11 @@ enum hearth_status hearth_identity_take(const struct hearth_identity *identity,
 
 void hearth_process_hide(bool dumpable)
 {
-    /* No kind of memory is written to core files, also to those that root asks for. */
+    /*
+     * No kind of memory is written to core files, also to those that root asks for. The file of the
+     * filter belongs to root while the process is not dumpable, as after a change of its user.
+     */
+    (void)prctl(PR_SET_DUMPABLE, 1);
     int fd = dumpable ? -1 : open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         ssize_t n = write(fd, "0", 1);

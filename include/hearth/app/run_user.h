@@ -1,5 +1,5 @@
 /*
- * identity.h -- the user that hearthd runs as.
+ * run_user.h -- the user that hearthd runs as.
  *
  * Started as root, hearthd prepares what needs root (directories, sockets, files of root) and then
  * becomes an unprivileged user for good: one user for hearthd and its PostgreSQL, the owner of the
@@ -14,8 +14,8 @@
  * Errors:    FAILED_PRECONDITION or INVALID_ARGUMENT names the user and the option.
  * Source:    credentials(7), capabilities(7), prctl(2), proc(5) coredump_filter.
  */
-#ifndef HEARTH_APP_IDENTITY_H
-#define HEARTH_APP_IDENTITY_H
+#ifndef HEARTH_APP_RUN_USER_H
+#define HEARTH_APP_RUN_USER_H
 
 #include "hearth/base/status.h"
 
@@ -26,9 +26,9 @@ struct hearth_config;
 struct hearth_identity {
     uid_t uid; /* owner of the embedded cluster; 0: the user of this process */
     gid_t gid;
-    bool is_switched;  /* hearthd becomes this user, too */
-    char name[64];     /* of the user, for messages; may be a number */
-    char home[256];    /* home directory; "": unknown */
+    bool is_switched; /* hearthd becomes this user, too */
+    char name[64];    /* of the user, for messages; may be a number */
+    char home[256];   /* home directory; "": unknown */
 };
 
 HEARTH_MUST_CHECK
