@@ -11,6 +11,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/human.h"
+#include "hearth/base/secret.h"
 #include "hearth/client.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
@@ -81,7 +82,8 @@ struct cli {
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
     const char *ca_file, *cert_file, *key_file; /* of https */
     bool skip_verify;
-    const char *materialize, *database_url; /* options of sql */
+    const char *materialize, *database_url; /* options of sql; the URL is masked after the start */
+    struct hearth_secret *database;         /* database_url; NULL: not given */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
     const char *labels[CLI_MAX_LABELS]; /* k=v, for upload */

@@ -381,6 +381,29 @@ static const char *read_variable(const char *name)
     return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
+/* Keep the database URL as a secret, and overwrite it in the arguments, which other users see. */
+static enum cli_exit hide_database_url(struct cli *cli, int argc, char **argv)
+{
+    if (cli->database_url == NULL) {
+        return CLI_OK;
+    }
+
+    struct hearth_str url = hearth_str_c(cli->database_url);
+    if (hearth_secret_new(url, &cli->database, &cli->err) != HEARTH_OK) {
+        return cli_fail(cli, cli->err.status);
+    }
+
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        if (n >= url.n && argv[i] + n - url.n == url.p) {
+            hearth_secret_wipe(argv[i] + n - url.n);
+            break;
+        }
+    }
+
+    return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
     (void)setlocale(LC_TIME, "");
@@ -421,6 +444,9 @@ int main(int argc, char **argv)
     look_at_terminal(cli);
     enum cli_exit code = cli_parse(cli, argc, argv);
     if (code == CLI_OK) {
+        code = hide_database_url(cli, argc, argv);
+    }
+    if (code == CLI_OK) {
         const struct cli_command *command = find_command(cli);
         char message[MESSAGE];
         const char *misplaced = command == NULL ? NULL : find_misplaced(cli, command, message);
@@ -442,6 +468,7 @@ int main(int argc, char **argv)
             code = unknown_command(cli);
         }
     }
+    hearth_secret_free(cli->database);
     hearth_arena_release(&cli->arena);
     hearth_mem_free(cli);
 

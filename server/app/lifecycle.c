@@ -2,6 +2,8 @@
  * lifecycle.c -- starts store, engine, front and embedded database, in this order; runs until a
  * signal; stops in reverse.
  *
+ * First, hearthd gives up rights that the rest does not need: give_up_rights.
+ *
  * The front listens before the database is available: /ready says what it waits for. Signals are
  * blocked in every thread and handled here, so that no work is interrupted; the exception is
  * SIGPROF, see self_profile.h.
@@ -14,6 +16,7 @@
 
 #include "hearth/app/config.h"
 #include "hearth/app/embedded_pg.h"
+#include "hearth/app/run_user.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
@@ -24,6 +27,7 @@
 #include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
+#include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
 
@@ -50,6 +54,7 @@ struct server {
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
+    struct hearth_secret *pg_url;  /* of pg; without a password */
     struct hearth_store *store;
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
@@ -59,6 +64,7 @@ struct server {
     struct hearth_ingest_errors *ingest_errors;
     struct hearth_access *access;
     bool asks_who_calls;
+    struct hearth_scrape_options scrape; /* its jobs have secrets */
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
@@ -148,7 +154,6 @@ static void print_setup_token(const char *token)
 
 static enum hearth_status read_auth_options(struct hearth_config *config, struct hearth_err *err)
 {
-    struct hearth_str token = hearth_str_c(config->admin_token);
     struct hearth_err why = HEARTH_ERR_INIT;
 
     if (hearth_auth_modes_parse(hearth_str_c(config->auth), &config->front.auth_modes, &why) !=
@@ -156,13 +161,14 @@ static enum hearth_status read_auth_options(struct hearth_config *config, struct
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "auth: %s", why.msg);
     }
 
-    if (token.n > 0 && token.n < MIN_ADMIN_TOKEN_BYTES) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "admin-token has %zu bytes; it must have at least %d", token.n,
+    /* The length is the whole protection of this token against guesses. */
+    if (config->admin_token != NULL &&
+        hearth_secret_bytes(config->admin_token) < MIN_ADMIN_TOKEN_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "admin-token must have at least %d bytes",
                            MIN_ADMIN_TOKEN_BYTES);
     }
 
-    config->access.admin_token = token;
+    config->access.admin_token = config->admin_token;
     config->access.offer_setup_token = asks_who_calls(config) ? print_setup_token : NULL;
     config->front.session_max_ns = config->access.session_max_ns;
 
@@ -184,25 +190,75 @@ static bool is_ready(void *context, char reason[256])
     return true;
 }
 
-/* Starts to fetch profiles, if there is a file that names targets. */
-static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+/* The targets to fetch profiles from, if there is a file that names some. */
+static enum hearth_status load_scrape_file(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
-    struct hearth_scrape_options options = {
+    server->scrape = (struct hearth_scrape_options){
         .max_targets = config->max_scrape_targets,
         .max_concurrent = config->scrape_concurrency,
         .max_body_bytes = config->front.max_request_bytes,
         .budget = &server->push_memory,
-        .ingest_errors = server->ingest_errors,
     };
 
     if (config->scrape_config[0] == '\0') {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_scrape_file_load(config->scrape_config, &config->arena, &options, err));
+    return hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err);
+}
 
-    return hearth_scraper_start(&options, server->query, server->ingest, &server->scraper, err);
+static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+{
+    if (server->config.scrape_config[0] == '\0') {
+        return HEARTH_OK;
+    }
+
+    server->scrape.ingest_errors = server->ingest_errors;
+
+    return hearth_scraper_start(&server->scrape, server->query, server->ingest, &server->scraper,
+                                err);
+}
+
+/*
+ * What needs the rights of the start, then the loss of these rights: the user, the process that
+ * starts PostgreSQL, the sandbox. There is only one thread yet.
+ */
+static enum hearth_status give_up_rights(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
+    struct hearth_identity identity;
+    enum hearth_sandbox sandbox = HEARTH_SANDBOX_ON;
+
+    /* Directories, files and ports. */
+    HEARTH_TRY(check_addresses(config, err));
+    HEARTH_TRY(hearth_identity_choose(config, &identity, err));
+    if (config->database_url == NULL) {
+        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
+                                          &server->pg, err));
+    }
+    HEARTH_TRY(load_scrape_file(server, err));
+    HEARTH_TRY(hearth_front_bind(config->front.listen, &config->front.bound, err));
+
+    /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
+    HEARTH_TRY(hearth_identity_take(&identity, err));
+    if (identity.is_switched) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "root is given up", "user", identity.name, NULL);
+    }
+    if (server->pg != NULL) {
+        HEARTH_TRY(hearth_embedded_pg_prepare(server->pg, err));
+    }
+    hearth_process_hide(config->dumpable);
+
+    /* The sandbox. */
+    struct hearth_err why = HEARTH_ERR_INIT;
+    HEARTH_ASSERT(hearth_sandbox_parse(config->sandbox, &sandbox));
+    if (hearth_sandbox_enter(sandbox, &why) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", "hearthd runs without its sandbox", "error", why.msg,
+                   NULL);
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
@@ -210,13 +266,15 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     struct hearth_config *config = &server->config;
 
     HEARTH_TRY(read_auth_options(config, err));
-    HEARTH_TRY(check_addresses(config, err));
+    hearth_budget_init(&server->push_memory, "push-memory-bytes",
+                       (size_t)config->push_memory_bytes);
+    HEARTH_TRY(give_up_rights(server, err));
 
-    /* The directory of the embedded database; its server is started last. */
-    if (config->database_url[0] == '\0') {
-        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
-                                          config->postgres_user, &server->pg, err));
-        config->store.url = hearth_embedded_pg_url(server->pg);
+    /* The embedded database is started last. */
+    if (server->pg != NULL) {
+        HEARTH_TRY(hearth_secret_new(hearth_str_c(hearth_embedded_pg_url(server->pg)),
+                                     &server->pg_url, err));
+        config->store.url = server->pg_url;
         config->store.data_dir = config->data_dir;
     }
 
@@ -224,8 +282,6 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
     hearth_budget_init(&server->query_memory, "queries-memory-bytes",
                        (size_t)config->queries_memory_bytes);
-    hearth_budget_init(&server->push_memory, "push-memory-bytes",
-                       (size_t)config->push_memory_bytes);
     config->front.query_memory = &server->query_memory;
     config->front.push_memory = &server->push_memory;
 
@@ -288,6 +344,9 @@ static void stop_parts(struct server *server)
     hearth_query_engine_free(server->query);
     hearth_admin_free(server->admin);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+    hearth_front_unbind(server->config.front.bound);
+    hearth_scrape_file_release(&server->scrape);
+    hearth_secret_free(server->pg_url);
 }
 
 static void publish_memory(struct server *server)
@@ -319,8 +378,8 @@ static void reload_config(struct server *server)
     struct hearth_buf changes;
 
     hearth_buf_init(&changes, 0);
-    enum hearth_status status =
-        hearth_config_load(&fresh, server->argc, server->argv, server->environment, &err);
+    enum hearth_status status = hearth_config_reload(&fresh, &server->config, server->argc,
+                                                     server->argv, server->environment, &err);
     if (status == HEARTH_OK && !hearth_log_parse_level(fresh.log_level, &level)) {
         status = HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, LOG_LEVELS);
     }
@@ -364,6 +423,7 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
         }
 
         publish_memory(server);
+        hearth_sandbox_report();
     }
 }
 
@@ -439,6 +499,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
     } else {
+        hearth_config_wipe(argc, argv, environment);
         hearth_log_set_level(level);
         hearth_log_set_json(server.config.log_format[0] == 'j');
         sigset_t signals;
@@ -452,6 +513,9 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         server.has_terminal = has_terminal();
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
+        for (size_t i = 0; i < server.config.n_warnings; i++) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "app", server.config.warnings[i], NULL);
+        }
         hearth_metrics_start(HEARTH_VERSION);
         code = run_server(&server, &signals);
     }

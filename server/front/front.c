@@ -69,7 +69,7 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",
 
-        .agents = {.token = "",
+        .agents = {.token = NULL,
                    .tenant = "anonymous",
                    .processes = true,
                    .ebpf = true,
@@ -197,13 +197,15 @@ static uint64_t compute_quiet_bytes_per_s(int64_t keepalive_ns)
     return 4 + (uint64_t)(2 * 17 * HEARTH_NS_PER_SEC / keepalive_ns);
 }
 
-static enum hearth_status start_network(struct hearth_front *front, const char *const *listen,
+static enum hearth_status start_network(struct hearth_front *front,
+                                        const struct hearth_front_options *given,
                                         struct hearth_err *err)
 {
     HEARTH_TRY(hearth_grpc_start(front, &front->grpc, err));
     HEARTH_TRY(hearth_http_start(front, &front->http, err));
     struct hearth_acceptor_options options = {
-        .listen = listen,
+        .listen = given->listen,
+        .bound = given->bound,
         .max_connections = (size_t)front->options.max_connections,
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
         .tls = &front->options.tls,
@@ -259,6 +261,37 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     return hearth_agent_check_options(options, err);
 }
 
+enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+                                     struct hearth_err *err)
+{
+    struct hearth_listeners *bound = hearth_mem_zalloc(sizeof *bound);
+    enum hearth_status status = HEARTH_OK;
+
+    if (bound == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the listening sockets");
+    }
+
+    for (; status == HEARTH_OK && *listen != NULL; listen++) {
+        status = hearth_listeners_add(bound, *listen, err);
+    }
+
+    if (status != HEARTH_OK) {
+        hearth_front_unbind(bound);
+        return status;
+    }
+
+    *ret = bound;
+    return HEARTH_OK;
+}
+
+void hearth_front_unbind(struct hearth_listeners *bound)
+{
+    if (bound != NULL) {
+        hearth_listeners_close(bound);
+        hearth_mem_free(bound);
+    }
+}
+
 enum hearth_status hearth_front_start(const struct hearth_front_options *options,
                                       struct hearth_ingest *ingest,
                                       struct hearth_query_engine *query, struct hearth_admin *admin,
@@ -274,6 +307,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     /* The members; pointers of the caller are not kept. */
     front->options = *options;
     front->options.listen = NULL;
+    front->options.bound = NULL;
     front->options.version = NULL;
     (void)snprintf(front->version, sizeof front->version, "%s",
                    options->version != NULL ? options->version : "");
@@ -295,7 +329,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
     if (status == HEARTH_OK) {
-        status = start_network(front, options->listen, err);
+        status = start_network(front, options, err);
     }
 
     if (status != HEARTH_OK) {

@@ -302,9 +302,11 @@ static enum hearth_status check_options(const struct hearth_store_options *optio
                                         struct hearth_err *err)
 {
     if (options->url == NULL || !hearth_pg_url_valid(options->url)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the database URL cannot be parsed; it looks like "
-                           "postgresql://user@host:5432/database");
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the database URL cannot be parsed; it looks like "
+            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
+            "password are written %%40 %%2F %%3F %%23");
     }
 
     if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
@@ -371,10 +373,9 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 
     /* Allocate and fill the root. */
     struct hearth_store *store = hearth_mem_zalloc(sizeof *store);
-    char *url = hearth_mem_strndup(options->url, strlen(options->url));
-    if (store == NULL || url == NULL) {
+    struct hearth_secret *url = NULL;
+    if (store == NULL || hearth_secret_copy(options->url, &url, err) != HEARTH_OK) {
         hearth_mem_free(store);
-        hearth_mem_free(url);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the store");
     }
 
@@ -436,6 +437,6 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     /* Free the root. */
     (void)pthread_cond_destroy(&store->boot_wake);
     hearth_mutex_destroy(&store->reason_lock);
-    hearth_mem_free(store->url);
+    hearth_secret_free(store->url);
     hearth_mem_free(store);
 }

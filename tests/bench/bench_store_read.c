@@ -224,7 +224,7 @@ static void bench_load(int n_hours)
 {
     char sql[512];
     struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     for (int d = 0; d <= n_hours / 24; d++) {
         must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0) + d, &err),
@@ -256,7 +256,7 @@ static void bench_load(int n_hours)
 static void fill_profiles(void)
 {
     char sql[1024];
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0), &err), &err);
@@ -329,7 +329,7 @@ static void fill_dictionary(uint32_t *ret_n_stacks)
     struct synth_world world;
     synth_world_init(&world, 1, 2500, 5000, 20000, 40, &arena);
     struct hearth_dict_writer *writer = hearth_dict_writer_new();
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     while (hearth_dict_writer_stacks(writer) < 19000) {

@@ -30,4 +30,5 @@ class Authority:
             ext.write("subjectAltName=%s\n" % names)
         self.run("x509", "-req", "-in", self.path(name + ".csr"), "-CA", self.file, "-CAkey", self.path(self.name + ".key"),
                  "-CAcreateserial", "-days", str(days), "-extfile", self.path(name + ".ext"), "-out", self.path(name + ".pem"))
+        os.chmod(self.path(name + ".key"), 0o644)  # hearthd gives up root before it reads the key
         return self.path(name + ".pem"), self.path(name + ".key")

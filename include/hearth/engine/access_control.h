@@ -28,6 +28,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
+#include "hearth/base/secret.h"
 #include "hearth/model/access.h"
 #include "hearth/model/credential.h"
 
@@ -44,8 +45,8 @@ struct hearth_access_options {
     int64_t session_max_ns;  /* a session ends; default 7 d */
     int64_t max_sessions;    /* of a subject; the oldest end; default 20 */
     int64_t max_wrong;       /* wrong credentials per minute, of an address or a user; default 20 */
-    /* A secret that is a token with the role admin in all tenants; empty: none. Borrowed. */
-    struct hearth_str admin_token;
+    /* A token with the role admin in all tenants; kept; NULL: none. */
+    const struct hearth_secret *admin_token;
     /*
      * Called if nobody has the role admin in all tenants, with a token that has it and ends after
      * an hour, or as soon as somebody else is given the role. NULL: no such token is made.

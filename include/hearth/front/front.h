@@ -14,12 +14,14 @@
 #include "hearth/base/budget.h"
 #include "hearth/base/cancel.h"
 #include "hearth/engine/access_control.h"
+#include "hearth/base/secret.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
 
 struct hearth_front;
+struct hearth_listeners;
 
 /* A part of the configuration. */
 enum hearth_front_config {
@@ -42,7 +44,7 @@ typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
 
 /* Options for SkyWalking agents: docs/reference/skywalking.md. Pointers are kept. */
 struct hearth_agent_options {
-    const char *token;  /* agents must send it; NULL and "": no token needed */
+    const struct hearth_secret *token; /* agents must send it; NULL: no token is needed */
     const char *tenant; /* of agents that name no tenant; NULL and "": agents must name one */
     /* Switches of families of methods: true is on. */
     bool processes, ebpf, policies, trace_profiling, async_profiler, pprof;
@@ -76,6 +78,9 @@ struct hearth_front_options {
     /* ---- connections ---- */
 
     const char *const *listen; /* texts of listen_text.h; port 0 for any; NULL-terminated */
+    /* Sockets that hearth_front_bind has bound; hearth_front_start takes their descriptors. NULL:
+     * it binds `listen`. */
+    struct hearth_listeners *bound;
     unsigned auth_modes;       /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
     /* Headers of an authenticating proxy; NULL or "": none. Kept. */
     const char *proxy_user_header, *proxy_groups_header;
@@ -137,6 +142,16 @@ typedef bool hearth_front_ready_fn(void *context, char reason[256]);
 bool hearth_address_range_is_valid(const char *text);
 /* Sets the defaults. */
 void hearth_front_options_init(struct hearth_front_options *options);
+
+/*
+ * Bind the addresses, before the process gives up the right to use ports below 1024. Nothing is
+ * accepted yet. Errors: those of hearth_front_start for addresses.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+                                     struct hearth_err *err);
+/* Close the sockets that were not taken, and free. NULL-safe. */
+void hearth_front_unbind(struct hearth_listeners *bound);
 
 /*
  * Starts the front: binds all addresses, starts all threads. Engine and budgets are borrowed until

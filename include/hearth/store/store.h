@@ -23,6 +23,7 @@
 #define HEARTH_STORE_STORE_H
 
 #include "hearth/base/cancel.h"
+#include "hearth/base/secret.h"
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
 #include "hearth/model/labels.h"
@@ -40,26 +41,26 @@ enum hearth_row_level_security {
 };
 
 struct hearth_store_options {
-    const char *url;              /* libpq URL or key=value text; borrowed during _open */
-    unsigned n_committers;        /* connections that write; 2 */
-    unsigned max_readers;         /* connections of queries and the catalogue; 8 */
-    int64_t linger_ns;            /* how long a committer waits for more rows; 3 ms */
-    size_t max_batch_rows;        /* rows of one commit; 1000 */
-    size_t max_queue_rows;        /* more rows are refused; 20,000 */
-    size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
-    size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
-    size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
-    size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
-    size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */
-    int64_t statement_timeout_ms; /* limit of statements without a deadline; 60,000 */
-    const char *read_url;         /* a replica for reads; may be NULL; borrowed during _open */
-    int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */
-    bool builder;                 /* take part in roll-ups, compaction and retention; true */
-    int64_t builder_interval_ns;  /* pause between rounds; 10 s */
-    int64_t rollup_grace_ns;      /* a bucket is closed this long after its end; 60 s */
-    bool compaction;              /* rewrite closed hours into segments; true */
-    int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
-    int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
+    const struct hearth_secret *url;      /* libpq URL or key=value text; borrowed during _open */
+    unsigned n_committers;                /* connections that write; 2 */
+    unsigned max_readers;                 /* connections of queries and the catalogue; 8 */
+    int64_t linger_ns;                    /* how long a committer waits for more rows; 3 ms */
+    size_t max_batch_rows;                /* rows of one commit; 1000 */
+    size_t max_queue_rows;                /* more rows are refused; 20,000 */
+    size_t max_queue_bytes;               /* more bytes are refused; 64 MiB */
+    size_t label_index_bytes;             /* memory of the label indexes of all tenants; 160 MiB */
+    size_t max_series;                    /* of one tenant; 0: no limit; 500,000 */
+    size_t ingest_dict_bytes;             /* memory of dictionaries that ingest holds; 256 MiB */
+    size_t read_dict_bytes;               /* memory of dictionaries that queries hold; 128 MiB */
+    int64_t statement_timeout_ms;         /* limit of statements without a deadline; 60,000 */
+    const struct hearth_secret *read_url; /* a replica for reads; may be NULL; borrowed in _open */
+    int64_t read_wait_ns;                 /* how long a read waits for the replica; 500 ms */
+    bool builder;                /* take part in roll-ups, compaction and retention; true */
+    int64_t builder_interval_ns; /* pause between rounds; 10 s */
+    int64_t rollup_grace_ns;     /* a bucket is closed this long after its end; 60 s */
+    bool compaction;             /* rewrite closed hours into segments; true */
+    int64_t compact_after_ns;    /* an hour is compacted this long after its end; 6 h */
+    int64_t retain_raw_ns;       /* profiles (rows and segments); 0: for ever; 7 d */
     int64_t rule_window_ns; /* profiles that arrive later than this are ignored by rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */

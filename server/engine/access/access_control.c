@@ -212,22 +212,7 @@ static void free_access(struct hearth_access *access)
     hearth_mutex_destroy(&access->use_lock);
     (void)pthread_cond_destroy(&access->wake);
     hearth_mutex_destroy(&access->lock);
-    explicit_bzero(access->admin_hash, sizeof access->admin_hash);
     hearth_mem_free(access);
-}
-
-static void hash_admin_token(struct hearth_access *access)
-{
-    struct hearth_sha256 hash;
-
-    hearth_sha256_init(&hash);
-    hearth_sha256_add(&hash, access->options.admin_token);
-    hearth_sha256_end(&hash, access->admin_hash);
-
-    /* Only its presence matters from now on. */
-    if (access->options.admin_token.n > 0) {
-        access->options.admin_token = HEARTH_STR("set");
-    }
 }
 
 static enum hearth_status start_access_thread(struct hearth_access *access, struct hearth_err *err)
@@ -258,11 +243,10 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
     }
 
     access->options = *options;
-    if (options->admin_token.n > 0) {
+    if (options->admin_token != NULL) {
         access->options.offer_setup_token = NULL; /* there is an administrator */
     }
     access->store = store;
-    hash_admin_token(access);
     hearth_cancel_init(&access->cancel, INT64_MAX);
     hearth_mutex_init(&access->lock, HEARTH_RANK_ACCESS, "access.lock");
     hearth_mutex_init(&access->use_lock, HEARTH_RANK_CREDENTIAL_USE, "access.use_lock");

@@ -45,7 +45,6 @@ struct hearth_hashing;      /* passwords.c: who hashes, who waits */
 
 struct hearth_access {
     struct hearth_access_options options;
-    unsigned char admin_hash[HEARTH_SHA256_BYTES]; /* of options.admin_token; only if it is set */
     struct hearth_store *store;
     struct hearth_cancel cancel; /* of the thread's own statements */
     pthread_t thread;

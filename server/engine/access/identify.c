@@ -70,19 +70,8 @@ static void note_token_use(struct hearth_access *access, struct hearth_known_tok
 
 static bool is_admin_token(const struct hearth_access *access, struct hearth_str text)
 {
-    struct hearth_sha256 hash;
-    unsigned char sum[HEARTH_SHA256_BYTES];
-
-    if (access->options.admin_token.n == 0) {
-        return false;
-    }
-
-    hearth_sha256_init(&hash);
-    hearth_sha256_add(&hash, text);
-    hearth_sha256_end(&hash, sum);
-
-    return hearth_str_eq_secret(hearth_str_n((const char *)sum, sizeof sum),
-                                hearth_str_n((const char *)access->admin_hash, sizeof sum));
+    const struct hearth_secret *secret = access->options.admin_token;
+    return secret != NULL && hearth_secret_equals(secret, text);
 }
 
 static enum hearth_status identify_token(struct hearth_access *access,

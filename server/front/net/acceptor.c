@@ -624,7 +624,12 @@ static enum hearth_status open_listeners(struct hearth_acceptor *acceptor,
 {
     bool uses_tls = false;
 
-    for (size_t i = 0; options->listen[i] != NULL; i++) {
+    if (options->bound != NULL) {
+        acceptor->listeners = *options->bound;
+        options->bound->n = 0;
+    }
+
+    for (size_t i = 0; options->bound == NULL && options->listen[i] != NULL; i++) {
         HEARTH_TRY(hearth_listeners_add(&acceptor->listeners, options->listen[i], err));
     }
 
@@ -661,6 +666,7 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     acceptor->options = *options;
     acceptor->options.listen = NULL;
     acceptor->options.tls = NULL;
+    acceptor->options.bound = NULL;
     acceptor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     acceptor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     acceptor->spare_fd = open_spare();

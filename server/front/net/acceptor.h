@@ -35,6 +35,9 @@ typedef void hearth_acceptor_take_fn(void *context, int fd, const struct sockadd
 
 struct hearth_acceptor_options {
     const char *const *listen; /* NULL-terminated; borrowed during the start */
+    /* Sockets that are bound already; their descriptors are taken by hearth_acceptor_open. NULL:
+     * `listen` is bound. */
+    struct hearth_listeners *bound;
     size_t max_connections;
     int64_t first_bytes_timeout_ns;
     const struct hearth_tls_options *tls; /* borrowed during the start */

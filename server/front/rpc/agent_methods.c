@@ -78,10 +78,11 @@ static enum hearth_status check_otlp_switch(const struct hearth_otlp_options *op
                                          method->path + 1);
 }
 
-static enum hearth_status check_token(const char *token, const struct hearth_front_caller *caller,
+static enum hearth_status check_token(const struct hearth_secret *token,
+                                      const struct hearth_front_caller *caller,
                                       struct hearth_err *err)
 {
-    if (token == NULL || token[0] == '\0') {
+    if (token == NULL) {
         return HEARTH_OK;
     }
 
@@ -91,7 +92,7 @@ static enum hearth_status check_token(const char *token, const struct hearth_fro
                            "in it (agent-token)");
     }
 
-    if (caller->n_tokens > 1 || !hearth_str_eq_secret(caller->token, hearth_str_c(token))) {
+    if (caller->n_tokens > 1 || !hearth_secret_equals(token, caller->token)) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
                            "the metadata \"authentication\" does not hold the token of agents "
                            "(agent-token)");

@@ -18,6 +18,7 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
 #include "hearth/base/hash.h"
+#include "hearth/base/secret.h"
 
 #include <libpq-fe.h>
 
@@ -30,7 +31,7 @@ struct hearth_pg {
      * tenants first, in the same message; NULL: statements run as the owner of the tables.
      */
     const struct hearth_pg_params *wall;
-    const char *url;
+    const struct hearth_secret *url;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
 };
@@ -51,8 +52,13 @@ enum hearth_pg_fault {
 
 enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
 
-/* True when libpq can parse the URL. Its error text may quote a password, so it is not returned. */
-bool hearth_pg_url_valid(const char *url);
+/*
+ * True when libpq can parse the URL, and reads the same password in it as a person would: text
+ * before the last '@' that has '/', '?', '#' or another '@' must be percent-encoded, because libpq
+ * takes a part of it for the host, which it names in errors. Error texts of libpq may quote a
+ * password, so they are not returned.
+ */
+bool hearth_pg_url_valid(const struct hearth_secret *url);
 
 /* Connect, after closing an old connection. UNAVAILABLE: the reason of libpq, without password. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,

@@ -74,48 +74,53 @@ struct position {
  * Return a copy of the URL that accepts standbys only, unless the URL sets target_session_attrs
  * itself. The caller frees it; NULL: no memory.
  */
-static char *make_standby_url(const char *url)
+static enum hearth_status make_standby_url(const struct hearth_secret *secret,
+                                           struct hearth_secret **ret, struct hearth_err *err)
 {
-    assert(url != NULL);
+    assert(secret != NULL);
 
-    size_t n = strlen(url) + sizeof "?target_session_attrs=standby ";
-    char *text = hearth_mem_zalloc(n);
-    if (text == NULL) {
-        return NULL;
-    }
-
+    const char *url = hearth_secret_reveal(secret);
+    struct hearth_str before = HEARTH_STR(""), after = HEARTH_STR("");
     bool is_uri = strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
     if (strstr(url, "target_session_attrs") != NULL) {
-        (void)snprintf(text, n, "%s", url);
-    } else if (is_uri) {
-        (void)snprintf(text, n, "%s%starget_session_attrs=standby", url,
-                       strchr(url, '?') == NULL ? "?" : "&");
-    } else {
-        (void)snprintf(text, n, "target_session_attrs=standby %s", url);
+        return hearth_secret_copy(secret, ret, err);
     }
 
-    return text;
+    if (!is_uri) {
+        before = HEARTH_STR("target_session_attrs=standby ");
+    } else if (strchr(url, '?') == NULL) {
+        after = HEARTH_STR("?target_session_attrs=standby");
+    } else {
+        after = HEARTH_STR("&target_session_attrs=standby");
+    }
+
+    return hearth_secret_join(before, secret, after, ret, err);
 }
 
 enum hearth_status hearth_replica_new(const struct hearth_store_options *options,
                                       struct hearth_replica **ret_replica, struct hearth_err *err)
 {
     if (!hearth_pg_url_valid(options->read_url)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the URL of the read replica cannot be parsed; it looks like "
-                           "postgresql://user@host:5432/database");
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the URL of the read replica cannot be parsed; it looks like "
+            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
+            "password are written %%40 %%2F %%3F %%23");
     }
 
     struct hearth_replica *replica = hearth_mem_zalloc(sizeof *replica);
-    char *url = make_standby_url(options->read_url);
+    struct hearth_secret *url = NULL;
     enum hearth_status status = HEARTH_OK;
-    if (replica == NULL || url == NULL) {
+    if (replica == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the replica's state");
     } else {
+        status = make_standby_url(options->read_url, &url, err);
+    }
+    if (status == HEARTH_OK) {
         status = hearth_pool_new(url, options->max_readers, &replica->pool, err);
     }
 
-    hearth_mem_free(url);
+    hearth_secret_free(url);
     if (status != HEARTH_OK) {
         hearth_mem_free(replica);
         return status;

@@ -121,7 +121,7 @@ struct hearth_retention_progress {
 
 struct hearth_store {
     struct hearth_store_options options;
-    char *url; /* owned copy; options.url points here */
+    struct hearth_secret *url; /* owned copy; options.url points here */
     struct hearth_pool *pool;
     struct hearth_catalog *catalog;
     struct hearth_committers *committers;

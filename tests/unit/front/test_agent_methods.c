@@ -1,6 +1,7 @@
 /* test_agent_methods.c -- access to the methods of agents; names of methods, old and new. */
 #include "rpc/agent_methods.h"
 #include "tables.h"
+#include "test_secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static struct hearth_front_options options_with(const char *token)
 {
     struct hearth_front_options options;
     hearth_front_options_init(&options);
-    options.agents.token = token;
+    options.agents.token = test_secret(token);
     return options;
 }
 

@@ -95,7 +95,7 @@ static inline enum hearth_status read_totals(struct hearth_store *store,
 static inline void ensure_days(struct hearth_store *store, const char *url, int64_t from_ns,
                                int64_t to_ns)
 {
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     for (int32_t day = hearth_day_of(from_ns); day <= hearth_day_of(to_ns); day++) {
         assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, day, &err));

@@ -617,7 +617,7 @@ static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **st
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.max_series = 3;
     options.builder = false;
     struct hearth_store *store = open_ready(options.url, &options);

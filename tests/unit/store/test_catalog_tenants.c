@@ -15,10 +15,10 @@ static struct hearth_store *open_small_store(const char *url, size_t label_index
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.builder = false;
     options.label_index_bytes = label_index_bytes;
-    return open_ready(options.url, &options);
+    return open_ready(url, &options);
 }
 
 static struct hearth_str tenant_name(int number)
@@ -98,7 +98,7 @@ static void the_limit_of_series_holds_for_tenants_that_are_not_in_memory(void **
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.builder = false;
     options.max_series = 4;
     options.label_index_bytes = 1;

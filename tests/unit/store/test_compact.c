@@ -47,7 +47,7 @@ static void open_fixture(struct fixture *fix)
     fix->store = open_ready(fix->url, &options);
     fix->builder = (struct hearth_builder){
         .store = fix->store,
-        .pg = {.url = fix->builder_url},
+        .pg = {.url = test_secret(fix->builder_url)},
         .inflater = hearth_inflater_new(),
         .packer = hearth_packer_new(1),
     };
@@ -184,7 +184,7 @@ static enum hearth_status collect_row(void *context, const struct hearth_stored_
 static struct hearth_buf see(const struct fixture *fix, int32_t service)
 {
     struct hearth_buf out;
-    struct hearth_pg pg = {.url = fix->url};
+    struct hearth_pg pg = {.url = test_secret(fix->url)};
     hearth_buf_init(&out, 0);
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct collect collect = {&out, service};

@@ -170,12 +170,17 @@ static void says_so_when_a_ready_store_loses_its_database(void **state)
 static void refuses_urls_without_quoting_them(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db", "host=h password secret",
-                                      "secret"};
+    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db",
+                                      "host=h password secret",
+                                      "secret",
+                                      "postgresql://u:se/cret@h/db",
+                                      "postgresql://u:se@cret@h/db",
+                                      "postgres://u:se?cret@h/db?sslmode=require",
+                                      "postgresql://u:se#cret@h"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         struct hearth_store_options options;
         hearth_store_options_init(&options);
-        options.url = bad[i];
+        options.url = test_secret(bad[i]);
         struct hearth_store *store = NULL;
         struct hearth_err err = HEARTH_ERR_INIT;
         assert_int_equal(hearth_store_open(&options, &store, &err), HEARTH_INVALID_ARGUMENT);

@@ -228,7 +228,7 @@ static void insert_rows(struct hearth_store *store, const char *url)
         [HEARTH_SOURCE_ROLL_1D] = "roll_1d",
     };
     ensure_days(store, url, T0 - DAY, T0 + 5 * DAY);
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct hearth_buf rows[HEARTH_N_SOURCES];
     for (int s = 0; s < HEARTH_N_SOURCES; s++) {
@@ -419,7 +419,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
         hearth_copy_bytes(&rows, packed.ts);
         hearth_copy_bytes_array(&rows, packed.vals, 2);
     }
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_pg_copy(&pg, "COPY hearth_data.hour_totals FROM STDIN (FORMAT binary)",
                              hearth_buf_view(&rows), NULL, &err));

@@ -125,7 +125,7 @@ static int make_fixture(void **state)
         }
     }
     ensure_days(fix.store, fix.url, T0, T0 + DAY);
-    struct hearth_pg pg = {.url = fix.url};
+    struct hearth_pg pg = {.url = test_secret(fix.url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     put_profiles(&fix, &pg);
     hearth_pg_close(&pg);

@@ -42,7 +42,7 @@ static void insert_chunk(const struct author *author, struct hearth_dict_mark fr
 {
     struct hearth_arena arena;
     struct hearth_pg_params params;
-    struct hearth_pg pg = {.url = author->url};
+    struct hearth_pg pg = {.url = test_secret(author->url)};
     hearth_arena_init(&arena, 0);
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32(&params, author->service_id);
@@ -114,7 +114,7 @@ static void author_write_string(struct author *author)
 
 static void ensure_day(struct hearth_store *store, const char *url)
 {
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, DAY_OF_TEST, &err));
     hearth_pg_close(&pg);
@@ -124,7 +124,7 @@ static struct hearth_store *open_with_cache(const char *url, size_t read_dict_by
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.read_dict_bytes = read_dict_bytes;
     struct hearth_store *store = open_ready(options.url, &options);
     ensure_day(store, url);

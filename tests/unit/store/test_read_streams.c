@@ -188,7 +188,7 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.statement_timeout_ms = 300;
     options.builder = false;
     struct hearth_store *store = open_ready(options.url, &options);
