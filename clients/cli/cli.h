@@ -105,7 +105,11 @@ struct cli {
     const char *waits_for; /* reason of the server why it is not acknowledged; NULL: unknown */
     struct cli_agent agent;
     struct cli_trace trace;
-    const char *agent_option, *trace_option; /* the last option given of each group; NULL: none */
+    /* the last option given of each group; NULL: none */
+    const char *agent_option, *trace_option;
+    const char *token, *token_file; /* options */
+    const char *token_from;         /* what the sent token was read from; NULL: none is given */
+    struct hearth_str token_text;
     /* arguments */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -148,6 +152,32 @@ enum cli_exit cli_no_such(const char *group, const char *word);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 enum cli_exit cli_no_data(struct cli *cli);
+
+/* ---- credential.c: what the client shows to a server, and secrets in files ---- */
+
+#define CLI_MAX_SECRET_BYTES ((size_t)16 << 10)
+
+/*
+ * A client with the token of --token, --token-file, HEARTH_TOKEN or HEARTH_TOKEN_FILE, the first of
+ * them that is given. INVALID_ARGUMENT for a token file that cannot be read, or that others can
+ * read; what hearth_client_new returns.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_connect(struct cli *cli,
+                                                 const struct hearth_client_options *options,
+                                                 struct hearth_client **ret_client,
+                                                 struct hearth_err *err);
+/* Adds to a refusal what the user can do about it. */
+void cli_explain_refusal(struct cli *cli, enum hearth_status status);
+/* The only line of a text, without its end; p is NULL if there are several. Borrows. */
+struct hearth_str cli_take_line(struct hearth_str text);
+/*
+ * The only line of a file that only its owner can read, in the arena; "-": of standard input.
+ * `what` names it in messages. INVALID_ARGUMENT if it cannot be read, is empty, longer than
+ * CLI_MAX_SECRET_BYTES, has more lines, or if others can read it; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_read_secret(struct cli *cli, const char *what,
+                                                     const char *path, struct hearth_str *ret,
+                                                     struct hearth_err *err);
 
 /* ---- cmd_upload.c ---- */
 

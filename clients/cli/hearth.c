@@ -158,6 +158,7 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 {
     assert(status != HEARTH_OK);
 
+    cli_explain_refusal(cli, status);
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
     switch (status) {
     case HEARTH_INVALID_ARGUMENT:
@@ -353,7 +354,7 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
         }
     }
     if (!command->offline) {
-        enum hearth_status status = hearth_client_new(&options, &cli->client, &cli->err);
+        enum hearth_status status = cli_connect(cli, &options, &cli->client, &cli->err);
         if (status != HEARTH_OK) {
             (void)cli_fail(cli, status);
             return CLI_USAGE;

@@ -6,6 +6,8 @@
 static const char g_options_help[] =
     "Options\n"
     "  --url URL          server [$HEARTH_URL, http://127.0.0.1:4040]\n"
+    "  --token-file FILE  token, in a file of yours alone [$HEARTH_TOKEN, $HEARTH_TOKEN_FILE];\n"
+    "                     --token TOKEN: to try things out, because ps shows it to everybody\n"
     "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
     "  --since 1h         length of a range that ends now [1h]\n"
     "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
@@ -61,7 +63,8 @@ static const char g_options_help[] =
     "\n";
 static const char g_more_help[] =
     "Options of task, network, policy, spans, profiles and trace: hearth task --help, and so on\n"
-    "Options of admin (--all, --dry-run, --yes, --reason, inputs of sizing): hearth admin --help\n"
+    "Options of admin (--all, --dry-run, --yes, --reason, inputs of sizing): hearth admin "
+    "--help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
     "\n"

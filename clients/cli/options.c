@@ -74,6 +74,8 @@ static const char **find_text(struct cli *cli, const char *flag)
         {"--for", &cli->duration},
         {"--with", &cli->profiler},
         {"--pprof-url", &cli->pprof_url},
+        {"--token", &cli->token},
+        {"--token-file", &cli->token_file},
 #define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
 #define CLI_TEXT_LIST(field, flag)
 #define CLI_TEXT_SWITCH(field, flag)

@@ -329,7 +329,7 @@ static bool make_flag(struct hearth_str name, char out[64])
 /* True for variables of the client (clients/cli), which may be in the same environment. */
 static bool is_client_variable(const char *flag)
 {
-    static const char *const names[] = {"config", "url", "tenant"};
+    static const char *const names[] = {"config", "url", "tenant", "token", "token-file"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         if (strcmp(flag, names[i]) == 0) {
             return true;
