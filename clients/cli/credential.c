@@ -173,6 +173,8 @@ static const char *find_advice(const struct cli *cli, enum hearth_status status,
         return cli->token_from != NULL && strstr(said, "no credential was sent") != NULL
                    ? "this server does not take tokens"
                    : NULL;
+    case HEARTH_PERMISSION_DENIED:
+        return strstr(said, "needs the role") == NULL ? NULL : "`hearth whoami` lists your roles";
     case HEARTH_INVALID_ARGUMENT:
         return has_tenant || strstr(said, "X-Scope-OrgID") == NULL
                    ? NULL

@@ -83,6 +83,8 @@ static const struct cli_command g_commands[] = {
      "limits of a tenant that differ from the server's", cli_admin_limits, 64, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
+    {"admin", "whoami", "", "the same as whoami", cli_whoami, 0, false, NULL},
+    {"whoami", NULL, "", "who the server says you are, and your roles", cli_whoami, 0, false, NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
      false, NULL},
     {"agents", "services", "", "services whose agents report; --all: also those not seen lately",
