@@ -83,6 +83,8 @@ static const struct cli_command g_commands[] = {
      "limits of a tenant that differ from the server's", cli_admin_limits, 64, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
+    {"admin", "audit", "", "who did what; --since, --subject, --action, --outcome", cli_audit, 0,
+     false, NULL},
     {"admin", "whoami", "", "the same as whoami", cli_whoami, 0, false, NULL},
     {"whoami", NULL, "", "who the server says you are, and your roles", cli_whoami, 0, false, NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
@@ -299,6 +301,10 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     }
     if (cli->trace_option != NULL && command->run != cli_trace) {
         (void)snprintf(message, MESSAGE, "%s is for trace", cli->trace_option);
+        return message;
+    }
+    if (cli->access_option != NULL &&
+        cli_find_misplaced_access(cli, command->sub, message, MESSAGE)) {
         return message;
     }
     if (cli->agent_option != NULL && !directs_agents) {

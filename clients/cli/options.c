@@ -85,6 +85,9 @@ static const char **find_text(struct cli *cli, const char *flag)
 #define X(kind, name, flag, value, help) CLI_TEXT_##kind(trace.name, flag)
 #include "trace_options.def"
 #undef X
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(access.name, flag)
+#include "access_options.def"
+#undef X
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
@@ -113,6 +116,9 @@ static struct cli_texts *find_list(struct cli *cli, const char *flag)
 #undef X
 #define X(kind, name, flag, value, help) CLI_LIST_##kind(trace.name, flag)
 #include "trace_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(access.name, flag)
+#include "access_options.def"
 #undef X
     };
 
@@ -242,7 +248,15 @@ static void remember_option(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+    static const char *const access[] = {
+#define X(kind, name, flag, value, help) flag,
+#include "access_options.def"
+#undef X
+    };
 
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(access); i++) {
+        cli->access_option = strcmp(flag, access[i]) == 0 ? access[i] : cli->access_option;
+    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
         cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
     }
