@@ -83,6 +83,8 @@ static const struct cli_command g_commands[] = {
      "limits of a tenant that differ from the server's", cli_admin_limits, 64, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
+    {"admin", "tokens", "create|list|rotate|delete", "tokens of agents, scripts and people",
+     cli_tokens, 8, false, NULL},
     {"admin", "audit", "", "who did what; --since, --subject, --action, --outcome", cli_audit, 0,
      false, NULL},
     {"admin", "whoami", "", "the same as whoami", cli_whoami, 0, false, NULL},

@@ -60,6 +60,16 @@ bool cli_find_misplaced_access(const struct cli *cli, const char *sub, char *mes
 static const struct {
     const char *sub, *text, *examples;
 } g_access_help[] = {
+    {"tokens",
+     "hearth admin tokens create NAME --role ROLE [--tenant T] [--selector S] [--expires 90d]\n"
+     "                                [--grant TENANT:ROLE[:SELECTOR]]...\n"
+     "hearth admin tokens list | rotate ID [--overlap 1d] [--expires 90d] | delete ID\n"
+     "  A new token is printed alone, this once: send it into a file. --tenant is anonymous "
+     "unless\n"
+     "  given; '*' is all tenants and the server as a whole.\n",
+     "    umask 077; hearth admin tokens create 'shop agents' --role ingest > shop.token\n"
+     "    hearth admin tokens create ci --grant shop:ingest --grant shop:viewer --expires 90d\n"
+     "    hearth admin tokens rotate k3Jf0aQz7B --overlap 1d > new.token\n"},
     {"audit",
      "hearth admin audit [--since 1d] [--subject S] [--action A] [--outcome O] [--limit N] [-o "
      "json]\n"
