@@ -70,6 +70,16 @@ static const struct {
      "    umask 077; hearth admin tokens create 'shop agents' --role ingest > shop.token\n"
      "    hearth admin tokens create ci --grant shop:ingest --grant shop:viewer --expires 90d\n"
      "    hearth admin tokens rotate k3Jf0aQz7B --overlap 1d > new.token\n"},
+    {"grants",
+     "hearth admin grants add SUBJECT --role ROLE [--tenant T] [--selector S]\n"
+     "hearth admin grants list | delete ID\n"
+     "  SUBJECT is user:NAME, or NAME for short, group:NAME, cert:NAME, oidc:NAME, proxy:NAME.\n",
+     "    hearth admin grants add alice --role viewer --tenant shop\n"
+     "    hearth admin grants add group:sre --role profiler --tenant '*'\n"},
+    {"sessions",
+     "hearth admin sessions end [SUBJECT]\n"
+     "  Logs a user out everywhere; without SUBJECT: yourself.\n",
+     "    hearth admin sessions end alice\n"},
     {"audit",
      "hearth admin audit [--since 1d] [--subject S] [--action A] [--outcome O] [--limit N] [-o "
      "json]\n"
