@@ -130,7 +130,7 @@ typedef enum cli_exit cli_command_fn(struct cli *cli);
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
     cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
     cli_spans_list, cli_spans_count;
-cli_command_fn cli_whoami, cli_tokens, cli_grants, cli_sessions, cli_audit;
+cli_command_fn cli_whoami, cli_tokens, cli_users, cli_grants, cli_sessions, cli_audit;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
@@ -187,6 +187,12 @@ struct hearth_str cli_take_line(struct hearth_str text);
 HEARTH_MUST_CHECK enum hearth_status cli_read_secret(struct cli *cli, const char *what,
                                                      const char *path, struct hearth_str *ret,
                                                      struct hearth_err *err);
+
+/* ---- password.c ---- */
+
+/* A new password, in the arena: of --password-file, or typed twice on the terminal without echo.
+ * INVALID_ARGUMENT without a terminal; FAILED_PRECONDITION if the two differ. */
+HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **ret);
 
 /* ---- help_access.c ---- */
 

@@ -85,6 +85,8 @@ static const struct cli_command g_commands[] = {
      true, NULL},
     {"admin", "tokens", "create|list|rotate|delete", "tokens of agents, scripts and people",
      cli_tokens, 8, false, NULL},
+    {"admin", "users", "create|list|password|..", "users who log in with a password", cli_users, 8,
+     false, NULL},
     {"admin", "grants", "add|list|delete", "roles of users, groups and certificates", cli_grants, 8,
      false, NULL},
     {"admin", "sessions", "end [SUBJECT]", "log a subject out everywhere", cli_sessions, 8, false,

@@ -70,6 +70,12 @@ static const struct {
      "    umask 077; hearth admin tokens create 'shop agents' --role ingest > shop.token\n"
      "    hearth admin tokens create ci --grant shop:ingest --grant shop:viewer --expires 90d\n"
      "    hearth admin tokens rotate k3Jf0aQz7B --overlap 1d > new.token\n"},
+    {"users",
+     "hearth admin users create NAME [--password-file FILE]\n"
+     "hearth admin users list | password NAME | disable NAME | enable NAME | delete NAME\n"
+     "  Users log in with a password, on servers with --auth user.\n",
+     "    hearth admin users create alice\n"
+     "    hearth admin users password alice --password-file - < new-password\n"},
     {"grants",
      "hearth admin grants add SUBJECT --role ROLE [--tenant T] [--selector S]\n"
      "hearth admin grants list | delete ID\n"
