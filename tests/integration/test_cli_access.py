@@ -1,14 +1,18 @@
 """hearth with tokens: how it sends them, what refusals teach, and the commands for tokens, users, grants and the audit log."""
 
 import json
+import os
 import pathlib
+import pty
 import re
+import subprocess
+import time
 import unittest
 
 from pprof import Profile
-from server import Server, eventually, now_ms, temporary_directory
-from test_access import AccessServer
-from test_cli import AUTH, NO_DATA, OK, USAGE, hearth
+from server import HEARTH, Server, eventually, now_ms, server_environment, temporary_directory
+from test_access import PASSWORD, AccessServer
+from test_cli import AUTH, FAILED, NO_DATA, OK, USAGE, hearth
 
 TOKEN = re.compile(r"^hearth_\w+\n$")
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
@@ -260,6 +264,109 @@ class Tokens(CliAccess):
                 self.assertIn(word, text)
             self.assertIn(text, hearth("admin", "--help").out)
             self.assertRegex(hearth("--help").out, r"(?m)^  admin %s " % sub)
+
+
+class People(CliAccess):
+    def password(self, text=PASSWORD, mode=0o600):
+        return ["--password-file", self.file("password", text + "\n", mode)]
+
+    def login(self, user, password=PASSWORD):
+        return self.hearth.post("/api/v1/login", {"user": user, "password": password}, {})[0]
+
+    def test_the_life_of_a_user(self):
+        users = ["admin", "users"]
+        done = self.ran(*users, "create", "alice", *self.password())
+        self.assertIn("user alice is created; `hearth admin grants add alice --role viewer`", done.out)
+        self.assertEqual(self.login("alice"), 200)
+        listed = self.ran(*users, "list").out
+        self.assertRegex(listed, r"^user +state +created +password set +last log-in +sessions\n")
+        self.assertRegex(listed, r"\nalice +ok +(%s +){3}1\n" % DATE)
+        self.assertIn("alice", [u["name"] for u in self.answer(*users, "list")["users"]])
+
+        self.assertEqual(self.ran("admin", "sessions", "end", "alice").out, "1 session has ended\n")
+        self.assertEqual(self.answer("admin", "sessions", "end", "user:alice"), {})
+        self.ran("admin", "sessions", "end")
+        self.ran(*users, "password", "alice", *self.password(PASSWORD + "2"))
+        self.assertEqual([self.login("alice"), self.login("alice", PASSWORD + "2")], [401, 200])
+
+        self.ran(*users, "disable", "alice")
+        self.assertRegex(self.ran(*users, "list").out, r"\nalice +disabled ")
+        self.assertEqual(self.login("alice", PASSWORD + "2"), 401)
+        self.assertEqual(self.ran(*users, "enable", "alice").out, "user alice may log in again\n")
+        self.assertEqual(self.login("alice", PASSWORD + "2"), 200)
+        self.assertEqual(self.ran(*users, "delete", "alice").out, "user alice is deleted\n")
+        self.refused(NO_DATA, 'no user "alice"', *users, "delete", "alice")
+
+    def test_weak_passwords_and_open_files_are_refused(self):
+        create = ["admin", "users", "create", "eve"]
+        self.refused(USAGE, "a password has 12 to 1024 bytes", *create, *self.password("short"))
+        self.refused(USAGE, "(mode 0644): chmod 600", *create, *self.password(mode=0o644))
+        self.refused(USAGE, "standard input is not a terminal: give --password-file FILE", *create)
+        self.refused(USAGE, "NAME is missing", "admin", "users", "create", *self.password())
+        self.refused(USAGE, "admin users is followed by create, list, password", "admin", "users")
+        self.ran("admin", "users", "create", "twice", *self.password())
+        self.refused(FAILED, 'there is a user "twice" already', "admin", "users", "create", "twice", *self.password())
+
+    def test_a_password_comes_from_standard_input(self):
+        done = hearth(
+            "admin", "users", "create", "piped", "--password-file", "-", stdin=PASSWORD.encode(),
+            env={"HEARTH_URL": self.url, "HEARTH_TOKEN_FILE": self.root},
+        )
+        self.assertEqual(done.code, OK, done.err)
+        self.assertEqual(self.login("piped"), 200)
+
+    def typed(self, name, *lines):
+        """(exit code, what the terminal showed, standard error) of `users create NAME` with typed passwords."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [HEARTH, "admin", "users", "create", name], stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env=server_environment({"HEARTH_URL": self.url, "HEARTH_TOKEN_FILE": self.root}), start_new_session=True,
+        )
+        os.close(theirs)
+        said = b""
+        for line in lines:
+            while not said.endswith(b": "):
+                said += process.stderr.read1() or self.fail(said)
+            time.sleep(0.2)  # the prompt stands before the echo ends
+            os.write(ours, line.encode() + b"\n")
+            said += b"\n"
+        said += process.communicate(timeout=60)[1]
+        os.set_blocking(ours, False)
+        try:
+            shown = os.read(ours, 4096)
+        except OSError:
+            shown = b""
+        os.close(ours)
+        return process.returncode, shown.decode(), said.decode()
+
+    def test_a_password_is_typed_twice_and_not_shown(self):
+        code, shown, said = self.typed("typist", PASSWORD, PASSWORD)
+        self.assertEqual(code, OK, said)
+        self.assertNotIn("secret", shown)
+        self.assertEqual(self.login("typist"), 200)
+        code, _, said = self.typed("slip", PASSWORD, PASSWORD + "x")
+        self.assertEqual(code, FAILED)
+        self.assertIn("nothing was changed: the two passwords differ", said)
+        self.assertEqual(self.typed("nothing", "", "")[0], FAILED)
+
+    def test_grants_are_added_listed_and_deleted(self):
+        grants = ["admin", "grants"]
+        done = self.ran(*grants, "add", "carol", "--role", "viewer", "--tenant", "red", "--selector", '{team="x"}')
+        grant = re.fullmatch(r'grant (\d+): user:carol is viewer in red, only {team="x"}\n', done.out).group(1)
+        self.assertEqual(self.answer(*grants, "add", "user:carol", "--role", "viewer", "--tenant", "red", "--selector",
+                                     '{team="x"}'), {"id": int(grant)})
+        self.assertRegex(self.ran(*grants, "list").out, r'(?m)^ +%s  user:carol +%s  token:\w+ +viewer in red' % (grant, DATE))
+        self.assertIn("user:carol", [g["subject"] for g in self.answer(*grants, "list")["grants"]])
+        self.assertEqual(self.ran(*grants, "delete", grant).out, "grant %s is deleted\n" % grant)
+        self.refused(NO_DATA, "there is no grant", *grants, "delete", grant)
+        self.refused(USAGE, "the id of a grant is a number", *grants, "delete", "x")
+        self.refused(USAGE, "grants add requires --role", *grants, "add", "carol")
+        self.refused(USAGE, "admin grants is followed by add, list, delete", *grants)
+        self.refused(USAGE, "admin sessions is followed by end", "admin", "sessions")
+
+    def test_the_last_administrator_stays(self):
+        (last,) = [g["id"] for g in self.answer("admin", "grants", "list")["grants"] if g["role"] == "admin"]
+        self.refused(FAILED, "last", "admin", "grants", "delete", str(last))
 
 
 class Audit(CliAccess):
