@@ -387,7 +387,7 @@ class Audit(CliAccess):
         self.assertEqual(self.ran(*audit, "--outcome", "not_found", *subject).out, "no event matches\n")
         self.assertEqual(len(self.answer(*audit, "--tenant", "red", *subject)["events"]), 1)
         self.refused(USAGE, '--outcome must be ok, denied, unauthenticated', *audit, "--outcome", "bad")
-        self.refused(AUTH, "may not do this in any tenant", *audit, token_file=viewer)
+        self.refused(AUTH, "may not do this in any tenant; it needs the role admin in one; `hearth whoami`", *audit, token_file=viewer)
 
     def test_more_events_than_a_page_are_listed(self):
         self.hearth.server.sql(
