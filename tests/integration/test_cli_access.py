@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import subprocess
 import time
 import unittest
@@ -15,12 +16,13 @@ from test_access import PASSWORD, AccessServer
 from test_cli import AUTH, FAILED, NO_DATA, OK, USAGE, hearth
 
 TOKEN = re.compile(r"^hearth_\w+\n$")
+TRACE = "000000000000000000000000000000cc"
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 def profile():
     p = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000)
-    p.add(["main", "work"], [7])
+    p.add(["main", "work"], [7], {"span_id": "00000000000000aa", "trace_id": TRACE})
     return p.encode()
 
 
@@ -160,6 +162,12 @@ class Credentials(CliAccess):
             done = self.cli(*arguments, token_file=reader)
             self.assertEqual(done.code, OK, done.err)
         self.refused(AUTH, "needs the role viewer", "flame", token_file=writer)
+
+        # The command that is offered next reads the same file.
+        done = self.cli("trace", TRACE, "--token-file", reader, HEARTH_TOKEN="x")
+        (offered,) = [line for line in done.out.splitlines() if line.startswith("hearth trace ")]
+        self.assertIn(" --token-file " + reader, offered)
+        self.assertIn("work", self.cli(*shlex.split(offered)[1:]).out)
 
         # Files in parts: two calls for each, from one command.
         text = self.file("stacks.txt", "main;work 5\n")
