@@ -16,7 +16,7 @@ static enum hearth_status use_tenant(struct cli *cli, const char *tenant)
     options.tenant = cli->tenant = tenant;
     hearth_client_free(cli->client);
     cli->client = NULL;
-    return hearth_client_new(&options, &cli->client, &cli->err);
+    return cli_connect(cli, &options, &cli->client, &cli->err);
 }
 
 /* ---- showing ---- */

@@ -503,6 +503,14 @@ static void put_server(const struct cli *cli, struct hearth_buf *out)
     }
 }
 
+/* A token itself is not repeated: it is a secret. */
+static void put_token_file(const struct cli *cli, struct hearth_buf *out)
+{
+    if (cli->token_file != NULL) {
+        put_option("--token-file", cli->token_file, out);
+    }
+}
+
 static void print_further(const struct cli *cli, const struct cli_found *found, const char *type,
                           struct hearth_buf *out)
 {
@@ -522,6 +530,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
         hearth_buf_cstr(out, " --flame");
         put_option("--type", type, out);
         put_server(cli, out);
+        put_token_file(cli, out);
     }
     hearth_buf_byte(out, '\n');
     if (is_exact && !by_trace && (lookup->n_span_ids == 0 || lookup->n_span_ids > MAX_SPAN_IDS)) {
@@ -540,6 +549,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
                    by_trace ? lookup->trace_ids[i] : lookup->span_ids[i], out);
     }
     put_server(cli, out);
+    put_token_file(cli, out);
     hearth_buf_byte(out, '\n');
 }
 

@@ -192,7 +192,7 @@ void cli_upload_waits(void *context)
     options.timeout_ms = ASK_WHY_MS;
 
     /* A query fails at once with the reason if the database is away; a push waits. */
-    enum hearth_status status = hearth_client_new(&options, &client, &why);
+    enum hearth_status status = cli_connect(cli, &options, &client, &why);
     if (status == HEARTH_OK) {
         Hearth__V1__StatusRequest request;
         struct ProtobufCMessage *answer;

@@ -83,6 +83,18 @@ static const struct cli_command g_commands[] = {
      "limits of a tenant that differ from the server's", cli_admin_limits, 64, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
+    {"admin", "tokens", "[create|list|..]", "tokens of agents, scripts and people", cli_tokens, 8,
+     false, NULL},
+    {"admin", "users", "[create|list|..]", "users who log in with a password", cli_users, 8, false,
+     NULL},
+    {"admin", "grants", "[add|list|delete]", "roles of users, groups and certificates", cli_grants,
+     8, false, NULL},
+    {"admin", "sessions", "end [SUBJECT]", "log a subject out everywhere", cli_sessions, 8, false,
+     NULL},
+    {"admin", "audit", "", "who did what; --since, --subject, --action, --outcome", cli_audit, 0,
+     false, NULL},
+    {"admin", "whoami", "", "the same as whoami", cli_whoami, 0, false, NULL},
+    {"whoami", NULL, "", "who the server says you are, and your roles", cli_whoami, 0, false, NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
      false, NULL},
     {"agents", "services", "", "services whose agents report; --all: also those not seen lately",
@@ -158,6 +170,7 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 {
     assert(status != HEARTH_OK);
 
+    cli_explain_refusal(cli, status);
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
     switch (status) {
     case HEARTH_INVALID_ARGUMENT:
@@ -298,6 +311,10 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
         (void)snprintf(message, MESSAGE, "%s is for trace", cli->trace_option);
         return message;
     }
+    if (cli->access_option != NULL &&
+        cli_find_misplaced_access(cli, command->sub, message, MESSAGE)) {
+        return message;
+    }
     if (cli->agent_option != NULL && !directs_agents) {
         (void)snprintf(message, MESSAGE, "%s is for task, policy, network or agents",
                        cli->agent_option);
@@ -362,7 +379,7 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
         }
     }
     if (!command->offline) {
-        enum hearth_status status = hearth_client_new(&options, &cli->client, &cli->err);
+        enum hearth_status status = cli_connect(cli, &options, &cli->client, &cli->err);
         if (status != HEARTH_OK) {
             (void)cli_fail(cli, status);
             return CLI_USAGE;

@@ -77,6 +77,8 @@ static const char **find_text(struct cli *cli, const char *flag)
         {"--for", &cli->duration},
         {"--with", &cli->profiler},
         {"--pprof-url", &cli->pprof_url},
+        {"--token", &cli->token},
+        {"--token-file", &cli->token_file},
 #define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
 #define CLI_TEXT_LIST(field, flag)
 #define CLI_TEXT_SWITCH(field, flag)
@@ -85,6 +87,9 @@ static const char **find_text(struct cli *cli, const char *flag)
 #undef X
 #define X(kind, name, flag, value, help) CLI_TEXT_##kind(trace.name, flag)
 #include "trace_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(access.name, flag)
+#include "access_options.def"
 #undef X
     };
 
@@ -114,6 +119,9 @@ static struct cli_texts *find_list(struct cli *cli, const char *flag)
 #undef X
 #define X(kind, name, flag, value, help) CLI_LIST_##kind(trace.name, flag)
 #include "trace_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(access.name, flag)
+#include "access_options.def"
 #undef X
     };
 
@@ -244,7 +252,15 @@ static void remember_option(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+    static const char *const access[] = {
+#define X(kind, name, flag, value, help) flag,
+#include "access_options.def"
+#undef X
+    };
 
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(access); i++) {
+        cli->access_option = strcmp(flag, access[i]) == 0 ? access[i] : cli->access_option;
+    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
         cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
     }

@@ -27,6 +27,15 @@ void cli_date(int64_t ms, char out[32])
     }
 }
 
+void cli_local_date(int64_t ms, char out[32])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    if (localtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0) {
+        (void)snprintf(out, 32, "%lld", (long long)ms);
+    }
+}
+
 void cli_duration(int64_t ms, char out[48])
 {
     const int64_t day = HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS;

@@ -16,6 +16,7 @@
 struct hearth_client {
     grpc_channel *channel;
     char *target, *tenant;
+    char *authorization; /* value of the header; NULL: not sent */
     int64_t timeout_ms;
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
@@ -168,7 +169,37 @@ void hearth_client_free(struct hearth_client *client)
     grpc_shutdown();
     hearth_mem_free(client->target);
     hearth_mem_free(client->tenant);
+    hearth_mem_free(client->authorization);
     hearth_mem_free(client);
+}
+
+enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,
+                                           struct hearth_err *err)
+{
+    static const char scheme[] = "Bearer ";
+    assert(client != NULL);
+
+    /* gRPC refuses a call with other bytes, without saying why. */
+    bool is_text = token.n > 0;
+    for (size_t i = 0; i < token.n; i++) {
+        is_text = is_text && token.p[i] > ' ' && token.p[i] < 0x7f;
+    }
+    if (!is_text) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a token is one word of visible ASCII characters");
+    }
+
+    char *value = hearth_mem_alloc(sizeof scheme + token.n);
+    if (value == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+    }
+    memcpy(value, scheme, sizeof scheme - 1);
+    memcpy(value + sizeof scheme - 1, token.p, token.n);
+    value[sizeof scheme - 1 + token.n] = '\0';
+    hearth_mem_free(client->authorization);
+    client->authorization = value;
+
+    return HEARTH_OK;
 }
 
 /* ---- one call ---- */
@@ -214,14 +245,20 @@ static void await_end(const struct hearth_client *client, struct exchange *x)
 static void run_exchange(const struct hearth_client *client, struct exchange *x)
 {
     /* Without the first, servers hide label names that are no identifiers. */
-    grpc_metadata metadata[2] = {
+    grpc_metadata metadata[3] = {
         {.key = grpc_slice_from_static_string("accept"),
          .value = grpc_slice_from_static_string("*/*; allow-utf8-labelnames=true")},
-        {.key = grpc_slice_from_static_string("x-scope-orgid"), .value = grpc_empty_slice()},
     };
     size_t n_metadata = 1;
     if (client->tenant != NULL) {
-        metadata[n_metadata++].value = grpc_slice_from_copied_string(client->tenant);
+        metadata[n_metadata++] =
+            (grpc_metadata){.key = grpc_slice_from_static_string("x-scope-orgid"),
+                            .value = grpc_slice_from_copied_string(client->tenant)};
+    }
+    if (client->authorization != NULL) {
+        metadata[n_metadata++] =
+            (grpc_metadata){.key = grpc_slice_from_static_string("authorization"),
+                            .value = grpc_slice_from_copied_string(client->authorization)};
     }
 
     grpc_op ops[6] = {
@@ -242,7 +279,9 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     } else {
         x->code = GRPC_STATUS_INTERNAL;
     }
-    grpc_slice_unref(metadata[1].value);
+    for (size_t i = 1; i < n_metadata; i++) {
+        grpc_slice_unref(metadata[i].value);
+    }
 }
 
 static enum hearth_status answer_status(const struct hearth_client *client,

@@ -49,6 +49,15 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
 void hearth_client_free(struct hearth_client *client);
 
 /*
+ * Sends the token with each later call, as "authorization: Bearer TOKEN". Keeps a copy. Not while
+ * calls run. INVALID_ARGUMENT for an empty text and one with other bytes than visible ASCII, which
+ * no header can carry; the message does not contain the text. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,
+                                           struct hearth_err *err);
+
+/*
  * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as
  * `answer_type` into arena. *ret_dropped (may be NULL) receives the response metadata
  * hearth-dropped, NULL if there is none.

@@ -22,7 +22,8 @@ RECORDINGS = sorted(glob.glob(str(ROOT / "clients/demo/recording/*.txt.gz")))
 COMMANDS = [
     "upload", "query types", "query labels", "query values", "query series", "query timeline", "query profile",
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
-    "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
+    "admin erasures", "admin retention", "admin sizing", "admin tokens", "admin users", "admin grants", "admin sessions",
+    "admin audit", "admin whoami", "whoami", "version", "top", "sandwich", "lines", "timeline", "label-stats",
     "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes", "trace",
     "spans top", "spans list", "spans count", "profiles list", "profiles facets", "profiles show",
     "profiles pprof", "profiles original",

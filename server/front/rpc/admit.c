@@ -184,6 +184,18 @@ static enum hearth_status find_tenants(const struct hearth_front *front,
     return hearth_tenant_find(&rules, n, tenant, &admitted->arena, &admitted->tenants, err);
 }
 
+/* The first role, by the order of the table, that gives a right. */
+static const char *find_role_name(enum hearth_right right)
+{
+    int role = 0;
+
+    while (role + 1 < HEARTH_N_ROLES && !hearth_role_gives((enum hearth_role)role, right)) {
+        role++;
+    }
+
+    return hearth_role_name((enum hearth_role)role);
+}
+
 /* Checks the right of the method in each tenant that was found, and narrows what is seen of it. */
 static enum hearth_status check_right(const struct hearth_method *method,
                                       struct hearth_admitted *admitted, struct hearth_err *err)
@@ -206,8 +218,9 @@ static enum hearth_status check_right(const struct hearth_method *method,
         return hearth_access_allows_any(admission, method->right)
                    ? HEARTH_OK
                    : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
-                                 HEARTH_STR_FMT " may not do this in any tenant",
-                                 HEARTH_STR_ARG(admission->subject));
+                                 HEARTH_STR_FMT
+                                 " may not do this in any tenant; it needs the role %s in one",
+                                 HEARTH_STR_ARG(admission->subject), find_role_name(method->right));
     }
 
     return hearth_access_allow(admission, method->right, HEARTH_STR(HEARTH_ALL_TENANTS), &view,

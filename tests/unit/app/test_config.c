@@ -182,6 +182,8 @@ static void variables_of_the_client_may_stand_beside(void **state)
     struct load *l = *state;
     env(l, "HEARTH_URL=http://x:1");
     env(l, "HEARTH_TENANT=t");
+    env(l, "HEARTH_TOKEN=hearth_x");
+    env(l, "HEARTH_TOKEN_FILE=/x");
     env(l, "HEARTHD=/bin/hearthd");
     assert_loads(l);
 }
