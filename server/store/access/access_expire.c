@@ -137,11 +137,13 @@ enum hearth_status hearth_audit_expire(struct hearth_store *store, struct hearth
             break;
         }
 
+        /* A reader or another server may be in the way: the next call goes on. */
         struct hearth_err reason = HEARTH_ERR_INIT;
         enum hearth_status status = hearth_partitions_drop(store, pg, "audit", day, &reason);
-        if (status == HEARTH_UNAVAILABLE && hearth_pg_usable(pg)) {
-            HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "a month of the audit log cannot be dropped yet",
-                       "reason", reason.msg, NULL);
+        if (status != HEARTH_OK && hearth_pg_usable(pg)) {
+            HEARTH_LOG(status == HEARTH_UNAVAILABLE ? HEARTH_LOG_DEBUG : HEARTH_LOG_INFO, "store",
+                       "a month of the audit log cannot be dropped yet", "reason", reason.msg,
+                       NULL);
             break;
         }
 

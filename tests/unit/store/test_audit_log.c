@@ -419,6 +419,54 @@ static void a_drop_that_has_begun_is_finished(void **state)
     close_access(&fix);
 }
 
+struct month_dropper {
+    pthread_t thread;
+    struct hearth_store *store;
+    struct hearth_pg pg;
+};
+
+static void *drop_months(void *arg)
+{
+    struct month_dropper *dropper = arg;
+    assert_ok(hearth_audit_expire(dropper->store, &dropper->pg, &err));
+    return NULL;
+}
+
+static void several_servers_drop_the_same_months_at_once(void **state)
+{
+    (void)state;
+    struct access_fixture fix;
+    open_access(&fix);
+    for (int month = 0; month < 10; month++) {
+        add_event(&fix, JAN_2020 + month * 31 * DAY_MS);
+    }
+    fix.store->options.retain_audit_ns = 400 * HEARTH_NS_PER_DAY;
+
+    struct month_dropper droppers[3];
+    for (int i = 0; i < 3; i++) {
+        droppers[i] = (struct month_dropper){.store = fix.store, .pg = {.url = fix.url}};
+        assert_ok(hearth_pg_connect(&droppers[i].pg, CONNECT_MS, &err));
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&droppers[i].thread, NULL, drop_months, &droppers[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(droppers[i].thread, NULL), 0);
+        hearth_pg_close(&droppers[i].pg);
+    }
+
+    /* A server that met another one in a stage goes on later. */
+    for (int i = 0; i < 50 && has_leaf(&fix, "hearth_data.audit_20201001"); i++) {
+        assert_ok(hearth_audit_expire(fix.store, &fix.pg, &err));
+    }
+    assert_ok(hearth_audit_expire(fix.store, &fix.pg, &err));
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM hearth_data.audit"), 0);
+    assert_int_equal(pg_cluster_int(fix.url, "SELECT count(*) FROM pg_class WHERE relkind = 'r'"
+                                             " AND relname LIKE '%audit_2020%'"),
+                     0);
+    close_access(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +482,7 @@ int main(void)
         cmocka_unit_test(housekeeping_drops_the_log_after_400_days),
         cmocka_unit_test(a_month_that_is_read_is_dropped_later),
         cmocka_unit_test(a_drop_that_has_begun_is_finished),
+        cmocka_unit_test(several_servers_drop_the_same_months_at_once),
     };
     return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
 }
