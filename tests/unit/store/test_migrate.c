@@ -38,11 +38,12 @@ static void makes_the_schema_in_an_empty_database(void **state)
         pg_cluster_int(url, "SELECT length(checksum) FROM hearth_data.migration WHERE number = 1"),
         32);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
-    /* Leaves for today and tomorrow, of every table that has leaves. */
+    /* Leaves for today and tomorrow, of every table that has leaves; they may share a month. */
     assert_int_equal(pg_cluster_int(url,
                                     "SELECT count(*) FROM pg_class p WHERE p.relkind = 'p' AND"
                                     " p.relnamespace = 'hearth_data'::regnamespace AND (SELECT"
-                                    " count(*) FROM pg_inherits WHERE inhparent = p.oid) <> 2"),
+                                    " count(*) FROM pg_inherits WHERE inhparent = p.oid) NOT IN"
+                                    " (2, CASE WHEN p.relname = 'audit' THEN 1 ELSE 2 END)"),
                      0);
     store_close_soon(store);
 }
