@@ -12,6 +12,7 @@
 #include "http/http_server.h"
 #include "http/quiet_routes.h"
 #include "net/acceptor.h"
+#include "oidc/oidc.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
@@ -51,6 +52,19 @@ void hearth_front_options_init(struct hearth_front_options *options)
 {
     *options = (struct hearth_front_options){
         .auth_modes = HEARTH_AUTH_NONE,
+        .oidc = {.audience = "",
+                 .client_id = "",
+                 .client_secret = "",
+                 .redirect_url = "",
+                 .scopes = "openid profile email",
+                 .subject_claim = "sub",
+                 .groups_claim = "groups",
+                 .ca_file = "",
+                 .clock_skew_ns = 60 * HEARTH_NS_PER_SEC,
+                 .refresh_ns = 3600 * HEARTH_NS_PER_SEC,
+                 .keys_max_age_ns = 24 * 3600 * HEARTH_NS_PER_SEC,
+                 .max_cached = 4096,
+                 .max_logins = 2},
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
         .max_streams = 256,
@@ -266,6 +280,9 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
+    if ((options->auth_modes & HEARTH_AUTH_OIDC) != 0) {
+        HEARTH_TRY(hearth_oidc_check_options(&options->oidc, err));
+    }
     HEARTH_TRY(check_kept_protocols(options, err));
 
     return hearth_agent_check_options(options, err);
@@ -306,6 +323,9 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
+    if (status == HEARTH_OK && (options->auth_modes & HEARTH_AUTH_OIDC) != 0) {
+        status = hearth_oidc_start(&options->oidc, &front->oidc, err);
+    }
     if (status == HEARTH_OK) {
         status = start_network(front, options->listen, err);
     }
@@ -408,5 +428,6 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     hearth_http_free(front->http);
     hearth_workers_stop(front->finishers);
     hearth_acceptor_free(front->acceptor);
+    hearth_oidc_stop(front->oidc);
     free_front(front);
 }
