@@ -121,21 +121,22 @@ static enum hearth_status find_jwt_key(struct hearth_oidc *oidc, struct hearth_o
     return HEARTH_OK;
 }
 
-static enum hearth_status check_signature(struct hearth_oidc *oidc,
-                                          struct hearth_oidc_issuer *issuer,
-                                          const struct hearth_jwt *jwt, uint64_t *ret_generation,
+/* Sets ret_is_wrong if the signature is. A key that nobody knows is no guess. */
+static enum hearth_status check_signature(struct hearth_oidc *oidc, const struct hearth_jwt *jwt,
+                                          struct hearth_checked_jwt *checked, bool *ret_is_wrong,
                                           struct hearth_err *err)
 {
     struct hearth_jwks *set;
     const struct hearth_jwk *key;
 
-    HEARTH_TRY(find_jwt_key(oidc, issuer, jwt, &set, &key, ret_generation, err));
-    bool is_right = hearth_jwk_verify(key, jwt->alg, jwt->signed_part, jwt->signature);
+    *ret_is_wrong = false;
+    HEARTH_TRY(find_jwt_key(oidc, checked->issuer, jwt, &set, &key, &checked->generation, err));
+    *ret_is_wrong = !hearth_jwk_verify(key, jwt->alg, jwt->signed_part, jwt->signature);
     hearth_jwks_release(set);
 
-    return is_right ? HEARTH_OK
-                    : HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
-                                  "the JWT is refused: its signature is wrong");
+    return *ret_is_wrong ? HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
+                                       "the JWT is refused: its signature is wrong")
+                         : HEARTH_OK;
 }
 
 /* ---- JWTs ---- */
@@ -162,8 +163,7 @@ enum hearth_status hearth_oidc_check_jwt(struct hearth_oidc *oidc, struct hearth
                            "\" is not listed (oidc-issuer)",
                            HEARTH_STR_ARG(claims.issuer));
     }
-    HEARTH_TRY(check_signature(oidc, ret->issuer, &jwt, &ret->generation, err));
-    *ret_is_wrong = false;
+    HEARTH_TRY(check_signature(oidc, &jwt, ret, ret_is_wrong, err));
 
     const struct hearth_jwt_rules rules = {
         .audience = hearth_str_c(nonce.p != NULL ? oidc->options.client_id : oidc->audience),
