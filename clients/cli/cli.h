@@ -79,6 +79,8 @@ struct cli {
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
+    const char *ca_file, *cert_file, *key_file; /* of https */
+    bool skip_verify;
     const char *materialize, *database_url; /* options of sql */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
@@ -138,6 +140,8 @@ struct cli_command {
     cli_command_fn *explain; /* runs with --explain; NULL: not supported */
 };
 
+/* The defaults, with what the options say about server, tenant and TLS. */
+void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
@@ -268,6 +272,8 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
+/* The unit of a profile type, which is its third part; empty if it has none. Borrows. */
+struct hearth_str cli_type_unit(const char *type);
 /* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 /* The course of values in block characters, one cell each; max is the full cell. */

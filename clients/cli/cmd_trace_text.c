@@ -482,12 +482,24 @@ static void put_option(const char *flag, const char *value, struct hearth_buf *o
 /* What was given on the command line and must be again. */
 static void put_server(const struct cli *cli, struct hearth_buf *out)
 {
-    const char *url = getenv("HEARTH_URL"), *tenant = getenv("HEARTH_TENANT");
-    if (cli->url != NULL && (url == NULL || strcmp(cli->url, url) != 0)) {
-        put_option("--url", cli->url, out);
+    const struct {
+        const char *flag, *variable, *value;
+    } options[] = {
+        {"--url", "HEARTH_URL", cli->url},
+        {"--tenant", "HEARTH_TENANT", cli->tenant},
+        {"--ca-file", "HEARTH_CA_FILE", cli->ca_file},
+        {"--cert-file", "HEARTH_CERT_FILE", cli->cert_file},
+        {"--key-file", "HEARTH_KEY_FILE", cli->key_file},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
+        const char *set = getenv(options[i].variable);
+        if (options[i].value != NULL && (set == NULL || strcmp(options[i].value, set) != 0)) {
+            put_option(options[i].flag, options[i].value, out);
+        }
     }
-    if (cli->tenant != NULL && (tenant == NULL || strcmp(cli->tenant, tenant) != 0)) {
-        put_option("--tenant", cli->tenant, out);
+    if (cli->skip_verify) {
+        hearth_buf_cstr(out, " --insecure-skip-verify");
     }
 }
 

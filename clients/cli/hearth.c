@@ -328,15 +328,24 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     return NULL;
 }
 
+void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options)
+{
+    hearth_client_options_init(ret_options);
+    if (cli->url != NULL) {
+        ret_options->url = cli->url;
+    }
+    ret_options->tenant = cli->tenant;
+    ret_options->ca_file = cli->ca_file;
+    ret_options->cert_file = cli->cert_file;
+    ret_options->key_file = cli->key_file;
+    ret_options->skip_verify = cli->skip_verify;
+}
+
 static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
 
-    hearth_client_options_init(&options);
-    if (cli->url != NULL) {
-        options.url = cli->url;
-    }
-    options.tenant = cli->tenant;
+    cli_client_options(cli, &options);
     options.note = print_note;
     if (command->run == cli_upload) {
         options.waiting = cli_upload_waits;
@@ -404,6 +413,9 @@ int main(int argc, char **argv)
     hearth_arena_init(&cli->arena, 0);
     cli->url = read_variable("HEARTH_URL");
     cli->tenant = read_variable("HEARTH_TENANT");
+    cli->ca_file = read_variable("HEARTH_CA_FILE");
+    cli->cert_file = read_variable("HEARTH_CERT_FILE");
+    cli->key_file = read_variable("HEARTH_KEY_FILE");
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);

@@ -51,6 +51,9 @@ static const char **find_text(struct cli *cli, const char *flag)
     } texts[] = {
         {"--url", &cli->url},
         {"--tenant", &cli->tenant},
+        {"--ca-file", &cli->ca_file},
+        {"--cert-file", &cli->cert_file},
+        {"--key-file", &cli->key_file},
         {"--type", &cli->type},
         {"--from", &cli->from},
         {"--to", &cli->to},
@@ -187,8 +190,9 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
         const char *flag;
         bool *to;
     } switches[] = {
-        {"--all", &cli->all},   {"--dry-run", &cli->dry_run}, {"--explain", &cli->explain},
-        {"--wait", &cli->wait}, {"--yes", &cli->yes},
+        {"--all", &cli->all},         {"--dry-run", &cli->dry_run},
+        {"--explain", &cli->explain}, {"--wait", &cli->wait},
+        {"--yes", &cli->yes},         {"--insecure-skip-verify", &cli->skip_verify},
     };
     const struct {
         const char *flag, **to;

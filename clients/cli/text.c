@@ -60,6 +60,15 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64])
     (void)snprintf(out, 64, "%s %s", text, n == 1 ? one : many);
 }
 
+struct hearth_str cli_type_unit(const char *type)
+{
+    struct hearth_str text = hearth_str_c(type);
+    size_t from = hearth_str_find(text, ':', hearth_str_find(text, ':', 0) + 1) + 1;
+    size_t to = hearth_str_find(text, ':', from);
+
+    return from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : HEARTH_STR("");
+}
+
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n)
 {
     assert(n > 0);

@@ -4,6 +4,8 @@
 
 #include "hearth/base/mem.h"
 
+#include "client_tls.h"
+
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
@@ -33,18 +35,14 @@ void hearth_client_options_init(struct hearth_client_options *options)
 
 /* HOST:PORT of a URL; a missing port is 4040. In the arena-less world of a client: malloc'ed, or
  * NULL. */
-static char *target_of_url(struct hearth_str given, struct hearth_err *err)
+static char *target_of_url(struct hearth_str given, bool *ret_is_tls, struct hearth_err *err)
 {
     struct hearth_str url = given;
 
-    if (hearth_str_starts(url, HEARTH_STR("https://"))) {
-        (void)HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
-                          "url \"" HEARTH_STR_FMT
-                          "\": https is not supported yet; use http:// through a local proxy",
-                          HEARTH_STR_ARG(url));
-        return NULL;
-    }
-    if (hearth_str_starts(url, HEARTH_STR("http://"))) {
+    *ret_is_tls = hearth_str_starts(url, HEARTH_STR("https://"));
+    if (*ret_is_tls) {
+        url = hearth_str_n(url.p + 8, url.n - 8);
+    } else if (hearth_str_starts(url, HEARTH_STR("http://"))) {
         url = hearth_str_n(url.p + 7, url.n - 7);
     }
     if (url.n > 0 && url.p[url.n - 1] == '/') {
@@ -56,7 +54,7 @@ static char *target_of_url(struct hearth_str given, struct hearth_err *err)
     }
     if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n) {
         (void)HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                          "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT",
+                          "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT or https://HOST:PORT",
                           HEARTH_STR_ARG(given));
         return NULL;
     }
@@ -71,7 +69,8 @@ static char *target_of_url(struct hearth_str given, struct hearth_err *err)
     return target;
 }
 
-static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
+static grpc_channel *open_channel(const char *target, grpc_channel_credentials *credentials,
+                                  size_t max_answer_bytes)
 {
     grpc_arg args[] = {
         {.type = GRPC_ARG_INTEGER,
@@ -88,10 +87,26 @@ static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
         {.type = GRPC_ARG_INTEGER, .key = (char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, .value.integer = 0},
     };
     grpc_channel_args channel_args = {.num_args = HEARTH_ARRAY_LEN(args), .args = args};
-    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
-    grpc_channel *channel = grpc_channel_create(target, credentials, &channel_args);
-    grpc_channel_credentials_release(credentials);
-    return channel;
+    return grpc_channel_create(target, credentials, &channel_args);
+}
+
+static enum hearth_status make_credentials(const struct hearth_client_options *options, bool is_tls,
+                                           grpc_channel_credentials **ret_credentials,
+                                           struct hearth_err *err)
+{
+    bool has_files = options->ca_file != NULL || options->cert_file != NULL ||
+                     options->key_file != NULL || options->skip_verify;
+
+    if (is_tls) {
+        return hearth_client_tls(options, ret_credentials, err);
+    }
+    if (has_files) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "url \"%.200s\": certificates are for https://HOST:PORT", options->url);
+    }
+    *ret_credentials = grpc_insecure_credentials_create();
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
@@ -101,7 +116,8 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
     assert(options->timeout_ms > 0);
     assert(options->waiting == NULL || options->waiting_after_ms >= 0);
 
-    char *target = target_of_url(hearth_str_c(options->url), err);
+    bool is_tls;
+    char *target = target_of_url(hearth_str_c(options->url), &is_tls, err);
 
     if (target == NULL) {
         return err != NULL && err->status != HEARTH_OK ? err->status : HEARTH_INVALID_ARGUMENT;
@@ -117,8 +133,17 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
     }
     grpc_init();
+    grpc_channel_credentials *credentials;
+    enum hearth_status status = make_credentials(options, is_tls, &credentials, err);
+    if (status != HEARTH_OK) {
+        grpc_shutdown();
+        hearth_mem_free(client);
+        hearth_mem_free(tenant);
+        hearth_mem_free(target);
+        return status;
+    }
     *client = (struct hearth_client){
-        .channel = open_channel(target, options->max_answer_bytes),
+        .channel = open_channel(target, credentials, options->max_answer_bytes),
         .target = target,
         .tenant = tenant,
         .timeout_ms = options->timeout_ms,
@@ -128,6 +153,7 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         .waiting_context = options->waiting_context,
         .waiting_after_ms = options->waiting_after_ms,
     };
+    grpc_channel_credentials_release(credentials);
     *ret_client = client;
 
     return HEARTH_OK;

@@ -2,6 +2,7 @@
  * config.c -- reads the options of options.def from defaults, file, environment and flags, in this
  * order: a later source overrides an earlier one.
  */
+#include "hearth/front/listen_text.h"
 #include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
@@ -329,7 +330,8 @@ static bool make_flag(struct hearth_str name, char out[64])
 /* True for variables of the client (clients/cli), which may be in the same environment. */
 static bool is_client_variable(const char *flag)
 {
-    static const char *const names[] = {"config", "url", "tenant"};
+    static const char *const names[] = {"config",  "url",       "tenant",
+                                        "ca-file", "cert-file", "key-file"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
         if (strcmp(flag, names[i]) == 0) {
             return true;
@@ -506,6 +508,33 @@ static unsigned clamp_to_unsigned(int64_t value)
     return value > 4096 ? 4096 : (unsigned)value;
 }
 
+static enum hearth_status read_tls_options(struct hearth_config *config, struct hearth_err *err)
+{
+    static const char *const ways[] = {[HEARTH_CLIENT_AUTH_NONE] = "none",
+                                       [HEARTH_CLIENT_AUTH_REQUEST] = "request",
+                                       [HEARTH_CLIENT_AUTH_REQUIRE] = "require"};
+    struct hearth_tls_options *tls = &config->front.tls;
+    size_t way = 0;
+
+    tls->only_tls13 = strcmp(config->tls_min_version, "1.3") == 0;
+    if (!tls->only_tls13 && strcmp(config->tls_min_version, "1.2") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "tls-min-version must be 1.2 or 1.3");
+    }
+
+    while (way < HEARTH_ARRAY_LEN(ways) && strcmp(config->tls_client_auth, ways[way]) != 0) {
+        way++;
+    }
+    if (way == HEARTH_ARRAY_LEN(ways)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tls-client-auth must be none, request or require");
+    }
+
+    tls->client_auth = (enum hearth_client_auth)way;
+    tls->threads = clamp_to_unsigned(config->tls_threads);
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
@@ -518,6 +547,7 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
     }
 
+    HEARTH_TRY(read_tls_options(config, err));
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
         config->max_queue_rows < 1) {
         return HEARTH_FAIL(
@@ -536,7 +566,6 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
 /* Copy the values whose members have other types in the options of other layers. */
 static void copy_to_layers(struct hearth_config *config)
 {
-    config->front.listen = config->listen;
     config->front.ingest_threads = clamp_to_unsigned(config->ingest_threads);
     config->front.query_threads = clamp_to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
@@ -609,7 +638,7 @@ enum hearth_status hearth_config_load(struct hearth_config *config, int argc, ch
     HEARTH_TRY(check_options(config, err));
     copy_to_layers(config);
 
-    return HEARTH_OK;
+    return hearth_listen_join(config->listen, &config->arena, &config->front.listen, err);
 }
 
 void hearth_config_release(struct hearth_config *config)

@@ -21,12 +21,12 @@
 #include "hearth/engine/rules.h"
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/uploads.h"
+#include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
 #include "scrape_file.h"
 #include "self_profile.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -58,47 +58,83 @@ struct server {
     struct hearth_upload_parsers *parsers;
     struct hearth_ingest_errors *ingest_errors;
     struct hearth_access *access;
+    bool asks_who_calls;
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
 
-/*
- * True for addresses that only this machine can reach: "127.0.0.1:80", "localhost:80", "[::1]:80".
- * Other names may resolve to any address, even if they begin with "127.".
- */
-static bool is_loopback(const char *address)
+/* Ways to authenticate that cannot work as the other options are. */
+static enum hearth_status check_modes(const struct hearth_config *config,
+                                      const struct hearth_listen_text *listen, unsigned modes,
+                                      struct hearth_err *err)
 {
-    struct hearth_str a = hearth_str_c(address);
-    char host[sizeof "255.255.255.255"] = "";
-    size_t n = hearth_str_find(a, ':', 0);
-    if (n < sizeof host) {
-        memcpy(host, a.p, n);
+    const struct hearth_front_options *front = &config->front;
+
+    if ((modes & HEARTH_AUTH_MTLS) != 0 &&
+        (!listen->is_tls || front->tls.client_auth == HEARTH_CLIENT_AUTH_NONE)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "auth: mtls needs an https listener, tls-client-ca-file and "
+                           "tls-client-auth request or require");
     }
 
-    struct in_addr ip4;
-    bool is_ip4 = inet_pton(AF_INET, host, &ip4) == 1;
+    if ((modes & HEARTH_AUTH_PROXY) == 0) {
+        return HEARTH_OK;
+    }
+    if (front->proxy_user_header == NULL || front->proxy_user_header[0] == '\0' ||
+        front->proxy_trusted == NULL || front->proxy_trusted[0] == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "auth: proxy needs proxy-user-header and proxy-trusted");
+    }
 
-    return (is_ip4 && hearth_str_starts(a, HEARTH_STR("127."))) ||
-           hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
-           hearth_str_starts(a, HEARTH_STR("localhost:"));
+    for (size_t i = 0; front->proxy_trusted[i] != NULL; i++) {
+        if (!hearth_address_range_is_valid(front->proxy_trusted[i])) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "proxy-trusted: \"%s\" is no address and no range such as "
+                               "10.0.0.0/8",
+                               front->proxy_trusted[i]);
+        }
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status check_addresses(const struct hearth_config *config,
                                           struct hearth_err *err)
 {
-    for (size_t i = 0; config->listen[i] != NULL; i++) {
-        if (config->front.auth_modes == HEARTH_AUTH_NONE && !config->insecure_no_auth &&
-            !is_loopback(config->listen[i])) {
+    const char *const *text = config->front.listen;
+
+    for (; *text != NULL; text++) {
+        struct hearth_listen_text listen;
+        HEARTH_TRY(hearth_listen_parse(*text, &listen, err));
+        unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : config->front.auth_modes;
+        HEARTH_TRY(check_modes(config, &listen, modes, err));
+        if (modes == HEARTH_AUTH_NONE && !config->insecure_no_auth &&
+            !hearth_listen_is_loopback(&listen)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                                "listen: %s can be reached from other machines, and everybody who "
                                "reaches it may do everything; set --auth token, or "
                                "--insecure-no-auth",
-                               config->listen[i]);
+                               *text);
         }
     }
 
     return HEARTH_OK;
+}
+
+/* True if a listener does. */
+static bool asks_who_calls(const struct hearth_config *config)
+{
+    bool asks = config->front.auth_modes != HEARTH_AUTH_NONE;
+
+    for (const char *const *text = config->front.listen; *text != NULL && !asks; text++) {
+        struct hearth_listen_text listen;
+        struct hearth_err ignored = HEARTH_ERR_INIT;
+        asks = hearth_listen_parse(*text, &listen, &ignored) == HEARTH_OK &&
+               listen.auth_modes != 0 && listen.auth_modes != HEARTH_AUTH_NONE;
+    }
+
+    return asks;
 }
 
 /* Not through the log, which others may read. */
@@ -127,8 +163,7 @@ static enum hearth_status read_auth_options(struct hearth_config *config, struct
     }
 
     config->access.admin_token = token;
-    config->access.offer_setup_token =
-        config->front.auth_modes == HEARTH_AUTH_NONE ? NULL : print_setup_token;
+    config->access.offer_setup_token = asks_who_calls(config) ? print_setup_token : NULL;
     config->front.session_max_ns = config->access.session_max_ns;
 
     return HEARTH_OK;
@@ -137,7 +172,16 @@ static enum hearth_status read_auth_options(struct hearth_config *config, struct
 static bool is_ready(void *context, char reason[256])
 {
     struct server *server = context;
-    return hearth_store_ready(server->store, reason);
+
+    if (!hearth_store_ready(server->store, reason)) {
+        return false;
+    }
+    if (server->asks_who_calls && !hearth_access_is_loaded(server->access)) {
+        (void)snprintf(reason, 256, "waiting for the credentials of callers");
+        return false;
+    }
+
+    return true;
 }
 
 /* Starts to fetch profiles, if there is a file that names targets. */
@@ -197,8 +241,9 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
     HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
+    server->asks_who_calls = asks_who_calls(config);
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
-                                           &server->parsers, err));
+                                           server->ingest_errors, &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     HEARTH_TRY(start_scraper(server, err));
 
@@ -213,7 +258,9 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
-                   hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
+                   hearth_front_address(server->front, i), "scheme",
+                   hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
+                   HEARTH_VERSION, NULL);
     }
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
@@ -261,8 +308,8 @@ static bool has_terminal(void)
 }
 
 /*
- * Read the configuration again. Only log-level takes effect; the log names the other options that
- * have changed.
+ * Read the configuration again. Only log-level takes effect, and the contents of the files that the
+ * old options of TLS name; the log names the other options that have changed.
  */
 static void reload_config(struct server *server)
 {
@@ -309,7 +356,9 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
 
         if (number == SIGHUP) {
             reload_config(server);
+            hearth_front_load_tls(server->front);
         }
+        hearth_front_check_tls(server->front);
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
         }

@@ -6,11 +6,13 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
+#include "hearth/front/listen_text.h"
 
 #include "grpc/grpc_server.h"
 #include "grpc/svc_health.h"
 #include "http/http_server.h"
 #include "http/quiet_routes.h"
+#include "ingest/kept_originals.h"
 #include "net/acceptor.h"
 #include "oidc/oidc.h"
 #include "rpc/agent_methods.h"
@@ -218,6 +220,7 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
         .listen = listen,
         .max_connections = (size_t)front->options.max_connections,
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
+        .tls = &front->options.tls,
         .pace = {.head_timeout_ns = front->options.head_timeout_ns,
                  .min_body_rate = front->options.min_body_rate},
         .max_message_bytes = (uint64_t)front->options.max_request_bytes,
@@ -234,20 +237,21 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
     return hearth_acceptor_run(front->acceptor, err);
 }
 
-/* Originals of other protocols are not kept yet. */
-static enum hearth_status check_kept_protocols(const struct hearth_front_options *options,
-                                               struct hearth_err *err)
+/* True if a listener accepts the way "oidc". */
+static bool takes_oidc(const struct hearth_front_options *options)
 {
-    const char *const *name = options->keep_originals;
+    struct hearth_err ignored = HEARTH_ERR_INIT;
+    bool takes = false;
 
-    for (; name != NULL && *name != NULL; name++) {
-        if (strcmp(*name, "datadog") != 0) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "keep-originals has \"%s\"; only \"datadog\" can be kept", *name);
+    for (size_t i = 0; options->listen != NULL && options->listen[i] != NULL; i++) {
+        struct hearth_listen_text listen = {.auth_modes = 0};
+        if (hearth_listen_parse(options->listen[i], &listen, &ignored) == HEARTH_OK) {
+            unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : options->auth_modes;
+            takes = takes || (modes & HEARTH_AUTH_OIDC) != 0;
         }
     }
 
-    return HEARTH_OK;
+    return takes;
 }
 
 static enum hearth_status check_front_options(const struct hearth_front_options *options,
@@ -280,10 +284,10 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
-    if ((options->auth_modes & HEARTH_AUTH_OIDC) != 0) {
+    if (takes_oidc(options)) {
         HEARTH_TRY(hearth_oidc_check_options(&options->oidc, err));
     }
-    HEARTH_TRY(check_kept_protocols(options, err));
+    HEARTH_TRY(hearth_kept_protocols_check(options->keep_originals, err));
 
     return hearth_agent_check_options(options, err);
 }
@@ -323,7 +327,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
-    if (status == HEARTH_OK && (options->auth_modes & HEARTH_AUTH_OIDC) != 0) {
+    if (status == HEARTH_OK && takes_oidc(options)) {
         status = hearth_oidc_start(&options->oidc, &front->oidc, err);
     }
     if (status == HEARTH_OK) {
@@ -342,7 +346,29 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
 
 const char *hearth_front_address(const struct hearth_front *front, size_t i)
 {
-    return hearth_acceptor_address(front->acceptor, i);
+    const struct hearth_listener *listener = hearth_acceptor_listener(front->acceptor, i);
+    return listener == NULL ? NULL : listener->text;
+}
+
+bool hearth_front_is_tls(const struct hearth_front *front, size_t i)
+{
+    return hearth_acceptor_listener(front->acceptor, i)->is_tls;
+}
+
+void hearth_front_load_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_load(hearth_tls_get_context(tls));
+    }
+}
+
+void hearth_front_check_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_check(hearth_tls_get_context(tls), hearth_clock_mono_ns());
+    }
 }
 
 /* ---- stop ---- */

@@ -8,6 +8,7 @@ import hashlib
 import http.server
 import json
 import secrets
+import ssl
 import threading
 import time
 import urllib.parse
@@ -93,18 +94,21 @@ def hmac_signer(secret):
 
 
 class Issuer:
-    """`documents`: answers by path, (status, headers, bytes) or a function of the handler; they precede the built-in ones."""
+    """`documents`: answers by path, (status, headers, bytes) or a function of the handler; they precede the built-in ones.
+
+    `certificate`: (file, key file) for https.
+    """
 
     CLIENT, SECRET = "hearth-client", "a-secret-of-the-client"
 
-    def __init__(self, *keys, port=0):
+    def __init__(self, *keys, port=0, certificate=None):
         self.keys = list(keys) or [Key()]
         self.documents, self.requests, self.codes = {}, [], {}
         self.id_token_claims, self.discovery_changes = {}, {}
         self.user = {"sub": "alice", "groups": ["sre"]}
-        self.server = None
+        self.server, self.certificate = None, certificate
         self.begin(port)
-        self.url = "http://127.0.0.1:%d/realms/test" % self.port
+        self.url = ("https://localhost:%d" if certificate else "http://127.0.0.1:%d") % self.port + "/realms/test"
 
     def begin(self, port):
         issuer = self
@@ -129,6 +133,10 @@ class Issuer:
 
         self.server = Quiet(("127.0.0.1", port), Handler)
         self.port = self.server.server_address[1]
+        if self.certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self):

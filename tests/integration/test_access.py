@@ -1,15 +1,19 @@
 """Who may do what: tokens, users, sessions, grants, the audit log, over every way to carry a credential."""
 
 import base64
+import http.client
 import json
 import queue
 import re
+import ssl
 import unittest
 
 import grpc
 
+import certificates
 from pprof import Profile
-from server import Cluster, RpcError, Server, eventually, now_ms
+from server import Cluster, RpcError, Server, eventually, now_ms, temporary_directory
+from test_tls import TlsServer
 
 ACCESS = "hearth.v1.AccessService/"
 TYPES = [("cpu", "nanoseconds")]
@@ -321,6 +325,101 @@ class Users(unittest.TestCase):
             "/" + ACCESS + "SetPassword", {"name": "alice", "password": PASSWORD + "!", "oldPassword": "wrong"}, origin
         )
         self.assertEqual(answer[0], 403)
+
+
+class Listeners(unittest.TestCase):
+    """A plain listener for everybody, and one with TLS that asks for tokens or certificates."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = temporary_directory()
+        cls.ca = certificates.Authority(directory, "ca")
+        cls.files = cls.ca.sign("server", "/CN=localhost")
+        cls.client = cls.ca.sign("client", "/CN=agent/O=Shop")
+        cls.server = TlsServer(
+            *cls.files, "--listen", "https://127.0.0.1:0?auth=token,mtls,user", "--tls-client-ca-file", cls.ca.file,
+            "--tls-client-auth", "request", "--multitenancy",
+        )
+        ports = re.findall(r"addr=127\.0\.0\.1:(\d+) scheme=https", cls.server.log())
+        cls.server.tls_port = int(ports[1])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def types(self, headers=None, cert=None):
+        headers = {**JSON, "X-Scope-OrgID": "red", **(headers or {})}
+        return self.server.https("POST", "/querier.v1.QuerierService/ProfileTypes", self.ca.file, b"{}", headers, cert)[0]
+
+    def ask(self, method, message):
+        """By the plain listener, where everybody may do everything."""
+        status, _, body = self.server.http("POST", "/" + ACCESS + method, json.dumps(message).encode(), JSON)
+        self.assertEqual(status, 200, body)
+        return json.loads(body)
+
+    def test_each_listener_has_its_own_way(self):
+        self.assertEqual(self.types(), 401)
+        self.assertEqual(self.types(cert=self.client), 403)  # known, but without any role
+        made = self.ask("CreateToken", {"name": "t", "grants": [{"tenant": "red", "role": "viewer"}]})
+        self.assertEqual(self.types(bearer(made["token"])), 200)
+        status, _, _ = self.server.http(
+            "POST", "/querier.v1.QuerierService/ProfileTypes", b"{}", {**JSON, "X-Scope-OrgID": "red"}
+        )
+        self.assertEqual(status, 200)
+
+    def test_a_client_certificate_has_the_roles_of_its_names(self):
+        subject = "cert:subject:O=Shop,CN=agent"
+        id = self.ask("AddGrant", {"subject": subject, "tenant": "red", "role": "viewer"})["id"]
+        self.assertEqual(self.types(cert=self.client), 200)
+        self.assertEqual(self.types({"X-Scope-OrgID": "blue"}, self.client), 403)
+        channel = self.server.secure_channel(self.ca.file, *self.client)
+        self.addCleanup(channel.close)
+        call = channel.unary_unary("/querier.v1.QuerierService/ProfileTypes")
+        call(b"", metadata=[("x-scope-orgid", "red")], timeout=20)
+        self.ask("DeleteGrant", {"id": id})
+        self.assertEqual(self.types(cert=self.client), 403)
+
+    def test_a_session_over_tls_has_a_cookie_for_tls_only(self):
+        self.ask("CreateUser", {"name": "tess", "password": PASSWORD})
+        body = json.dumps({"user": "tess", "password": PASSWORD}).encode()
+        context = ssl.create_default_context(cafile=self.ca.file)
+        connection = http.client.HTTPSConnection("localhost", self.server.tls_port, context=context, timeout=60)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/api/v1/login", body, JSON)
+        cookie = connection.getresponse().getheader("Set-Cookie")
+        self.assertTrue(cookie.startswith("__Host-hearth_session="))
+        self.assertIn("; Secure", cookie)
+
+    def test_ways_that_cannot_work_are_refused_at_the_start(self):
+        for options, word in (
+            (("--auth", "mtls"), "https"),
+            (("--auth", "proxy"), "proxy-user-header"),
+            (("--auth", "proxy", "--proxy-user-header", "X-User"), "proxy-trusted"),
+            (("--auth", "proxy", "--proxy-user-header", "X-User", "--proxy-trusted", "10.0.0.0/99"), "10.0.0.0/99"),
+            (("--auth", "magic"), "magic"),
+            (("--admin-token", "short"), "32"),
+        ):
+            with self.assertRaisesRegex(AssertionError, word):
+                Server(*options, wait=False)
+
+
+class Proxy(unittest.TestCase):
+    def test_headers_count_only_from_a_trusted_proxy(self):
+        for trusted, expected in (("127.0.0.0/8", 200), ("10.0.0.0/8", 401)):
+            server = Server(
+                "--auth", "token,proxy", "--proxy-user-header", "X-User", "--proxy-groups-header", "X-Groups",
+                "--proxy-trusted", trusted, "--admin-token", "0123456789" * 4,
+            )
+            self.addCleanup(server.stop)
+            admin = {**JSON, **bearer("0123456789" * 4)}
+            for subject in ("proxy:eve", "group:sre"):
+                grant = json.dumps({"subject": subject, "tenant": "*", "role": "viewer"}).encode()
+                self.assertEqual(server.http("POST", "/" + ACCESS + "AddGrant", grant, admin)[0], 200)
+            for headers in ({"X-User": "eve"}, {"X-User": "max", "X-Groups": "dev, sre"}):
+                self.assertEqual(server.http("GET", "/pyroscope/labels", headers=headers)[0], expected, headers)
+            if expected == 200:
+                self.assertEqual(server.http("GET", "/pyroscope/labels", headers={"X-User": "max"})[0], 403)
+                self.assertEqual(server.http("GET", "/pyroscope/labels", headers={"X-Groups": "sre"})[0], 401)
 
 
 class Guesses(unittest.TestCase):

@@ -232,7 +232,7 @@ class Cli(unittest.TestCase):
             self.assertLess(time.monotonic() - started, 60)
 
     def test_urls_that_are_none_are_usage_errors(self):
-        for url in ("https://127.0.0.1:4040", "http://", "http://host/path"):
+        for url in ("ftp://127.0.0.1:4040/x", "https://", "http://", "http://host/path"):
             done = hearth("query", "types", "--url", url)
             self.assertEqual((done.code, done.out), (USAGE, ""), done.err)
             self.assertIn(url, done.err)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import unittest
 
+import otlp_profiles
 from server import ROOT, RpcError, Server, now_ms, temporary_directory
 from test_cli import hearth
 from test_shared_data import GO_PPROF, needs_go
@@ -143,6 +144,26 @@ class Files(unittest.TestCase):
                     self.adhoc("x", data)
                 self.assertEqual(caught.exception.code, "invalid_argument")
                 self.assertIn(part, caught.exception.message)
+
+    def test_an_export_of_opentelemetry_is_named_with_how_to_send_it(self):
+        exporter = otlp_profiles.Exporter()
+        profile = exporter.cpu(now_ms() * 1_000_000, [exporter.sample(exporter.stack("main"), [7])])
+        export = exporter.resource({"service.name": "otlp-file"}, profile).export()
+        for body, kind in ((otlp_profiles.to_proto(export), otlp_profiles.PROTO), (otlp_profiles.to_json(export), otlp_profiles.JSON)):
+            with self.subTest(kind):
+                path = os.path.join(self.directory, "shop.otlp")
+                with open(path, "wb") as file:
+                    file.write(body)
+                done = hearth("upload", path, env={"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
+                hint = "is sent by POST to %s with Content-Type: %s; supported are " % (otlp_profiles.PATH, kind)
+                self.assertEqual((done.code, done.out), (2, ""))
+                self.assertIn("hearth: %s: the file is an export of OpenTelemetry's profiles (OTLP " % path, done.err)
+                self.assertIn(hint, done.err)
+                status, _, answer = self.server.http("POST", "/ingest?name=otlp-file", body)
+                self.assertEqual(status, 422, answer)
+                self.assertIn(hint, json.loads(answer)["message"])
+                # As the hint says.
+                self.assertEqual(self.server.http("POST", otlp_profiles.PATH, body, {"Content-Type": kind})[0], 200)
 
     @needs_go
     def test_go_tool_pprof_reads_the_same_from_legacy_files(self):

@@ -65,7 +65,7 @@ Without a value: `--help`, `--version`, `--print-config` (the effective configur
 |---|---|
 | SIGTERM, SIGINT | stops in order: finishes requests and commits within `--shutdown-timeout`, then stops its PostgreSQL. A second one ends it at once |
 | SIGHUP, because its terminal was closed | the same. `nohup`, `setsid` and service managers keep it running |
-| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once; the log names the other options that have changed and need a restart. After an error, nothing changes |
+| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once, and so do new contents of the files of [TLS](../how-to/tls.md); the log names the other options that have changed and need a restart. After an error, nothing changes |
 """
     pattern = rf'(?:G\({STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
     for group, kind, _, flag, default, text in rows(table, pattern):
@@ -193,7 +193,7 @@ a tenant; a method that concerns the server as a whole needs its role in all ten
         out += f"| {row[1]} | {row[3]} |\n"
     out += "\n| method or route | needs at least | in which tenants | in the audit log |\n|---|---|---|---|\n"
     for name, right, flags in found:
-        needs_none = right in ("PUBLIC", "ANY")
+        needs_none = right == "PUBLIC" or right == "ANY" and "METHOD_TENANT" not in flags
         out += f"| {name} | {RIGHTS[right]} | {'' if needs_none else where(flags)} | {'yes' if 'AUDIT' in flags else ''} |\n"
     return out + """
 Every role but ingest may read; admin and editor may also ingest. Datadog's agent routes whose data is dropped

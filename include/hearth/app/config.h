@@ -26,7 +26,8 @@ struct hearth_config {
     struct hearth_access_options access;
     bool insecure_no_auth;
     struct hearth_front_options front;
-    int64_t ingest_threads, query_threads;
+    int64_t ingest_threads, query_threads, tls_threads;
+    const char *tls_min_version, *tls_client_auth;
     const char *data_dir, *database_url, *postgres_bin, *postgres_user;
     struct hearth_store_options store;
     int64_t committers, readers, max_batch_rows, max_queue_rows;

@@ -8,7 +8,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/sync.h"
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/store/store_access.h"
 
 #include "access/failures.h"
@@ -97,7 +97,7 @@ bool hearth_grant_is_server_admin(const struct hearth_grant *grant);
 #define HEARTH_SETUP_TOKEN_NAME "setup"
 #define HEARTH_OWN_SUBJECT      "hearthd" /* who created what the server made itself */
 
-/* ---- access.c ---- */
+/* ---- access_control.c ---- */
 
 /* The scope of this room's statements. */
 #define HEARTH_ACCESS_SCOPE(access, cancel_, arena_) \

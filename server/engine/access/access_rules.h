@@ -6,7 +6,7 @@
 #ifndef HEARTH_ENGINE_ACCESS_RULES_H
 #define HEARTH_ENGINE_ACCESS_RULES_H
 
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 
 /* OK if the caller administers the tenant, or the server (HEARTH_ALL_TENANTS), and all of it. */
 HEARTH_MUST_CHECK enum hearth_status

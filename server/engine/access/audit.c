@@ -22,10 +22,9 @@
 #define DEFAULT_LIMIT     100
 #define MAX_LIMIT         1000
 
-/* An event that waits, with the memory of its texts. */
+/* An event that waits; its texts end with a NUL. */
 struct waiting_event {
-    struct hearth_audit_event event;
-    int64_t n; /* how often it happened */
+    int64_t at_ms, n; /* of the latest one; how often it happened */
     char tenant[MAX_TEXT_BYTES], subject[MAX_TEXT_BYTES + 32], address[64], action[MAX_TEXT_BYTES];
     char object[MAX_MESSAGE_BYTES], outcome[32], message[MAX_MESSAGE_BYTES];
 };
@@ -57,7 +56,7 @@ void hearth_audit_free(struct hearth_access *access)
     }
 }
 
-static struct hearth_str keep_text(char *out, size_t cap, struct hearth_str text)
+static void keep_text(char *out, size_t cap, struct hearth_str text)
 {
     size_t n = text.n < cap ? text.n : cap - 1;
 
@@ -66,43 +65,53 @@ static struct hearth_str keep_text(char *out, size_t cap, struct hearth_str text
     }
     hearth_str_utf8_mend(out, n);
     out[n] = '\0';
-
-    return hearth_str_n(out, n);
 }
 
-#define KEEP(row, member, from) \
-    ((row)->event.member = keep_text((row)->member, sizeof(row)->member, (from)->member))
+#define KEEP(row, member, event) keep_text((row)->member, sizeof(row)->member, (event)->member)
 
 /* Equal but for time, object and message. */
-static bool is_same_kind(const struct hearth_audit_event *a, const struct hearth_audit_event *b)
+static bool is_same_kind(const struct waiting_event *row, const struct hearth_audit_event *event)
 {
-    return hearth_str_eq(a->tenant, b->tenant) && hearth_str_eq(a->subject, b->subject) &&
-           hearth_str_eq(a->address, b->address) && hearth_str_eq(a->action, b->action) &&
-           hearth_str_eq(a->outcome, b->outcome);
+    return hearth_str_eq_c(event->tenant, row->tenant) &&
+           hearth_str_eq_c(event->subject, row->subject) &&
+           hearth_str_eq_c(event->address, row->address) &&
+           hearth_str_eq_c(event->action, row->action) &&
+           hearth_str_eq_c(event->outcome, row->outcome);
+}
+
+/* The row of the event's kind, a new one with n == 0; NULL if the table is full. */
+static struct waiting_event *find_event_row(struct hearth_audit_buffer *audit,
+                                            const struct hearth_audit_event *event)
+{
+    hearth_mutex_assert_held(&audit->lock);
+    for (size_t i = 0; i < audit->n; i++) {
+        if (is_same_kind(&audit->waiting[i], event)) {
+            return &audit->waiting[i];
+        }
+    }
+    if (audit->n == MAX_KINDS) {
+        return NULL;
+    }
+
+    struct waiting_event *row = &audit->waiting[audit->n++];
+    row->n = 0;
+    KEEP(row, tenant, event);
+    KEEP(row, subject, event);
+    KEEP(row, address, event);
+    KEEP(row, action, event);
+    KEEP(row, outcome, event);
+
+    return row;
 }
 
 void hearth_audit_note(struct hearth_access *access, const struct hearth_audit_event *event)
 {
     struct hearth_audit_buffer *audit = access->audit;
-    struct waiting_event *row = NULL;
 
     hearth_mutex_lock(&audit->lock);
-    for (size_t i = 0; row == NULL && i < audit->n; i++) {
-        row = is_same_kind(&audit->waiting[i].event, event) ? &audit->waiting[i] : NULL;
-    }
-
-    if (row == NULL && audit->n < MAX_KINDS) {
-        row = &audit->waiting[audit->n++];
-        row->n = 0;
-        KEEP(row, tenant, event);
-        KEEP(row, subject, event);
-        KEEP(row, address, event);
-        KEEP(row, action, event);
-        KEEP(row, outcome, event);
-    }
-
+    struct waiting_event *row = find_event_row(audit, event);
     if (row != NULL) {
-        row->event.at_ms = hearth_access_now_ms();
+        row->at_ms = hearth_access_now_ms();
         row->n++;
         KEEP(row, object, event);
         KEEP(row, message, event);
@@ -114,35 +123,39 @@ void hearth_audit_note(struct hearth_access *access, const struct hearth_audit_e
     }
 }
 
-/* Moves the events that wait to those that the thread writes. Texts move along: views are renewed. */
+/* Moves the events that wait to those that the thread writes. */
 static void take_waiting_events(struct hearth_audit_buffer *audit)
 {
     hearth_mutex_lock(&audit->lock);
+    memcpy(audit->written, audit->waiting, audit->n * sizeof audit->waiting[0]);
     audit->n_written = audit->n;
-    for (size_t i = 0; i < audit->n; i++) {
-        struct waiting_event *to = &audit->written[i];
-        const struct waiting_event *from = &audit->waiting[i];
-        *to = *from;
-        KEEP(to, tenant, &from->event);
-        KEEP(to, subject, &from->event);
-        KEEP(to, address, &from->event);
-        KEEP(to, action, &from->event);
-        KEEP(to, object, &from->event);
-        KEEP(to, outcome, &from->event);
-        to->event.message =
-            from->n == 1
-                ? keep_text(to->message, sizeof to->message, from->event.message)
-                : hearth_str_n(to->message,
-                               (size_t)snprintf(to->message, sizeof to->message,
-                                                "%lld times; the last one: %.*s",
-                                                (long long)from->n,
-                                                (int)(MAX_MESSAGE_BYTES - 64 < from->event.message.n
-                                                          ? MAX_MESSAGE_BYTES - 64
-                                                          : from->event.message.n),
-                                                from->event.message.p));
-    }
     audit->n = 0;
     hearth_mutex_unlock(&audit->lock);
+
+    /* Say how many events a row stands for. */
+    for (size_t i = 0; i < audit->n_written; i++) {
+        struct waiting_event *row = &audit->written[i];
+        char message[MAX_MESSAGE_BYTES];
+        if (row->n > 1) {
+            (void)snprintf(message, sizeof message, "%lld times; the last one: %.400s",
+                           (long long)row->n, row->message);
+            keep_text(row->message, sizeof row->message, hearth_str_c(message));
+        }
+    }
+}
+
+static struct hearth_audit_event view_event(const struct waiting_event *row)
+{
+    return (struct hearth_audit_event){
+        .at_ms = row->at_ms,
+        .tenant = hearth_str_c(row->tenant),
+        .subject = hearth_str_c(row->subject),
+        .address = hearth_str_c(row->address),
+        .action = hearth_str_c(row->action),
+        .object = hearth_str_c(row->object),
+        .outcome = hearth_str_c(row->outcome),
+        .message = hearth_str_c(row->message),
+    };
 }
 
 void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *cancel)
@@ -166,7 +179,7 @@ void hearth_audit_flush(struct hearth_access *access, struct hearth_cancel *canc
     }
 
     for (size_t i = 0; i < audit->n_written; i++) {
-        events[i] = audit->written[i].event;
+        events[i] = view_event(&audit->written[i]);
     }
     if (hearth_store_audit_add(HEARTH_ACCESS_SCOPE(access, cancel, NULL), events, audit->n_written,
                                &err) == HEARTH_OK) {

@@ -23,9 +23,10 @@ enum hearth_status hearth_access_refuse(struct hearth_access *access, struct hea
 {
     uint32_t n = hearth_failures_count(&access->failures, address);
 
-    if (n >= HEARTH_ACCESS_MAX_FAILURES) {
+    if (n >= access->options.max_wrong) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "too many wrong credentials from this address within a minute");
+                           "too many wrong credentials from this address within a minute "
+                           "(max-wrong-credentials)");
     }
 
     hearth_failures_add(&access->failures, address);

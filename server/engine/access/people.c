@@ -102,7 +102,7 @@ static enum hearth_status check_old_password(const struct hearth_access_call *ca
     struct hearth_str subject = call->admission->subject;
     bool is_right = false;
 
-    if (hearth_failures_count(&access->failures, subject) >= HEARTH_ACCESS_MAX_FAILURES) {
+    if (hearth_failures_count(&access->failures, subject) >= access->options.max_wrong) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "too many wrong passwords within a minute: wait, then try again");
     }

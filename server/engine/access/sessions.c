@@ -80,8 +80,9 @@ static enum hearth_status check_guesses(struct hearth_access *access,
                                         const struct hearth_login *login,
                                         struct hearth_str user_key, struct hearth_err *err)
 {
-    return hearth_failures_count(&access->failures, login->address) >= HEARTH_ACCESS_MAX_FAILURES ||
-                   hearth_failures_count(&access->failures, user_key) >= HEARTH_ACCESS_MAX_FAILURES
+    int64_t most = access->options.max_wrong;
+    return hearth_failures_count(&access->failures, login->address) >= most ||
+                   hearth_failures_count(&access->failures, user_key) >= most
                ? HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                              "too many wrong passwords within a minute: wait, then try again")
                : HEARTH_OK;

@@ -39,6 +39,11 @@ void hearth_snapshot_release(struct hearth_access_snapshot *snapshot)
     hearth_mem_free(snapshot);
 }
 
+bool hearth_access_is_loaded(const struct hearth_access *access)
+{
+    return atomic_load(&access->current) != NULL;
+}
+
 /* ---- look-ups ---- */
 
 /* The index of the first grant whose subject is not before `subject`. */

@@ -288,6 +288,22 @@ static char *make_push_id(const struct hearth_call *call, const struct hearth_ta
                                               HEARTH_STR_ARG(upload->upload_id), profile);
 }
 
+/*
+ * The id that clients see of the first profile of a file with something to store; {0, 0}: there is
+ * none, or the profiles are stored already.
+ */
+static struct hearth_profile_id find_upload_profile(const struct hearth_push_receipt *receipts,
+                                                    size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (receipts[i].profile.profile_no != 0) {
+            return receipts[i].profile;
+        }
+    }
+
+    return (struct hearth_profile_id){0, 0};
+}
+
 /* Push the profiles of a recording, then mark the upload. */
 static enum hearth_status push_upload_recording(const struct hearth_call *call,
                                                 struct hearth_ingest *ingest,
@@ -297,6 +313,7 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
 {
     struct hearth_push_series series[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_push_sample samples[HEARTH_JFR_MAX_PROFILES] = {0};
+    struct hearth_push_receipt receipts[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_label labels[HEARTH_JFR_MAX_PROFILES][3];
 
     for (size_t i = 0; i < recording->n_profiles; i++) {
@@ -325,10 +342,12 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
             .n_series = recording->n_profiles,
             .is_one_upload = true,
         };
-        HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
+        HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, receipts, err));
     }
 
-    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id,
+                                           find_upload_profile(receipts, recording->n_profiles),
+                                           err);
 }
 
 static enum hearth_status push_upload_profile(const struct hearth_call *call,
@@ -366,9 +385,11 @@ static enum hearth_status push_upload_profile(const struct hearth_call *call,
 
     const struct hearth_push_request push = {
         .tenant = call->tenant, .series = &series, .n_series = 1};
-    HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
+    struct hearth_push_receipt receipt = {0};
+    HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, &receipt, err));
 
-    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id,
+                                           receipt.profile, err);
 }
 
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,

@@ -2,7 +2,7 @@
 #ifndef HEARTH_FRONT_ACCESS_MESSAGES_H
 #define HEARTH_FRONT_ACCESS_MESSAGES_H
 
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/pb/hearth/v1/access.pb-c.h"
 
 #include "rpc/message_map.h"

@@ -15,6 +15,7 @@
 #include "grpc/read_ahead.h"
 #include "grpc/svc_health.h"
 #include "net/acceptor.h"
+#include "net/peer_caller.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
@@ -708,7 +709,7 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
     const struct hearth_front_options *options = &rpc->front->options;
     const struct hearth_proxy_headers proxy = {options->proxy_user_header,
                                                options->proxy_groups_header};
-    struct hearth_front_caller caller = {.modes = options->auth_modes};
+    struct hearth_front_caller caller = {0};
 
     for (size_t i = 0; i < call->metadata.count; i++) {
         struct hearth_str key = view_slice(&call->metadata.metadata[i].key);
@@ -734,11 +735,13 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
                            n_bytes, (long long)rpc->front->options.max_header_bytes);
     }
 
-    char peer[HEARTH_PEER_TEXT_BYTES];
-    rpc->peer_text(rpc, peer);
-    hearth_caller_set_address(&caller, peer);
+    struct hearth_peer_names names;
+    hearth_peer_describe(rpc->front, &call->peer, &caller, &names);
+    enum hearth_status status =
+        hearth_front_admit(rpc->front, rpc->method, &caller, &rpc->caller, err);
+    hearth_peer_names_release(&names);
 
-    return hearth_front_admit(rpc->front, rpc->method, &caller, &rpc->caller, err);
+    return status;
 }
 
 static int64_t compute_remaining_ns(gpr_timespec deadline)

@@ -20,6 +20,7 @@
 #include "http/quiet_routes.h"
 #include "http/routes.h"
 #include "net/acceptor.h"
+#include "net/peer_caller.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
 #include "rpc/request_log.h"
@@ -548,29 +549,57 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
 
 /* What the connection says of the caller. */
 static void set_caller(struct http_request *request, const char *method,
-                       struct hearth_front_caller *caller)
+                       struct hearth_front_caller *caller, struct hearth_peer_names *names)
 {
-    char peer[HEARTH_PEER_TEXT_BYTES];
+    struct hearth_front *front = request->http->front;
+    struct hearth_peer peer;
 
-    write_connection_text(request->connection, peer);
-    hearth_caller_set_address(caller, peer);
-    caller->modes = request->http->front->options.auth_modes;
+    hearth_peers_find(hearth_acceptor_peers(front->acceptor),
+                      get_connection_fd(request->connection), &peer);
+    hearth_peer_describe(front, &peer, caller, names);
     caller->is_reading =
         strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+static void read_head(struct http_request *request, const char *method, const char *version,
+                      struct hearth_http_head *ret_head)
+{
+    const struct hearth_front_options *options = &request->http->front->options;
+    const struct hearth_proxy_headers proxy = {options->proxy_user_header,
+                                               options->proxy_groups_header};
+
+    hearth_http_head_read(request->connection, &proxy, method, version, &request->framing,
+                          ret_head);
+}
+
+/* RPCs, plain routes on pools, quiet routes, plain routes that are answered at once. */
+static void begin_by_path(struct http_request *request, struct hearth_str path, const char *method,
+                          const struct hearth_http_head *head)
+{
+    const struct hearth_method *rpc_method =
+        hearth_method_find(request->http->front->methods, path);
+    const struct hearth_http_route *route =
+        hearth_http_route_find(request->http->front->routes, path, hearth_str_c(method));
+    const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
+
+    if (rpc_method != NULL) {
+        begin_rpc(request, rpc_method, method, head);
+    } else if (route != NULL) {
+        begin_plain_call(request, route, method, head);
+    } else if (quiet != NULL) {
+        begin_quiet_route(request, quiet, method, head);
+    } else {
+        begin_route(request, path, method, head);
+    }
 }
 
 static enum MHD_Result begin_request(struct http_request *request, const char *url,
                                      const char *method, const char *version)
 {
     struct hearth_http_head head;
+    struct hearth_peer_names names;
 
-    const struct hearth_proxy_headers proxy = {
-        .user = request->http->front->options.proxy_user_header,
-        .groups = request->http->front->options.proxy_groups_header,
-    };
-
-    hearth_http_head_read(request->connection, &proxy, method, version, &request->framing, &head);
-    set_caller(request, method, &head.caller);
+    read_head(request, method, version, &head);
     request->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
     if (request->framing.code != 0) {
         /* The end of the request is in doubt: following bytes must not be read as another one. */
@@ -578,22 +607,9 @@ static enum MHD_Result begin_request(struct http_request *request, const char *u
         return answer_early(request);
     }
 
-    /* RPCs, plain routes on pools, quiet routes, plain routes that are answered at once. */
-    struct hearth_str path = hearth_str_c(url);
-    const struct hearth_method *rpc_method =
-        hearth_method_find(request->http->front->methods, path);
-    const struct hearth_http_route *route =
-        hearth_http_route_find(request->http->front->routes, path, hearth_str_c(method));
-    const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
-    if (rpc_method != NULL) {
-        begin_rpc(request, rpc_method, method, &head);
-    } else if (route != NULL) {
-        begin_plain_call(request, route, method, &head);
-    } else if (quiet != NULL) {
-        begin_quiet_route(request, quiet, method, &head);
-    } else {
-        begin_route(request, path, method, &head);
-    }
+    set_caller(request, method, &head.caller, &names);
+    begin_by_path(request, hearth_str_c(url), method, &head);
+    hearth_peer_names_release(&names);
 
     int64_t most_bytes = request->is_quiet ? DISCARD_MAX_BYTES : ANSWER_NOW_BYTES;
     if (request->state == REQUEST_DISCARDING &&

@@ -16,21 +16,22 @@
 
 /* ---- who calls ---- */
 
-/* The subjects "KIND:NAME" of a list of names, in the arena. */
+/* The subjects "KIND:NAME" of a list of names, in the arena. Longer names are cut: they are no
+ * subjects of grants. */
 static enum hearth_status name_subjects(const char *kind, const struct hearth_str *names, size_t n,
                                         struct hearth_arena *arena, struct hearth_str *ret,
                                         struct hearth_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *text = hearth_arena_printf(
-            arena, "%s:%.*s", kind,
-            (int)(names[i].n < HEARTH_MAX_SUBJECT_BYTES ? names[i].n : HEARTH_MAX_SUBJECT_BYTES),
-            names[i].p);
+        size_t max = HEARTH_MAX_SUBJECT_BYTES;
+        int n_bytes = (int)(names[i].n < max ? names[i].n : max);
+        const char *text = hearth_arena_printf(arena, "%s:%.*s", kind, n_bytes, names[i].p);
         if (text == NULL) {
             return HEARTH_FAIL_ARENA(err, arena);
         }
         ret[i] = hearth_str_c(text);
     }
+
     return HEARTH_OK;
 }
 
@@ -293,7 +294,11 @@ enum hearth_status hearth_front_admit(struct hearth_front *front,
     struct hearth_admitted admitted = {0};
     enum hearth_status status;
 
-    assert(method != NULL && ret != NULL && caller->modes != 0);
+    assert(method != NULL && ret != NULL);
+    if (caller->modes == 0) {
+        return HEARTH_FAIL(err, HEARTH_CANCELLED, "the client has closed its connection");
+    }
+
     if ((caller->modes & HEARTH_AUTH_NONE) != 0) {
         status = hearth_front_admit_all(&front->options, method, caller, &admitted.tenant, err);
     } else {

@@ -2,15 +2,16 @@
  * admit.h -- who calls a method, for which tenant, and whether that is allowed.
  *
  * The transports call hearth_front_admit for the head of a request, before its body is read. It
- * computes only: credentials are in memory (engine/access.h). A stream that lasts is checked again
- * before each of its messages (hearth_front_readmit), so that a deleted token ends it.
+ * computes only: credentials are in memory (engine/access_control.h). A stream that lasts is
+ * checked again before each of its messages (hearth_front_readmit), so that a deleted token ends
+ * it.
  *
  * Threads: any, a caller's own structs.
  */
 #ifndef HEARTH_FRONT_ADMIT_H
 #define HEARTH_FRONT_ADMIT_H
 
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/front/front.h"
 
 #include "rpc/caller.h"

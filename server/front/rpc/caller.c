@@ -2,6 +2,7 @@
 #include "rpc/caller.h"
 
 #include "hearth/base/base64.h"
+#include "hearth/front/front.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -224,6 +225,12 @@ bool hearth_network_range_parse(struct hearth_str text, struct hearth_network_ra
     ret->n_bits = 128 - most + (slash < text.n ? (unsigned)n_bits : most);
 
     return true;
+}
+
+bool hearth_address_range_is_valid(const char *text)
+{
+    struct hearth_network_range range;
+    return hearth_network_range_parse(hearth_str_c(text), &range);
 }
 
 bool hearth_network_range_has(const struct hearth_network_range *range, const char *address)

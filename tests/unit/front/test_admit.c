@@ -2,7 +2,7 @@
  * test_admit.c -- which credential of a request counts, for each way that a listener accepts. The
  * engine and PostgreSQL are real.
  */
-#include "hearth/engine/access.h"
+#include "hearth/engine/access_control.h"
 
 #include "rpc/admit.h"
 #include "rpc/front_internal.h"

@@ -1,5 +1,5 @@
 /*
- * access.c -- the life of this room: options, thread, random bytes, new tokens, the setup token.
+ * access_control.c -- the life of this room: options, thread, random bytes, new tokens, setup.
  *
  * The thread looks for a newer version four times a second. That is one statement that reads one
  * row, and it makes a deletion hold on all servers within half a second.
@@ -27,6 +27,7 @@ void hearth_access_options_init(struct hearth_access_options *options)
         .session_idle_ns = 12 * HEARTH_NS_PER_HOUR,
         .session_max_ns = 7 * HEARTH_NS_PER_DAY,
         .max_sessions = 20,
+        .max_wrong = 20,
     };
 }
 
@@ -229,7 +230,7 @@ static void hash_admin_token(struct hearth_access *access)
     }
 }
 
-static enum hearth_status start_thread(struct hearth_access *access, struct hearth_err *err)
+static enum hearth_status start_access_thread(struct hearth_access *access, struct hearth_err *err)
 {
     sigset_t all, old;
 
@@ -273,7 +274,7 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
         status = hearth_audit_init(access, err);
     }
     if (status == HEARTH_OK) {
-        status = start_thread(access, err);
+        status = start_access_thread(access, err);
     }
     if (status != HEARTH_OK) {
         free_access(access);

@@ -1,6 +1,6 @@
 /*
- * access.h -- who calls, and what the caller may do; tokens, users, sessions, grants; the audit
- * log.
+ * access_control.h -- who calls, and what the caller may do; tokens, users, sessions, grants; the
+ * audit log.
  *
  * Each server holds all credentials and grants in memory: a *snapshot*, which never changes. A
  * thread looks for a newer version in the database four times a second, so what another server
@@ -14,7 +14,7 @@
  * in hearth_access_login alone, for a few callers at a time.
  *
  * Wrong credentials are counted by the client's address, wrong passwords also by user. After
- * HEARTH_ACCESS_MAX_FAILURES within a minute, the next ones are RESOURCE_EXHAUSTED. Tokens are too
+ * max_wrong within a minute, the next ones are RESOURCE_EXHAUSTED. Tokens are too
  * long to be guessed, so a valid token is always accepted; a password is not even checked.
  *
  * Threads: safe; start and stop from one thread.
@@ -22,8 +22,8 @@
  *          not allowed. The messages tell a caller nothing about tenants, users and tokens that it
  *          may not see.
  */
-#ifndef HEARTH_ENGINE_ACCESS_H
-#define HEARTH_ENGINE_ACCESS_H
+#ifndef HEARTH_ENGINE_ACCESS_CONTROL_H
+#define HEARTH_ENGINE_ACCESS_CONTROL_H
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
@@ -34,8 +34,7 @@
 struct hearth_access;
 struct hearth_store;
 
-#define HEARTH_ACCESS_MAX_FAILURES 20 /* wrong credentials per minute: of an address, of a user */
-#define HEARTH_ACCESS_MAX_GROUPS   64 /* groups of a subject that count */
+#define HEARTH_ACCESS_MAX_GROUPS 64 /* groups of a subject that count */
 
 /* Shows a new token to whoever started the server. Called once, on the thread of this room. */
 typedef void hearth_setup_token_fn(const char *token);
@@ -44,6 +43,7 @@ struct hearth_access_options {
     int64_t session_idle_ns; /* a session that is not used ends; default 12 h */
     int64_t session_max_ns;  /* a session ends; default 7 d */
     int64_t max_sessions;    /* of a subject; the oldest end; default 20 */
+    int64_t max_wrong;       /* wrong credentials per minute, of an address or a user; default 20 */
     /* A secret that is a token with the role admin in all tenants; empty: none. Borrowed. */
     struct hearth_str admin_token;
     /*
@@ -60,6 +60,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_access_start(const struct hearth_access_options *options, /* copied */
                                        struct hearth_store *store,                  /* kept */
                                        struct hearth_access **ret, struct hearth_err *err);
+/* False until the credentials are known: callers are UNAVAILABLE. */
+bool hearth_access_is_loaded(const struct hearth_access *access);
 /* Writes what waits, if the database answers within a second; stops the thread. NULL-safe. */
 void hearth_access_stop(struct hearth_access *access);
 
@@ -138,7 +140,7 @@ enum hearth_status hearth_admission_renew(struct hearth_admission *admission,
  *
  * tenant  a name; HEARTH_ALL_TENANTS: the server as a whole
  *
- * Returns  OK; PERMISSION_DENIED, with the same message whether the tenant exists or not; NO_MEMORY.
+ * Returns  OK; PERMISSION_DENIED, with one message whether or not the tenant exists; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_allow(struct hearth_admission *admission, enum hearth_right right,
@@ -282,8 +284,8 @@ enum hearth_status hearth_access_users(const struct hearth_access_call *call,
                                        struct hearth_err *err);
 
 /*
- * Adds a grant. The subject is "user:", "group:", "cert:", "oidc:" or "proxy:" and a name; grants of
- * tokens are made with them. An equal grant stays as it is.
+ * Adds a grant. The subject is "user:", "group:", "cert:", "oidc:" or "proxy:" and a name; grants
+ * of tokens are made with them. An equal grant stays as it is.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_access_add_grant(const struct hearth_access_call *call,
