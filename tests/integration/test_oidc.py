@@ -339,6 +339,7 @@ class Keys(unittest.TestCase):
             (("--oidc-issuer", "x=https://a.example,x=https://b.example"), "different names"),
             (("--oidc-issuer", "x=https://a.example,https://b.example"), "different names"),
             (("--oidc-issuer", "https://login.example"), "--oidc-audience"),
+            (("--oidc-issuer", "https://login.example", "--oidc-keys-max-age", "1m"), "at least oidc-refresh"),
             (("--oidc-issuer", "https://login.example", "--oidc-client-id", "x"), "--oidc-redirect-url"),
         ):
             with self.assertRaisesRegex(AssertionError, reason):

@@ -73,9 +73,9 @@ struct hearth_oidc_options {
     const char *const *private_hosts; /* besides the issuers' own; NULL-terminated; NULL: none */
     int64_t clock_skew_ns;            /* at most 10 min */
     int64_t refresh_ns;               /* between two fetches of the keys; at least 10 s */
-    int64_t keys_max_age_ns;          /* how long they hold while the issuer is away */
-    int64_t max_cached;               /* verified JWTs in memory */
-    int64_t max_logins;               /* that are finished at the same time */
+    int64_t keys_max_age_ns; /* how long they hold while the issuer is away; >= refresh_ns */
+    int64_t max_cached;      /* verified JWTs in memory */
+    int64_t max_logins;      /* that are finished at the same time */
 };
 
 enum hearth_client_auth {

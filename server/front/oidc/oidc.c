@@ -128,12 +128,13 @@ enum hearth_status hearth_oidc_check_options(const struct hearth_oidc_options *o
     if (options->subject_claim[0] == '\0') {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "oidc-subject-claim is empty");
     }
-    if (options->refresh_ns < HEARTH_OIDC_PAUSE_NS || options->keys_max_age_ns < 1 ||
+    if (options->refresh_ns < HEARTH_OIDC_PAUSE_NS ||
+        options->keys_max_age_ns < options->refresh_ns ||
         options->clock_skew_ns > 10 * 60 * HEARTH_NS_PER_SEC || options->max_cached < 1 ||
         options->max_cached > 1000000 || options->max_logins < 1) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "oidc-refresh must be at least 10s, oidc-keys-max-age and "
-                           "oidc-max-logins at least 1, oidc-clock-skew at most 10m, "
+                           "oidc-refresh must be at least 10s, oidc-keys-max-age at least "
+                           "oidc-refresh, oidc-max-logins at least 1, oidc-clock-skew at most 10m, "
                            "oidc-max-cached 1 to 1000000");
     }
 
