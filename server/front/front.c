@@ -6,6 +6,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
+#include "hearth/front/listen_text.h"
 
 #include "grpc/grpc_server.h"
 #include "grpc/svc_health.h"
@@ -13,6 +14,7 @@
 #include "http/quiet_routes.h"
 #include "ingest/kept_originals.h"
 #include "net/acceptor.h"
+#include "oidc/oidc.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
@@ -52,6 +54,18 @@ void hearth_front_options_init(struct hearth_front_options *options)
 {
     *options = (struct hearth_front_options){
         .auth_modes = HEARTH_AUTH_NONE,
+        .oidc = {.audience = "",
+                 .client_id = "",
+                 .redirect_url = "",
+                 .scopes = "openid profile email",
+                 .subject_claim = "sub",
+                 .groups_claim = "groups",
+                 .ca_file = "",
+                 .clock_skew_ns = 60 * HEARTH_NS_PER_SEC,
+                 .refresh_ns = 3600 * HEARTH_NS_PER_SEC,
+                 .keys_max_age_ns = 24 * 3600 * HEARTH_NS_PER_SEC,
+                 .max_cached = 4096,
+                 .max_logins = 2},
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
         .max_read_tenants = 16,
@@ -225,6 +239,23 @@ static enum hearth_status start_network(struct hearth_front *front,
     return hearth_acceptor_run(front->acceptor, err);
 }
 
+/* True if a listener accepts the way "oidc". */
+static bool takes_oidc(const struct hearth_front_options *options)
+{
+    struct hearth_err ignored = HEARTH_ERR_INIT;
+    bool takes = false;
+
+    for (size_t i = 0; options->listen != NULL && options->listen[i] != NULL; i++) {
+        struct hearth_listen_text listen = {.auth_modes = 0};
+        if (hearth_listen_parse(options->listen[i], &listen, &ignored) == HEARTH_OK) {
+            unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : options->auth_modes;
+            takes = takes || (modes & HEARTH_AUTH_OIDC) != 0;
+        }
+    }
+
+    return takes;
+}
+
 static enum hearth_status check_front_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
@@ -256,6 +287,9 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
+    if (takes_oidc(options)) {
+        HEARTH_TRY(hearth_oidc_check_options(&options->oidc, err));
+    }
     HEARTH_TRY(hearth_kept_protocols_check(options->keep_originals, err));
 
     return hearth_agent_check_options(options, err);
@@ -328,6 +362,9 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
+    if (status == HEARTH_OK && takes_oidc(options)) {
+        status = hearth_oidc_start(&options->oidc, &front->oidc, err);
+    }
     if (status == HEARTH_OK) {
         status = start_network(front, options, err);
     }
@@ -452,5 +489,6 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     hearth_http_free(front->http);
     hearth_workers_stop(front->finishers);
     hearth_acceptor_free(front->acceptor);
+    hearth_oidc_stop(front->oidc);
     free_front(front);
 }

@@ -444,6 +444,54 @@ class Guesses(unittest.TestCase):
         self.assertEqual(login("alice"), login("nobody"))
 
 
+class Proxies(unittest.TestCase):
+    """Requests of 127.0.0.1, which is a trusted proxy or not."""
+
+    def serve(self, trusted):
+        hearth = AccessServer(
+            "--auth", "token,user,proxy", "--proxy-user-header", "X-Forwarded-User",
+            "--proxy-groups-header", "X-Forwarded-Groups", "--proxy-trusted", trusted,
+        )
+        self.addCleanup(hearth.stop)
+        for subject in ("proxy:bob", "group:sre"):
+            hearth.must("AddGrant", {"subject": subject, "tenant": "red", "role": "viewer"})
+        return hearth
+
+    def types(self, hearth, headers):
+        return hearth.post("/querier.v1.QuerierService/ProfileTypes", {}, headers)[0]
+
+    def test_a_trusted_proxy_names_users_and_groups(self):
+        hearth = self.serve("10.0.0.0/8,127.0.0.0/8")
+        for headers, expected in (
+            ({"X-Forwarded-User": "bob"}, 200),
+            ({"x-forwarded-user": "eve"}, 403),
+            ({"X-Forwarded-User": "eve", "X-Forwarded-Groups": "dev, sre"}, 200),
+            ({"X-Forwarded-Groups": "sre"}, 401),
+            ({"X-Forwarded-User": ""}, 401),
+            ({}, 401),
+        ):
+            self.assertEqual(self.types(hearth, headers), expected, headers)
+        metadata = [("x-forwarded-user", "bob")]
+        hearth.server.call("querier.v1.QuerierService/ProfileTypes", [], metadata)
+
+    def test_nobody_else_does(self):
+        hearth = self.serve("10.0.0.0/8")
+        self.assertEqual(self.types(hearth, {"X-Forwarded-User": "bob", "X-Forwarded-For": "10.0.0.1"}), 401)
+
+    def test_failures_are_those_of_the_proxys_client(self):
+        hearth = self.serve("127.0.0.1")
+        hearth.must("CreateUser", {"name": "alice", "password": PASSWORD})
+        login = lambda user, password, client: hearth.post(
+            "/api/v1/login", {"user": user, "password": password}, {"X-Forwarded-For": "192.0.2.9, " + client}
+        )[0]
+        self.assertEqual([login("u%d" % i, "wrong password", "203.0.113.1") for i in range(21)], [401] * 20 + [429])
+        self.assertEqual(login("alice", PASSWORD, "203.0.113.1"), 429)
+        self.assertEqual(login("alice", PASSWORD, "203.0.113.2"), 200)
+        events = lambda: hearth.must("AuditLog", {"subject": "user:alice"}).get("events", [])
+        seen = eventually(lambda: len(events()) == 2 and events(), what="the log-ins in the audit log")
+        self.assertEqual({e["address"] for e in seen}, {"203.0.113.1", "203.0.113.2"})
+
+
 class Setup(unittest.TestCase):
     def test_the_setup_token_ends_when_somebody_else_administers(self):
         hearth = AccessServer()

@@ -79,6 +79,7 @@ struct hearth_credential {
     struct hearth_str text;            /* token or cookie */
     const struct hearth_str *subjects; /* SUBJECT: the caller itself, then its groups */
     size_t n_subjects;
+    int64_t expires_ms;        /* SUBJECT: the end of what it was verified by; 0: never */
     struct hearth_str address; /* of the client, for counting failures and for the last use */
 };
 
@@ -99,7 +100,7 @@ struct hearth_admission {
     struct hearth_access_snapshot *snapshot;
     struct hearth_str subject; /* "token:k3Jf0aQz7B", "user:alice" */
     struct hearth_str name;    /* of the token; otherwise the subject */
-    int64_t expires_ms;        /* of the token or session; 0: never */
+    int64_t expires_ms;        /* of the token, session or subject; 0: never */
     /* Private: how it was identified, and the grants of the caller (own) and of its groups. */
     enum hearth_credential_kind kind;
     struct hearth_str key; /* id of a token, hash of a session; p is NULL for a set one */
@@ -120,6 +121,12 @@ enum hearth_status hearth_access_identify(struct hearth_access *access,
                                           const struct hearth_credential *credential,
                                           struct hearth_admission *ret, struct hearth_err *err);
 void hearth_admission_release(struct hearth_admission *admission);
+/*
+ * For a credential that the caller itself found to be wrong: counts the failure of the address.
+ * UNAUTHENTICATED with the reason, RESOURCE_EXHAUSTED after too many.
+ */
+enum hearth_status hearth_access_refuse(struct hearth_access *access, struct hearth_str address,
+                                        const char *why, struct hearth_err *err);
 /*
  * Of an admission that lasts: checks it against the credentials that hold now. Views that it gave
  * are no longer valid. UNAUTHENTICATED if the token or session has ended; PERMISSION_DENIED without

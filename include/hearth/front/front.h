@@ -13,8 +13,8 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/cancel.h"
-#include "hearth/engine/access_control.h"
 #include "hearth/base/secret.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
@@ -59,6 +59,27 @@ struct hearth_otlp_options {
     const char *const *span_attributes; /* NULL-terminated; NULL: none */
 };
 
+/*
+ * Issuers of OpenID Connect: docs/reference/authentication.md. Pointers are kept; texts are never
+ * NULL.
+ */
+struct hearth_oidc_options {
+    const char *const *issuers; /* "https://HOST/PATH" or "NAME=https://..."; NULL-terminated */
+    const char *audience;       /* that JWTs are for; "": client_id */
+    const char *client_id;      /* of log-ins by people, at the first issuer; "": none */
+    struct hearth_secret *client_secret; /* NULL: a public client */
+    const char *redirect_url;            /* of /api/v1/oidc/callback, as browsers reach it */
+    const char *scopes;
+    const char *subject_claim, *groups_claim;
+    const char *ca_file;              /* PEM; "": the authorities of the system */
+    const char *const *private_hosts; /* besides the issuers' own; NULL-terminated; NULL: none */
+    int64_t clock_skew_ns;            /* at most 10 min */
+    int64_t refresh_ns;               /* between two fetches of the keys; at least 10 s */
+    int64_t keys_max_age_ns; /* how long they hold while the issuer is away; >= refresh_ns */
+    int64_t max_cached;      /* verified JWTs in memory */
+    int64_t max_logins;      /* that are finished at the same time */
+};
+
 enum hearth_client_auth {
     HEARTH_CLIENT_AUTH_NONE,    /* clients are not asked for certificates */
     HEARTH_CLIENT_AUTH_REQUEST, /* a client may send none; one that it sends must be valid */
@@ -81,12 +102,13 @@ struct hearth_front_options {
     /* Sockets that hearth_front_bind has bound; hearth_front_start takes their descriptors. NULL:
      * it binds `listen`. */
     struct hearth_listeners *bound;
-    unsigned auth_modes;       /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
+    unsigned auth_modes; /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
     /* Headers of an authenticating proxy; NULL or "": none. Kept. */
     const char *proxy_user_header, *proxy_groups_header;
     /* Addresses such as "10.0.0.0/8" whose headers are believed; NULL-terminated; kept. */
     const char *const *proxy_trusted;
-    int64_t session_max_ns;        /* how long a browser keeps the cookie of a session */
+    struct hearth_oidc_options oidc; /* default: no issuers */
+    int64_t session_max_ns;          /* how long a browser keeps the cookie of a session */
     struct hearth_access *access;  /* credentials and the audit log; borrowed; NULL: none (tests) */
     struct hearth_tls_options tls; /* default: no files */
     bool multitenancy;        /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */

@@ -18,12 +18,10 @@
 static const struct hearth_stored_grant g_admin_grant = {
     .grant = {.subject = {"token:admin", 11}, .tenant = {"*", 1}, .role = HEARTH_ROLE_ADMIN}};
 
-/* Counts the failure of an address. Its error is the same for all wrong credentials. */
-static enum hearth_status refuse_credential(struct hearth_access *access,
-                                            const struct hearth_credential *credential,
-                                            const char *why, struct hearth_err *err)
+enum hearth_status hearth_access_refuse(struct hearth_access *access, struct hearth_str address,
+                                        const char *why, struct hearth_err *err)
 {
-    uint32_t n = hearth_failures_count(&access->failures, credential->address);
+    uint32_t n = hearth_failures_count(&access->failures, address);
 
     if (n >= access->options.max_wrong) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
@@ -31,9 +29,17 @@ static enum hearth_status refuse_credential(struct hearth_access *access,
                            "(max-wrong-credentials)");
     }
 
-    hearth_failures_add(&access->failures, credential->address);
+    hearth_failures_add(&access->failures, address);
 
     return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED, "%s", why);
+}
+
+/* Its error is the same for all wrong credentials. */
+static enum hearth_status refuse_credential(struct hearth_access *access,
+                                            const struct hearth_credential *credential,
+                                            const char *why, struct hearth_err *err)
+{
+    return hearth_access_refuse(access, credential->address, why, err);
 }
 
 /* Makes `ret` hold the snapshot, which the caller holds, and own its texts. */
@@ -182,6 +188,7 @@ static enum hearth_status identify_subject(const struct hearth_credential *crede
     }
     ret->subject = ret->name = ret->subjects[0];
     ret->n_subjects = ret->n_ranges = n;
+    ret->expires_ms = credential->expires_ms;
 
     return HEARTH_OK;
 }

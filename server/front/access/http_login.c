@@ -1,11 +1,11 @@
 /*
  * http_login.c -- POST /api/v1/login and /api/v1/logout: sessions of browsers.
  *
- * The cookie is HttpOnly and SameSite=Lax, over TLS also Secure and bound to the host by its name.
  * A log-in must be JSON, which a form of another site cannot send.
  */
 #include "hearth/codec/json_pick.h"
 
+#include "access/cookies.h"
 #include "handlers.h"
 #include "http/http_call.h"
 #include "rpc/front_internal.h"
@@ -15,15 +15,9 @@
 
 #define BODY_MAX_BYTES 8192
 
-static void add_cookie(struct hearth_rpc *rpc, const char *value, int64_t max_age_s)
+static void set_session_cookie(struct hearth_rpc *rpc, const char *value, int64_t max_age_s)
 {
-    bool is_tls = rpc->caller.is_tls;
-    char *header =
-        hearth_arena_printf(&rpc->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%lld%s",
-                            is_tls ? HEARTH_COOKIE_TLS : HEARTH_COOKIE_PLAIN, value,
-                            (long long)max_age_s, is_tls ? "; Secure" : "");
-
-    hearth_rpc_add_header(rpc, "Set-Cookie", header);
+    hearth_cookie_set_session(rpc, value, max_age_s);
     hearth_rpc_add_header(rpc, "Cache-Control", "no-store");
 }
 
@@ -82,7 +76,7 @@ static enum hearth_status log_in(struct hearth_rpc *rpc)
     note_login(rpc, login.user, status);
     HEARTH_TRY(status);
 
-    add_cookie(rpc, cookie, rpc->front->options.session_max_ns / HEARTH_NS_PER_SEC);
+    set_session_cookie(rpc, cookie, rpc->front->options.session_max_ns / HEARTH_NS_PER_SEC);
     explicit_bzero(cookie, sizeof cookie);
     rpc->http->answer_type = "application/json";
     hearth_buf_cstr(&rpc->packed, "{}\n");
@@ -101,7 +95,7 @@ void hearth_http_logout(struct hearth_rpc *rpc)
         hearth_access_logout(&rpc->caller.admission, &rpc->cancel, &rpc->err);
 
     if (status == HEARTH_OK) {
-        add_cookie(rpc, "", 0);
+        set_session_cookie(rpc, "", 0);
         rpc->http->answer_type = "application/json";
         hearth_buf_cstr(&rpc->packed, "{}\n");
     }

@@ -406,6 +406,9 @@ static enum hearth_status check_plain_call(struct http_request *request,
     HEARTH_TRY(check_tenant_and_length(rpc, head));
     call->content_type = hearth_arena_str(&rpc->arena, said->content_type);
     call->content_encoding = hearth_arena_str(&rpc->arena, said->content_encoding);
+    if (head->caller.login.p != NULL) {
+        call->login_cookie = hearth_arena_str(&rpc->arena, head->caller.login);
+    }
     if (call->content_type.p == NULL || call->content_encoding.p == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }

@@ -6,6 +6,7 @@
  */
 #include "rpc/admit.h"
 
+#include "oidc/oidc.h"
 #include "rpc/agent_methods.h"
 #include "rpc/front_internal.h"
 
@@ -102,6 +103,45 @@ static enum hearth_status read_session(const struct hearth_front_caller *caller,
     return HEARTH_OK;
 }
 
+/* A JWT of a listed issuer. Wrong ones are counted like wrong tokens. */
+static enum hearth_status read_jwt(struct hearth_front *front, struct hearth_str jwt,
+                                   struct hearth_arena *arena, struct hearth_credential *ret,
+                                   struct hearth_err *err)
+{
+    struct hearth_oidc_identity identity;
+    struct hearth_err why = HEARTH_ERR_INIT;
+    bool is_wrong;
+
+    enum hearth_status status =
+        hearth_oidc_verify(front->oidc, jwt, arena, &identity, &is_wrong, &why);
+    if (status == HEARTH_UNAUTHENTICATED && is_wrong) {
+        return hearth_access_refuse(front->options.access, ret->address, why.msg, err);
+    }
+    if (status != HEARTH_OK) {
+        return HEARTH_FAIL(err, status, "%s", why.msg);
+    }
+
+    ret->kind = HEARTH_CREDENTIAL_SUBJECT;
+    ret->subjects = identity.subjects;
+    ret->n_subjects = identity.n_subjects;
+    ret->expires_ms = identity.expires_ms;
+
+    return HEARTH_OK;
+}
+
+/* True if a trusted proxy sent the request; its client's address is used from now on. */
+static bool trust_proxy(const struct hearth_front *front, struct hearth_front_caller *caller)
+{
+    bool is_trusted = (caller->modes & HEARTH_AUTH_PROXY) != 0 &&
+                      hearth_caller_is_within(caller, front->options.proxy_trusted);
+
+    if (is_trusted) {
+        hearth_caller_use_forwarded(caller);
+    }
+
+    return is_trusted;
+}
+
 static enum hearth_status refuse_without_credential(const struct hearth_front_caller *caller,
                                                     struct hearth_err *err)
 {
@@ -112,17 +152,12 @@ static enum hearth_status refuse_without_credential(const struct hearth_front_ca
 
 /* Finds the credential that counts: the first one, by precedence, that the listener accepts. */
 static enum hearth_status find_credential(struct hearth_front *front,
-                                          struct hearth_front_caller *caller,
-                                          struct hearth_arena *arena, struct hearth_credential *ret,
-                                          struct hearth_err *err)
+                                          const struct hearth_front_caller *caller,
+                                          bool is_trusted_proxy, struct hearth_arena *arena,
+                                          struct hearth_credential *ret, struct hearth_err *err)
 {
     struct hearth_str token = {NULL, 0}, jwt = {NULL, 0};
-    bool is_trusted_proxy = (caller->modes & HEARTH_AUTH_PROXY) != 0 &&
-                            hearth_caller_is_within(caller, front->options.proxy_trusted);
 
-    if (is_trusted_proxy) {
-        hearth_caller_use_forwarded(caller);
-    }
     *ret = (struct hearth_credential){.address = hearth_str_c(caller->address)};
     if ((caller->modes & (HEARTH_AUTH_TOKEN | HEARTH_AUTH_OIDC)) != 0) {
         HEARTH_TRY(hearth_caller_token(caller, arena, &token, &jwt, err));
@@ -132,6 +167,9 @@ static enum hearth_status find_credential(struct hearth_front *front,
         ret->kind = HEARTH_CREDENTIAL_TOKEN;
         ret->text = token;
         return HEARTH_OK;
+    }
+    if (jwt.p != NULL && (caller->modes & HEARTH_AUTH_OIDC) != 0 && front->oidc != NULL) {
+        return read_jwt(front, jwt, arena, ret, err);
     }
     if (caller->session.p != NULL && (caller->modes & (HEARTH_AUTH_USER | HEARTH_AUTH_OIDC)) != 0) {
         return read_session(caller, ret, err);
@@ -147,14 +185,15 @@ static enum hearth_status find_credential(struct hearth_front *front,
 }
 
 static enum hearth_status identify_caller(struct hearth_front *front,
-                                          struct hearth_front_caller *caller,
-                                          struct hearth_admission *ret, struct hearth_err *err)
+                                          const struct hearth_front_caller *caller,
+                                          bool is_trusted_proxy, struct hearth_admission *ret,
+                                          struct hearth_err *err)
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     struct hearth_credential credential;
 
     hearth_arena_init(&arena, CREDENTIAL_MAX_BYTES);
-    HEARTH_TRY(find_credential(front, caller, &arena, &credential, err));
+    HEARTH_TRY(find_credential(front, caller, is_trusted_proxy, &arena, &credential, err));
 
     return hearth_access_identify(front->options.access, &credential, ret, err);
 }
@@ -258,12 +297,14 @@ static enum hearth_status admit_by_credential(struct hearth_front *front,
                                               struct hearth_admitted *admitted,
                                               struct hearth_err *err)
 {
+    bool is_trusted_proxy = trust_proxy(front, caller);
+
     HEARTH_TRY(hearth_front_check_switches(&front->options, method, err));
     if (method->right == HEARTH_RIGHT_PUBLIC) {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(identify_caller(front, caller, &admitted->admission, err));
+    HEARTH_TRY(identify_caller(front, caller, is_trusted_proxy, &admitted->admission, err));
     if ((method->flags & HEARTH_METHOD_TENANT) != 0) {
         HEARTH_TRY(find_tenants(front, method, caller, admitted, err));
     }

@@ -33,16 +33,24 @@ static struct hearth_str find_cookie(struct hearth_str header, const char *name)
     return hearth_str_n(NULL, 0);
 }
 
+/* Takes one of two cookies, that of TLS if both are there. */
+static void take_cookie(struct hearth_str header, const char *tls_name, const char *plain_name,
+                        struct hearth_str *ret)
+{
+    struct hearth_str value = find_cookie(header, tls_name);
+
+    if (value.p == NULL) {
+        value = find_cookie(header, plain_name);
+    }
+    if (value.p != NULL) {
+        *ret = value;
+    }
+}
+
 static void take_cookies(struct hearth_front_caller *caller, struct hearth_str header)
 {
-    struct hearth_str session = find_cookie(header, HEARTH_COOKIE_TLS);
-
-    if (session.p == NULL) {
-        session = find_cookie(header, HEARTH_COOKIE_PLAIN);
-    }
-    if (session.p != NULL) {
-        caller->session = session;
-    }
+    take_cookie(header, HEARTH_COOKIE_TLS, HEARTH_COOKIE_PLAIN, &caller->session);
+    take_cookie(header, HEARTH_LOGIN_COOKIE_TLS, HEARTH_LOGIN_COOKIE_PLAIN, &caller->login);
 }
 
 static bool is_field(struct hearth_str name, const char *wanted)
@@ -158,7 +166,7 @@ enum hearth_status hearth_caller_token(const struct hearth_front_caller *caller,
         struct hearth_str basic = after_scheme(value, "basic");
         found = after_scheme(value, "bearer");
         if (basic.p != NULL) {
-            return read_basic(basic, arena, ret_token, err);
+            HEARTH_TRY(read_basic(basic, arena, &found, err));
         }
         if (found.p == NULL) {
             return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,

@@ -33,6 +33,7 @@ struct hearth_front_caller {
     struct hearth_str authorization;              /* the first one */
     struct hearth_str api_key;                    /* DD-API-KEY */
     struct hearth_str session;                    /* the value of the session's cookie */
+    struct hearth_str login;                      /* the value of the cookie of a log-in */
     struct hearth_str proxy_user, proxy_groups;   /* of a proxy; only trusted ones may set them */
     struct hearth_str forwarded_for;              /* X-Forwarded-For */
     struct hearth_str origin, host;               /* of a browser's request */
@@ -58,6 +59,9 @@ void hearth_caller_set_address(struct hearth_front_caller *caller, const char *p
 /* The names of the session's cookie: over TLS, and without. */
 #define HEARTH_COOKIE_TLS   "__Host-hearth_session"
 #define HEARTH_COOKIE_PLAIN "hearth_session"
+/* The names of the cookie that a browser carries during a log-in at an issuer. */
+#define HEARTH_LOGIN_COOKIE_TLS   "__Host-hearth_login"
+#define HEARTH_LOGIN_COOKIE_PLAIN "hearth_login"
 
 /*
  * The token that the caller sent; p is NULL if it sent none, or something else (a JWT is

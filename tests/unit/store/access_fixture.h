@@ -27,7 +27,7 @@ static inline void open_access(struct access_fixture *fix)
     options.retain_audit_ns = 0; /* until a test says otherwise */
     fix->store = open_fresh(fix->url, &options);
     hearth_arena_init(&fix->arena, 0);
-    fix->pg.url = fix->url;
+    fix->pg.url = test_secret(fix->url);
     assert_ok(hearth_pg_connect(&fix->pg, CONNECT_MS, &err));
 }
 

@@ -444,7 +444,8 @@ static void several_servers_drop_the_same_months_at_once(void **state)
 
     struct month_dropper droppers[3];
     for (int i = 0; i < 3; i++) {
-        droppers[i] = (struct month_dropper){.store = fix.store, .pg = {.url = fix.url}};
+        droppers[i] =
+            (struct month_dropper){.store = fix.store, .pg = {.url = test_secret(fix.url)}};
         assert_ok(hearth_pg_connect(&droppers[i].pg, CONNECT_MS, &err));
     }
     for (int i = 0; i < 3; i++) {

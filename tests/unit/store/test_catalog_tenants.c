@@ -106,7 +106,7 @@ static void the_limit_of_series_holds_for_tenants_that_are_not_in_memory(void **
     struct hearth_series_ref ref;
     struct hearth_err refused = HEARTH_ERR_INIT;
     for (int pass = 0; pass < 2; pass++) { /* counted by refreshes, then by the database */
-        struct hearth_store *store = open_ready(options.url, &options);
+        struct hearth_store *store = open_ready(url, &options);
         for (int pod = 0; pod < 4; pod++) {
             (void)resolve_one(store, TENANT, 1, pod, T0);
             assert_int_equal(count_hits(store, HEARTH_STR("nobody"), "{}", T0, T0), 0);

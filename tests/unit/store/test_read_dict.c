@@ -126,7 +126,7 @@ static struct hearth_store *open_with_cache(const char *url, size_t read_dict_by
     hearth_store_options_init(&options);
     options.url = test_secret(url);
     options.read_dict_bytes = read_dict_bytes;
-    struct hearth_store *store = open_ready(options.url, &options);
+    struct hearth_store *store = open_ready(url, &options);
     ensure_day(store, url);
     return store;
 }

@@ -191,7 +191,7 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     options.url = test_secret(url);
     options.statement_timeout_ms = 300;
     options.builder = false;
-    struct hearth_store *store = open_ready(options.url, &options);
+    struct hearth_store *store = open_ready(url, &options);
     ensure_days(store, url, T0, T0);
     PGconn *locker = pg_cluster_connect(url); /* a query that does not end by itself */
     PQclear(PQexec(locker, "BEGIN; LOCK TABLE hearth_data.profile IN ACCESS EXCLUSIVE MODE"));
