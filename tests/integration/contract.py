@@ -492,6 +492,8 @@ ROUTES = {
     ]),
     "/pyroscope/labels": ("GET, HEAD", [("", None, 200, '"service_name"')]),
     "/api/v1/login": ("POST", [("", b"{}", 501, "takes no passwords")]),
+    "/api/v1/oidc/login": ("GET, HEAD", [("", None, 501, "no log-ins at an issuer")]),
+    "/api/v1/oidc/callback": ("GET, HEAD", [("", None, 501, "no log-ins at an issuer")]),
     "/api/v1/logout": ("POST", [("", b"", 400, "no session")]),
     "/metrics/rules": ("GET, HEAD", [("", None, 200, "")]),
     "/ingest": ("POST", UPLOADS),

@@ -31,8 +31,8 @@ struct hearth_config {
     const char *data_dir, *postgres_bin, *postgres_user, *user, *sandbox;
     bool dumpable;
     struct hearth_secret *database_url, *read_database_url, *agent_token, *admin_token;
-    const char *database_url_file, *read_database_url_file, *agent_token_file,
-        *admin_token_file, *oidc_client_secret_file;
+    const char *database_url_file, *read_database_url_file, *agent_token_file, *admin_token_file,
+        *oidc_client_secret_file;
     struct hearth_store_options store;
     int64_t committers, readers, max_batch_rows, max_queue_rows;
     int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes,

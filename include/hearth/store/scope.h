@@ -27,7 +27,7 @@ struct hearth_scope {
     struct hearth_store *store;
     struct hearth_str tenant;
     struct hearth_cancel *cancel;
-    struct hearth_arena *arena; /* owner of returned rows and texts */
+    struct hearth_arena *arena;        /* owner of returned rows and texts */
     const struct hearth_view *tenants; /* only their names are used */
     size_t n_tenants;
     /*

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#define TIMES 10u /* the plain bytes */
+#define TIMES 16u /* the plain bytes */
 
 void hearth_decode_memory_begin(struct decode_memory *memory, struct hearth_arena *arena,
                                 size_t limit_bytes, size_t n_plain_bytes)

@@ -2,8 +2,8 @@
  * decode_memory.h -- a limit for the memory of one decoding (private to this layer).
  *
  * A small file can describe a large profile. While a decoder runs, its arena, and all scratch
- * arenas and maps that share its budget, may take the limit, or ten times the plain bytes if that
- * is more: no ordinary file needs so much.
+ * arenas and maps that share its budget, may take the limit, or 16 times the plain bytes if that
+ * is more: no ordinary file needs so much (collapsed stacks of short lines need over ten times).
  *
  * Threads: not thread-safe.
  */

@@ -35,8 +35,8 @@ struct hearth_admitted {
 };
 
 /*
- * Checks whether the caller may use the method, and finds its tenants. ret is filled in place; after
- * an error it holds nothing.
+ * Checks whether the caller may use the method, and finds its tenants. ret is filled in place;
+ * after an error it holds nothing.
  *
  * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without a valid
  *          credential, and without a tenant where one is needed; PERMISSION_DENIED;

@@ -210,28 +210,41 @@ static void an_absurd_number_of_frames_is_refused(void **state)
     (void)state;
     struct hearth_pprof_limits limits = g_limits;
     struct decoded d;
+    struct hearth_buf text;
 
-    for (int round = 0; round < 2; round++) {
-        struct hearth_buf text;
-        hearth_buf_init(&text, 0);
-        hearth_buf_cstr(&text, "{\"shared\":{\"frames\":[{}");
-        for (int i = 0; i < 100000; i++) {
-            hearth_buf_printf(&text, ",{\"name\":\"%d\"}", i);
-        }
-        hearth_buf_cstr(&text, "]},\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\","
-                               "\"samples\":[],\"weights\":[]}]}");
-        limits.max_entries = round == 0 ? 100000 : 0;
-        limits.max_memory = round == 0 ? 0 : 18 * MIB; /* 10 times its size are less */
-        decode_file(&d, &text, &limits);
-        if (round == 0) {
-            assert_refused(&d, 64 * MIB,
-                           "more than 100000 frames; raise it with "
-                           "--max-table-entries");
-        } else {
-            assert_refused(&d, 18 * MIB + 100000, "decoding needs more than");
-            assert_non_null(strstr(d.err.msg, "raise it with --max-decode-memory-bytes"));
-        }
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{\"shared\":{\"frames\":[{}");
+    for (int i = 0; i < 100000; i++) {
+        hearth_buf_printf(&text, ",{\"name\":\"%d\"}", i);
     }
+    hearth_buf_cstr(&text, "]},\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\","
+                           "\"samples\":[],\"weights\":[]}]}");
+    limits.max_entries = 100000;
+    limits.max_memory = 0;
+    decode_file(&d, &text, &limits);
+    assert_refused(&d, 64 * MIB, "more than 100000 frames; raise it with --max-table-entries");
+}
+
+static void memory_far_beyond_the_size_of_the_file_is_refused(void **state)
+{
+    (void)state;
+    struct hearth_pprof_limits limits = g_limits;
+    struct decoded d;
+    struct hearth_buf text;
+
+    /* A frame takes about 17 times its bytes. */
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "{\"shared\":{\"frames\":[{}");
+    for (int i = 0; i < 100000; i++) {
+        hearth_buf_printf(&text, ",{\"name\":\"%x\"}", i);
+    }
+    hearth_buf_cstr(&text, "]},\"profiles\":[{\"type\":\"sampled\",\"unit\":\"none\","
+                           "\"samples\":[],\"weights\":[]}]}");
+    limits.max_entries = 0;
+    limits.max_memory = MIB;
+    decode_file(&d, &text, &limits);
+    assert_refused(&d, 27 * MIB, "decoding needs more than");
+    assert_non_null(strstr(d.err.msg, "raise it with --max-decode-memory-bytes"));
 }
 
 static void absurdly_nested_calls_are_refused(void **state)
@@ -295,6 +308,7 @@ int main(void)
         cmocka_unit_test(an_absurd_number_of_exported_samples_rejects_the_profile),
         cmocka_unit_test(an_absurd_number_of_maps_is_refused),
         cmocka_unit_test(an_absurd_number_of_frames_is_refused),
+        cmocka_unit_test(memory_far_beyond_the_size_of_the_file_is_refused),
         cmocka_unit_test(absurdly_nested_calls_are_refused),
         cmocka_unit_test(large_stacks_of_a_small_file_are_in_memory_once),
     };

@@ -51,7 +51,8 @@ static enum hearth_status admit(const struct hearth_front_options *options,
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
     hearth_arena_init(&arena, 0);
-    enum hearth_status status = hearth_front_admit_all(options, called, caller, &arena, &tenants, &err);
+    enum hearth_status status =
+        hearth_front_admit_all(options, called, caller, &arena, &tenants, &err);
     hearth_arena_release(&arena);
     struct hearth_str said = status == HEARTH_OK ? hearth_str_n(tenants.first.text, tenants.first.n)
                                                  : hearth_str_c(err.msg);

@@ -340,6 +340,7 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
     proxy.marker = "FROM hearth_data.lease";
     const char *db = strstr(fix.url, "dbname=");
     (void)snprintf(fix.builder_url, sizeof fix.builder_url, "host=%s %s", proxy.dir, db);
+    fix.builder.pg.url = test_secret(fix.builder_url);
     /* Every third message; HEARTH_ROLLUP_SECONDS (of the tests that may take long): every one. */
     int n_cuts = 0, n_kept = 0, step = getenv("HEARTH_ROLLUP_SECONDS") == NULL ? 3 : 1;
     bool was_cut = true;
