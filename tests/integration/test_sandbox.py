@@ -207,7 +207,7 @@ class User(unittest.TestCase):
         server.stop()
 
     def test_the_user_can_be_chosen(self):
-        server = Server("--user", "nobody")
+        server = Server("--user", "nobody", template=False)  # templates of clusters belong to postgres
         self.assertEqual(self.uids(server.process.pid), self.uids(server.postmaster_pid()))
         self.assertNotIn("0", self.uids(server.process.pid))
         self.assertEqual(push_and_ask(server), 5)
