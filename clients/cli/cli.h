@@ -11,6 +11,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
 #include "hearth/base/human.h"
+#include "hearth/base/secret.h"
 #include "hearth/client.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
@@ -70,6 +71,13 @@ struct cli_trace {
 #undef X
 };
 
+/* Options of the commands for tokens, users, grants and the audit log. */
+struct cli_access {
+#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
+#include "access_options.def"
+#undef X
+};
+
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
@@ -79,7 +87,10 @@ struct cli {
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
-    const char *materialize, *database_url; /* options of sql */
+    const char *ca_file, *cert_file, *key_file; /* of https */
+    bool skip_verify;
+    const char *materialize, *database_url; /* options of sql; the URL is masked after the start */
+    struct hearth_secret *database;         /* database_url; NULL: not given */
     const char *by[CLI_MAX_LABELS];
     size_t n_by;
     const char *labels[CLI_MAX_LABELS]; /* k=v, for upload */
@@ -107,7 +118,12 @@ struct cli {
     const char *waits_for; /* reason of the server why it is not acknowledged; NULL: unknown */
     struct cli_agent agent;
     struct cli_trace trace;
-    const char *agent_option, *trace_option; /* the last option given of each group; NULL: none */
+    struct cli_access access;
+    /* the last option given of each group; NULL: none */
+    const char *agent_option, *trace_option, *access_option;
+    const char *token, *token_file; /* options */
+    const char *token_from;         /* what the sent token was read from; NULL: none is given */
+    struct hearth_str token_text;
     /* arguments */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -120,6 +136,7 @@ typedef enum cli_exit cli_command_fn(struct cli *cli);
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
     cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
     cli_spans_list, cli_spans_count;
+cli_command_fn cli_whoami, cli_tokens, cli_users, cli_grants, cli_sessions, cli_audit;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
@@ -141,6 +158,8 @@ struct cli_command {
     cli_command_fn *explain; /* runs with --explain; NULL: not supported */
 };
 
+/* The defaults, with what the options say about server, tenant and TLS. */
+void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
@@ -151,6 +170,47 @@ enum cli_exit cli_no_such(const char *group, const char *word);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 enum cli_exit cli_no_data(struct cli *cli);
+
+/* ---- credential.c: what the client shows to a server, and secrets in files ---- */
+
+#define CLI_MAX_SECRET_BYTES ((size_t)16 << 10)
+
+/*
+ * A client with the token of --token, --token-file, HEARTH_TOKEN or HEARTH_TOKEN_FILE, the first of
+ * them that is given. INVALID_ARGUMENT for a token file that cannot be read, or that others can
+ * read; what hearth_client_new returns.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_connect(struct cli *cli,
+                                                 const struct hearth_client_options *options,
+                                                 struct hearth_client **ret_client,
+                                                 struct hearth_err *err);
+/* Adds to a refusal what the user can do about it. */
+void cli_explain_refusal(struct cli *cli, enum hearth_status status);
+/* The only line of a text, without its end; p is NULL if there are several. Borrows. */
+struct hearth_str cli_take_line(struct hearth_str text);
+/*
+ * The only line of a file that only its owner can read, in the arena; "-": of standard input.
+ * `what` names it in messages. INVALID_ARGUMENT if it cannot be read, is empty, longer than
+ * CLI_MAX_SECRET_BYTES, has more lines, or if others can read it; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_read_secret(struct cli *cli, const char *what,
+                                                     const char *path, struct hearth_str *ret,
+                                                     struct hearth_err *err);
+
+/* ---- password.c ---- */
+
+/* A new password, in the arena: of --password-file, or typed twice on the terminal without echo.
+ * INVALID_ARGUMENT without a terminal; FAILED_PRECONDITION if the two differ. */
+HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **ret);
+
+/* ---- help_access.c ---- */
+
+/* Whether an option of access_options.def is given that `hearth admin SUB`, with the verb in the
+ * first argument, does not take; `message` says so. `sub` may be NULL. */
+bool cli_find_misplaced_access(const struct cli *cli, const char *sub, char *message, size_t cap);
+/* The help of `hearth admin SUB`; NULL: of all commands of help_access.c. False: it is none of
+ * them. */
+bool cli_print_access_help(const char *sub);
 
 /* ---- cmd_upload.c ---- */
 
@@ -265,12 +325,16 @@ static inline void cli_fit(struct hearth_str text, int width, bool pad, struct h
 void cli_time(int64_t ms, char out[32]);
 /* 2026-11-20T10:36:00Z, as --from accepts it and servers write it in messages. */
 void cli_date(int64_t ms, char out[32]);
+/* 2026-11-20 11:36:00 local time. */
+void cli_local_date(int64_t ms, char out[32]);
 /* 7d, 1h30m; 0: for ever. `out` holds 48 bytes. */
 void cli_duration(int64_t ms, char out[48]);
 /* 1,234,567. `out` holds 32 bytes. */
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
+/* The unit of a profile type, which is its third part; empty if it has none. Borrows. */
+struct hearth_str cli_type_unit(const char *type);
 /* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 /* The course of values in block characters, one cell each; max is the full cell. */

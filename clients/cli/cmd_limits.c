@@ -12,14 +12,11 @@
 static enum hearth_status use_tenant(struct cli *cli, const char *tenant)
 {
     struct hearth_client_options options;
-    hearth_client_options_init(&options);
-    if (cli->url != NULL) {
-        options.url = cli->url;
-    }
+    cli_client_options(cli, &options);
     options.tenant = cli->tenant = tenant;
     hearth_client_free(cli->client);
     cli->client = NULL;
-    return hearth_client_new(&options, &cli->client, &cli->err);
+    return cli_connect(cli, &options, &cli->client, &cli->err);
 }
 
 /* ---- showing ---- */

@@ -109,16 +109,6 @@ static void put_labels(Types__V1__LabelPair **labels, size_t n, struct hearth_bu
     hearth_buf_byte(out, '\n');
 }
 
-/* The unit of a profile type: its third part. */
-static struct hearth_str find_unit(const char *type)
-{
-    struct hearth_str text = hearth_str_c(type);
-    size_t from = hearth_str_find(text, ':', hearth_str_find(text, ':', 0) + 1) + 1;
-    size_t to = hearth_str_find(text, ':', from);
-
-    return from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : HEARTH_STR("");
-}
-
 /* "cpu, samples": the names of the types. */
 static void put_types(char **types, size_t n, struct hearth_buf *out)
 {
@@ -143,6 +133,15 @@ static void put_duration(int64_t duration_ns, struct hearth_buf *out)
 
 /* ---- list ---- */
 
+static void print_list_head(const char *type, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "%14s  %-36s  %9s", "time", "id", "duration");
+    if (type != NULL) {
+        hearth_buf_printf(out, "  %10s", "total");
+    }
+    hearth_buf_cstr(out, "  service  types  labels\n");
+}
+
 static void print_listed(const Hearth__V1__ListedProfile *row, const char *type,
                          struct hearth_buf *out)
 {
@@ -153,7 +152,7 @@ static void print_listed(const Hearth__V1__ListedProfile *row, const char *type,
     put_duration(row->duration_ns, out);
     if (type != NULL) {
         char total[48];
-        cli_value((double)row->total, find_unit(type), total);
+        cli_value((double)row->total, cli_type_unit(type), total);
         hearth_buf_printf(out, "  %10s", total);
     }
     hearth_buf_cstr(out, "  ");
@@ -192,6 +191,7 @@ enum cli_exit cli_profiles_list(struct cli *cli)
 
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    print_list_head(cli->type, &out);
     for (size_t i = 0; i < answer->n_profiles; i++) {
         print_listed(answer->profiles[i], cli->type, &out);
     }
@@ -268,7 +268,7 @@ static void print_totals(Hearth__V1__ProfileTypeTotal **types, size_t n, struct 
 {
     for (size_t i = 0; i < n; i++) {
         char total[48];
-        cli_value((double)types[i]->total, find_unit(types[i]->profile_type), total);
+        cli_value((double)types[i]->total, cli_type_unit(types[i]->profile_type), total);
         hearth_buf_printf(out, "%14s  ", total);
         put_field(out, types[i]->profile_type);
         hearth_buf_byte(out, '\n');

@@ -15,6 +15,7 @@
 #include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
+#include "psql_url.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -302,9 +303,13 @@ static enum cli_exit run_export(struct export *export)
     pid_t pid = 0;
 
     export->out = stdout;
-    if (cli->database_url != NULL) {
+    if (cli->database != NULL) {
+        const char *url;
+        if (cli_psql_url(cli->database, &cli->arena, &url, &cli->err) != HEARTH_OK) {
+            return cli_fail(cli, cli->err.status);
+        }
         (void)signal(SIGPIPE, SIG_IGN); /* psql may end first, and says why */
-        export->out = start_psql(cli->database_url, &pid);
+        export->out = start_psql(url, &pid);
     }
     if (export->out == NULL) {
         (void)fprintf(stderr, "hearth: cannot start psql: %s\n", strerrordesc_np(errno));

@@ -482,12 +482,32 @@ static void put_option(const char *flag, const char *value, struct hearth_buf *o
 /* What was given on the command line and must be again. */
 static void put_server(const struct cli *cli, struct hearth_buf *out)
 {
-    const char *url = getenv("HEARTH_URL"), *tenant = getenv("HEARTH_TENANT");
-    if (cli->url != NULL && (url == NULL || strcmp(cli->url, url) != 0)) {
-        put_option("--url", cli->url, out);
+    const struct {
+        const char *flag, *variable, *value;
+    } options[] = {
+        {"--url", "HEARTH_URL", cli->url},
+        {"--tenant", "HEARTH_TENANT", cli->tenant},
+        {"--ca-file", "HEARTH_CA_FILE", cli->ca_file},
+        {"--cert-file", "HEARTH_CERT_FILE", cli->cert_file},
+        {"--key-file", "HEARTH_KEY_FILE", cli->key_file},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
+        const char *set = getenv(options[i].variable);
+        if (options[i].value != NULL && (set == NULL || strcmp(options[i].value, set) != 0)) {
+            put_option(options[i].flag, options[i].value, out);
+        }
     }
-    if (cli->tenant != NULL && (tenant == NULL || strcmp(cli->tenant, tenant) != 0)) {
-        put_option("--tenant", cli->tenant, out);
+    if (cli->skip_verify) {
+        hearth_buf_cstr(out, " --insecure-skip-verify");
+    }
+}
+
+/* A token itself is not repeated: it is a secret. */
+static void put_token_file(const struct cli *cli, struct hearth_buf *out)
+{
+    if (cli->token_file != NULL) {
+        put_option("--token-file", cli->token_file, out);
     }
 }
 
@@ -510,6 +530,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
         hearth_buf_cstr(out, " --flame");
         put_option("--type", type, out);
         put_server(cli, out);
+        put_token_file(cli, out);
     }
     hearth_buf_byte(out, '\n');
     if (is_exact && !by_trace && (lookup->n_span_ids == 0 || lookup->n_span_ids > MAX_SPAN_IDS)) {
@@ -528,6 +549,7 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
                    by_trace ? lookup->trace_ids[i] : lookup->span_ids[i], out);
     }
     put_server(cli, out);
+    put_token_file(cli, out);
     hearth_buf_byte(out, '\n');
 }
 

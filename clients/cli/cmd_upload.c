@@ -188,15 +188,11 @@ void cli_upload_waits(void *context)
     struct hearth_client_options options;
     struct hearth_client *client = NULL;
     struct hearth_err why = HEARTH_ERR_INIT;
-    hearth_client_options_init(&options);
-    if (cli->url != NULL) {
-        options.url = cli->url;
-    }
-    options.tenant = cli->tenant;
+    cli_client_options(cli, &options);
     options.timeout_ms = ASK_WHY_MS;
 
     /* A query fails at once with the reason if the database is away; a push waits. */
-    enum hearth_status status = hearth_client_new(&options, &client, &why);
+    enum hearth_status status = cli_connect(cli, &options, &client, &why);
     if (status == HEARTH_OK) {
         Hearth__V1__StatusRequest request;
         struct ProtobufCMessage *answer;

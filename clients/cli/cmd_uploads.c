@@ -51,12 +51,17 @@ static void print_upload_progress(const Hearth__V1__UploadedFile *upload, struct
 
     if (upload->state == HEARTH__V1__UPLOAD_STATE__UPLOAD_STATE_RECEIVING) {
         print_size(upload->received_bytes, received);
-        hearth_buf_printf(out, "  received %s, %zu%s parts are missing\n", received,
-                          upload->n_missing_parts, upload->n_missing_parts >= 1000 ? "+" : "");
+        hearth_buf_printf(out, "  received %s, %zu%s %s missing\n", received,
+                          upload->n_missing_parts, upload->n_missing_parts >= 1000 ? "+" : "",
+                          upload->n_missing_parts == 1 ? "part is" : "parts are");
     } else if (upload->profiles > 0) {
-        hearth_buf_printf(out, "  %lld of %lld profiles stored, %lld refused; %lld samples\n",
-                          (long long)upload->stored_profiles, (long long)upload->profiles,
-                          (long long)upload->refused_profiles, (long long)upload->samples);
+        char stored[32], profiles[64], refused[32], samples[64];
+        cli_count(upload->stored_profiles, stored);
+        cli_number(upload->profiles, "profile", "profiles", profiles);
+        cli_count(upload->refused_profiles, refused);
+        cli_number(upload->samples, "sample", "samples", samples);
+        hearth_buf_printf(out, "  %s of %s stored, %s refused; %s\n", stored, profiles, refused,
+                          samples);
     }
     if (upload->reason[0] != '\0') {
         hearth_buf_cstr(out, "  ");
@@ -77,7 +82,9 @@ static void print_upload(const Hearth__V1__UploadedFile *upload, struct hearth_b
     print_upload_progress(upload, out);
     for (size_t i = 0; i < upload->n_results; i++) {
         const Hearth__V1__UploadResult *result = upload->results[i];
-        hearth_buf_printf(out, "  %-36s  %20lld  ", result->profile_id, (long long)result->total);
+        char total[48];
+        cli_value((double)result->total, cli_type_unit(result->profile_type), total);
+        hearth_buf_printf(out, "  %-36s  %14s  ", result->profile_id, total);
         cli_fit(hearth_str_c(result->profile_type), INT_MAX, false, out);
         hearth_buf_byte(out, '\n');
     }

@@ -87,6 +87,18 @@ static const struct cli_command g_commands[] = {
      "services: owners, approval, profiling on or off", cli_admin_applications, 4, false, NULL},
     {"admin", "sizing", "", "estimate processors, disk and memory for a fleet", cli_admin_sizing, 0,
      true, NULL},
+    {"admin", "tokens", "[create|list|..]", "tokens of agents, scripts and people", cli_tokens, 8,
+     false, NULL},
+    {"admin", "users", "[create|list|..]", "users who log in with a password", cli_users, 8, false,
+     NULL},
+    {"admin", "grants", "[add|list|delete]", "roles of users, groups and certificates", cli_grants,
+     8, false, NULL},
+    {"admin", "sessions", "end [SUBJECT]", "log a subject out everywhere", cli_sessions, 8, false,
+     NULL},
+    {"admin", "audit", "", "who did what; --since, --subject, --action, --outcome", cli_audit, 0,
+     false, NULL},
+    {"admin", "whoami", "", "the same as whoami", cli_whoami, 0, false, NULL},
+    {"whoami", NULL, "", "who the server says you are, and your roles", cli_whoami, 0, false, NULL},
     {"sql", NULL, "--materialize SELECTOR", "copy stack traces into tables for SQL", cli_sql, 0,
      false, NULL},
     {"agents", "services", "", "services whose agents report; --all: also those not seen lately",
@@ -162,6 +174,7 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
 {
     assert(status != HEARTH_OK);
 
+    cli_explain_refusal(cli, status);
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
     switch (status) {
     case HEARTH_INVALID_ARGUMENT:
@@ -302,6 +315,10 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
         (void)snprintf(message, MESSAGE, "%s is for trace", cli->trace_option);
         return message;
     }
+    if (cli->access_option != NULL &&
+        cli_find_misplaced_access(cli, command->sub, message, MESSAGE)) {
+        return message;
+    }
     if (cli->agent_option != NULL && !directs_agents) {
         (void)snprintf(message, MESSAGE, "%s is for task, policy, network or agents",
                        cli->agent_option);
@@ -332,15 +349,24 @@ static const char *find_misplaced(const struct cli *cli, const struct cli_comman
     return NULL;
 }
 
+void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options)
+{
+    hearth_client_options_init(ret_options);
+    if (cli->url != NULL) {
+        ret_options->url = cli->url;
+    }
+    ret_options->tenant = cli->tenant;
+    ret_options->ca_file = cli->ca_file;
+    ret_options->cert_file = cli->cert_file;
+    ret_options->key_file = cli->key_file;
+    ret_options->skip_verify = cli->skip_verify;
+}
+
 static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
 
-    hearth_client_options_init(&options);
-    if (cli->url != NULL) {
-        options.url = cli->url;
-    }
-    options.tenant = cli->tenant;
+    cli_client_options(cli, &options);
     options.note = print_note;
     if (command->run == cli_upload) {
         options.waiting = cli_upload_waits;
@@ -357,7 +383,7 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
         }
     }
     if (!command->offline) {
-        enum hearth_status status = hearth_client_new(&options, &cli->client, &cli->err);
+        enum hearth_status status = cli_connect(cli, &options, &cli->client, &cli->err);
         if (status != HEARTH_OK) {
             (void)cli_fail(cli, status);
             return CLI_USAGE;
@@ -374,6 +400,29 @@ static const char *read_variable(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* Keep the database URL as a secret, and overwrite it in the arguments, which other users see. */
+static enum cli_exit hide_database_url(struct cli *cli, int argc, char **argv)
+{
+    if (cli->database_url == NULL) {
+        return CLI_OK;
+    }
+
+    struct hearth_str url = hearth_str_c(cli->database_url);
+    if (hearth_secret_new(url, &cli->database, &cli->err) != HEARTH_OK) {
+        return cli_fail(cli, cli->err.status);
+    }
+
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        if (n >= url.n && argv[i] + n - url.n == url.p) {
+            hearth_secret_wipe(argv[i] + n - url.n);
+            break;
+        }
+    }
+
+    return CLI_OK;
 }
 
 int main(int argc, char **argv)
@@ -408,10 +457,16 @@ int main(int argc, char **argv)
     hearth_arena_init(&cli->arena, 0);
     cli->url = read_variable("HEARTH_URL");
     cli->tenant = read_variable("HEARTH_TENANT");
+    cli->ca_file = read_variable("HEARTH_CA_FILE");
+    cli->cert_file = read_variable("HEARTH_CERT_FILE");
+    cli->key_file = read_variable("HEARTH_KEY_FILE");
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);
     enum cli_exit code = cli_parse(cli, argc, argv);
+    if (code == CLI_OK) {
+        code = hide_database_url(cli, argc, argv);
+    }
     if (code == CLI_OK) {
         const struct cli_command *command = find_command(cli);
         char message[MESSAGE];
@@ -434,6 +489,7 @@ int main(int argc, char **argv)
             code = unknown_command(cli);
         }
     }
+    hearth_secret_free(cli->database);
     hearth_arena_release(&cli->arena);
     hearth_mem_free(cli);
 

@@ -6,7 +6,13 @@
 static const char g_options_help[] =
     "Options\n"
     "  --url URL          server [$HEARTH_URL, http://127.0.0.1:4040]\n"
+    "  --token-file FILE  token, in a file of yours alone [$HEARTH_TOKEN, $HEARTH_TOKEN_FILE];\n"
+    "                     --token TOKEN: to try things out, because ps shows it to everybody\n"
     "  --tenant NAME      tenant [$HEARTH_TENANT]\n"
+    "  --ca-file FILE     https: authorities of the server [$HEARTH_CA_FILE, the system's];\n"
+    "  --cert-file FILE, --key-file FILE  this client's certificate\n"
+    "                     [$HEARTH_CERT_FILE, $HEARTH_KEY_FILE];\n"
+    "  --insecure-skip-verify  any server will do\n"
     "  --since 1h         length of a range that ends now [1h]\n"
     "  --from T --to T    range: RFC 3339, unix time, now-30m\n"
     "  --type ID          profile type [the only one, or CPU time]\n"
@@ -61,8 +67,8 @@ static const char g_options_help[] =
     "\n";
 static const char g_more_help[] =
     "Options of task, network, policy, spans, profiles and trace: hearth task --help, and so on\n"
-    "Options of admin (--all, --dry-run, --yes, --reason, --owner, --description, --profiling,\n"
-    "  --approve, --withdraw, inputs of sizing): hearth admin --help\n"
+    "Options of admin (--all, --dry-run, --yes, --reason, --role, --owner, --description,\n"
+    "  --profiling, --approve, --withdraw, ..): hearth admin --help\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no data, 4 not allowed, 5 server or network\n"
     "\n"
@@ -235,6 +241,9 @@ void cli_print_admin_help(const char *sub)
 {
     bool one = sub != NULL && strcmp(sub, "sizing") == 0;
 
+    if (sub != NULL && cli_print_access_help(sub)) {
+        return;
+    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_admin); i++) {
         one = one || (sub != NULL && strcmp(sub, g_admin[i].sub) == 0);
     }
@@ -248,6 +257,9 @@ void cli_print_admin_help(const char *sub)
     }
     if (!one || strcmp(sub, "sizing") == 0) {
         print_sizing_help();
+    }
+    if (!one) {
+        (void)cli_print_access_help(NULL);
     }
     (void)printf("\nOptions --url, --tenant, times, and exit codes: hearth --help\n");
 }

@@ -51,6 +51,9 @@ static const char **find_text(struct cli *cli, const char *flag)
     } texts[] = {
         {"--url", &cli->url},
         {"--tenant", &cli->tenant},
+        {"--ca-file", &cli->ca_file},
+        {"--cert-file", &cli->cert_file},
+        {"--key-file", &cli->key_file},
         {"--type", &cli->type},
         {"--from", &cli->from},
         {"--to", &cli->to},
@@ -77,6 +80,8 @@ static const char **find_text(struct cli *cli, const char *flag)
         {"--for", &cli->duration},
         {"--with", &cli->profiler},
         {"--pprof-url", &cli->pprof_url},
+        {"--token", &cli->token},
+        {"--token-file", &cli->token_file},
 #define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
 #define CLI_TEXT_LIST(field, flag)
 #define CLI_TEXT_SWITCH(field, flag)
@@ -85,6 +90,9 @@ static const char **find_text(struct cli *cli, const char *flag)
 #undef X
 #define X(kind, name, flag, value, help) CLI_TEXT_##kind(trace.name, flag)
 #include "trace_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_TEXT_##kind(access.name, flag)
+#include "access_options.def"
 #undef X
     };
 
@@ -114,6 +122,9 @@ static struct cli_texts *find_list(struct cli *cli, const char *flag)
 #undef X
 #define X(kind, name, flag, value, help) CLI_LIST_##kind(trace.name, flag)
 #include "trace_options.def"
+#undef X
+#define X(kind, name, flag, value, help) CLI_LIST_##kind(access.name, flag)
+#include "access_options.def"
 #undef X
     };
 
@@ -190,9 +201,10 @@ static bool set_switch(struct cli *cli, const char *flag, const char *value, boo
         const char *flag;
         bool *to;
     } switches[] = {
-        {"--all", &cli->all},           {"--dry-run", &cli->dry_run}, {"--explain", &cli->explain},
-        {"--wait", &cli->wait},         {"--yes", &cli->yes},         {"--approve", &cli->approve},
-        {"--withdraw", &cli->withdraw},
+        {"--all", &cli->all},           {"--dry-run", &cli->dry_run},
+        {"--explain", &cli->explain},   {"--wait", &cli->wait},
+        {"--yes", &cli->yes},           {"--approve", &cli->approve},
+        {"--withdraw", &cli->withdraw}, {"--insecure-skip-verify", &cli->skip_verify},
     };
     const struct {
         const char *flag, **to;
@@ -244,7 +256,15 @@ static void remember_option(struct cli *cli, const char *flag)
 #include "trace_options.def"
 #undef X
     };
+    static const char *const access[] = {
+#define X(kind, name, flag, value, help) flag,
+#include "access_options.def"
+#undef X
+    };
 
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(access); i++) {
+        cli->access_option = strcmp(flag, access[i]) == 0 ? access[i] : cli->access_option;
+    }
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
         cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
     }

@@ -27,6 +27,15 @@ void cli_date(int64_t ms, char out[32])
     }
 }
 
+void cli_local_date(int64_t ms, char out[32])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    if (localtime_r(&seconds, &tm) == NULL || strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0) {
+        (void)snprintf(out, 32, "%lld", (long long)ms);
+    }
+}
+
 void cli_duration(int64_t ms, char out[48])
 {
     const int64_t day = HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS;
@@ -58,6 +67,15 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64])
     char text[32];
     cli_count(n, text);
     (void)snprintf(out, 64, "%s %s", text, n == 1 ? one : many);
+}
+
+struct hearth_str cli_type_unit(const char *type)
+{
+    struct hearth_str text = hearth_str_c(type);
+    size_t from = hearth_str_find(text, ':', hearth_str_find(text, ':', 0) + 1) + 1;
+    size_t to = hearth_str_find(text, ':', from);
+
+    return from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : HEARTH_STR("");
 }
 
 size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n)

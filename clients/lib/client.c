@@ -4,6 +4,8 @@
 
 #include "hearth/base/mem.h"
 
+#include "client_tls.h"
+
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
@@ -14,6 +16,7 @@
 struct hearth_client {
     grpc_channel *channel;
     char *target, *tenant;
+    char *authorization; /* value of the header; NULL: not sent */
     int64_t timeout_ms;
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
@@ -33,18 +36,14 @@ void hearth_client_options_init(struct hearth_client_options *options)
 
 /* HOST:PORT of a URL; a missing port is 4040. In the arena-less world of a client: malloc'ed, or
  * NULL. */
-static char *target_of_url(struct hearth_str given, struct hearth_err *err)
+static char *target_of_url(struct hearth_str given, bool *ret_is_tls, struct hearth_err *err)
 {
     struct hearth_str url = given;
 
-    if (hearth_str_starts(url, HEARTH_STR("https://"))) {
-        (void)HEARTH_FAIL(err, HEARTH_UNIMPLEMENTED,
-                          "url \"" HEARTH_STR_FMT
-                          "\": https is not supported yet; use http:// through a local proxy",
-                          HEARTH_STR_ARG(url));
-        return NULL;
-    }
-    if (hearth_str_starts(url, HEARTH_STR("http://"))) {
+    *ret_is_tls = hearth_str_starts(url, HEARTH_STR("https://"));
+    if (*ret_is_tls) {
+        url = hearth_str_n(url.p + 8, url.n - 8);
+    } else if (hearth_str_starts(url, HEARTH_STR("http://"))) {
         url = hearth_str_n(url.p + 7, url.n - 7);
     }
     if (url.n > 0 && url.p[url.n - 1] == '/') {
@@ -56,7 +55,7 @@ static char *target_of_url(struct hearth_str given, struct hearth_err *err)
     }
     if (url.n == 0 || hearth_str_find(url, '/', 0) < url.n) {
         (void)HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                          "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT",
+                          "url \"" HEARTH_STR_FMT "\" is not http://HOST:PORT or https://HOST:PORT",
                           HEARTH_STR_ARG(given));
         return NULL;
     }
@@ -71,7 +70,8 @@ static char *target_of_url(struct hearth_str given, struct hearth_err *err)
     return target;
 }
 
-static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
+static grpc_channel *open_channel(const char *target, grpc_channel_credentials *credentials,
+                                  size_t max_answer_bytes)
 {
     grpc_arg args[] = {
         {.type = GRPC_ARG_INTEGER,
@@ -88,10 +88,26 @@ static grpc_channel *open_channel(const char *target, size_t max_answer_bytes)
         {.type = GRPC_ARG_INTEGER, .key = (char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, .value.integer = 0},
     };
     grpc_channel_args channel_args = {.num_args = HEARTH_ARRAY_LEN(args), .args = args};
-    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
-    grpc_channel *channel = grpc_channel_create(target, credentials, &channel_args);
-    grpc_channel_credentials_release(credentials);
-    return channel;
+    return grpc_channel_create(target, credentials, &channel_args);
+}
+
+static enum hearth_status make_credentials(const struct hearth_client_options *options, bool is_tls,
+                                           grpc_channel_credentials **ret_credentials,
+                                           struct hearth_err *err)
+{
+    bool has_files = options->ca_file != NULL || options->cert_file != NULL ||
+                     options->key_file != NULL || options->skip_verify;
+
+    if (is_tls) {
+        return hearth_client_tls(options, ret_credentials, err);
+    }
+    if (has_files) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "url \"%.200s\": certificates are for https://HOST:PORT", options->url);
+    }
+    *ret_credentials = grpc_insecure_credentials_create();
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
@@ -101,7 +117,8 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
     assert(options->timeout_ms > 0);
     assert(options->waiting == NULL || options->waiting_after_ms >= 0);
 
-    char *target = target_of_url(hearth_str_c(options->url), err);
+    bool is_tls;
+    char *target = target_of_url(hearth_str_c(options->url), &is_tls, err);
 
     if (target == NULL) {
         return err != NULL && err->status != HEARTH_OK ? err->status : HEARTH_INVALID_ARGUMENT;
@@ -117,8 +134,17 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
     }
     grpc_init();
+    grpc_channel_credentials *credentials;
+    enum hearth_status status = make_credentials(options, is_tls, &credentials, err);
+    if (status != HEARTH_OK) {
+        grpc_shutdown();
+        hearth_mem_free(client);
+        hearth_mem_free(tenant);
+        hearth_mem_free(target);
+        return status;
+    }
     *client = (struct hearth_client){
-        .channel = open_channel(target, options->max_answer_bytes),
+        .channel = open_channel(target, credentials, options->max_answer_bytes),
         .target = target,
         .tenant = tenant,
         .timeout_ms = options->timeout_ms,
@@ -128,6 +154,7 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         .waiting_context = options->waiting_context,
         .waiting_after_ms = options->waiting_after_ms,
     };
+    grpc_channel_credentials_release(credentials);
     *ret_client = client;
 
     return HEARTH_OK;
@@ -142,7 +169,37 @@ void hearth_client_free(struct hearth_client *client)
     grpc_shutdown();
     hearth_mem_free(client->target);
     hearth_mem_free(client->tenant);
+    hearth_mem_free(client->authorization);
     hearth_mem_free(client);
+}
+
+enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,
+                                           struct hearth_err *err)
+{
+    static const char scheme[] = "Bearer ";
+    assert(client != NULL);
+
+    /* gRPC refuses a call with other bytes, without saying why. */
+    bool is_text = token.n > 0;
+    for (size_t i = 0; i < token.n; i++) {
+        is_text = is_text && token.p[i] > ' ' && token.p[i] < 0x7f;
+    }
+    if (!is_text) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "a token is one word of visible ASCII characters");
+    }
+
+    char *value = hearth_mem_alloc(sizeof scheme + token.n);
+    if (value == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+    }
+    memcpy(value, scheme, sizeof scheme - 1);
+    memcpy(value + sizeof scheme - 1, token.p, token.n);
+    value[sizeof scheme - 1 + token.n] = '\0';
+    hearth_mem_free(client->authorization);
+    client->authorization = value;
+
+    return HEARTH_OK;
 }
 
 /* ---- one call ---- */
@@ -188,14 +245,20 @@ static void await_end(const struct hearth_client *client, struct exchange *x)
 static void run_exchange(const struct hearth_client *client, struct exchange *x)
 {
     /* Without the first, servers hide label names that are no identifiers. */
-    grpc_metadata metadata[2] = {
+    grpc_metadata metadata[3] = {
         {.key = grpc_slice_from_static_string("accept"),
          .value = grpc_slice_from_static_string("*/*; allow-utf8-labelnames=true")},
-        {.key = grpc_slice_from_static_string("x-scope-orgid"), .value = grpc_empty_slice()},
     };
     size_t n_metadata = 1;
     if (client->tenant != NULL) {
-        metadata[n_metadata++].value = grpc_slice_from_copied_string(client->tenant);
+        metadata[n_metadata++] =
+            (grpc_metadata){.key = grpc_slice_from_static_string("x-scope-orgid"),
+                            .value = grpc_slice_from_copied_string(client->tenant)};
+    }
+    if (client->authorization != NULL) {
+        metadata[n_metadata++] =
+            (grpc_metadata){.key = grpc_slice_from_static_string("authorization"),
+                            .value = grpc_slice_from_copied_string(client->authorization)};
     }
 
     grpc_op ops[6] = {
@@ -216,7 +279,9 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     } else {
         x->code = GRPC_STATUS_INTERNAL;
     }
-    grpc_slice_unref(metadata[1].value);
+    for (size_t i = 1; i < n_metadata; i++) {
+        grpc_slice_unref(metadata[i].value);
+    }
 }
 
 static enum hearth_status answer_status(const struct hearth_client *client,

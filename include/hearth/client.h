@@ -7,7 +7,7 @@
  * Threads:   a client may be used from several threads; each call blocks its caller.
  * Errors:    the server's status with its message; UNAVAILABLE if it cannot be reached,
  *            DEADLINE_EXCEEDED if it does not answer in time (the messages name the address).
- * Source:    gRPC over HTTP/2 without TLS.
+ * Source:    gRPC over HTTP/2, without or with TLS.
  */
 #ifndef HEARTH_CLIENT_H
 #define HEARTH_CLIENT_H
@@ -19,10 +19,14 @@
 struct hearth_client;
 
 struct hearth_client_options {
-    const char *url;         /* http://HOST:PORT or HOST:PORT */
+    const char *url;         /* http://HOST:PORT, https://HOST:PORT or HOST:PORT */
     const char *tenant;      /* X-Scope-OrgID; NULL: not sent */
     int64_t timeout_ms;      /* time limit of one call; default 60,000 */
     size_t max_answer_bytes; /* largest answer; default 1 GiB */
+    /* For https, PEM files; all are read by hearth_client_new. */
+    const char *ca_file; /* authorities that the server is verified by; NULL: the system's */
+    const char *cert_file, *key_file; /* the client's certificate and its key; NULL: none */
+    bool skip_verify; /* accept any certificate of any server: anybody between can read and write */
     /* Called for each decoded note of an answer (hearth-note: what the answer lacks, or what was
      * changed) in the thread of the call, before it returns. The text is valid during the callback.
      * NULL: notes are ignored. */
@@ -37,11 +41,21 @@ struct hearth_client_options {
 
 void hearth_client_options_init(struct hearth_client_options *options);
 
-/* Does not connect. INVALID_ARGUMENT for a malformed URL, UNIMPLEMENTED for https, NO_MEMORY. */
+/* Does not connect. INVALID_ARGUMENT for a malformed URL, or for a file of TLS that
+ * cannot be read or is given without https; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
                                      struct hearth_client **ret_client, struct hearth_err *err);
 void hearth_client_free(struct hearth_client *client);
+
+/*
+ * Sends the token with each later call, as "authorization: Bearer TOKEN". Keeps a copy. Not while
+ * calls run. INVALID_ARGUMENT for an empty text and one with other bytes than visible ASCII, which
+ * no header can carry; the message does not contain the text. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,
+                                           struct hearth_err *err);
 
 /*
  * One unary call: method "querier.v1.QuerierService/Series". The answer is unpacked as

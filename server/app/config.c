@@ -2,49 +2,20 @@
  * config.c -- reads the options of options.def from defaults, file, environment and flags, in this
  * order: a later source overrides an earlier one.
  */
+#include "hearth/front/listen_text.h"
 #include "hearth/selector/timeexpr.h"
 
 #include "config_options.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_FILE_BYTES (1024 * 1024)
 #define MIN_GRPC_QUOTA (INT64_C(256) * 1024 * 1024)
-
-static const struct hearth_option *find_option(struct hearth_str flag)
-{
-    for (size_t i = 0; i < hearth_n_options; i++) {
-        if (hearth_options[i].flag != NULL && hearth_str_eq_c(flag, hearth_options[i].flag)) {
-            return &hearth_options[i];
-        }
-    }
-
-    return NULL;
-}
-
-/*
- * The option of a variable: "limits-profile" means limits.profile, because names of variables have
- * no dots.
- */
-static const struct hearth_option *find_variable_option(const char *flag)
-{
-    for (size_t i = 0; i < hearth_n_options; i++) {
-        const char *name = hearth_options[i].flag;
-        size_t n = 0;
-        while (name != NULL && name[n] != '\0' && (name[n] == '.' ? '-' : name[n]) == flag[n]) {
-            n++;
-        }
-        if (name != NULL && name[n] == '\0' && flag[n] == '\0') {
-            return &hearth_options[i];
-        }
-    }
-
-    return NULL;
-}
 
 static void *find_member(struct hearth_config *config, const struct hearth_option *option)
 {
@@ -160,6 +131,21 @@ static bool parse_duration(struct hearth_str text, int64_t *ret)
     return hearth_duration_parse(text, ret, NULL) == HEARTH_OK;
 }
 
+/* False if memory is refused or the text is too long. */
+static bool replace_secret(void *to, struct hearth_str text)
+{
+    struct hearth_secret *old, *made = NULL;
+    if (hearth_secret_new(text, &made, NULL) != HEARTH_OK) {
+        return false;
+    }
+
+    memcpy(&old, to, sizeof old);
+    hearth_secret_free(old);
+    memcpy(to, &made, sizeof made);
+
+    return true;
+}
+
 /* Set one option from text. `from`: place of the text, for messages. `more`: append to a list. */
 static enum hearth_status set_option(struct hearth_config *config,
                                      const struct hearth_option *option, struct hearth_str text,
@@ -167,15 +153,22 @@ static enum hearth_status set_option(struct hearth_config *config,
 {
     assert(option->flag != NULL && from != NULL);
 
+    if (config->before != NULL && hearth_option_is_secret(option)) {
+        return HEARTH_OK; /* overwritten where it stood; it was copied */
+    }
+
     void *to = find_member(config, option);
     bool ok = false;
     const char *wanted = "";
     const char *copy;
 
     switch (option->kind) {
-    case TEXT:
     case SECRET:
     case TOKEN:
+        wanted = "one line of text";
+        ok = is_line(text) && replace_secret(to, text);
+        break;
+    case TEXT:
         wanted = "one line of text";
         copy = hearth_arena_strndup(&config->arena, text.p, text.n);
         ok = copy != NULL && is_line(text);
@@ -206,8 +199,7 @@ static enum hearth_status set_option(struct hearth_config *config,
     if (!ok) { /* values of secrets are never shown */
         return HEARTH_FAIL(
             err, HEARTH_INVALID_ARGUMENT, "%s: %s = \"%s\" is not %s", from, option->flag,
-            option->kind == SECRET || option->kind == TOKEN ? "***" : quote_text(config, text),
-            wanted);
+            hearth_option_is_secret(option) ? "***" : quote_text(config, text), wanted);
     }
 
     config->origins[option - hearth_options] = from;
@@ -238,9 +230,8 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
 
     size_t eq = hearth_str_find(line, '=', 0);
     if (eq == line.n) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "%s: expected \"key = value\", found \"%s\"", from,
-                           quote_text(config, line));
+        /* Not quoted: it may be the rest of a secret. */
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: expected \"key = value\"", from);
     }
 
     /* The value may be in double quotes, which preserve white space. */
@@ -250,7 +241,7 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
         value = hearth_str_n(value.p + 1, value.n - 2);
     }
 
-    const struct hearth_option *option = find_option(key);
+    const struct hearth_option *option = hearth_option_find(key);
     if (option == NULL) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: unknown key \"%s\"", from,
                            quote_text(config, key));
@@ -266,22 +257,66 @@ static enum hearth_status load_line(struct hearth_config *config, struct hearth_
     return set_option(config, option, value, from, false, err);
 }
 
+static enum hearth_status load_lines(struct hearth_config *config, struct hearth_str all,
+                                     const char *path, struct hearth_err *err)
+{
+    /* Each line, with its number for messages. */
+    unsigned number = 1;
+    for (size_t at = 0; at < all.n; number++) {
+        size_t end = hearth_str_find(all, '\n', at);
+        const char *from = hearth_arena_printf(&config->arena, "%s:%u", path, number);
+        HEARTH_TRY(
+            load_line(config, hearth_str_n(all.p + at, end - at), from == NULL ? path : from, err));
+        at = end + 1;
+    }
+
+    return HEARTH_OK;
+}
+
+/* True if a secret was set by a line of this file: "path:7". */
+static bool has_secret_from(const struct hearth_config *config, const char *path)
+{
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_option_is_secret(&hearth_options[i]) &&
+            hearth_str_starts(hearth_str_c(config->origins[i]), hearth_str_c(path))) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
 static enum hearth_status load_file(struct hearth_config *config, const char *path,
                                     struct hearth_err *err)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        int saved = errno;
+        close_if_open(fd);
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "cannot open configuration file \"%s\": %s", path,
-                           strerrordesc_np(errno));
+                           strerrordesc_np(saved));
     }
 
+    /* Without the buffers of stdio, which would keep a copy of secrets. */
     char *text = hearth_arena_alloc(&config->arena, MAX_FILE_BYTES);
-    size_t n = text == NULL ? 0 : fread(text, 1, MAX_FILE_BYTES, file);
-    bool failed = ferror(file) != 0;
+    size_t n = 0;
+    ssize_t got = text == NULL ? 0 : 1;
+    while (got > 0 && n < MAX_FILE_BYTES) {
+        got = read(fd, text + n, MAX_FILE_BYTES - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
     int saved = errno;
-    (void)fclose(file);
-    if (failed) {
+    (void)close(fd);
+    if (got < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "cannot read configuration file \"%s\": %s", path,
                            strerrordesc_np(saved));
@@ -292,46 +327,25 @@ static enum hearth_status load_file(struct hearth_config *config, const char *pa
                            "configuration file \"%s\" is larger than 1 MiB", path);
     }
 
-    /* Each line, with its number for messages. */
-    struct hearth_str all = {text, n};
-    unsigned number = 1;
-    for (size_t at = 0; at < n; number++) {
-        size_t end = hearth_str_find(all, '\n', at);
-        const char *from = hearth_arena_printf(&config->arena, "%s:%u", path, number);
-        HEARTH_TRY(
-            load_line(config, hearth_str_n(text + at, end - at), from == NULL ? path : from, err));
-        at = end + 1;
+    enum hearth_status status = load_lines(config, hearth_str_n(text, n), path, err);
+    explicit_bzero(text, n);
+    if (status == HEARTH_OK && (about.st_mode & S_IROTH) != 0 && has_secret_from(config, path)) {
+        hearth_config_warn(config, hearth_arena_printf(&config->arena,
+                                                       "every user of this machine can read "
+                                                       "\"%s\", which has a secret; chmod o-r it",
+                                                       path));
     }
 
-    return HEARTH_OK;
+    return status;
 }
-
-/* max-samples for HEARTH_MAX_SAMPLES; false for variables of other programs. */
-static bool make_flag(struct hearth_str name, char out[64])
-{
-    static const char prefix[] = "HEARTH_";
-
-    if (!hearth_str_starts(name, HEARTH_STR("HEARTH_"))) {
-        return false;
-    }
-
-    size_t n = 0;
-    for (size_t i = sizeof prefix - 1; i < name.n && n < 63; i++) { /* longer names are no flags */
-        char c = name.p[i];
-        out[n++] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c + 32 : c);
-    }
-
-    out[n] = '\0';
-
-    return true;
-}
-
 /* True for variables of the client (clients/cli), which may be in the same environment. */
-static bool is_client_variable(const char *flag)
+static bool is_client_variable(struct hearth_str name)
 {
-    static const char *const names[] = {"config", "url", "tenant"};
+    static const char *const names[] = {"HEARTH_CONFIG",  "HEARTH_URL",       "HEARTH_TENANT",
+                                        "HEARTH_CA_FILE", "HEARTH_CERT_FILE", "HEARTH_KEY_FILE",
+                                        "HEARTH_TOKEN",   "HEARTH_TOKEN_FILE"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
-        if (strcmp(flag, names[i]) == 0) {
+        if (hearth_str_eq_c(name, names[i])) {
             return true;
         }
     }
@@ -345,16 +359,16 @@ static enum hearth_status load_environment(struct hearth_config *config, char *c
     for (; *environment != NULL; environment++) {
         struct hearth_str pair = hearth_str_c(*environment);
         size_t eq = hearth_str_find(pair, '=', 0);
-        char flag[64];
-        if (eq == pair.n || !make_flag(hearth_str_n(pair.p, eq), flag) ||
-            is_client_variable(flag)) {
+        struct hearth_str name = hearth_str_n(pair.p, eq);
+        if (eq == pair.n || !hearth_str_starts(name, HEARTH_STR("HEARTH_")) ||
+            is_client_variable(name)) {
             continue;
         }
 
-        const struct hearth_option *option = find_variable_option(flag);
+        const struct hearth_option *option = hearth_option_find_variable(name);
         if (option == NULL) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "environment: unknown variable \"%s\"",
-                               quote_text(config, hearth_str_n(pair.p, eq)));
+                               quote_text(config, name));
         }
 
         HEARTH_TRY(set_option(config, option, hearth_str_n(pair.p + eq + 1, pair.n - eq - 1),
@@ -402,7 +416,7 @@ static enum hearth_status take_flag(struct hearth_config *config, struct argumen
 
     size_t eq = hearth_str_find(arg, '=', 0);
     *ret_flag = hearth_str_n(arg.p + 2, eq - 2);
-    const struct hearth_option *option = find_option(*ret_flag);
+    const struct hearth_option *option = hearth_option_find(*ret_flag);
     bool is_config = hearth_str_eq_c(*ret_flag, "config");
     if (option == NULL && !is_config) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "unknown option \"--%s\"; try --help",
@@ -442,7 +456,7 @@ static enum hearth_status load_flags(struct hearth_config *config, int argc, cha
                 *ret_file = hearth_arena_strndup(&config->arena, value.p, value.n);
             }
         } else if (ret_file == NULL) {
-            const struct hearth_option *option = find_option(flag);
+            const struct hearth_option *option = hearth_option_find(flag);
             bool more = config->origins[option - hearth_options] == from;
             HEARTH_TRY(set_option(config, option, value, from, more, err));
         }
@@ -475,7 +489,7 @@ static enum hearth_status load_limits_profile(struct hearth_config *config, stru
     }
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_pyroscope); i++) {
-        const struct hearth_option *option = find_option(hearth_str_c(g_pyroscope[i].flag));
+        const struct hearth_option *option = hearth_option_find(hearth_str_c(g_pyroscope[i].flag));
         HEARTH_ASSERT(option != NULL);
         if (strcmp(config->origins[option - hearth_options], "default") == 0) {
             HEARTH_TRY(set_option(config, option, hearth_str_c(g_pyroscope[i].value),
@@ -506,6 +520,49 @@ static unsigned clamp_to_unsigned(int64_t value)
     return value > 4096 ? 4096 : (unsigned)value;
 }
 
+static enum hearth_status read_tls_options(struct hearth_config *config, struct hearth_err *err)
+{
+    static const char *const ways[] = {[HEARTH_CLIENT_AUTH_NONE] = "none",
+                                       [HEARTH_CLIENT_AUTH_REQUEST] = "request",
+                                       [HEARTH_CLIENT_AUTH_REQUIRE] = "require"};
+    struct hearth_tls_options *tls = &config->front.tls;
+    size_t way = 0;
+
+    tls->only_tls13 = strcmp(config->tls_min_version, "1.3") == 0;
+    if (!tls->only_tls13 && strcmp(config->tls_min_version, "1.2") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "tls-min-version must be 1.2 or 1.3");
+    }
+
+    while (way < HEARTH_ARRAY_LEN(ways) && strcmp(config->tls_client_auth, ways[way]) != 0) {
+        way++;
+    }
+    if (way == HEARTH_ARRAY_LEN(ways)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tls-client-auth must be none, request or require");
+    }
+
+    tls->client_auth = (enum hearth_client_auth)way;
+    tls->threads = clamp_to_unsigned(config->tls_threads);
+
+    return HEARTH_OK;
+}
+
+static bool parse_row_level_security(const char *text, enum hearth_row_level_security *ret)
+{
+    static const char *const names[] = {[HEARTH_ROW_LEVEL_SECURITY_AUTO] = "auto",
+                                        [HEARTH_ROW_LEVEL_SECURITY_REQUIRE] = "require",
+                                        [HEARTH_ROW_LEVEL_SECURITY_OFF] = "off"};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum hearth_row_level_security)i;
+            return true;
+        }
+    }
+
+    return false;
+}
+
 static enum hearth_status check_options(struct hearth_config *config, struct hearth_err *err)
 {
     if (config->listen == NULL || config->listen[0] == NULL) {
@@ -514,8 +571,23 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
     if (strcmp(config->log_format, "logfmt") != 0 && strcmp(config->log_format, "json") != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "log-format must be logfmt or json");
     }
+    if (strcmp(config->sandbox, "on") != 0 && strcmp(config->sandbox, "off") != 0 &&
+        strcmp(config->sandbox, "log") != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "sandbox must be on, off or log");
+    }
     if (!hearth_demangle_parse(config->demangle, &config->limits.demangle)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "demangle must be full, simple or none");
+    }
+
+    HEARTH_TRY(read_tls_options(config, err));
+    if (!parse_row_level_security(config->row_level_security, &config->store.row_level_security)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "row-level-security must be auto, require or off");
+    }
+    /* One tenant needs no wall, and does not pay for it. */
+    if (!config->front.multitenancy &&
+        config->store.row_level_security == HEARTH_ROW_LEVEL_SECURITY_AUTO) {
+        config->store.row_level_security = HEARTH_ROW_LEVEL_SECURITY_OFF;
     }
 
     if (config->committers < 1 || config->readers < 2 || config->max_batch_rows < 1 ||
@@ -536,7 +608,6 @@ static enum hearth_status check_options(struct hearth_config *config, struct hea
 /* Copy the values whose members have other types in the options of other layers. */
 static void copy_to_layers(struct hearth_config *config)
 {
-    config->front.listen = config->listen;
     config->front.ingest_threads = clamp_to_unsigned(config->ingest_threads);
     config->front.query_threads = clamp_to_unsigned(config->query_threads);
     config->front.max_request_bytes = config->limits.max_request_bytes;
@@ -556,14 +627,18 @@ static void copy_to_layers(struct hearth_config *config)
     config->store.max_services = (size_t)config->limits.max_services;
     config->store.max_series = (size_t)config->limits.max_series;
     config->store.statement_timeout_ms = config->statement_timeout_ns / 1000000;
-    config->store.read_url =
-        config->read_database_url[0] == '\0' ? NULL : config->read_database_url;
+    config->store.read_url = config->read_database_url;
+    config->front.agents.token = config->agent_token;
 }
 
 static enum hearth_status set_default_data_dir(struct hearth_config *config, const char *home,
                                                bool root, struct hearth_err *err)
 {
-    if (config->data_dir[0] != '\0' || config->database_url[0] != '\0') {
+    if (config->before != NULL && config->data_dir[0] == '\0') { /* the user may have changed */
+        config->data_dir = hearth_arena_printf(&config->arena, "%s", config->before->data_dir);
+        return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
+    }
+    if (config->data_dir[0] != '\0' || config->database_url != NULL) {
         return HEARTH_OK;
     }
 
@@ -576,25 +651,16 @@ static enum hearth_status set_default_data_dir(struct hearth_config *config, con
     return config->data_dir == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
 }
 
-enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
-                                      char *const *environment, struct hearth_err *err)
+static enum hearth_status load_sources(struct hearth_config *config, int argc, char *const *argv,
+                                       char *const *environment, struct hearth_err *err)
 {
-    assert(environment != NULL);
-
-    *config = (struct hearth_config){0};
-    hearth_arena_init(&config->arena, 0);
-    hearth_front_options_init(&config->front);
-    hearth_store_options_init(&config->store);
-    hearth_limits_init(&config->limits);
-    config->origins =
-        hearth_arena_calloc(&config->arena, hearth_n_options, sizeof config->origins[0]);
-    if (config->origins == NULL) {
-        return HEARTH_FAIL_ARENA(err, &config->arena);
-    }
+    const char *file = find_variable(environment, "HEARTH_CONFIG");
 
     /* --config first, then all sources in their order. */
-    const char *file = find_variable(environment, "HEARTH_CONFIG");
     HEARTH_TRY(load_defaults(config, err));
+    if (config->before != NULL) {
+        HEARTH_TRY(hearth_config_copy_secrets(config, config->before, err));
+    }
     HEARTH_TRY(load_flags(config, argc, argv, &file, err));
     if (config->want_help || config->want_version) {
         return HEARTH_OK;
@@ -605,16 +671,59 @@ enum hearth_status hearth_config_load(struct hearth_config *config, int argc, ch
 
     HEARTH_TRY(load_environment(config, environment, err));
     HEARTH_TRY(load_flags(config, argc, argv, NULL, err));
+    if (config->before == NULL) {
+        HEARTH_TRY(hearth_config_read_secrets(config, environment, err));
+    }
+
+    /* What the table cannot express. */
     HEARTH_TRY(load_limits_profile(config, err));
     HEARTH_TRY(
         set_default_data_dir(config, find_variable(environment, "HOME"), geteuid() == 0, err));
     HEARTH_TRY(check_options(config, err));
     copy_to_layers(config);
 
-    return HEARTH_OK;
+    return hearth_listen_join(config->listen, &config->arena, &config->front.listen, err);
+}
+
+/* before: the configuration in force, for a reload; otherwise NULL. */
+static enum hearth_status load_config(struct hearth_config *config,
+                                      const struct hearth_config *before, int argc,
+                                      char *const *argv, char *const *environment,
+                                      struct hearth_err *err)
+{
+    assert(environment != NULL);
+
+    *config = (struct hearth_config){.before = before};
+    hearth_arena_init(&config->arena, 0);
+    hearth_front_options_init(&config->front);
+    hearth_store_options_init(&config->store);
+    hearth_limits_init(&config->limits);
+    config->origins =
+        hearth_arena_calloc(&config->arena, hearth_n_options, sizeof config->origins[0]);
+    if (config->origins == NULL) {
+        return HEARTH_FAIL_ARENA(err, &config->arena);
+    }
+
+    return load_sources(config, argc, argv, environment, err);
+}
+
+enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
+                                      char *const *environment, struct hearth_err *err)
+{
+    return load_config(config, NULL, argc, argv, environment, err);
+}
+
+enum hearth_status hearth_config_reload(struct hearth_config *config,
+                                        const struct hearth_config *before, int argc,
+                                        char *const *argv, char *const *environment,
+                                        struct hearth_err *err)
+{
+    assert(before != NULL);
+    return load_config(config, before, argc, argv, environment, err);
 }
 
 void hearth_config_release(struct hearth_config *config)
 {
+    hearth_config_free_secrets(config);
     hearth_arena_release(&config->arena);
 }

@@ -68,6 +68,7 @@ static void print_value(const struct hearth_config *config, const struct hearth_
     assert(option->flag != NULL);
 
     const void *at = find_const_member(config, option);
+    const struct hearth_secret *secret;
     const char *text;
     const char *const *list;
     int64_t number;
@@ -80,13 +81,13 @@ static void print_value(const struct hearth_config *config, const struct hearth_
         print_text(text, out);
         break;
     case SECRET:
-        memcpy(&text, at, sizeof text);
-        text = hearth_config_mask_url(text, scratch);
+        memcpy(&secret, at, sizeof secret);
+        text = hearth_config_mask_url(hearth_secret_reveal(secret), scratch);
         print_text(text == NULL ? "***" : text, out);
         break;
     case TOKEN:
-        memcpy(&text, at, sizeof text);
-        print_text(text[0] == '\0' ? "" : "***", out);
+        memcpy(&secret, at, sizeof secret);
+        print_text(secret == NULL ? "" : "***", out);
         break;
     case LIST:
         memcpy(&list, at, sizeof list);
@@ -132,14 +133,19 @@ static bool is_same_value(const struct hearth_config *a, const struct hearth_con
                           const struct hearth_option *option)
 {
     const void *at = find_const_member(a, option), *bt = find_const_member(b, option);
+    const struct hearth_secret *secret_a, *secret_b;
     const char *text_a, *text_b;
     const char *const *list_a, *const *list_b;
     bool same = false;
 
     switch (option->kind) {
-    case TEXT:
     case SECRET:
     case TOKEN:
+        memcpy(&secret_a, at, sizeof secret_a);
+        memcpy(&secret_b, bt, sizeof secret_b);
+        same = hearth_secret_same(secret_a, secret_b);
+        break;
+    case TEXT:
         memcpy(&text_a, at, sizeof text_a);
         memcpy(&text_b, bt, sizeof text_b);
         same = strcmp(text_a, text_b) == 0;
@@ -160,6 +166,13 @@ static bool is_same_value(const struct hearth_config *a, const struct hearth_con
     }
 
     return same;
+}
+
+bool hearth_config_is_set(const struct hearth_config *config, const char *flag)
+{
+    const struct hearth_option *option = hearth_option_find(hearth_str_c(flag));
+    HEARTH_ASSERT(option != NULL);
+    return strcmp(config->origins[option - hearth_options], "default") != 0;
 }
 
 void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
@@ -193,7 +206,10 @@ static void print_options(const struct hearth_config *config, bool set_only, str
             continue;
         }
 
-        hearth_buf_printf(out, "%s = ", o->flag);
+        /* A secret from a file is a comment: printed, the file's option sets it. */
+        bool is_read = hearth_option_is_secret(o) && strcmp(origin, "default") != 0 &&
+                       strcmp(origin, hearth_option_find_file(o)->flag) == 0;
+        hearth_buf_printf(out, "%s%s = ", is_read ? "# " : "", o->flag);
         print_value(config, o, &scratch, out);
         hearth_buf_byte(out, '\n');
         if (strcmp(origin, "default") != 0) {

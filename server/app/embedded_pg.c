@@ -1,6 +1,6 @@
 /*
- * embedded_pg.c -- runs initdb, writes PostgreSQL's settings, and starts, watches and stops its
- * process.
+ * embedded_pg.c -- the directories, settings and life of the embedded PostgreSQL. The programs are
+ * run by the starter (pg_starter.h).
  */
 #include "hearth/app/embedded_pg.h"
 
@@ -10,22 +10,18 @@
 #include "hearth/base/mem.h"
 
 #include "data_lock.h"
+#include "pg_starter.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define INSTALLED      "/usr/lib/postgresql"
@@ -35,10 +31,11 @@ struct hearth_embedded_pg {
     struct hearth_arena arena;
     const char *data_dir, *pg_dir, *run_dir, *log_path, *url;
     const char *bin_dir;
-    uid_t uid; /* owner of the cluster; 0: hearthd's own user */
+    uid_t uid; /* owner of the cluster; 0: the user that hearthd was started as */
     gid_t gid;
-    int lock_fd;       /* holds the lock of the data directory; -1: none */
-    pid_t pid;         /* 0: not running */
+    struct hearth_pg_starter *starter; /* NULL before hearth_embedded_pg_prepare */
+    int lock_fd;                       /* holds the lock of the data directory; -1: none */
+    pid_t pid;                         /* 0: not running */
     pid_t waiting_for; /* another PostgreSQL on the cluster, already logged; 0: none */
     int64_t started_mono_ns, restart_at_mono_ns, pause_ns;
 };
@@ -144,34 +141,31 @@ static enum hearth_status find_bin_dir(struct hearth_embedded_pg *pg, struct hea
     return pg->bin_dir == NULL ? HEARTH_FAIL_ARENA(err, &pg->arena) : HEARTH_OK;
 }
 
-static enum hearth_status find_user(struct hearth_embedded_pg *pg, const char *user,
-                                    struct hearth_err *err)
+/*
+ * The log and the lock may have been created by root: give them to the cluster's user, who opens
+ * them from now on.
+ */
+static enum hearth_status give_files(const struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
-    if (geteuid() != 0) {
-        return HEARTH_OK;
+    int log =
+        open(pg->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    bool ok = log >= 0 && (pg->uid == 0 || (fchown(log, pg->uid, pg->gid) == 0 &&
+                                            fchown(pg->lock_fd, pg->uid, pg->gid) == 0));
+    int saved = errno;
+
+    if (log >= 0) {
+        (void)close(log);
     }
 
-    char room[4096];
-    struct passwd entry, *found = NULL;
-    if (getpwnam_r(user, &entry, room, sizeof room, &found) != 0 || found == NULL ||
-        entry.pw_uid == 0) {
-        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "PostgreSQL cannot run as root, and there is no other user \"%s\" "
-                           "(--postgres-user)",
-                           user);
-    }
-
-    pg->uid = entry.pw_uid;
-    pg->gid = entry.pw_gid;
-
-    return HEARTH_OK;
+    return ok ? HEARTH_OK
+              : HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
+                            "cannot open \"%s\" for the database's user: %s", pg->log_path,
+                            strerrordesc_np(saved));
 }
 
 static enum hearth_status set_up_cluster(struct hearth_embedded_pg *pg, const char *data_dir,
-                                         const char *bin_dir, const char *user,
-                                         struct hearth_err *err)
+                                         const char *bin_dir, struct hearth_err *err)
 {
-    HEARTH_TRY(find_user(pg, user, err));
     HEARTH_TRY(make_dirs(pg, data_dir, err));
     char *absolute = realpath(data_dir, NULL);
     if (absolute == NULL) {
@@ -201,6 +195,7 @@ static enum hearth_status set_up_cluster(struct hearth_embedded_pg *pg, const ch
     HEARTH_TRY(hearth_data_lock_take(pg->data_dir, &pg->lock_fd, err));
     HEARTH_TRY(make_dir(pg, pg->run_dir, 0700, true, err));
     HEARTH_TRY(make_dir(pg, pg->pg_dir, 0700, true, err));
+    HEARTH_TRY(give_files(pg, err));
     if (bin_dir[0] != '\0') {
         pg->bin_dir = bin_dir;
         return HEARTH_OK;
@@ -211,6 +206,7 @@ static enum hearth_status set_up_cluster(struct hearth_embedded_pg *pg, const ch
 
 static void release_cluster(struct hearth_embedded_pg *pg)
 {
+    hearth_pg_starter_close(pg->starter);
     if (pg->lock_fd >= 0) {
         (void)close(pg->lock_fd);
     }
@@ -219,7 +215,8 @@ static void release_cluster(struct hearth_embedded_pg *pg)
 }
 
 enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_dir,
-                                          const char *user, struct hearth_embedded_pg **ret_pg,
+                                          const struct hearth_identity *owner,
+                                          struct hearth_embedded_pg **ret_pg,
                                           struct hearth_err *err)
 {
     struct hearth_embedded_pg *pg = hearth_mem_zalloc(sizeof *pg);
@@ -229,7 +226,9 @@ enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_
 
     hearth_arena_init(&pg->arena, 0);
     pg->lock_fd = -1;
-    enum hearth_status status = set_up_cluster(pg, data_dir, bin_dir, user, err);
+    pg->uid = owner->uid;
+    pg->gid = owner->gid;
+    enum hearth_status status = set_up_cluster(pg, data_dir, bin_dir, err);
     if (status != HEARTH_OK) {
         release_cluster(pg);
         return status;
@@ -239,98 +238,22 @@ enum hearth_status hearth_embedded_pg_new(const char *data_dir, const char *bin_
     return HEARTH_OK;
 }
 
+enum hearth_status hearth_embedded_pg_prepare(struct hearth_embedded_pg *pg, struct hearth_err *err)
+{
+    const struct hearth_pg_programs programs = {.bin_dir = pg->bin_dir,
+                                                .pg_dir = pg->pg_dir,
+                                                .log_path = pg->log_path,
+                                                .uid = pg->uid,
+                                                .gid = pg->gid};
+
+    assert(pg->starter == NULL);
+
+    return hearth_pg_starter_open(&programs, &pg->starter, err);
+}
+
 const char *hearth_embedded_pg_url(const struct hearth_embedded_pg *pg)
 {
     return pg->url;
-}
-
-/* ---- processes ---- */
-
-/*
- * Fork and run argv as the cluster's user, with its output in the log file. The child ends with
- * this thread.
- */
-static enum hearth_status spawn_process(const struct hearth_embedded_pg *pg, char *const *argv,
-                                        pid_t *ret_pid, struct hearth_err *err)
-{
-    assert(argv[0] != NULL);
-
-    int log = open(pg->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (log < 0) {
-        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION, "cannot open \"%s\": %s", pg->log_path,
-                           strerrordesc_np(errno));
-    }
-
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        /* Only async-signal-safe calls in the child: other threads may have held locks. */
-        sigset_t none;
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)dup2(log, STDOUT_FILENO);
-        (void)dup2(log, STDERR_FILENO);
-
-        /*
-         * A session of its own: Ctrl-C goes to hearthd only, which then stops the cluster in order.
-         */
-        (void)setsid();
-        if (pg->uid != 0 &&
-            (setgroups(0, NULL) != 0 || setgid(pg->gid) != 0 || setuid(pg->uid) != 0)) {
-            _exit(126);
-        }
-
-        /* After setuid, which would clear it. The parent may have ended already. */
-        if (prctl(PR_SET_PDEATHSIG, SIGINT) != 0 || getppid() != parent) {
-            _exit(125);
-        }
-        char *const env[] = {NULL};
-        if (chdir("/") != 0) {
-            _exit(125);
-        }
-        (void)execve(argv[0], argv, env);
-        _exit(127);
-    }
-
-    /* The parent. */
-    int saved = errno;
-    (void)close(log);
-    if (pid < 0) {
-        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "cannot fork for PostgreSQL: %s",
-                           strerrordesc_np(saved));
-    }
-
-    *ret_pid = pid;
-    return HEARTH_OK;
-}
-
-static enum hearth_status run_initdb(struct hearth_embedded_pg *pg, struct hearth_err *err)
-{
-    char *program = hearth_arena_printf(&pg->arena, "%s/initdb", pg->bin_dir);
-    char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
-    char user[] = "--username=hearth", auth[] = "--auth=trust", encoding[] = "--encoding=UTF8";
-    char locale[] = "--locale=C.UTF-8", checksums[] = "--data-checksums", at[] = "-D";
-    char *argv[] = {program, at, dir, user, auth, encoding, locale, checksums, NULL};
-    if (program == NULL || dir == NULL) {
-        return HEARTH_FAIL_ARENA(err, &pg->arena);
-    }
-
-    HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "creating a cluster", "dir", pg->pg_dir, NULL);
-    pid_t pid;
-    HEARTH_TRY(spawn_process(pg, argv, &pid, err));
-    int state;
-    while (waitpid(pid, &state, 0) < 0) {
-        if (errno != EINTR) {
-            return HEARTH_FAIL(err, HEARTH_INTERNAL, "waitpid: %s", strerrordesc_np(errno));
-        }
-    }
-
-    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
-        return HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
-                           "initdb failed; its output is in \"%s\"", pg->log_path);
-    }
-
-    return HEARTH_OK;
 }
 
 /* ---- settings ---- */
@@ -412,7 +335,7 @@ static enum hearth_status write_file(const struct hearth_embedded_pg *pg, const 
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n &&
-              (pg->uid == 0 || fchown(fd, pg->uid, pg->gid) == 0);
+              (pg->uid == 0 || pg->uid == geteuid() || fchown(fd, pg->uid, pg->gid) == 0);
     int saved = errno;
 
     if (fd >= 0 && close(fd) != 0) {
@@ -515,15 +438,7 @@ static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hea
     }
 
     assert(pg->pid == 0);
-    char *program = hearth_arena_printf(&pg->arena, "%s/postgres", pg->bin_dir);
-    char *dir = hearth_arena_printf(&pg->arena, "%s", pg->pg_dir);
-    char at[] = "-D";
-    char *argv[] = {program, at, dir, NULL};
-    if (program == NULL || dir == NULL) {
-        return HEARTH_FAIL_ARENA(err, &pg->arena);
-    }
-
-    HEARTH_TRY(spawn_process(pg, argv, &pg->pid, err));
+    HEARTH_TRY(hearth_pg_starter_run(pg->starter, &pg->pid, err));
     pg->started_mono_ns = hearth_clock_mono_ns();
     HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "started", "pid", hearth_log_i64(pg->pid), "dir",
                pg->pg_dir, "log", pg->log_path, NULL);
@@ -533,11 +448,12 @@ static enum hearth_status start_server(struct hearth_embedded_pg *pg, struct hea
 
 enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struct hearth_err *err)
 {
-    assert(pg->lock_fd >= 0 && pg->pid == 0);
+    assert(pg->lock_fd >= 0 && pg->pid == 0 && pg->starter != NULL);
 
     bool new_cluster = read_cluster_version(pg->pg_dir) == 0;
     if (new_cluster) {
-        HEARTH_TRY(run_initdb(pg, err));
+        HEARTH_LOG(HEARTH_LOG_INFO, "postgres", "creating a cluster", "dir", pg->pg_dir, NULL);
+        HEARTH_TRY(hearth_pg_starter_initdb(pg->starter, err));
     }
 
     HEARTH_TRY(write_settings(pg, new_cluster, err));
@@ -548,13 +464,11 @@ enum hearth_status hearth_embedded_pg_start(struct hearth_embedded_pg *pg, struc
 
 void hearth_embedded_pg_watch(struct hearth_embedded_pg *pg)
 {
-    int state;
-
     if (pg->pid != 0 && hearth_clock_mono_ns() - pg->started_mono_ns > 60 * HEARTH_NS_PER_SEC) {
         pg->pause_ns = FIRST_PAUSE_NS; /* it ran well: a later end is unrelated to earlier ones */
     }
 
-    if (pg->pid != 0 && waitpid(pg->pid, &state, WNOHANG) == pg->pid) {
+    if (pg->pid != 0 && hearth_pg_starter_has_ended(pg->starter)) {
         HEARTH_LOG(HEARTH_LOG_ERROR, "postgres", "the embedded PostgreSQL ended; restarting it",
                    "pid", hearth_log_i64(pg->pid), "log", pg->log_path, NULL);
         pg->pid = 0;
@@ -580,16 +494,15 @@ void hearth_embedded_pg_stop(struct hearth_embedded_pg *pg, int64_t deadline_mon
     }
 
     if (pg->pid != 0) {
-        (void)kill(pg->pid, SIGINT); /* fast shutdown: ends connections, writes a checkpoint */
-        int state;
         bool killed = false;
-        while (waitpid(pg->pid, &state, WNOHANG) != pg->pid) {
+        hearth_pg_starter_stop(pg->starter, false); /* ends connections, writes a checkpoint */
+        while (!hearth_pg_starter_has_ended(pg->starter)) {
             if (!killed && hearth_clock_mono_ns() >= deadline_mono_ns) {
                 HEARTH_LOG(
                     HEARTH_LOG_WARN, "postgres",
                     "PostgreSQL did not shut down in time; it will recover at the next start",
                     "pid", hearth_log_i64(pg->pid), NULL);
-                (void)kill(pg->pid, SIGQUIT);
+                hearth_pg_starter_stop(pg->starter, true);
                 killed = true;
             }
             (void)usleep(10000);

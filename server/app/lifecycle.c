@@ -2,6 +2,8 @@
  * lifecycle.c -- starts store, engine, front and embedded database, in this order; runs until a
  * signal; stops in reverse.
  *
+ * First, hearthd gives up rights that the rest does not need: give_up_rights.
+ *
  * The front listens before the database is available: /ready says what it waits for. Signals are
  * blocked in every thread and handled here, so that no work is interrupted; the exception is
  * SIGPROF, see self_profile.h.
@@ -14,6 +16,7 @@
 
 #include "hearth/app/config.h"
 #include "hearth/app/embedded_pg.h"
+#include "hearth/app/run_user.h"
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
@@ -22,12 +25,13 @@
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/tenant_use.h"
 #include "hearth/engine/uploads.h"
+#include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
+#include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +46,8 @@ enum exit_code {
     EXIT_OPTIONS = 2,
 };
 
+#define MIN_ADMIN_TOKEN_BYTES 32
+
 struct server {
     struct hearth_config config;
     int argc; /* sources of the configuration, for a reload */
@@ -50,6 +56,7 @@ struct server {
     struct hearth_budget query_memory, push_memory;
     struct hearth_tenant_uses *uses;
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
+    struct hearth_secret *pg_url;  /* of pg; without a password */
     struct hearth_store *store;
     struct hearth_ingest *ingest;
     struct hearth_query_engine *query;
@@ -57,43 +64,115 @@ struct server {
     struct hearth_task_leftovers *leftovers;
     struct hearth_upload_parsers *parsers;
     struct hearth_ingest_errors *ingest_errors;
+    struct hearth_access *access;
+    bool asks_who_calls;
+    struct hearth_scrape_options scrape; /* its jobs have secrets */
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
 
-/*
- * True for addresses that only this machine can reach: "127.0.0.1:80", "localhost:80", "[::1]:80".
- * Other names may resolve to any address, even if they begin with "127.".
- */
-static bool is_loopback(const char *address)
+/* Ways to authenticate that cannot work as the other options are. */
+static enum hearth_status check_modes(const struct hearth_config *config,
+                                      const struct hearth_listen_text *listen, unsigned modes,
+                                      struct hearth_err *err)
 {
-    struct hearth_str a = hearth_str_c(address);
-    char host[sizeof "255.255.255.255"] = "";
-    size_t n = hearth_str_find(a, ':', 0);
-    if (n < sizeof host) {
-        memcpy(host, a.p, n);
+    const struct hearth_front_options *front = &config->front;
+
+    if ((modes & HEARTH_AUTH_MTLS) != 0 &&
+        (!listen->is_tls || front->tls.client_auth == HEARTH_CLIENT_AUTH_NONE)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "auth: mtls needs an https listener, tls-client-ca-file and "
+                           "tls-client-auth request or require");
     }
 
-    struct in_addr ip4;
-    bool is_ip4 = inet_pton(AF_INET, host, &ip4) == 1;
+    if ((modes & HEARTH_AUTH_PROXY) == 0) {
+        return HEARTH_OK;
+    }
+    if (front->proxy_user_header == NULL || front->proxy_user_header[0] == '\0' ||
+        front->proxy_trusted == NULL || front->proxy_trusted[0] == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "auth: proxy needs proxy-user-header and proxy-trusted");
+    }
 
-    return (is_ip4 && hearth_str_starts(a, HEARTH_STR("127."))) ||
-           hearth_str_starts(a, HEARTH_STR("[::1]:")) ||
-           hearth_str_starts(a, HEARTH_STR("localhost:"));
+    for (size_t i = 0; front->proxy_trusted[i] != NULL; i++) {
+        if (!hearth_address_range_is_valid(front->proxy_trusted[i])) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "proxy-trusted: \"%s\" is no address and no range such as "
+                               "10.0.0.0/8",
+                               front->proxy_trusted[i]);
+        }
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status check_addresses(const struct hearth_config *config,
                                           struct hearth_err *err)
 {
-    for (size_t i = 0; config->listen[i] != NULL; i++) {
-        if (!config->insecure_no_auth && !is_loopback(config->listen[i])) {
+    const char *const *text = config->front.listen;
+
+    for (; *text != NULL; text++) {
+        struct hearth_listen_text listen;
+        HEARTH_TRY(hearth_listen_parse(*text, &listen, err));
+        unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : config->front.auth_modes;
+        HEARTH_TRY(check_modes(config, &listen, modes, err));
+        if (modes == HEARTH_AUTH_NONE && !config->insecure_no_auth &&
+            !hearth_listen_is_loopback(&listen)) {
             return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "listen: %s can be reached from other machines, and there is no "
-                               "authentication yet; use a proxy, or set --insecure-no-auth",
-                               config->listen[i]);
+                               "listen: %s can be reached from other machines, and everybody who "
+                               "reaches it may do everything; set --auth token, or "
+                               "--insecure-no-auth",
+                               *text);
         }
     }
+
+    return HEARTH_OK;
+}
+
+/* True if a listener does. */
+static bool asks_who_calls(const struct hearth_config *config)
+{
+    bool asks = config->front.auth_modes != HEARTH_AUTH_NONE;
+
+    for (const char *const *text = config->front.listen; *text != NULL && !asks; text++) {
+        struct hearth_listen_text listen;
+        struct hearth_err ignored = HEARTH_ERR_INIT;
+        asks = hearth_listen_parse(*text, &listen, &ignored) == HEARTH_OK &&
+               listen.auth_modes != 0 && listen.auth_modes != HEARTH_AUTH_NONE;
+    }
+
+    return asks;
+}
+
+/* Not through the log, which others may read. */
+static void print_setup_token(const char *token)
+{
+    (void)fprintf(stderr,
+                  "\nNobody has the role admin in all tenants yet. This token has it for an hour, "
+                  "or until somebody else is given it:\n\n    %s\n\n",
+                  token);
+}
+
+static enum hearth_status read_auth_options(struct hearth_config *config, struct hearth_err *err)
+{
+    struct hearth_err why = HEARTH_ERR_INIT;
+
+    if (hearth_auth_modes_parse(hearth_str_c(config->auth), &config->front.auth_modes, &why) !=
+        HEARTH_OK) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "auth: %s", why.msg);
+    }
+
+    /* The length is the whole protection of this token against guesses. */
+    if (config->admin_token != NULL &&
+        hearth_secret_bytes(config->admin_token) < MIN_ADMIN_TOKEN_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "admin-token must have at least %d bytes",
+                           MIN_ADMIN_TOKEN_BYTES);
+    }
+
+    config->access.admin_token = config->admin_token;
+    config->access.offer_setup_token = asks_who_calls(config) ? print_setup_token : NULL;
+    config->front.session_max_ns = config->access.session_max_ns;
 
     return HEARTH_OK;
 }
@@ -101,41 +180,103 @@ static enum hearth_status check_addresses(const struct hearth_config *config,
 static bool is_ready(void *context, char reason[256])
 {
     struct server *server = context;
-    return hearth_store_ready(server->store, reason);
+
+    if (!hearth_store_ready(server->store, reason)) {
+        return false;
+    }
+    if (server->asks_who_calls && !hearth_access_is_loaded(server->access)) {
+        (void)snprintf(reason, 256, "waiting for the credentials of callers");
+        return false;
+    }
+
+    return true;
 }
 
-/* Starts to fetch profiles, if there is a file that names targets. */
-static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+/* The targets to fetch profiles from, if there is a file that names some. */
+static enum hearth_status load_scrape_file(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
-    struct hearth_scrape_options options = {
+    server->scrape = (struct hearth_scrape_options){
         .max_targets = config->max_scrape_targets,
         .max_concurrent = config->scrape_concurrency,
         .max_body_bytes = config->front.max_request_bytes,
         .budget = &server->push_memory,
-        .ingest_errors = server->ingest_errors,
     };
 
     if (config->scrape_config[0] == '\0') {
         return HEARTH_OK;
     }
 
-    HEARTH_TRY(hearth_scrape_file_load(config->scrape_config, &config->arena, &options, err));
+    return hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err);
+}
 
-    return hearth_scraper_start(&options, server->query, server->ingest, &server->scraper, err);
+static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+{
+    if (server->config.scrape_config[0] == '\0') {
+        return HEARTH_OK;
+    }
+
+    server->scrape.ingest_errors = server->ingest_errors;
+
+    return hearth_scraper_start(&server->scrape, server->query, server->ingest, &server->scraper,
+                                err);
+}
+
+/*
+ * What needs the rights of the start, then the loss of these rights: the user, the process that
+ * starts PostgreSQL, the sandbox. There is only one thread yet.
+ */
+static enum hearth_status give_up_rights(struct server *server, struct hearth_err *err)
+{
+    struct hearth_config *config = &server->config;
+    struct hearth_identity identity;
+    enum hearth_sandbox sandbox = HEARTH_SANDBOX_ON;
+
+    /* Directories, files and ports. */
+    HEARTH_TRY(check_addresses(config, err));
+    HEARTH_TRY(hearth_identity_choose(config, &identity, err));
+    if (config->database_url == NULL) {
+        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
+                                          &server->pg, err));
+    }
+    HEARTH_TRY(load_scrape_file(server, err));
+    HEARTH_TRY(hearth_front_bind(config->front.listen, &config->front.bound, err));
+
+    /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
+    HEARTH_TRY(hearth_identity_take(&identity, err));
+    if (identity.is_switched) {
+        HEARTH_LOG(HEARTH_LOG_INFO, "app", "root is given up", "user", identity.name, NULL);
+    }
+    if (server->pg != NULL) {
+        HEARTH_TRY(hearth_embedded_pg_prepare(server->pg, err));
+    }
+    hearth_process_hide(config->dumpable);
+
+    /* The sandbox. */
+    struct hearth_err why = HEARTH_ERR_INIT;
+    HEARTH_ASSERT(hearth_sandbox_parse(config->sandbox, &sandbox));
+    if (hearth_sandbox_enter(sandbox, &why) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", "hearthd runs without its sandbox", "error", why.msg,
+                   NULL);
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status start_parts(struct server *server, struct hearth_err *err)
 {
     struct hearth_config *config = &server->config;
 
-    HEARTH_TRY(check_addresses(config, err));
+    HEARTH_TRY(read_auth_options(config, err));
+    hearth_budget_init(&server->push_memory, "push-memory-bytes",
+                       (size_t)config->push_memory_bytes);
+    HEARTH_TRY(give_up_rights(server, err));
 
-    /* The directory of the embedded database; its server is started last. */
-    if (config->database_url[0] == '\0') {
-        HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin,
-                                          config->postgres_user, &server->pg, err));
-        config->store.url = hearth_embedded_pg_url(server->pg);
+    /* The embedded database is started last. */
+    if (server->pg != NULL) {
+        HEARTH_TRY(hearth_secret_new(hearth_str_c(hearth_embedded_pg_url(server->pg)),
+                                     &server->pg_url, err));
+        config->store.url = server->pg_url;
         config->store.data_dir = config->data_dir;
     }
 
@@ -143,8 +284,6 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_store_open(&config->store, &server->store, err));
     hearth_budget_init(&server->query_memory, "queries-memory-bytes",
                        (size_t)config->queries_memory_bytes);
-    hearth_budget_init(&server->push_memory, "push-memory-bytes",
-                       (size_t)config->push_memory_bytes);
     config->front.query_memory = &server->query_memory;
     config->front.push_memory = &server->push_memory;
 
@@ -172,8 +311,10 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
+    HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
+    server->asks_who_calls = asks_who_calls(config);
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
-                                           &server->parsers, err));
+                                           server->ingest_errors, &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
     HEARTH_TRY(start_scraper(server, err));
 
@@ -183,11 +324,14 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
     config->front.hooks_context = config;
     config->front.cpu_profile = hearth_self_profile;
     config->front.ingest_errors = server->ingest_errors;
+    config->front.access = server->access;
     HEARTH_TRY(hearth_front_start(&config->front, server->ingest, server->query, server->admin,
                                   is_ready, server, &server->front, err));
     for (size_t i = 0; hearth_front_address(server->front, i) != NULL; i++) {
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "listening", "addr",
-                   hearth_front_address(server->front, i), "version", HEARTH_VERSION, NULL);
+                   hearth_front_address(server->front, i), "scheme",
+                   hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
+                   HEARTH_VERSION, NULL);
     }
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
@@ -202,6 +346,7 @@ static void stop_parts(struct server *server)
     hearth_task_leftovers_stop(server->leftovers);
     hearth_upload_parsers_stop(server->parsers);
     hearth_ingest_errors_stop(server->ingest_errors);
+    hearth_access_stop(server->access);
 
     /*
      * Commits are quick when there are no requests: allow two seconds even if requests have used up
@@ -215,6 +360,9 @@ static void stop_parts(struct server *server)
     hearth_admin_free(server->admin);
     hearth_tenant_uses_free(server->uses);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
+    hearth_front_unbind(server->config.front.bound);
+    hearth_scrape_file_release(&server->scrape);
+    hearth_secret_free(server->pg_url);
 }
 
 static void publish_memory(struct server *server)
@@ -235,8 +383,8 @@ static bool has_terminal(void)
 }
 
 /*
- * Read the configuration again. Only log-level takes effect; the log names the other options that
- * have changed.
+ * Read the configuration again. Only log-level takes effect, and the contents of the files that the
+ * old options of TLS name; the log names the other options that have changed.
  */
 static void reload_config(struct server *server)
 {
@@ -246,8 +394,8 @@ static void reload_config(struct server *server)
     struct hearth_buf changes;
 
     hearth_buf_init(&changes, 0);
-    enum hearth_status status =
-        hearth_config_load(&fresh, server->argc, server->argv, server->environment, &err);
+    enum hearth_status status = hearth_config_reload(&fresh, &server->config, server->argc,
+                                                     server->argv, server->environment, &err);
     if (status == HEARTH_OK && !hearth_log_parse_level(fresh.log_level, &level)) {
         status = HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, LOG_LEVELS);
     }
@@ -283,12 +431,15 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
 
         if (number == SIGHUP) {
             reload_config(server);
+            hearth_front_load_tls(server->front);
         }
+        hearth_front_check_tls(server->front);
         if (server->pg != NULL) {
             hearth_embedded_pg_watch(server->pg);
         }
 
         publish_memory(server);
+        hearth_sandbox_report();
     }
 }
 
@@ -364,6 +515,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
     } else {
+        hearth_config_wipe(argc, argv, environment);
         hearth_log_set_level(level);
         hearth_log_set_json(server.config.log_format[0] == 'j');
         sigset_t signals;
@@ -377,6 +529,9 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         server.has_terminal = has_terminal();
         (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
         (void)signal(SIGPIPE, SIG_IGN);
+        for (size_t i = 0; i < server.config.n_warnings; i++) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "app", server.config.warnings[i], NULL);
+        }
         hearth_metrics_start(HEARTH_VERSION);
         code = run_server(&server, &signals);
     }

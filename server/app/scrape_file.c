@@ -5,6 +5,7 @@
 #include "scrape_file.h"
 
 #include "hearth/base/clock.h"
+#include "hearth/base/log.h"
 
 #include "yaml_reader.h"
 
@@ -355,6 +356,34 @@ static enum hearth_status read_scheme(struct hearth_yaml *reading, const yaml_no
     return HEARTH_OK;
 }
 
+/* The token of a job: the value or, if is_file, the contents of the file that it names. */
+static enum hearth_status read_bearer(struct hearth_yaml *reading, const yaml_node_t *value,
+                                      bool is_file, struct hearth_scrape_job *job)
+{
+    const char *path;
+    bool is_public = false;
+
+    if (job->bearer != NULL) {
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                           "line %d: the job has a bearer token already", hearth_yaml_line(value));
+    }
+    if (!is_file) {
+        return hearth_yaml_secret(reading, value, &job->bearer);
+    }
+
+    HEARTH_TRY(hearth_yaml_string(reading, value, &path));
+    enum hearth_status status = hearth_secret_read(path, &job->bearer, &is_public, reading->err);
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(reading->err, "line %d", hearth_yaml_line(value));
+    } else if (is_public) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app",
+                   "every user of this machine can read the file of a bearer token; chmod o-r it",
+                   "path", path, NULL);
+    }
+
+    return status;
+}
+
 static enum hearth_status take_job_member(struct hearth_yaml *reading, void *context,
                                           struct hearth_str key, const yaml_node_t *value,
                                           bool *ret_known)
@@ -371,8 +400,8 @@ static enum hearth_status take_job_member(struct hearth_yaml *reading, void *con
     if (hearth_str_eq_c(key, "scheme")) {
         return read_scheme(reading, value, job);
     }
-    if (hearth_str_eq_c(key, "bearer_token")) {
-        return hearth_yaml_string(reading, value, &job->bearer);
+    if (hearth_str_eq_c(key, "bearer_token") || hearth_str_eq_c(key, "bearer_token_file")) {
+        return read_bearer(reading, value, key.n > sizeof "bearer_token", job);
     }
     if (hearth_str_eq_c(key, "scrape_interval")) {
         return hearth_yaml_duration(reading, value, &job->interval_ns);
@@ -464,7 +493,9 @@ static enum hearth_status take_job(struct hearth_yaml *reading, void *context,
     struct job_draft *draft = list->draft;
 
     start_job(draft);
-    HEARTH_TRY(hearth_yaml_mapping(reading, item, take_job_member, draft));
+    enum hearth_status status = hearth_yaml_mapping(reading, item, take_job_member, draft);
+    list->jobs[index].bearer = draft->job.bearer; /* hearth_scrape_file_release frees it */
+    HEARTH_TRY(status);
     if (draft->job.name == NULL) {
         return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: job_name is missing",
                            hearth_yaml_line(item));
@@ -493,6 +524,16 @@ static enum hearth_status take_job(struct hearth_yaml *reading, void *context,
     return HEARTH_OK;
 }
 
+void hearth_scrape_file_release(struct hearth_scrape_options *options)
+{
+    for (size_t i = 0; i < options->n_jobs; i++) {
+        hearth_secret_free(options->jobs[i].bearer);
+    }
+
+    options->jobs = NULL;
+    options->n_jobs = 0;
+}
+
 static enum hearth_status take_root_member(struct hearth_yaml *reading, void *context,
                                            struct hearth_str key, const yaml_node_t *value,
                                            bool *ret_known)
@@ -506,17 +547,17 @@ static enum hearth_status take_root_member(struct hearth_yaml *reading, void *co
 
     size_t n = hearth_yaml_count(value);
     struct job_list list = {
-        hearth_arena_array(reading->arena, n + 1, sizeof(struct hearth_scrape_job)),
+        hearth_arena_calloc(reading->arena, n + 1, sizeof(struct hearth_scrape_job)),
         hearth_arena_alloc(reading->arena, sizeof(struct job_draft))};
     if (list.jobs == NULL || list.draft == NULL) {
         return HEARTH_FAIL_ARENA(reading->err, reading->arena);
     }
 
-    HEARTH_TRY(hearth_yaml_list(reading, value, MAX_JOBS, take_job, &list));
+    hearth_scrape_file_release(options); /* of an earlier list in the same file */
     options->jobs = list.jobs;
     options->n_jobs = n;
 
-    return HEARTH_OK;
+    return hearth_yaml_list(reading, value, MAX_JOBS, take_job, &list);
 }
 
 /* ---- the file ---- */
@@ -553,6 +594,7 @@ enum hearth_status hearth_scrape_file_load(const char *path, struct hearth_arena
     enum hearth_status status = read_file(file, arena, ret, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "%s", path);
+        hearth_scrape_file_release(ret);
     }
     (void)fclose(file);
 

@@ -4,7 +4,8 @@
  * YAML, in the shape that Prometheus and Parca made known; docs/how-to/scrape.md describes the
  * keys. Unknown keys are errors, so that nothing is ignored in silence.
  *
- * Ownership: everything lives in the arena.
+ * Ownership: everything lives in the arena, but for the tokens, which
+ *            hearth_scrape_file_release frees.
  * Threads:   pure.
  */
 #ifndef HEARTH_APP_SCRAPE_FILE_H
@@ -18,5 +19,8 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_scrape_file_load(const char *path, struct hearth_arena *arena,
                                            struct hearth_scrape_options *ret,
                                            struct hearth_err *err);
+
+/* Free the tokens of the jobs, which are gone afterwards. Not needed after a failure. */
+void hearth_scrape_file_release(struct hearth_scrape_options *options);
 
 #endif

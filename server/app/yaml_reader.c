@@ -102,6 +102,24 @@ enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_no
     return *ret == NULL ? HEARTH_FAIL_ARENA(reading->err, reading->arena) : HEARTH_OK;
 }
 
+enum hearth_status hearth_yaml_secret(struct hearth_yaml *reading, const yaml_node_t *node,
+                                      struct hearth_secret **ret)
+{
+    struct hearth_str text = hearth_yaml_text(node);
+    struct hearth_secret *secret = NULL;
+
+    HEARTH_TRY(hearth_secret_new(text, &secret, reading->err));
+    if (secret == NULL) {
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line %d: expected a text",
+                           hearth_yaml_line(node));
+    }
+
+    explicit_bzero(node->data.scalar.value, text.n);
+    *ret = secret;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node,
                                       bool *ret)
 {

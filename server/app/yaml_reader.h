@@ -10,6 +10,7 @@
 #define HEARTH_APP_YAML_READER_H
 
 #include "hearth/base/arena.h"
+#include "hearth/base/secret.h"
 #include "hearth/base/status.h"
 
 #include <stdio.h>
@@ -54,6 +55,10 @@ size_t hearth_yaml_count(const yaml_node_t *node);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_node_t *node,
                                       const char **ret);
+/* A secret, which the caller frees; its text in the tree is overwritten. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_secret(struct hearth_yaml *reading, const yaml_node_t *node,
+                                      struct hearth_secret **ret);
 /* true or false. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node,

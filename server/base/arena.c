@@ -165,6 +165,13 @@ static bool add_chunk(struct hearth_arena *arena, size_t need, char **ret_block)
     return true;
 }
 
+/* The bytes that a block takes. The caller has checked that this does not overflow. */
+static size_t round_up(size_t n_bytes)
+{
+    size_t need = (n_bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    return need == 0 ? ALIGN : need;
+}
+
 void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
 {
     if (n_bytes > SIZE_MAX - ALIGN - RED_ZONE) {
@@ -172,8 +179,7 @@ void *hearth_arena_alloc(struct hearth_arena *arena, size_t n_bytes)
         return NULL;
     }
 
-    size_t need = (n_bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    need = need == 0 ? ALIGN : need;
+    size_t need = round_up(n_bytes);
     if (arena->limit_bytes != 0 &&
         (need > arena->limit_bytes || arena->used_bytes > arena->limit_bytes - need)) {
         arena->refused = arena->over_limit = true;
@@ -255,6 +261,84 @@ bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap, size_
     }
     memcpy(arr, &grown, sizeof grown);
     *cap = more;
+    return true;
+}
+
+/* Where the chunk of a block is linked, if it has no other block; otherwise NULL. */
+static struct hearth_arena_chunk **find_chunk_alone(struct hearth_arena *arena, const void *block,
+                                                    size_t n_bytes)
+{
+    for (struct hearth_arena_chunk **link = &arena->chunks; *link != NULL; link = &(*link)->next) {
+        /* A block that shares its chunk is at most a quarter of it. */
+        if (chunk_payload(*link) == block) {
+            return (*link)->n_bytes == round_up(n_bytes) ? link : NULL;
+        }
+    }
+
+    return NULL;
+}
+
+/* Makes the only block of a chunk larger; NULL if memory is refused, and nothing has changed. */
+static void *resize_chunk(struct hearth_arena *arena, struct hearth_arena_chunk **link,
+                          size_t n_bytes)
+{
+    size_t old = (*link)->n_bytes, need = round_up(n_bytes), more = need - old;
+
+    assert(need > old);
+    arena->over_limit = arena->limit_bytes != 0 && (more > arena->limit_bytes ||
+                                                    arena->used_bytes > arena->limit_bytes - more);
+    arena->over_budget = !arena->over_limit && !hearth_budget_take(arena->budget, more);
+    if (arena->over_limit || arena->over_budget) {
+        return NULL;
+    }
+
+    UNPOISON(chunk_payload(*link), old);
+    struct hearth_arena_chunk *chunk = hearth_mem_realloc(*link, sizeof *chunk + need);
+    if (chunk == NULL) {
+        hearth_budget_give(arena->budget, more);
+        return NULL;
+    }
+
+    *link = chunk;
+    chunk->n_bytes = need;
+    arena->used_bytes += more;
+    POISON(chunk_payload(chunk) + n_bytes, need - n_bytes);
+
+    return chunk_payload(chunk);
+}
+
+bool hearth_arena_regrow(struct hearth_arena *arena, void *arr, size_t *cap, size_t want,
+                         size_t size)
+{
+    void *old;
+
+    if (HEARTH_LIKELY(want <= *cap)) {
+        return true;
+    }
+
+    assert(arr != NULL && size > 0 && want <= SIZE_MAX / 4);
+    memcpy(&old, arr, sizeof old);
+    struct hearth_arena_chunk **link = *cap == 0 ? NULL : find_chunk_alone(arena, old, *cap * size);
+    if (link == NULL) {
+        return hearth_arena_grow(arena, arr, cap, want, size);
+    }
+
+    size_t n_bytes, more = *cap + *cap / 2;
+    more = more < want ? want : more;
+    if (__builtin_mul_overflow(more, size, &n_bytes) ||
+        n_bytes > SIZE_MAX - ALIGN - RED_ZONE - sizeof **link) {
+        arena->refused = true;
+        return false;
+    }
+
+    void *grown = resize_chunk(arena, link, n_bytes);
+    if (grown == NULL) {
+        arena->refused = true;
+        return false;
+    }
+    memcpy(arr, &grown, sizeof grown);
+    *cap = more;
+
     return true;
 }
 

@@ -86,8 +86,8 @@ bool hearth_budget_take(struct hearth_budget *budget, size_t n_bytes)
     }
 
     if (!take_shared(budget, n_bytes)) {
-        if (budget->is_part) {
-            budget->refused_by = NULL;
+        if (budget->is_part) { /* others are used by several threads */
+            budget->refused_by = budget;
         }
         return false;
     }
@@ -155,19 +155,21 @@ void hearth_budget_explain(const struct hearth_budget *budget, struct hearth_err
 {
     assert(budget != NULL);
 
-    if (budget->is_part && budget->refused_by == NULL) {
+    /* The budget whose limit was hit; of a part that refused nothing so far, the part. */
+    const struct hearth_budget *full =
+        budget->is_part && budget->refused_by != NULL ? budget->refused_by : budget;
+    size_t limit = atomic_load(&full->limit_bytes);
+
+    if (full->is_part) {
         hearth_err_set(
             err, HEARTH_NO_MEMORY, file, line,
             "the query needs more than %s (%zu): shorten the range or add label matchers",
-            budget->option, atomic_load(&budget->limit_bytes));
+            full->option, limit);
         return;
     }
 
-    /* A budget of many requests: of all of them, or of those of a tenant. */
-    const struct hearth_budget *whole = budget->is_part ? budget->refused_by : budget;
     hearth_err_set(err, HEARTH_NO_MEMORY, file, line,
                    "all running requests%s together need more than %s (%zu): retry later, or "
                    "request less",
-                   whole->parent != NULL ? " of the tenant" : "", whole->option,
-                   atomic_load(&whole->limit_bytes));
+                   full->parent != NULL ? " of the tenant" : "", full->option, limit);
 }

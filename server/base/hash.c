@@ -87,6 +87,11 @@ uint32_t hearth_idmap_find(const struct hearth_idmap *map, struct hearth_hash128
     return map->ids[find_slot(map->keys, map->ids, map->cap, key)] - 1;
 }
 
+static size_t next_cap(const struct hearth_idmap *map)
+{
+    return map->cap == 0 ? 64 : map->cap * 2;
+}
+
 /*
  * Doubles the table and inserts all entries again. False if memory is refused; the map is then
  * unchanged.
@@ -95,7 +100,7 @@ static bool grow_idmap(struct hearth_idmap *map)
 {
     assert(map->n <= map->cap);
 
-    size_t cap = map->cap == 0 ? 64 : map->cap * 2;
+    size_t cap = next_cap(map);
     struct hearth_hash128 *keys = hearth_mem_reallocarray(NULL, cap, sizeof keys[0]);
     uint32_t *ids = hearth_mem_calloc(cap, sizeof ids[0]);
     if (keys == NULL || ids == NULL) {
@@ -152,6 +157,12 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key
 size_t hearth_idmap_bytes(const struct hearth_idmap *map)
 {
     return map->cap * (sizeof map->keys[0] + sizeof map->ids[0]);
+}
+
+size_t hearth_idmap_next_bytes(const struct hearth_idmap *map)
+{
+    size_t cap = map->n * 2 >= map->cap ? next_cap(map) : map->cap;
+    return cap * (sizeof map->keys[0] + sizeof map->ids[0]);
 }
 
 bool hearth_idmap_account(const struct hearth_idmap *map, struct hearth_arena *arena, size_t *held)

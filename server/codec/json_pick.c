@@ -7,7 +7,7 @@
 
 #define MAX_DEPTH      16u
 #define MAX_TREE_BYTES ((size_t)16 << 20)
-#define MAX_NAME_BYTES 32u /* of a member in a path */
+#define MAX_NAME_BYTES 64u /* of a member in a path */
 
 /* The member that the path names; NULL if there is none. */
 static json_t *find_member(json_t *tree, const char *path)

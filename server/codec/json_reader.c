@@ -55,9 +55,11 @@ static void skip_blanks(struct hearth_json_reader *r)
 }
 
 /* The next byte that is not blank; 0 at the end. */
-static char peek_byte(struct hearth_json_reader *r)
+HEARTH_ALWAYS_INLINE char peek_byte(struct hearth_json_reader *r)
 {
-    skip_blanks(r);
+    if (HEARTH_UNLIKELY(r->at >= r->text.n || (unsigned char)r->text.p[r->at] <= ' ')) {
+        skip_blanks(r);
+    }
 
     return r->at < r->text.n ? r->text.p[r->at] : '\0';
 }
@@ -77,7 +79,7 @@ static void fail_expected(struct hearth_json_reader *r, const char *what)
     }
 }
 
-static bool take_byte(struct hearth_json_reader *r, char wanted, const char *what)
+HEARTH_ALWAYS_INLINE bool take_byte(struct hearth_json_reader *r, char wanted, const char *what)
 {
     if (hearth_json_reader_failed(r)) {
         return false;
@@ -95,6 +97,13 @@ static bool take_byte(struct hearth_json_reader *r, char wanted, const char *wha
 void hearth_json_reader_init(struct hearth_json_reader *r, struct hearth_str text)
 {
     *r = (struct hearth_json_reader){.text = text, .fault = HEARTH_ERR_INIT};
+}
+
+void hearth_json_reader_init_at(struct hearth_json_reader *r, struct hearth_str text, size_t at)
+{
+    assert(at <= text.n);
+    hearth_json_reader_init(r, text);
+    r->at = at;
 }
 
 char hearth_json_reader_peek(struct hearth_json_reader *r)
@@ -117,7 +126,7 @@ char hearth_json_reader_peek(struct hearth_json_reader *r)
 
 /* ---- levels ---- */
 
-static uint64_t get_level_bit(const struct hearth_json_reader *r, size_t *ret_word)
+HEARTH_ALWAYS_INLINE uint64_t get_level_bit(const struct hearth_json_reader *r, size_t *ret_word)
 {
     assert(r->depth > 0 && r->depth <= HEARTH_JSON_READER_MAX_DEPTH);
 
@@ -158,7 +167,7 @@ static void open_reader_level(struct hearth_json_reader *r, bool is_object)
 }
 
 /* True before an element of the innermost level; false if the level has ended. */
-static bool enter_element(struct hearth_json_reader *r, char close)
+HEARTH_ALWAYS_INLINE bool enter_element(struct hearth_json_reader *r, char close)
 {
     size_t word;
 
@@ -167,18 +176,22 @@ static bool enter_element(struct hearth_json_reader *r, char close)
     }
 
     assert((close == '}') == hearth_json_reader_is_in_object(r));
-    if (peek_byte(r) == close) {
+    char next = peek_byte(r);
+    if (next == close) {
         r->at++;
         r->depth--;
         return false;
     }
 
     uint64_t bit = get_level_bit(r, &word);
-    if ((r->is_started[word] & bit) != 0 &&
-        !take_byte(r, ',', close == '}' ? "',' or '}'" : "',' or ']'")) {
+    if ((r->is_started[word] & bit) == 0) {
+        r->is_started[word] |= bit;
+    } else if (HEARTH_LIKELY(next == ',')) {
+        r->at++;
+    } else {
+        fail_expected(r, close == '}' ? "',' or '}'" : "',' or ']'");
         return false;
     }
-    r->is_started[word] |= bit;
 
     return true;
 }
@@ -200,6 +213,12 @@ bool hearth_json_reader_element(struct hearth_json_reader *r)
 
 /* ---- strings ---- */
 
+/* True for a byte that neither ends a string nor begins an escape. */
+HEARTH_ALWAYS_INLINE bool is_text_byte(char c)
+{
+    return (unsigned char)c >= ' ' && c != '"' && c != '\\';
+}
+
 /* The bytes between the quotes, with escapes. */
 static struct hearth_str take_quoted(struct hearth_json_reader *r, const char *what)
 {
@@ -209,6 +228,10 @@ static struct hearth_str take_quoted(struct hearth_json_reader *r, const char *w
 
     size_t from = r->at;
     while (r->at < r->text.n && r->text.p[r->at] != '"') {
+        if (HEARTH_LIKELY(is_text_byte(r->text.p[r->at]))) {
+            r->at++;
+            continue;
+        }
         if ((unsigned char)r->text.p[r->at] < ' ') {
             fail_expected(r, "the end of a string");
             return HEARTH_STR("");
@@ -280,11 +303,41 @@ struct hearth_str hearth_json_reader_number(struct hearth_json_reader *r)
     return hearth_str_n(r->text.p + r->at - n, n);
 }
 
+/* Reads a short integer without sign or fraction; false: it is none, and nothing was read. */
+HEARTH_ALWAYS_INLINE bool take_short_integer(struct hearth_json_reader *r, int64_t factor,
+                                             int64_t *ret)
+{
+    if (hearth_json_reader_failed(r) || peek_byte(r) == '\0') {
+        return false;
+    }
+
+    const char *from = r->text.p + r->at, *end = r->text.p + r->text.n, *at = from;
+    int64_t value = 0;
+    while (at < end && at - from < 18 && *at >= '0' && *at <= '9') {
+        value = value * 10 + (*at++ - '0');
+    }
+
+    bool is_long = at == end || at - from == 18 || *at == '.' || *at == 'e' || *at == 'E';
+    if (at == from || is_long || (*from == '0' && at - from > 1) ||
+        __builtin_mul_overflow(value, factor, &value)) {
+        return false;
+    }
+
+    r->at += (size_t)(at - from);
+    *ret = value;
+
+    return true;
+}
+
 int64_t hearth_json_reader_scaled(struct hearth_json_reader *r, int64_t factor)
 {
-    struct hearth_str text = hearth_json_reader_number(r);
     int64_t value;
 
+    if (take_short_integer(r, factor, &value)) {
+        return value;
+    }
+
+    struct hearth_str text = hearth_json_reader_number(r);
     if (hearth_json_reader_failed(r)) {
         return 0;
     }
@@ -298,10 +351,14 @@ int64_t hearth_json_reader_scaled(struct hearth_json_reader *r, int64_t factor)
 
 int64_t hearth_json_reader_i64(struct hearth_json_reader *r)
 {
-    struct hearth_str text = hearth_json_reader_number(r);
     bool is_exact = true;
     int64_t value;
 
+    if (take_short_integer(r, 1, &value)) {
+        return value;
+    }
+
+    struct hearth_str text = hearth_json_reader_number(r);
     if (hearth_json_reader_failed(r)) {
         return 0;
     }
@@ -360,12 +417,13 @@ void hearth_json_reader_skip(struct hearth_json_reader *r)
 {
     unsigned depth = r->depth;
     struct hearth_str key;
+    int64_t ignored;
 
     begin_any_value(r);
     while (!hearth_json_reader_failed(r) && r->depth > depth) {
         bool has_value = hearth_json_reader_is_in_object(r) ? hearth_json_reader_member(r, &key)
-                                                            : hearth_json_reader_element(r);
-        if (has_value) {
+                                                            : enter_element(r, ']');
+        if (has_value && !take_short_integer(r, 1, &ignored)) {
             begin_any_value(r);
         }
     }

@@ -7,12 +7,15 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
+#include "hearth/front/listen_text.h"
 
 #include "grpc/grpc_server.h"
 #include "grpc/svc_health.h"
 #include "http/http_server.h"
 #include "http/quiet_routes.h"
+#include "ingest/kept_originals.h"
 #include "net/acceptor.h"
+#include "oidc/oidc.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/fair_share.h"
@@ -52,8 +55,22 @@ static void limit_heaps(long n_cpus)
 void hearth_front_options_init(struct hearth_front_options *options)
 {
     *options = (struct hearth_front_options){
+        .auth_modes = HEARTH_AUTH_NONE,
+        .oidc = {.audience = "",
+                 .client_id = "",
+                 .redirect_url = "",
+                 .scopes = "openid profile email",
+                 .subject_claim = "sub",
+                 .groups_claim = "groups",
+                 .ca_file = "",
+                 .clock_skew_ns = 60 * HEARTH_NS_PER_SEC,
+                 .refresh_ns = 3600 * HEARTH_NS_PER_SEC,
+                 .keys_max_age_ns = 24 * 3600 * HEARTH_NS_PER_SEC,
+                 .max_cached = 4096,
+                 .max_logins = 2},
         .max_connections = 8192,
         .max_header_bytes = 64 * 1024,
+        .max_read_tenants = 16,
         .max_streams = 256,
         .max_request_bytes = 64 * 1024 * 1024,
         .first_bytes_timeout_ns = 10 * HEARTH_NS_PER_SEC,
@@ -68,7 +85,7 @@ void hearth_front_options_init(struct hearth_front_options *options)
         .memory_quota_bytes = 256 * 1024 * 1024,
         .version = "",
 
-        .agents = {.token = "",
+        .agents = {.token = NULL,
                    .tenant = "anonymous",
                    .processes = true,
                    .ebpf = true,
@@ -207,15 +224,18 @@ static uint64_t compute_quiet_bytes_per_s(int64_t keepalive_ns)
     return 4 + (uint64_t)(2 * 17 * HEARTH_NS_PER_SEC / keepalive_ns);
 }
 
-static enum hearth_status start_network(struct hearth_front *front, const char *const *listen,
+static enum hearth_status start_network(struct hearth_front *front,
+                                        const struct hearth_front_options *given,
                                         struct hearth_err *err)
 {
     HEARTH_TRY(hearth_grpc_start(front, &front->grpc, err));
     HEARTH_TRY(hearth_http_start(front, &front->http, err));
     struct hearth_acceptor_options options = {
-        .listen = listen,
+        .listen = given->listen,
+        .bound = given->bound,
         .max_connections = (size_t)front->options.max_connections,
         .first_bytes_timeout_ns = front->options.first_bytes_timeout_ns,
+        .tls = &front->options.tls,
         .pace = {.head_timeout_ns = front->options.head_timeout_ns,
                  .min_body_rate = front->options.min_body_rate},
         .max_message_bytes = (uint64_t)front->options.max_request_bytes,
@@ -232,20 +252,21 @@ static enum hearth_status start_network(struct hearth_front *front, const char *
     return hearth_acceptor_run(front->acceptor, err);
 }
 
-/* Originals of other protocols are not kept yet. */
-static enum hearth_status check_kept_protocols(const struct hearth_front_options *options,
-                                               struct hearth_err *err)
+/* True if a listener accepts the way "oidc". */
+static bool takes_oidc(const struct hearth_front_options *options)
 {
-    const char *const *name = options->keep_originals;
+    struct hearth_err ignored = HEARTH_ERR_INIT;
+    bool takes = false;
 
-    for (; name != NULL && *name != NULL; name++) {
-        if (strcmp(*name, "datadog") != 0) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "keep-originals has \"%s\"; only \"datadog\" can be kept", *name);
+    for (size_t i = 0; options->listen != NULL && options->listen[i] != NULL; i++) {
+        struct hearth_listen_text listen = {.auth_modes = 0};
+        if (hearth_listen_parse(options->listen[i], &listen, &ignored) == HEARTH_OK) {
+            unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : options->auth_modes;
+            takes = takes || (modes & HEARTH_AUTH_OIDC) != 0;
         }
     }
 
-    return HEARTH_OK;
+    return takes;
 }
 
 static enum hearth_status check_front_options(const struct hearth_front_options *options,
@@ -257,6 +278,7 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     } rules[] = {
         {"max-connections", options->max_connections, 1},
         {"max-header-bytes", options->max_header_bytes, 4096},
+        {"max-read-tenants", options->max_read_tenants, 1},
         {"max-streams", options->max_streams, 1},
         {"max-request-bytes", options->max_request_bytes, 1},
         {"first-bytes-timeout", options->first_bytes_timeout_ns, 1},
@@ -278,9 +300,43 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
-    HEARTH_TRY(check_kept_protocols(options, err));
+    if (takes_oidc(options)) {
+        HEARTH_TRY(hearth_oidc_check_options(&options->oidc, err));
+    }
+    HEARTH_TRY(hearth_kept_protocols_check(options->keep_originals, err));
 
     return hearth_agent_check_options(options, err);
+}
+
+enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+                                     struct hearth_err *err)
+{
+    struct hearth_listeners *bound = hearth_mem_zalloc(sizeof *bound);
+    enum hearth_status status = HEARTH_OK;
+
+    if (bound == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the listening sockets");
+    }
+
+    for (; status == HEARTH_OK && *listen != NULL; listen++) {
+        status = hearth_listeners_add(bound, *listen, err);
+    }
+
+    if (status != HEARTH_OK) {
+        hearth_front_unbind(bound);
+        return status;
+    }
+
+    *ret = bound;
+    return HEARTH_OK;
+}
+
+void hearth_front_unbind(struct hearth_listeners *bound)
+{
+    if (bound != NULL) {
+        hearth_listeners_close(bound);
+        hearth_mem_free(bound);
+    }
 }
 
 enum hearth_status hearth_front_start(const struct hearth_front_options *options,
@@ -298,6 +354,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     /* The members; pointers of the caller are not kept. */
     front->options = *options;
     front->options.listen = NULL;
+    front->options.bound = NULL;
     front->options.version = NULL;
     (void)snprintf(front->version, sizeof front->version, "%s",
                    options->version != NULL ? options->version : "");
@@ -318,8 +375,11 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */
     enum hearth_status status = start_pools(front, err);
+    if (status == HEARTH_OK && takes_oidc(options)) {
+        status = hearth_oidc_start(&options->oidc, &front->oidc, err);
+    }
     if (status == HEARTH_OK) {
-        status = start_network(front, options->listen, err);
+        status = start_network(front, options, err);
     }
 
     if (status != HEARTH_OK) {
@@ -334,7 +394,29 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
 
 const char *hearth_front_address(const struct hearth_front *front, size_t i)
 {
-    return hearth_acceptor_address(front->acceptor, i);
+    const struct hearth_listener *listener = hearth_acceptor_listener(front->acceptor, i);
+    return listener == NULL ? NULL : listener->text;
+}
+
+bool hearth_front_is_tls(const struct hearth_front *front, size_t i)
+{
+    return hearth_acceptor_listener(front->acceptor, i)->is_tls;
+}
+
+void hearth_front_load_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_load(hearth_tls_get_context(tls));
+    }
+}
+
+void hearth_front_check_tls(struct hearth_front *front)
+{
+    struct hearth_tls *tls = hearth_acceptor_tls(front->acceptor);
+    if (tls != NULL) {
+        hearth_tls_context_check(hearth_tls_get_context(tls), hearth_clock_mono_ns());
+    }
 }
 
 /* ---- stop ---- */
@@ -420,5 +502,6 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     hearth_http_free(front->http);
     hearth_workers_stop(front->finishers);
     hearth_acceptor_free(front->acceptor);
+    hearth_oidc_stop(front->oidc);
     free_front(front);
 }

@@ -4,6 +4,7 @@
 #include "hearth/pb/google/v1/profile.pb-c.h"
 #include "hearth/pb/grpc/health/v1/health.pb-c.h"
 #include "hearth/pb/grpc/reflection/v1/reflection.pb-c.h"
+#include "hearth/pb/hearth/v1/access.pb-c.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/pb/hearth/v1/applications.pb-c.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"

@@ -91,6 +91,13 @@ enum hearth_status hearth_label_index_labels(const struct hearth_label_index *in
                : HEARTH_FAIL_ARENA(err, arena);
 }
 
+bool hearth_label_index_has_series(const struct hearth_label_index *index, int32_t series_id)
+{
+    assert(index != NULL);
+
+    return id_table_get(&index->series_ids, series_id) != ORD_NONE;
+}
+
 enum hearth_status hearth_label_index_columns(const struct hearth_label_index *index,
                                               int32_t series_id, struct hearth_arena *arena,
                                               struct hearth_series_hits *ret_hits,
@@ -363,6 +370,59 @@ enum hearth_status hearth_label_index_values(const struct hearth_label_index *in
 }
 
 /* ---- hours ---- */
+
+struct hours_answer {
+    const struct hearth_label_index *index;
+    int64_t from_hour, to_hour; /* both included */
+    int64_t first, last;
+    bool any;
+};
+
+static enum want want_each(void *context, uint32_t group)
+{
+    (void)context;
+    (void)group;
+    return WANT_ALL;
+}
+
+static void see_hours(void *context, uint32_t ordinal)
+{
+    struct hours_answer *answer = context;
+    const struct activity *activity = &answer->index->series[ordinal].activity;
+    int64_t first, last;
+
+    if (!activity_first(activity, answer->from_hour, &first) ||
+        !activity_last(activity, answer->to_hour, &last) || first > answer->to_hour) {
+        return;
+    }
+
+    answer->first = !answer->any || first < answer->first ? first : answer->first;
+    answer->last = !answer->any || last > answer->last ? last : answer->last;
+    answer->any = true;
+}
+
+enum hearth_status hearth_label_index_hours(const struct hearth_label_index *index,
+                                            const struct hearth_index_filter *filter,
+                                            struct hearth_arena *arena, bool *ret_any,
+                                            int64_t *ret_first, int64_t *ret_last,
+                                            struct hearth_err *err)
+{
+    assert(ret_any != NULL && ret_first != NULL && ret_last != NULL);
+
+    struct index_query query;
+
+    HEARTH_TRY(hearth_index_query_init(&query, index, filter, arena, err));
+    struct hours_answer answer = {
+        .index = index, .from_hour = query.from_hour, .to_hour = query.to_hour};
+    const struct index_visitor visitor = {want_each, see_hours, &answer};
+    HEARTH_TRY(hearth_index_walk(&query, &visitor, arena, err));
+
+    *ret_any = answer.any;
+    *ret_first = answer.first;
+    *ret_last = answer.last;
+
+    return HEARTH_OK;
+}
 
 bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64_t from_hour,
                                    int64_t *ret_hour)

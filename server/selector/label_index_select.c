@@ -471,3 +471,54 @@ enum hearth_status hearth_label_index_select(const struct hearth_label_index *in
 
     return HEARTH_OK;
 }
+
+/* ---- one hit ---- */
+
+/* Whether a series and column match; an absent own label counts as the empty text. */
+static bool hit_matches(const struct hearth_label_index *index,
+                        const struct hearth_matcher *matcher, const struct index_series *series,
+                        size_t column)
+{
+    const struct index_group *group = &index->groups[series->group];
+    enum derived derived = hearth_index_derived_of(matcher->name);
+
+    if (derived < N_COLUMN_DERIVED) {
+        size_t first = index->shapes[group->shape].first_column;
+        return column_matches(index, &index->columns[first + column], matcher, derived);
+    }
+
+    if (derived != N_DERIVED) {
+        return hearth_matcher_matches(matcher, index->texts[index->services[group->service].text]);
+    }
+
+    uint32_t name = hearth_index_find_name(index, matcher->name);
+    int at = name == ORD_NONE ? -1 : hearth_index_schema_find(&index->schemas[group->schema], name);
+    return at < 0
+               ? matcher->matches_empty
+               : hearth_matcher_matches(
+                     matcher,
+                     hearth_index_pair_value(index, hearth_index_series_pairs(index, series)[at]));
+}
+
+bool hearth_label_index_matches(const struct hearth_label_index *index,
+                                const struct hearth_selector *selector,
+                                const struct hearth_series_hit *hit)
+{
+    assert(index != NULL && selector != NULL && hit != NULL);
+
+    uint32_t ordinal = id_table_get(&index->series_ids, hit->series_id);
+    const struct index_series *series = ordinal == ORD_NONE ? NULL : &index->series[ordinal];
+
+    if (series == NULL ||
+        hit->column >= index->shapes[index->groups[series->group].shape].n_columns) {
+        return false;
+    }
+
+    for (size_t i = 0; i < selector->n; i++) {
+        if (!hit_matches(index, &selector->matchers[i], series, hit->column)) {
+            return false;
+        }
+    }
+
+    return true;
+}

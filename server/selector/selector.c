@@ -254,3 +254,19 @@ enum hearth_status hearth_selector_parse(struct hearth_selector *selector, struc
 
     return ctx.status;
 }
+
+bool hearth_selector_matches(const struct hearth_selector *selector,
+                             const struct hearth_labels *labels)
+{
+    assert(selector != NULL && labels != NULL);
+
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct hearth_matcher *matcher = &selector->matchers[i];
+        struct hearth_str value = hearth_labels_get(labels, matcher->name);
+        if (!hearth_matcher_matches(matcher, value.p == NULL ? HEARTH_STR("") : value)) {
+            return false;
+        }
+    }
+
+    return true;
+}

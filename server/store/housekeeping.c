@@ -21,6 +21,8 @@
  *   - lines of metrics without values (store_monitors.c)
  *   - targets that are not scraped any more (store_scrape.c)
  *   - refused uploads past their time (store_ingest_errors.c)
+ *   - sessions and tokens that have ended; months of the audit log past their time
+ *     (access_expire.c)
  *   - tasks and their results past their time (tasks_expire.c, task_results_expire.c)
  *   - uploads past their time (uploads_expire.c); more often if they are kept for a few minutes
  *   - originals past their time or beyond their budget (originals_expire.c)
@@ -29,6 +31,7 @@
 
 #include "hearth/base/clock.h"
 
+#include "access/access_expire.h"
 #include "catalog/catalog.h"
 #include "catalog/settings_cache.h"
 #include "commit/committers.h"
@@ -41,7 +44,7 @@
 #include "policies/store_monitors.h"
 #include "spans/snapshots_expire.h"
 #include "tasks/tasks_expire.h"
-#include "tenants/admissions.h"
+#include "tenants/known_applications.h"
 #include "tenants/tenants_expire.h"
 #include "uploads/uploads_expire.h"
 
@@ -185,6 +188,8 @@ static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_
     HEARTH_TRY(hearth_monitors_trim(store, pg, err));
     HEARTH_TRY(hearth_scrape_targets_expire(pg, err));
     HEARTH_TRY(hearth_ingest_errors_expire(pg, store->options.retain_ingest_errors_ns, err));
+    HEARTH_TRY(hearth_access_expire(store, pg, err));
+    HEARTH_TRY(hearth_audit_expire(store, pg, err));
 
     return hearth_task_results_expire(pg, store->options.retain_tasks_ns, err);
 }
@@ -204,7 +209,7 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
         times->next_disk_ns = now_ns + DISK_EACH_NS;
         HEARTH_TRY(hearth_disk_look(store, pg, err));
         HEARTH_TRY(hearth_settings_refresh(store, pg, err));
-        HEARTH_TRY(hearth_admissions_step(store, pg, err));
+        HEARTH_TRY(hearth_known_applications_step(store, pg, err));
     }
 
     if (now_ns >= times->next_trim_ns) {

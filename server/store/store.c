@@ -25,11 +25,12 @@
 #include "pg/replica.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 #include "policies/store_monitors.h"
 #include "read/read_cache.h"
 #include "spans/trace_writer.h"
 #include "tasks/poll_memo.h"
-#include "tenants/admissions.h"
+#include "tenants/known_applications.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -86,6 +87,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_network_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_captured_ns = HEARTH_NS_PER_DAY,
         .retain_ingest_errors_ns = 7 * HEARTH_NS_PER_DAY,
+        .retain_audit_ns = 400 * HEARTH_NS_PER_DAY,
         .max_ingest_errors = 1000,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };
@@ -158,6 +160,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(check_is_safe(pg, err));
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
     HEARTH_TRY(hearth_migrate(pg, err));
+    HEARTH_TRY(hearth_wall_raise(store, pg, err));
 
     /* Prepare the rows and leaves that writers need, and the catalogue in memory. */
     if (store->batch_writer_id == 0) {
@@ -172,7 +175,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     HEARTH_TRY(hearth_partitions_ensure(store, pg, HEARTH_LEAVES_ALL, today + 1, err));
     HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
 
-    HEARTH_TRY(hearth_admissions_step(store, pg, err));
+    HEARTH_TRY(hearth_known_applications_step(store, pg, err));
 
     return start_writers(store, err);
 }
@@ -303,9 +306,11 @@ static enum hearth_status check_options(const struct hearth_store_options *optio
                                         struct hearth_err *err)
 {
     if (options->url == NULL || !hearth_pg_url_valid(options->url)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the database URL cannot be parsed; it looks like "
-                           "postgresql://user@host:5432/database");
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the database URL cannot be parsed; it looks like "
+            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
+            "password are written %%40 %%2F %%3F %%23");
     }
 
     if (options->n_committers == 0 || options->n_committers > 64 || options->max_readers == 0 ||
@@ -352,7 +357,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
     /* State in memory. */
     HEARTH_TRY(hearth_partitions_new(&store->partitions, err));
     HEARTH_TRY(hearth_settings_new(&store->settings, err));
-    HEARTH_TRY(hearth_admissions_new(&store->admissions, err));
+    HEARTH_TRY(hearth_known_applications_new(&store->known_applications, err));
     store->poll_memo = hearth_poll_memo_new();
     if (store->poll_memo == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the memory of polls");
@@ -373,10 +378,9 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 
     /* Allocate and fill the root. */
     struct hearth_store *store = hearth_mem_zalloc(sizeof *store);
-    char *url = hearth_mem_strndup(options->url, strlen(options->url));
-    if (store == NULL || url == NULL) {
+    struct hearth_secret *url = NULL;
+    if (store == NULL || hearth_secret_copy(options->url, &url, err) != HEARTH_OK) {
         hearth_mem_free(store);
-        hearth_mem_free(url);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the store");
     }
 
@@ -430,7 +434,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     hearth_catalog_free(store->catalog);
     hearth_partitions_free(store->partitions);
     hearth_settings_free(store->settings);
-    hearth_admissions_free(store->admissions);
+    hearth_known_applications_free(store->known_applications);
     hearth_poll_memo_free(store->poll_memo);
     hearth_monitors_free(store->monitors);
     hearth_replica_free(store->replica);
@@ -439,6 +443,6 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     /* Free the root. */
     (void)pthread_cond_destroy(&store->boot_wake);
     hearth_mutex_destroy(&store->reason_lock);
-    hearth_mem_free(store->url);
+    hearth_secret_free(store->url);
     hearth_mem_free(store);
 }

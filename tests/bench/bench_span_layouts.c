@@ -301,8 +301,10 @@ static struct cost run_store(bool with_ids)
     synth_world_init(&world, 5, 100, 200, 100, 8, &arena);
     pg_cluster_database(&g_cluster, url);
     struct hearth_store *store = open_store(url, &world);
-    struct hearth_builder builder = {
-        .store = store, .token = 7, .renewed_mono_ns = INT64_MAX / 2, .pg = {.url = url}};
+    struct hearth_builder builder = {.store = store,
+                                     .token = 7,
+                                     .renewed_mono_ns = INT64_MAX / 2,
+                                     .pg = {.url = test_secret(url)}};
     struct hearth_err err = HEARTH_ERR_INIT;
     if (hearth_pg_connect(&builder.pg, 5000, &err) != HEARTH_OK) {
         die_of(err.msg);
@@ -406,7 +408,7 @@ static void run_layout(const struct layout *layout)
     static int64_t times[N_LOOKUPS];
     pg_cluster_database(&g_cluster, url);
     pg_cluster_run(url, layout->make);
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     hearth_buf_init(&out, 0);
     if (hearth_pg_connect(&pg, 5000, &err) != HEARTH_OK) {
         die_of(err.msg);

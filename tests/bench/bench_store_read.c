@@ -20,6 +20,7 @@
 #include "pg_cluster.h"
 #include "read/read_cache.h"
 #include "store_push.h"
+#include "store_scope.h"
 
 #include <dirent.h>
 
@@ -223,7 +224,7 @@ static void bench_load(int n_hours)
 {
     char sql[512];
     struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     for (int d = 0; d <= n_hours / 24; d++) {
         must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0) + d, &err),
@@ -255,7 +256,7 @@ static void bench_load(int n_hours)
 static void fill_profiles(void)
 {
     char sql[1024];
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     must(hearth_partitions_ensure(g_store, &pg, HEARTH_LEAVES_ALL, hearth_day_of(T0), &err), &err);
@@ -305,8 +306,10 @@ static void bench_scan(const char *what, int n_series, uint16_t column, bool tot
     double best = 1e9, own_ms = 0, pg_ms = pg_cpu_ms();
     for (int round = 0; round < ROUNDS; round++) {
         int64_t start = hearth_clock_mono_ns(), cpu = hearth_clock_thread_cpu_ns();
-        must(totals ? hearth_store_read_totals(g_store, &plan, NULL, take_total, &sum, &err)
-                    : hearth_store_read(g_store, &plan, NULL, take_row, &sum, &err),
+        must(totals ? hearth_store_read_totals(STORE_SCOPE(g_store, TENANT, NULL), &plan,
+                                               take_total, &sum, &err)
+                    : hearth_store_read(STORE_SCOPE(g_store, TENANT, NULL), &plan, take_row, &sum,
+                                        &err),
              &err);
         double ms = ms_since(start);
         best = ms < best ? ms : best;
@@ -326,7 +329,7 @@ static void fill_dictionary(uint32_t *ret_n_stacks)
     struct synth_world world;
     synth_world_init(&world, 1, 2500, 5000, 20000, 40, &arena);
     struct hearth_dict_writer *writer = hearth_dict_writer_new();
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     must(hearth_pg_connect(&pg, 5000, &err), &err);
     while (hearth_dict_writer_stacks(writer) < 19000) {
@@ -374,8 +377,9 @@ static void bench_dictionary(void)
         must(hearth_read_cache_new(g_store, &g_store->cache, &err), &err);
         for (int i = 0; i < 1000; i++) {
             int64_t start = hearth_clock_mono_ns();
-            must(hearth_store_read_dict(g_store, (struct hearth_dict_key){1, hearth_day_of(T0), 1},
-                                        n, NULL, &dict, &err),
+            must(hearth_store_read_dict(STORE_SCOPE(g_store, TENANT, NULL),
+                                        (struct hearth_dict_key){1, hearth_day_of(T0), 1}, n, &dict,
+                                        &err),
                  &err);
             double ms = ms_since(start);
             n_bytes = hearth_dict_bytes(dict);

@@ -17,6 +17,7 @@
 #include "hearth/store/store.h"
 
 #include "pool.h"
+#include "test_secret.h"
 
 #include <stdatomic.h>
 
@@ -455,7 +456,7 @@ static void store_open(const char *url)
     struct hearth_err err = HEARTH_ERR_INIT;
     char reason[256];
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.n_committers = 1;
     options.builder = false;
     must(hearth_store_open(&options, &g_store, &err), &err);

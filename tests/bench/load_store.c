@@ -13,6 +13,7 @@
 #include "hearth/store/store.h"
 
 #include "pool.h"
+#include "test_secret.h"
 
 #include <stdatomic.h>
 
@@ -267,7 +268,7 @@ int main(int argc, char **argv)
     struct hearth_err err = HEARTH_ERR_INIT;
     char reason[256];
     hearth_store_options_init(&options);
-    options.url = argv[1];
+    options.url = test_secret(argv[1]);
     must(hearth_store_open(&options, &store, &err), &err);
     for (int i = 0; i < 2000 && !hearth_store_ready(store, reason); i++) {
         (void)usleep(5000);

@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 
 import contract  # noqa: E402
 import datadog  # noqa: E402
+import openid  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
 import spans  # noqa: E402
@@ -747,6 +748,13 @@ def opentelemetry_node(asked):
     )
 
 
+# ---- an issuer of OpenID Connect ----
+
+
+def openid_provider(asked):
+    return openid.check(tool("node"), node_directory("openid"))
+
+
 # ---- pictures ----
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -882,6 +890,7 @@ CLIENTS = {
     "otlp profiles, collector": profiles_collector,
     "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
+    "oidc-provider": openid_provider,
 }
 
 

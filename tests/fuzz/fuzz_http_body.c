@@ -72,9 +72,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct hearth_str accept_text = take_line(&rest);
     struct hearth_str accept_encoding = take_line(&rest);
     struct hearth_accept accept;
-    struct hearth_tenant tenant;
+    struct hearth_tenants tenants;
+    struct hearth_arena of_tenants;
+    const struct hearth_tenant_rules rules = {true, 16, "/method"};
+    hearth_arena_init(&of_tenants, 0);
     (void)!hearth_accept_parse(accept_text, &accept);
-    (void)!hearth_tenant_find(true, 1, accept_text, &tenant, NULL);
+    (void)!hearth_tenant_find(&rules, 1, accept_text, &of_tenants, &tenants, NULL);
+    hearth_arena_release(&of_tenants);
     (void)hearth_accept_encoding_gzip(accept_encoding);
 
     struct hearth_connect_call call;

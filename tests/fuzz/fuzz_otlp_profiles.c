@@ -77,7 +77,12 @@ static void check_built(const struct hearth_otlp_export *export, size_t i)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct hearth_otlp_options options = {
-        .limits = {.max_samples = 1000, .max_depth = 8, .max_string_bytes = 64},
+        .limits = {.max_samples = 1000,
+                   .max_depth = 8,
+                   .max_string_bytes = 64,
+                   .max_entries = 100000,
+                   .max_frames = 1000000,
+                   .max_memory = 32u << 20},
         .max_label_value_bytes = 32,
     };
     struct hearth_otlp_export export = {0};

@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void decode(struct hearth_str bytes)
 {
-    const struct hearth_perf_options options = {.limits = {.max_depth = 100}};
+    const struct hearth_perf_options options = {
+        .limits = {.max_depth = 100, .max_entries = 100000, .max_frames = 1000000}};
     struct hearth_perf_recording recording = {0};
     struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -11,7 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void decode_as(struct hearth_str bytes, const char *format)
 {
     const struct hearth_file_options options = {
-        .limits = {.max_samples = 1000, .max_types = 8, .max_depth = 16, .max_string_bytes = 64},
+        .limits = {.max_samples = 1000,
+                   .max_types = 8,
+                   .max_depth = 16,
+                   .max_string_bytes = 64,
+                   .max_entries = 100000,
+                   .max_frames = 1000000,
+                   .max_memory = 32u << 20},
         .format = format,
     };
     struct hearth_file_profiles file = {.n_profiles = 0};

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Run test files, each in its own process, one after the other.
 
-run.py             all of tests/integration/test_*.py
+run.py             all of tests/integration/test_*.py and tests/security/test_*.py
 run.py NAME...     these: test_main_job, main_job or main_job.py
 run.py conformance test_shared_data and test_main_job
 
@@ -18,6 +18,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+FOLDERS = [HERE, HERE.parent / "security"]
 GROUPS = {"conformance": ["test_shared_data", "test_main_job"]}
 SUMMARY = re.compile(r"^Ran (\d+) tests? in ", re.M)
 VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
@@ -26,12 +27,12 @@ VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 def names(arguments):
     """Test module names in the order asked for."""
     out = []
-    for argument in arguments or sorted(path.stem for path in HERE.glob("test_*.py")):
+    for argument in arguments or sorted(path.stem for folder in FOLDERS for path in folder.glob("test_*.py")):
         for name in GROUPS.get(argument, [argument]):
             stem = pathlib.PurePath(name).name.removesuffix(".py")
             stem = stem if stem.startswith("test_") else "test_" + stem
-            if not (HERE / (stem + ".py")).is_file():
-                sys.exit("run.py: there is no tests/integration/%s.py" % stem)
+            if not any((folder / (stem + ".py")).is_file() for folder in FOLDERS):
+                sys.exit("run.py: there is no %s.py in tests/integration or tests/security" % stem)
             if stem not in out:
                 out.append(stem)
     return out
@@ -41,7 +42,7 @@ def run(name, seconds):
     """(output, return code or None when it took too long)."""
     process = subprocess.Popen(
         [sys.executable, "-m", "unittest", "-v", name],
-        cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+        cwd=HERE, env={**os.environ, "PYTHONPATH": str(FOLDERS[1])}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
     )
     try:
         return process.communicate(timeout=seconds)[0], process.returncode

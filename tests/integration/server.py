@@ -104,6 +104,7 @@ class Server(Questions):
             self.env = {"HEARTH_POSTGRES_BIN": os.path.join(TEST_ROOT, "bin"), **self.env}
         self.listening = re.compile(listening)
         self.process = None
+        self.may_be_refused = False  # system calls, by the sandbox
         self.log_path = os.path.join(self.directory, "hearthd.log")
         self.start(wait)
 
@@ -253,6 +254,8 @@ class Server(Questions):
         """The clean end of a test: also what a sanitizer found at the end fails it."""
         code = self.terminate() if self.process.poll() is None else self.process.returncode
         assert code == 0, "hearthd ended with %s:\n%s" % (code, self.log()[-20000:])
+        refused = [line for line in self.log().splitlines() if "the sandbox refused a system call" in line]
+        assert self.may_be_refused or not refused, "\n".join(refused)
 
     def kill(self):
         if self.process.poll() is None:

@@ -90,7 +90,7 @@ class Backup(unittest.TestCase):
         dump = os.path.join(other.directory, "hearth.dump")
         # While the server runs: a dump is one snapshot.
         run("pg_dump", "-Fc", "-n", "hearth_data", "-n", "hearth", "-f", dump, self.cluster.url())
-        run("pg_restore", "--no-owner", "--exit-on-error", "-d", other.url(), dump)
+        run("pg_restore", "--no-owner", "--no-acl", "--exit-on-error", "-d", other.url(), dump)
         server = self.serve(other)
         self.assertEqual(answers(server), wanted)
         self.goes_on(server)
@@ -102,7 +102,7 @@ class Backup(unittest.TestCase):
         self.addCleanup(other.stop)
         dump = os.path.join(self.cluster.directory, "dump")
         run("pg_dump", "-Fd", "-j", "2", "-n", "hearth_data", "-n", "hearth", "-f", dump, self.cluster.url())
-        run("pg_restore", "--no-owner", "--exit-on-error", "-j", "2", "-d", other.url(), dump)
+        run("pg_restore", "--no-owner", "--no-acl", "--exit-on-error", "-j", "2", "-d", other.url(), dump)
         self.assertEqual(answers(self.serve(other)), wanted)
 
     def test_a_base_backup_taken_while_profiles_come(self):
@@ -118,7 +118,7 @@ class Backup(unittest.TestCase):
         self.addCleanup(other.stop)
         dump = os.path.join(other.directory, "hearth.dump")
         run("pg_dump", "-Fc", "-n", "hearth_data", "-n", "hearth", "-f", dump, self.cluster.url())
-        run("pg_restore", "--no-owner", "--exit-on-error", "-d", other.url(), dump)
+        run("pg_restore", "--no-owner", "--no-acl", "--exit-on-error", "-d", other.url(), dump)
         look = (
             "SELECT relname, relkind, reloptions, (SELECT array_agg(attstorage::text ORDER BY attnum) FROM pg_attribute"
             " WHERE attrelid = c.oid AND attnum > 0) FROM pg_class c"
@@ -139,7 +139,7 @@ class Backup(unittest.TestCase):
         self.assertNotEqual(answers(server), wanted)
         server.stop()
         sql(cluster.url(), "DROP SCHEMA hearth_data CASCADE; DROP SCHEMA hearth CASCADE")
-        run("pg_restore", "--no-owner", "--exit-on-error", "-d", cluster.url(), dump)
+        run("pg_restore", "--no-owner", "--no-acl", "--exit-on-error", "-d", cluster.url(), dump)
         server = Server("--reject-older-than", "30d", database_url=cluster.url())
         self.addCleanup(server.stop)
         self.assertEqual(answers(server), wanted)

@@ -22,7 +22,8 @@ RECORDINGS = sorted(glob.glob(str(ROOT / "clients/demo/recording/*.txt.gz")))
 COMMANDS = [
     "upload", "query types", "query labels", "query values", "query series", "query timeline", "query profile",
     "query top", "query flamegraph", "flame", "admin status", "admin doctor", "admin rebuild", "admin erase",
-    "admin erasures", "admin retention", "admin sizing", "version", "top", "sandwich", "lines", "timeline", "label-stats",
+    "admin erasures", "admin retention", "admin sizing", "admin tokens", "admin users", "admin grants", "admin sessions",
+    "admin audit", "admin whoami", "whoami", "version", "top", "sandwich", "lines", "timeline", "label-stats",
     "diff", "heatmap", "rules", "agents services", "agents instances", "agents processes", "trace",
     "spans top", "spans list", "spans count", "profiles list", "profiles facets", "profiles show",
     "profiles pprof", "profiles original",
@@ -232,7 +233,7 @@ class Cli(unittest.TestCase):
             self.assertLess(time.monotonic() - started, 60)
 
     def test_urls_that_are_none_are_usage_errors(self):
-        for url in ("https://127.0.0.1:4040", "http://", "http://host/path"):
+        for url in ("ftp://127.0.0.1:4040/x", "https://", "http://", "http://host/path"):
             done = hearth("query", "types", "--url", url)
             self.assertEqual((done.code, done.out), (USAGE, ""), done.err)
             self.assertIn(url, done.err)

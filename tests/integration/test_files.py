@@ -11,6 +11,7 @@ import re
 import subprocess
 import unittest
 
+import otlp_profiles
 from server import ROOT, RpcError, Server, now_ms, temporary_directory
 from test_cli import hearth
 from test_shared_data import GO_PPROF, needs_go
@@ -144,6 +145,26 @@ class Files(unittest.TestCase):
                 self.assertEqual(caught.exception.code, "invalid_argument")
                 self.assertIn(part, caught.exception.message)
 
+    def test_an_export_of_opentelemetry_is_named_with_how_to_send_it(self):
+        exporter = otlp_profiles.Exporter()
+        profile = exporter.cpu(now_ms() * 1_000_000, [exporter.sample(exporter.stack("main"), [7])])
+        export = exporter.resource({"service.name": "otlp-file"}, profile).export()
+        for body, kind in ((otlp_profiles.to_proto(export), otlp_profiles.PROTO), (otlp_profiles.to_json(export), otlp_profiles.JSON)):
+            with self.subTest(kind):
+                path = os.path.join(self.directory, "shop.otlp")
+                with open(path, "wb") as file:
+                    file.write(body)
+                done = hearth("upload", path, env={"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
+                hint = "is sent by POST to %s with Content-Type: %s; supported are " % (otlp_profiles.PATH, kind)
+                self.assertEqual((done.code, done.out), (2, ""))
+                self.assertIn("hearth: %s: the file is an export of OpenTelemetry's profiles (OTLP " % path, done.err)
+                self.assertIn(hint, done.err)
+                status, _, answer = self.server.http("POST", "/ingest?name=otlp-file", body)
+                self.assertEqual(status, 422, answer)
+                self.assertIn(hint, json.loads(answer)["message"])
+                # As the hint says.
+                self.assertEqual(self.server.http("POST", otlp_profiles.PATH, body, {"Content-Type": kind})[0], 200)
+
     @needs_go
     def test_go_tool_pprof_reads_the_same_from_legacy_files(self):
         for name, (_, types, _) in FILES.items():
@@ -160,6 +181,32 @@ class Files(unittest.TestCase):
                         stack, *values = line.split(" ")
                         ours[stack] = [int(v) for v in values]
                     self.assertEqual(ours, stacks)
+
+
+class Absurd(unittest.TestCase):
+    """Ordinary files are absurd for a server with tiny limits."""
+
+    def test_a_refused_file_names_the_option_that_raises_its_limit(self):
+        server = Server("--max-table-entries=5", "--max-stack-frames=5")
+        self.addCleanup(server.stop)
+        pprof = gzip.decompress((ROOT / "tests/golden/pprof/go-cpu-labels.pb.gz").read_bytes())
+        perf = (ROOT / "tests/golden/perf/work.perf.data").read_bytes()
+        jfr = gzip.decompress((ROOT / "tests/golden/jfr/work.jfr.gz").read_bytes())
+        cases = [
+            (content("busy.speedscope"), "more than 5 frames", "max-table-entries"),
+            (content("work.cpuprofile"), "the nodes have more than 5 children", "max-table-entries"),
+            (content("work.heapprofile"), "the calls have more than 5 nodes", "max-table-entries"),
+            (pprof, "strings, functions, locations and mappings; the limit is 5", "max-table-entries"),
+            (perf, "more than 5 processes, threads, files and maps", "max-table-entries"),
+            (jfr, "more than 5 frames in sum", "max-stack-frames"),
+            (content("gperftools.heap"), "more than 5 frames in sum", "max-stack-frames"),
+        ]
+        for data, why, option in cases:
+            with self.subTest(why=why):
+                status, _, answer = server.http("POST", "/ingest?name=absurd", data)
+                self.assertEqual(status, 422, answer)
+                self.assertIn(why.encode(), answer)
+                self.assertIn(b"raise it with --" + option.encode() + b", or for one tenant with hearth admin limits", answer)
 
 
 if __name__ == "__main__":

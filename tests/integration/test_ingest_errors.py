@@ -3,8 +3,10 @@
 import json
 import subprocess
 import unittest
+import urllib.parse
 
 from server import HEARTH, Cluster, RpcError, Server, eventually
+from test_jfr import RECORDING
 
 LIST = "hearth.v1.AdminService/IngestErrors"
 DAMAGED = b"\x0a\xff\xff\xff\x0fdamaged"
@@ -62,6 +64,47 @@ class IngestErrors(unittest.TestCase):
                              metadata=(("x-scope-orgid", "a"),))
         error = self.wait_for(1)[0]
         self.assertEqual(error["route"], "/push.v1.PusherService/Push")
+
+    def send_file(self, name, content, **arguments):
+        """The state of an upload when it has ended."""
+        query = urllib.parse.urlencode({"name": name, **arguments})
+        status, _, answer = self.server.http("POST", "/api/v1/uploads?" + query, content, {"X-Scope-OrgID": "a"})
+        self.assertEqual(status, 200, answer)
+        path = "/api/v1/uploads?id=" + json.loads(answer)["uploadId"]
+
+        def ended():
+            upload = json.loads(self.server.http("GET", path, None, {"X-Scope-OrgID": "a"})[2])
+            return upload if upload["state"] in ("UPLOAD_STATE_DONE", "UPLOAD_STATE_FAILED") else None
+        return eventually(ended, what="the end of " + name)
+
+    def test_a_file_that_fails_in_the_background_is_listed(self):
+        first = self.send_file("bad.jfr", RECORDING[:3000])
+        self.assertEqual(first["state"], "UPLOAD_STATE_FAILED")
+        error = self.wait_for(1)[0]
+        self.assertEqual([error[k] for k in ("client", "route", "code")], ["upload", "upload", "upload_failed"])
+        self.assertEqual(error["message"], 'upload %s, file "bad.jfr": %s' % (first["uploadId"], first["reason"]))
+        self.assertEqual(int(error["bodyBytes"]), 3000)
+        self.assertRegex(error["bodyHash"], "^[0-9a-f]{16}$")
+        self.assertEqual(self.list("b"), [])
+
+        # Another file with the same fault shares the entry; another fault does not.
+        again = self.send_file("worse.jfr", RECORDING[:2000])
+        (shared,) = self.wait_for(2)
+        self.assertEqual(int(shared["uploads"]), 2)
+        self.assertIn(again["uploadId"], shared["message"])
+        self.send_file("old.txt", b"main;work 3\n", **{"from": "2001-01-01T00:00:00Z"})
+        latest = self.wait_for(3)[0]
+        self.assertIn('file "old.txt": 1 of 1 profiles were refused: ', latest["message"])
+        rows = self.server.sql("SELECT tenant, client, uploads FROM hearth.ingest_errors ORDER BY uploads")
+        self.assertEqual(rows, [["a", "upload", "1"], ["a", "upload", "2"]])
+        shown = subprocess.run([HEARTH, "admin", "errors", "--url", "http://127.0.0.1:%d" % self.server.port, "--tenant", "a"],
+                               capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn("upload_failed: upload " + again["uploadId"], shown)
+
+    def test_a_file_that_is_parsed_is_not_listed(self):
+        self.assertEqual(self.send_file("good.txt", b"main;work 3\n", **{"from": "now"})["state"], "UPLOAD_STATE_DONE")
+        self.refuse()
+        self.assertEqual([e["client"] for e in self.wait_for(1)], ["java"])
 
     def test_the_command_and_the_view_show_the_same(self):
         self.refuse()

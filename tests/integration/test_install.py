@@ -47,6 +47,14 @@ class Install(unittest.TestCase):
         # The manual page is below a prefix that man does not search.
         output_of("systemd-analyze", "verify", "--man=no", str(self.unit))
 
+    def test_the_unit_exposes_little(self):
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("systemd-analyze is not installed: the exposure of the unit was not measured")
+        told = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", str(self.unit))
+        score = re.search(r"Overall exposure level for hearthd\.service: (\d+\.\d+)", told)
+        self.assertIsNotNone(score, told)
+        self.assertLess(float(score.group(1)), 2.0, told)
+
     def test_manual_pages_list_the_options(self):
         self.assertIn(r"\-\-database\-url", (self.prefix / "share/man/man1/hearthd.1").read_text())
         self.assertIn(r"\-\-tenant", (self.prefix / "share/man/man1/hearth.1").read_text())

@@ -329,10 +329,12 @@ class ListedProfiles(unittest.TestCase):
             self.assertEqual(done.code, 0, done.err)
             return [line.split() for line in done.out.splitlines()]
 
-        rows = run("list")
+        head, *rows = run("list")
+        self.assertEqual(head, ["time", "id", "duration", "service", "types", "labels"])
         self.assertEqual([row[5:] for row in rows[:3]], [
             ["shop", "cpu,samples", "host=web-0"], ["shop", "cpu,samples", "host=web-1"], ["shop", "cpu,samples", "host=web-0"]])
-        top, = run("list", "{}", "--type", CPU, "--sort", "total", "--limit", "1", "--label", "host=web-1")
+        head, top = run("list", "{}", "--type", CPU, "--sort", "total", "--limit", "1", "--label", "host=web-1")
+        self.assertEqual(head, ["time", "id", "duration", "total", "service", "types", "labels"])
         self.assertEqual((top[2], top[5:7]), (rows[3][2], ["4", "s"]))
         self.assertEqual(run("facets", "--by", "host"), [["host"], ["3", "60.00%", "web-0"], ["2", "40.00%", "web-1"]])
         shown = run("show", rows[2][2])

@@ -1,20 +1,23 @@
-"""Files as Datadog's clients sent them: kept with their profiles, listed, downloaded to the byte, and deleted when they must be.
+"""Files as clients sent them: kept with their profiles, listed, downloaded to the byte, and deleted when they must be.
 
-The uploads are those of test_datadog.
+The uploads of Datadog's clients are those of test_datadog.
 """
 
 import base64
 import email.parser
 import email.policy
+import gzip
 import os
 import tempfile
 import unittest
+import urllib.parse
 
 import wire
 from server import RpcError, Server, eventually
 from test_cli import hearth
 from test_datadog import END, INPUT, RECORDED, START, T, cpu_profile, event, recorded
 from test_ingest import form
+from test_jfr import RECORDING
 
 LISTED = "hearth.v1.ProfileService/"
 MB = 1 << 20
@@ -25,6 +28,11 @@ def sent_files(headers, body):
     head = b"Content-Type: " + headers["Content-Type"].encode() + b"\r\n\r\n"
     parts = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body).iter_parts()
     return {part.get_filename(): part.get_payload(decode=True) for part in parts if part.get_filename()}
+
+
+def timed_profile(value=30, filler=0):
+    """A plain pprof of the time of the test, with filler of a field that no reader knows."""
+    return cpu_profile((value,)) + wire.encode([(9, T * 1_000_000)] + [(99, os.urandom(filler))] * bool(filler))
 
 
 def large_profile(n, value=30):
@@ -121,10 +129,123 @@ class Originals(unittest.TestCase):
         self.assertEqual((self.kept(server, id), self.rows(server)), ([], 0))
         self.refused("not_found", server, id)
 
-    def test_other_protocols_keep_nothing(self):
+    def test_protocols_that_are_not_named_keep_nothing(self):
         server = self.serve()
-        server.push(cpu_profile() + wire.encode([(9, T * 1_000_000)]), {"__name__": "process_cpu", "service_name": "push"})
+        server.push(timed_profile(), {"__name__": "process_cpu", "service_name": "push"})
+        self.ingest(server, "ingest", timed_profile())
         self.assertEqual(self.rows(server), 0)
+        server = self.serve("--keep-originals=push,ingest")
+        self.push(server, "datadog", cpu_profile())
+        self.assertEqual(self.rows(server), 0)
+
+    def test_a_protocol_that_cannot_be_kept_is_refused_at_the_start(self):
+        with self.assertRaisesRegex(Exception, r'keep-originals has .*otlp.*; its protocols are datadog, ingest \(POST /ingest\) and push'):
+            self.serve("--keep-originals=push,otlp")
+
+    # ---- push.v1 and /ingest ----
+
+    def ingest(self, server, service, body, headers=None, **arguments):
+        query = urllib.parse.urlencode({"name": service, "from": T // 1000, "until": T // 1000 + 10, **arguments})
+        status, answered, answer = server.http("POST", "/ingest?" + query, body, headers)
+        self.assertEqual(status, 200, answer)
+        return answered
+
+    def the_original(self, server, service):
+        """(name, bytes) of the only file of the only upload."""
+        (id,) = self.ids(server, service)
+        ((name, size),) = self.kept(server, id)
+        found = self.read(server, id)
+        self.assertEqual(found[1:], (name, size))
+        return name, found[0]
+
+    def test_every_profile_of_a_push_keeps_its_bytes(self):
+        server = self.serve("--keep-originals=datadog,push")
+        plain = timed_profile(filler=1000)
+        sent = {"plain": ("profile.pb", plain), "zipped": ("profile.pb.gz", gzip.compress(plain, 9))}
+        series = [
+            {"labels": [{"name": "__name__", "value": "process_cpu"}, {"name": "service_name", "value": service}],
+             "samples": [{"rawProfile": base64.b64encode(profile).decode()}]}
+            for service, (_, profile) in sent.items()
+        ]
+        server.connect("push.v1.PusherService/Push", {"series": series})
+        for service, original in sent.items():
+            self.assertEqual(self.the_original(server, service), original)
+        server.push(plain, {"__name__": "process_cpu", "service_name": "grpc"}, id="once")
+        server.push(plain, {"__name__": "process_cpu", "service_name": "grpc"}, id="once")
+        self.assertEqual(self.the_original(server, "grpc"), ("profile.pb", plain))
+        self.assertEqual(self.rows(server), 3)
+        self.push(server, "datadog", cpu_profile())
+        self.assertEqual(self.rows(server), 4)
+
+    def test_bodies_of_ingest_are_kept_as_they_were_sent(self):
+        server = self.serve("--keep-originals=ingest")
+        profile, text = timed_profile(filler=1000), b"main;work 5\n"
+        twice = gzip.compress(gzip.compress(profile))
+        recording = gzip.compress(RECORDING)
+        sent = {  # service: (name, body, headers, arguments)
+            "pprof": ("profile.pb", profile, {}, {"format": "pprof"}),
+            "recognised": ("profile.pb", profile, {}, {}),
+            "twice": ("profile.pb.gz", twice, {}, {}),
+            "encoded": ("profile.collapsed.gz", gzip.compress(text), {"Content-Encoding": "gzip"}, {"format": "folded"}),
+            "text": ("profile.collapsed", text, {}, {}),
+            "lines": ("profile.lines", b"main;work\n", {}, {"format": "lines"}),
+            "jfr": ("profile.jfr.gz", recording, {}, {"format": "jfr"}),
+        }
+        for service, (name, body, headers, arguments) in sent.items():
+            with self.subTest(service):
+                self.ingest(server, service, body, headers, **arguments)
+                self.assertEqual(self.the_original(server, service), (name, body))
+
+    def test_the_file_of_a_form_is_kept_and_not_the_form(self):
+        server = self.serve("--keep-originals=ingest")
+        profile, zipped = timed_profile(filler=1000), gzip.compress(timed_profile(filler=2000))
+        recording = gzip.compress(RECORDING)
+        cases = {
+            "go": ("profile.pprof", profile, [("profile", "profile.pprof", profile), ("sample_type_config", "c.json", b"{}")]),
+            "zipped": ("cpu.pb.gz", zipped, [("profile", "cpu.pb.gz", zipped)]),
+            "java": ("app.jfr", recording, [("labels", "labels", gzip.compress(b"")), ("jfr", "app.jfr", recording)]),
+            "plain": ("work.jfr", RECORDING, [("jfr", "work.jfr", RECORDING)]),
+        }
+        for service, (name, content, files) in cases.items():
+            headers, body = form(files)
+            with self.subTest(service):
+                self.ingest(server, service, body, headers)
+                self.assertEqual(self.the_original(server, service), (name, content))
+                headers["Content-Encoding"] = "gzip"
+                self.ingest(server, service + "-encoded", gzip.compress(body), headers)
+                self.assertEqual(self.the_original(server, service + "-encoded"), (name, content))
+
+    def test_a_refused_profile_and_an_empty_one_keep_nothing(self):
+        server = self.serve("--keep-originals=ingest,push")
+        status, _, answer = server.http("POST", "/ingest?name=bad&format=pprof", b"\x0a\xff\xff\xff\x0fdamaged")
+        self.assertEqual(status, 422, answer)
+        self.ingest(server, "empty", timed_profile(value=0), format="pprof")
+        with self.assertRaises(RpcError):
+            server.push(b"damaged", {"__name__": "process_cpu", "service_name": "bad"})
+        self.assertEqual(self.rows(server), 0)
+
+    def test_the_budget_and_the_size_hold_for_pushes(self):
+        server = self.serve("--keep-originals=ingest,push", "--max-originals-bytes", "350k")
+        for i in range(3):
+            server.push(timed_profile(filler=100_000), {"__name__": "process_cpu", "service_name": "budget-%d" % i})
+            self.ingest(server, "budget-%d" % (i + 3), timed_profile(filler=100_000))
+        eventually(lambda: self.rows(server) <= 3, what="the budget")
+        kept = [bool(self.kept(server, id)) for i in range(6) for id in self.ids(server, "budget-%d" % i)]
+        self.assertEqual((sum(kept), len(kept)), (3, 6))
+        dropped = self.ingest(server, "too-large", timed_profile(filler=400_000))["hearth-dropped"]
+        self.assertIn("large_originals=1", dropped)
+        self.assertEqual(self.kept(server, self.ids(server, "too-large")[0]), [])
+
+    def test_the_command_line_downloads_what_a_push_sent(self):
+        server = self.serve("--keep-originals=push")
+        server.push(timed_profile(), {"__name__": "process_cpu", "service_name": "push"})
+        (id,) = self.ids(server, "push")
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "cpu.pb")
+            run = hearth("profiles", "original", id, file, env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
+            self.assertEqual(run.code, 0, run.err)
+            with open(file, "rb") as f:
+                self.assertEqual(f.read(), timed_profile())
 
     # ---- deleting ----
 

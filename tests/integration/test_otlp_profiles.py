@@ -22,7 +22,8 @@ SEEDS = ROOT / "tests/fuzz/corpus/otlp_profiles"
 class Profiles(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--max-request-bytes", "4m", "--max-samples", "1000", "--max-label-names", "12")
+        cls.server = Server("--max-request-bytes", "4m", "--max-samples", "1000", "--max-label-names", "12",
+                            "--max-stack-frames", "2000")
 
     @classmethod
     def tearDownClass(cls):
@@ -195,6 +196,17 @@ class Profiles(unittest.TestCase):
 
         error, = eventually(remembered)
         self.assertEqual((error["route"], error["code"]), (PATH, "invalid_argument"))
+
+    def test_samples_that_repeat_a_large_stack_too_often_reject_their_profile(self):
+        e = Exporter()
+        large, small = e.stack(*["f%d" % i for i in range(30)]), e.stack("work")
+        absurd = e.cpu(T, [e.sample(large, [1]) for _ in range(100)])
+        good = e.cpu(T, [e.sample(small, [2])])
+        export = e.resource({"service.name": self.service}, absurd, good).export()
+        rejected, why = self.partial(self.post(to_proto(export)))
+        self.assertEqual(rejected, 1)
+        self.assertIn("the stacks of the samples have 3000 frames in sum; the limit is 2000; raise it with --max-stack-frames", why)
+        self.assertEqual(self.graph().total, 2 * PERIOD)
 
     def test_dropped_attributes_are_counted(self):
         export = self.one()

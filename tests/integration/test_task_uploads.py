@@ -5,6 +5,7 @@ import base64
 import gzip
 import itertools
 import json
+import os
 import threading
 import unittest
 
@@ -20,6 +21,7 @@ from test_cli import NO_DATA, OK, USAGE, hearth
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
+LISTED = "hearth.v1.ProfileService/"
 
 
 class Uploads(unittest.TestCase):
@@ -170,6 +172,55 @@ sample types: samples, cpu
         found = self.uploads()
         self.assertEqual([(u["format"], u["sizeBytes"]) for u in found], [("jfr", str(len(content)))])
         self.assertEqual(self.content(found[0]), content)
+
+    # ---- as originals of listed profiles ----
+
+    def listed(self):
+        """The ids of the service's profiles."""
+        filter = {"labels": [{"name": "service_name", "value": self.service}], "start": self.now - 60_000, "end": self.now + 60_000}
+        answer = self.server.connect(LISTED + "ListProfiles", {"filter": filter, "ascending": True})
+        return [row["id"] for row in answer.get("profiles", [])]
+
+    def original(self, id, offset=0):
+        """(name, size, bytes) of the only original of a profile."""
+        (one,) = self.server.connect(LISTED + "GetProfile", {"id": id})["originals"]
+        answer = self.server.connect(LISTED + "ReadOriginal", {"id": id, "offset": offset})
+        self.assertEqual((answer["name"], answer["sizeBytes"]), (one["name"], one["sizeBytes"]))
+        return one["name"], int(one["sizeBytes"]), base64.b64decode(answer.get("data", ""))
+
+    def test_the_file_of_a_task_is_the_original_of_its_profile(self):
+        self.told("pod-1", "pod-2")
+        large = self.profile().encode(compress=False) + wire.encode([(99, os.urandom(2_300_000))])  # three pieces
+        small = self.profile(10).encode()
+        for instance, content in (("pod-1", large), ("pod-2", small)):
+            self.assertEqual(agent.upload(self.server, agent.PPROF, self.service, instance, self.task, content), 0)
+        names = {u["instance"]: u["uploadId"] + ".pprof" for u in self.uploads()}
+        found = {self.original(id)[0]: id for id in self.listed()}
+        self.assertEqual(sorted(found), sorted(names.values()))
+        self.assertEqual(self.original(found[names["pod-2"]]), (names["pod-2"], len(small), small))
+        id = found[names["pod-1"]]
+        for offset in (0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 2 << 20, len(large) - 1, len(large), 1 << 40):
+            self.assertEqual(self.original(id, offset), (names["pod-1"], len(large), large[offset:]), offset)
+        self.assertEqual(self.server.sql("SELECT count(*) FROM hearth_data.original"), [["0"]])  # no copy
+
+        path = os.path.join(server.temporary_directory(), "task.pprof")
+        done = hearth("profiles", "original", id, path, env={"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
+        self.assertEqual(done.code, OK, done.err)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), large)
+
+    def test_the_recording_of_a_task_is_the_original_of_its_profiles(self):
+        self.told("pod-1", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)
+        recording = gzip.decompress((server.ROOT / "tests/golden/jfr/work.jfr.gz").read_bytes())
+        content = agent.moved_jfr(recording, self.now)
+        self.assertEqual(agent.upload(self.server, agent.ASYNC, self.service, "pod-1", self.task, content), 0)
+        (upload,) = self.uploads()
+        (id,) = self.listed()
+        self.assertEqual(self.original(id), (upload["uploadId"] + ".jfr", len(content), content))
+
+        # It ends with the task.
+        self.server.sql("DELETE FROM hearth_data.task_upload WHERE upload_id = '%s'" % upload["uploadId"])
+        self.assertNotIn("originals", self.server.connect(LISTED + "GetProfile", {"id": id}))
 
     def test_recordings_are_one_tree_and_ordinary_profiles(self):
         self.told("pod-1", "pod-2", kind="TASK_KIND_ASYNC_PROFILER", method=Instance.ASYNC)

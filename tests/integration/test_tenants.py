@@ -153,7 +153,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(caught.exception.message, "no org id")
 
     def test_an_invalid_tenant_is_refused(self):
-        for name in (".", "..", "a/b", "a b", "a|b", "x" * 151, "a:b", "<script>"):
+        for name in (".", "..", "a/b", "a b", "a|b/", "x" * 151, "a:b", "<script>"):
             self.everywhere(org(name), {"X-Scope-OrgID": name}, "invalid_argument", 400)
 
     def test_odd_but_valid_tenants_are_served(self):
@@ -164,6 +164,68 @@ class Tenants(unittest.TestCase):
         with self.assertRaises(RpcError) as caught:
             self.server.profile_types(START, END, org(RED) + org(BLUE))
         self.assertEqual(caught.exception.code, "invalid_argument")
+
+
+class SeveralTenants(unittest.TestCase):
+    """X-Scope-OrgID: a|b reads both; c holds what both have, with the label __tenant_id__."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--multitenancy", "--max-read-tenants", "3")
+        for tenant, service, value in (("a", "shop", 5), ("b", "shop", 7), ("b", "pay", 11)):
+            pushed = Profile(TYPES, time_ns=T * 1_000_000).add(["main", service], [1, value]).encode()
+            labels = {"__name__": "process_cpu", "service_name": service, "pod": "p-1"}
+            cls.server.push(pushed, labels, metadata=org(tenant))
+            cls.server.push(pushed, {**labels, "__tenant_id__": tenant}, metadata=org("c"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def same(self, method, message):
+        """The answer for a|b, which equals that for c."""
+        both = self.server.connect(method, message, {"X-Scope-OrgID": "b|a|b"})
+        self.assertEqual(both, self.server.connect(method, message, {"X-Scope-OrgID": "c"}), method)
+        return both
+
+    def test_answers_are_those_of_one_tenant_that_holds_both(self):
+        ranged = {"start": START, "end": END}
+        for selector in ("{}", '{__tenant_id__="a"}', '{__tenant_id__!="a", service_name="shop"}', '{pod=""}'):
+            merge = {"profileTypeID": CPU, "labelSelector": selector, **ranged}
+            self.same(QUERIER + "SelectMergeStacktraces", merge)
+            self.same(QUERIER + "SelectSeries", {**merge, "groupBy": ["__tenant_id__", "service_name"], "step": 60})
+            self.same(QUERIER + "Series", {"matchers": [selector], "labelNames": [], **ranged})
+            self.same(QUERIER + "LabelNames", {"matchers": [selector], **ranged})
+        self.assertEqual(self.same(QUERIER + "LabelValues", {"name": "__tenant_id__", **ranged}), {"names": ["a", "b"]})
+        graph = self.same(QUERIER + "SelectMergeStacktraces", {"profileTypeID": CPU, "labelSelector": "{}", **ranged})
+        self.assertEqual(graph["flamegraph"]["total"], "23")
+        selection = {"selection": {"profileType": CPU, "labelSelector": "{}", **ranged}}
+        for method, more in (("Top", {}), ("LabelStats", {"label": "service_name"}), ("Timeline", {"step": 60})):
+            self.same("hearth.v1.QueryService/" + method, {**selection, **more})
+
+    def test_plain_routes_read_several_tenants(self):
+        path = "/pyroscope/label-values?label=__tenant_id__&from=%d&until=%d" % (START, END)
+        for header, want in (("a|b", ["a", "b"]), ("a|nobody", ["a"]), ("a|a", [])):
+            status, _, body = self.server.http("GET", path, headers={"X-Scope-OrgID": header})
+            self.assertEqual((status, json.loads(body)), (200, want), header)
+
+    def test_writes_and_other_methods_work_on_one_tenant(self):
+        pushed = Profile(TYPES, time_ns=T * 1_000_000).add(["main"], [1, 5]).encode()
+        with self.assertRaises(RpcError) as caught:
+            self.server.push(pushed, {"__name__": "process_cpu", "service_name": "s"}, metadata=org("a|b"))
+        self.assertEqual(caught.exception.code, "invalid_argument")
+        self.assertIn("/%s works on one tenant only" % PUSH, caught.exception.message)
+        status, _, body = self.server.http("POST", "/ingest?name=s", b"main 1", {"X-Scope-OrgID": "a|b"})
+        self.assertEqual(status, 400)
+        self.assertIn(b"/ingest works on one tenant only", body)
+        with self.assertRaises(RpcError) as caught:
+            self.server.connect("hearth.v1.TaskService/ListTasks", {}, {"X-Scope-OrgID": "a|b"})
+        self.assertIn("ListTasks works on one tenant only", caught.exception.message)
+
+    def test_the_number_of_tenants_is_limited(self):
+        with self.assertRaises(RpcError) as caught:
+            self.server.profile_types(START, END, org("a|b|c|d"))
+        self.assertIn("names 4 tenants; a request may read 3 (max-read-tenants)", caught.exception.message)
 
 
 class WithoutTenancy(unittest.TestCase):

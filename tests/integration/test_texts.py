@@ -27,7 +27,7 @@ PERF = (
 
 # Texts that are no profile, and the line that the refusal names, or what it says that they are.
 OTHERS = {
-    "log": ("INFO request took 35\n", 'line 1, "INFO request took 35"'),
+    "log": ("INFO request took 35\n", 'line 1 is not of the form "frame;frame value": "INFO request took 35"'),
     "timed log": ("2026-11-23 01:53:26 INFO request took 35\n", "line 1 is a line of a log"),
     "syslog": ("Nov 23 01:53:26 web sshd[12]: Accepted password from 10.0.0.9 port 22\n", "line 1 is a line of a log"),
     "access log": ('10.0.0.9 - - [23/Nov/2026:01:53:26 +0000] "GET / HTTP/1.1" 200 "X11; Linux" 35\n', "line 1 is a line of a log"),

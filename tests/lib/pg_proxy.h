@@ -109,7 +109,8 @@ static inline int pg_proxy_judge(struct pg_proxy *proxy, struct pg_proxy_link *l
     const unsigned char *bytes = from_client ? link->client.bytes : link->server.bytes;
     int verdict = 0;
     (void)pthread_mutex_lock(&proxy->lock);
-    if (proxy->armed && from_client && link->client.started && bytes[0] == 'Q' &&
+    if (proxy->armed && from_client && link->client.started &&
+        (bytes[0] == 'Q' || bytes[0] == 'P') && /* a query, or one with parameters */
         memmem(bytes, n, proxy->marker, strlen(proxy->marker)) != NULL) {
         link->in_batch = true;
     }

@@ -10,6 +10,7 @@
 #include "hearth/store/store.h"
 
 #include "synth_profile.h"
+#include "test_secret.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static inline struct hearth_store *store_open_building(const char *url,
     if (options != NULL) {
         with = *options;
     }
-    with.url = url;
+    with.url = test_secret(url);
     struct hearth_store *store = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
     if (hearth_store_open(&with, &store, &err) != HEARTH_OK) {

@@ -7,4 +7,8 @@
 #define STORE_SCOPE(store_, tenant_, arena_) \
     (&(const struct hearth_scope){.store = (store_), .tenant = (tenant_), .arena = (arena_)})
 
+/* The same without a wall, for rows that tests insert for services that no tenant has. */
+#define STORE_OWNER(store_, cancel_) \
+    (&(const struct hearth_scope){.store = (store_), .cancel = (cancel_), .is_owner = true})
+
 #endif

@@ -65,7 +65,7 @@ Without a value: `--help`, `--version`, `--print-config` (the effective configur
 |---|---|
 | SIGTERM, SIGINT | stops in order: finishes requests and commits within `--shutdown-timeout`, then stops its PostgreSQL. A second one ends it at once |
 | SIGHUP, because its terminal was closed | the same. `nohup`, `setsid` and service managers keep it running |
-| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once; the log names the other options that have changed and need a restart. After an error, nothing changes |
+| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once, and so do new contents of the files of [TLS](../how-to/tls.md); the log names the other options that have changed and need a restart. After an error, nothing changes |
 """
     pattern = rf'(?:G\({STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
     for group, kind, _, flag, default, text in rows(table, pattern):
@@ -140,6 +140,7 @@ API_PAGES = {
     "hearth.v1.UploadService": "api-uploads.md",
     "adhocprofiles.v1.AdHocProfileService": "api-clients.md#ad-hoc-profiles",
     "hearth.v1.AdminService": "api-admin.md#admin",
+    "hearth.v1.AccessService": "api-access.md",
     "hearth.v1.ApplicationService": "api-admin.md#applications",
     "version.v1.Version": "api-admin.md#about-the-server",
     "capabilities.v1.FeatureFlagsService": "api-admin.md#about-the-server",
@@ -157,6 +158,48 @@ def method_rows(root):
     table = (root / "server/front/methods.def").read_text()
     for row in rows(table, rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), \w+, ([\w |]+)\)'):
         yield row[1], row[2], row[7]
+
+
+RIGHTS = {
+    "PUBLIC": "nothing", "ANY": "any role", "INGEST": "ingest", "READ": "viewer", "TASK": "profiler", "EDIT": "editor",
+    "ADMIN": "admin",
+}
+
+
+def where(flags):
+    """In which tenants a caller needs the role."""
+    if "METHOD_TENANT" in flags:
+        return "the request's"
+    return "some" if "SOME_TENANT" in flags else "all"
+
+
+def rights(root):
+    front = root / "server/front"
+    found = []
+    for row in rows((front / "methods.def").read_text(),
+                    rf'(?:X|UNARY)\((\w+), {STRING}, {STRING}, (\w+), (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
+        found.append((f"`{row[1]}/{row[2]}`", row[7], row[8]))
+    for row in rows((front / "http_routes.def").read_text(), rf'X\((\w+), {STRING}, (\w+), (\w+), (\w+), (\w+), ([\w |]+)\)'):
+        found.append((f"{row[2]} `{row[1]}`", row[5], row[6]))
+    for path, right in re.findall(r'^ROUTE\("([^"]+)", \w+, (\w+)\)', (front / "http/instant_routes.def").read_text(), re.M):
+        found.append((f"GET `{path}`", right, ""))
+    out = "# Rights\n\n" + mark("server/front/*.def, include/hearth/model/roles.def") + """\
+What a caller needs for each method and route, where a listener [asks who calls](authentication.md). Roles are given in
+a tenant; a method that concerns the server as a whole needs its role in all tenants (`*`).
+
+| role | may |
+|---|---|
+"""
+    for row in rows((root / "include/hearth/model/roles.def").read_text(), rf'X\((\w+), {STRING}, ([\w() |]+), {STRING}\)'):
+        out += f"| {row[1]} | {row[3]} |\n"
+    out += "\n| method or route | needs at least | in which tenants | in the audit log |\n|---|---|---|---|\n"
+    for name, right, flags in found:
+        needs_none = right == "PUBLIC" or right == "ANY" and "METHOD_TENANT" not in flags
+        out += f"| {name} | {RIGHTS[right]} | {'' if needs_none else where(flags)} | {'yes' if 'AUDIT' in flags else ''} |\n"
+    return out + """
+Every role but ingest may read; admin and editor may also ingest. Datadog's agent routes whose data is dropped
+([datadog.md](datadog.md)) need nothing. Refused requests are in the audit log, too.
+"""
 
 
 def api_page_of(service):
@@ -187,6 +230,7 @@ OpenTelemetry's span exporters, in the versions of [proto/](../../proto/README.m
 | [Agents, tasks, policies and network](api-tasks.md) | directing profilers and reading their results |
 | [Settings, recording rules, ad hoc profiles](api-clients.md) | data that clients keep on the server |
 | [Administration and health](api-admin.md) | deletion, retention, limits, health, plain routes, reflection |
+| [Who may call](api-access.md), [credentials](authentication.md), [rights](rights.md) | tokens, users, grants, the audit log |
 | [SkyWalking's agents](skywalking.md), [OpenTelemetry](otlp.md) | their services and routes |
 
 Errors and their numbers: [errors.md](errors.md). Limits: [limits.md](limits.md). What differs from Pyroscope:
@@ -209,7 +253,7 @@ The methods of `vcs.v1.VCSService` are declared and unimplemented.
 
 - profiles by OTLP; speedscope
 - debuginfo; source code (`vcs.v1`)
-- several tenants in one query; asynchronous queries
+- asynchronous queries
 - exemplars of profiles that are past `retain-raw` (a note says so)
 - Connect over HTTP/2 and by GET
 
@@ -234,7 +278,7 @@ Limits that are not listed have no counterpart. What each limit does: [limits.md
     return out
 
 
-PAGES = {"api.md": api, "limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
+PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):

@@ -13,6 +13,7 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
+#include "hearth/base/secret.h"
 #include "hearth/engine/network.h"
 #include "hearth/engine/uploads.h"
 #include "hearth/front/front.h"
@@ -21,10 +22,17 @@
 struct hearth_config {
     struct hearth_arena arena;
     const char *const *listen; /* NULL-terminated */
+    const char *auth;          /* parsed into front.auth_modes */
+    struct hearth_access_options access;
     bool insecure_no_auth;
     struct hearth_front_options front;
-    int64_t ingest_threads, query_threads;
-    const char *data_dir, *database_url, *postgres_bin, *postgres_user;
+    int64_t ingest_threads, query_threads, tls_threads;
+    const char *tls_min_version, *tls_client_auth, *row_level_security;
+    const char *data_dir, *postgres_bin, *postgres_user, *user, *sandbox;
+    bool dumpable;
+    struct hearth_secret *database_url, *read_database_url, *agent_token, *admin_token;
+    const char *database_url_file, *read_database_url_file, *agent_token_file, *admin_token_file,
+        *oidc_client_secret_file;
     struct hearth_store_options store;
     int64_t committers, readers, max_batch_rows, max_queue_rows;
     int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes,
@@ -35,7 +43,6 @@ struct hearth_config {
     struct hearth_network_options network;
     struct hearth_upload_options uploads;
     const char *limits_profile;
-    const char *read_database_url;
     const char *scrape_config;
     int64_t max_scrape_targets, scrape_concurrency, metrics_tenants;
     const char *demangle; /* parsed into limits.demangle */
@@ -43,6 +50,10 @@ struct hearth_config {
     int64_t shutdown_timeout_ns;
     /* for --print-config: where each option was set; same order as the table */
     const char **origins;
+    const struct hearth_config
+        *before;             /* of a reload: the configuration in force; otherwise NULL */
+    const char *warnings[8]; /* for the log of the start */
+    size_t n_warnings;
     bool want_help, want_version, want_print;
 };
 
@@ -53,7 +64,22 @@ struct hearth_config {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
                                       char *const *environment, struct hearth_err *err);
+/*
+ * Read the sources again. Secrets are not read: where they stood, they were overwritten, and their
+ * files may be readable for root only. They are copied from `before`, which is kept.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_config_reload(struct hearth_config *config,
+                                        const struct hearth_config *before, int argc,
+                                        char *const *argv, char *const *environment,
+                                        struct hearth_err *err);
 void hearth_config_release(struct hearth_config *config);
+
+/* Overwrite the secrets in arguments and environment, which other programs and dumps show. */
+void hearth_config_wipe(int argc, char *const *argv, char *const *environment);
+
+/* True if a source sets this option, which exists. */
+bool hearth_config_is_set(const struct hearth_config *config, const char *flag);
 
 /* Append the flags of all options except `except` whose values differ, separated by ", ". */
 void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,

@@ -57,6 +57,12 @@ void *hearth_arena_array(struct hearth_arena *arena, size_t n,
  */
 HEARTH_MUST_CHECK bool hearth_arena_grow(struct hearth_arena *arena, void *arr, size_t *cap,
                                          size_t want, size_t size);
+/*
+ * The same for an array to which nothing points: a large one is moved instead of copied, so that
+ * the arena keeps no outgrown copies of it. A large array grows by a half.
+ */
+HEARTH_MUST_CHECK bool hearth_arena_regrow(struct hearth_arena *arena, void *arr, size_t *cap,
+                                           size_t want, size_t size);
 /* NUL-terminated copy. */
 char *hearth_arena_strndup(struct hearth_arena *arena, const char *p, size_t n);
 /* Copy followed by a NUL, which .n does not count; .p is NULL if memory is refused. */

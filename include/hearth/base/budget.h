@@ -27,7 +27,7 @@ struct hearth_budget {
     _Atomic size_t used_bytes;
     size_t peak_bytes; /* part: largest value of used_bytes so far */
     bool is_part;
-    const struct hearth_budget *refused_by; /* part: the parent that refused last; NULL: itself */
+    const struct hearth_budget *refused_by; /* part: the budget whose limit was hit last, or NULL */
 };
 
 /* option: static. limit_bytes 0: no limit. */

@@ -20,6 +20,13 @@
 #define HEARTH_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* A build with ASan or TSan, which trace, map and signal in ways of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#    define HEARTH_IS_SANITIZED true
+#else
+#    define HEARTH_IS_SANITIZED false
+#endif
+
 #define HEARTH_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The struct of type `type` whose member `member` is at `ptr`. */

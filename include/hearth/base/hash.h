@@ -63,6 +63,8 @@ uint32_t hearth_idmap_intern(struct hearth_idmap *map, struct hearth_hash128 key
                              bool *ret_inserted);
 /* Memory of the map, without the struct. */
 size_t hearth_idmap_bytes(const struct hearth_idmap *map);
+/* The same after the insertion of another key. */
+size_t hearth_idmap_next_bytes(const struct hearth_idmap *map);
 /*
  * Charge the growth of `map` to the budget of `arena`, after an insertion. *held is the number of
  * bytes that were charged for it so far: 0 at first, and the caller gives them back with

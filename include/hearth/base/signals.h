@@ -3,7 +3,8 @@
  *
  * One thread waits for the signals that end or steer the process; all other threads block them.
  * SIGPROF stays unblocked in all threads: the CPU profile of hearthd itself uses it, and nothing
- * else sends it.
+ * else sends it. So does SIGSYS, by which the kernel reports a system call that the sandbox refuses
+ * (app/sandbox.c): a thread that blocked it would end the process.
  *
  * Threads: pure.
  */
@@ -17,6 +18,7 @@ static inline void hearth_signals_to_block(sigset_t *ret_set)
 {
     (void)sigfillset(ret_set);
     (void)sigdelset(ret_set, SIGPROF);
+    (void)sigdelset(ret_set, SIGSYS);
 }
 
 #endif

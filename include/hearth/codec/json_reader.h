@@ -46,6 +46,11 @@ struct hearth_json_reader {
 
 /* A copy of a reader reads the same value again. */
 void hearth_json_reader_init(struct hearth_json_reader *r, struct hearth_str text);
+/*
+ * Begins at the value at index `at`, which another reader has reached: a reader is large, its index
+ * is not. Only this value may be read.
+ */
+void hearth_json_reader_init_at(struct hearth_json_reader *r, struct hearth_str text, size_t at);
 
 /*
  * The type of the next value: '{', '[', '"', '0' (a number), 'b' (true or false), 'n' (null); 0 at

@@ -26,7 +26,6 @@ void hearth_admin_free(struct hearth_admin *admin); /* NULL-safe */
 /* ---- deletion ---- */
 
 struct hearth_admin_erase {
-    struct hearth_str tenant;
     struct hearth_str selector; /* "{}" selects all data of the tenant; must not be empty */
     int64_t from_ms, to_ms;     /* included; 0 and INT64_MAX: all times */
     struct hearth_str requested_by;
@@ -44,19 +43,19 @@ struct hearth_admin_erased {
  * the selector must not name a profile type (INVALID_ARGUMENT). A range that ends within two
  * minutes of now is extended to the end of that hour, so that labels without remaining profiles
  * disappear at once; profiles pushed into the extended range before the builder has finished are
- * deleted too.
+ * deleted too. A narrowed call deletes visible series only, and of these only the ones that are
+ * visible with all their types.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
+enum hearth_status hearth_admin_erase(const struct hearth_call *call,
                                       const struct hearth_admin_erase *what,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_admin_erased *ret, struct hearth_err *err);
 
-/* The latest 1,000 deletions of the tenant, newest first. */
+/* The latest 1,000 deletions of the tenant, newest first; none for a narrowed call. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_erasures(struct hearth_admin *admin, struct hearth_str tenant,
-                                         struct hearth_arena *arena, struct hearth_erasure **ret,
-                                         size_t *ret_n, struct hearth_err *err);
+enum hearth_status hearth_admin_erasures(const struct hearth_call *call,
+                                         struct hearth_erasure **ret, size_t *ret_n,
+                                         struct hearth_err *err);
 
 /* ---- retention ---- */
 
@@ -65,10 +64,10 @@ void hearth_admin_retention(struct hearth_admin *admin, struct hearth_str tenant
                             struct hearth_retention *ret);
 /*
  * Set one retention of the tenant. name: retain-raw, retain-10m, retain-1h or retain-1d. value_ns
- * 0: for ever; negative: the server's value applies again.
+ * 0: for ever; negative: the server's value applies again. PERMISSION_DENIED for a narrowed call.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_retention_set(const struct hearth_call *call,
                                               struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err);
 
@@ -93,16 +92,16 @@ struct hearth_admin_limit_change {
 
 /*
  * Change limits, all or none; also of a tenant that has pushed nothing yet. Changes apply at once
- * on this server, on others within seconds. INVALID_ARGUMENT names the error.
+ * on this server, on others within seconds. INVALID_ARGUMENT names the error. PERMISSION_DENIED for
+ * a narrowed call.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_limits_set(const struct hearth_call *call,
                                            const struct hearth_admin_limit_change *changes,
-                                           size_t n, struct hearth_arena *arena,
-                                           struct hearth_err *err);
+                                           size_t n, struct hearth_err *err);
 /* Change the setting "gauge-aggregation" likewise; HEARTH_GAUGES_UNSET deletes it. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_gauges_set(const struct hearth_call *call,
                                            enum hearth_gauge_aggregation aggregation,
                                            struct hearth_err *err);
 
@@ -110,12 +109,12 @@ enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct he
 
 /*
  * Build the roll-ups again from the day of from_ms, for one service or, if the name is empty, for
- * all services of the tenant. Queries read the profiles meanwhile.
+ * all services of the tenant. Queries read the profiles meanwhile. PERMISSION_DENIED for a narrowed
+ * call that does not see all of it.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_rebuild(const struct hearth_call *call,
                                         struct hearth_str service_name, int64_t from_ms,
-                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err);
 
 /* ---- state ---- */

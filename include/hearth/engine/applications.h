@@ -2,10 +2,12 @@
  * applications.h -- services as their owners see them: who they belong to, whether their profiles
  * are accepted (model/application.h).
  *
+ * A narrowed call sees and changes the applications whose services it sees wholly, and no rules.
+ *
  * Ownership: answers live in the arena of the call.
  * Threads:   safe.
- * Errors:    INVALID_ARGUMENT names the error; NOT_FOUND; RESOURCE_EXHAUSTED; UNAVAILABLE,
- *            NO_MEMORY.
+ * Errors:    INVALID_ARGUMENT names the error; NOT_FOUND; PERMISSION_DENIED; RESOURCE_EXHAUSTED;
+ *            UNAVAILABLE, NO_MEMORY.
  */
 #ifndef HEARTH_ENGINE_APPLICATIONS_H
 #define HEARTH_ENGINE_APPLICATIONS_H

@@ -17,9 +17,15 @@ struct hearth_query_engine;
 
 struct hearth_call {
     struct hearth_query_engine *engine;
-    struct hearth_str tenant;
+    struct hearth_str tenant; /* of several: the first */
     /* The part of the tenant's data that the caller may see; NULL: all of it. */
     const struct hearth_view *view;
+    /*
+     * A query of several tenants: each with the part that the caller may see of it, sorted by
+     * tenant, distinct. `view` is not used then. n_tenants below 2: the call is about `tenant`.
+     */
+    const struct hearth_view *tenants;
+    size_t n_tenants;
     struct hearth_arena *arena;
     struct hearth_cancel *cancel; /* deadline, and whether the client has left; may be NULL */
     /* Lines for the client: what the answer lacks, what was changed in the request; may be NULL. */

@@ -20,7 +20,7 @@
  * hearth_discarded_total.
  *
  * Ownership: the caller keeps a request and its receipts alive until its `done` has run. The inputs
- *            (series, texts, profiles) are borrowed until hearth_ingest_push returns.
+ *            (view, series, texts, profiles) are borrowed until hearth_ingest_push returns.
  * Threads:   hearth_ingest_push does the CPU work on the calling thread; `done` is called from
  *            within this call or by a committer.
  * Source:    push.v1 semantics as in docs/reference/api-push.md, "Push" and "Ingest".
@@ -30,6 +30,7 @@
 
 #include "hearth/engine/limits.h"
 #include "hearth/format/ingest_types.h"
+#include "hearth/model/access.h"
 #include "hearth/model/labels.h"
 #include "hearth/model/profile_id.h"
 
@@ -147,6 +148,11 @@ struct hearth_push_series {
 
 struct hearth_push_request {
     struct hearth_str tenant;
+    /*
+     * The part of the tenant that the sender may push to; NULL: all of it. A profile with a series
+     * that the view does not match is refused with PERMISSION_DENIED; others are not affected.
+     */
+    const struct hearth_view *view;
     struct hearth_push_series *series;
     size_t n_series;
     const char *client; /* label of hearth_rejected_profiles_total, static; NULL: a task */

@@ -2,7 +2,8 @@
  * ingest_errors.h -- remembers uploads that were refused, for people: many clients never tell.
  *
  * Errors are noted in memory and written to the database by a thread, once a second, so an upload
- * never waits for it. Errors of a tenant that differ only in numbers share a row. While 256 kinds
+ * never waits for it. Errors of a tenant that differ only in numbers, or in the upload that their
+ * message names first, share a row. While 256 kinds
  * of errors wait, further kinds are counted in hearth_ingest_errors_unrecorded_total; a killed
  * server loses those that wait.
  *

@@ -26,6 +26,7 @@ struct hearth_file_upload {
     size_t n_labels;
     const struct hearth_file_object *objects; /* programs beside a perf.data: profile_file.h */
     size_t n_objects;
+    struct hearth_push_file *file; /* to keep with its profiles; NULL: no file is kept */
 };
 
 /*

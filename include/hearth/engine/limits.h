@@ -34,6 +34,16 @@ void hearth_limits_init(struct hearth_limits *limits);
 void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_store *store,
                              struct hearth_str tenant, struct hearth_limits *ret);
 
+struct hearth_view;
+
+/*
+ * The strictest limits of several tenants: of each limit the smallest that is set; a switch is on
+ * if it is on for all tenants.
+ */
+void hearth_limits_strictest(const struct hearth_limits *server, struct hearth_store *store,
+                             const struct hearth_view *tenants, size_t n,
+                             struct hearth_limits *ret);
+
 enum hearth_limit_kind {
     HEARTH_LIMIT_COUNT,
     HEARTH_LIMIT_BYTES,

@@ -36,6 +36,14 @@ const struct hearth_limits *hearth_query_server_limits(const struct hearth_query
 void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
                                 struct hearth_limits *ret);
 
+/*
+ * The limits that apply to a request about several tenants: of each the strictest. A switch is on
+ * if it is on for all of them.
+ */
+void hearth_query_strictest_limits(const struct hearth_query_engine *engine,
+                                   const struct hearth_view *tenants, size_t n,
+                                   struct hearth_limits *ret);
+
 /* How gauges are aggregated for a tenant (the setting "gauge-aggregation"). */
 enum hearth_gauge_aggregation {
     HEARTH_GAUGES_UNSET, /* each API has its own default */

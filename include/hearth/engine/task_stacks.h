@@ -35,17 +35,21 @@ struct hearth_task_metadata {
     int64_t start_ms, at_ms; /* start of the run; time of this flush */
 };
 
-/* Make an intake. ingest and engine are kept. budget: for gathered data; may be NULL. */
+/*
+ * Make an intake for the tenant and view of a call, which are copied. ingest and the engine of the
+ * call are kept. budget: for gathered data; may be NULL.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
-                                          struct hearth_query_engine *engine,
-                                          struct hearth_str tenant, struct hearth_budget *budget,
+                                          const struct hearth_call *call,
+                                          struct hearth_budget *budget,
                                           struct hearth_task_intake **ret, struct hearth_err *err);
 /* Free an intake; data that were not written are discarded. NULL-safe. */
 void hearth_task_intake_free(struct hearth_task_intake *intake);
 /*
  * Set the run and flush of the data that follow. INVALID_ARGUMENT: an id is missing or too long, or
- * the time is outside the ingestion window.
+ * the time is outside the ingestion window. PERMISSION_DENIED: the call is narrowed, and no
+ * selector of its view names the service of the task alone.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,

@@ -106,15 +106,20 @@ struct hearth_upload_options {
     int64_t lease_ns;     /* how long a claim lasts that is not extended; at least 1 s */
 };
 
+struct hearth_ingest_errors;
 struct hearth_upload_parsers;
 
-/* Start the threads. The database need not be reachable yet. */
+/*
+ * Start the threads. The database need not be reachable yet. `errors` notes uploads that fail;
+ * NULL: they are not noted. Engine, ingest and errors are kept.
+ */
 HEARTH_MUST_CHECK
-enum hearth_status
-hearth_upload_parsers_start(const struct hearth_upload_options *options,
-                            struct hearth_query_engine *engine, /* kept, like the next one */
-                            struct hearth_ingest *ingest, struct hearth_upload_parsers **ret,
-                            struct hearth_err *err);
+enum hearth_status hearth_upload_parsers_start(const struct hearth_upload_options *options,
+                                               struct hearth_query_engine *engine,
+                                               struct hearth_ingest *ingest,
+                                               struct hearth_ingest_errors *errors,
+                                               struct hearth_upload_parsers **ret,
+                                               struct hearth_err *err);
 /*
  * Stop the threads; the store must still be open. Uploads that are being parsed are queued again.
  * NULL-safe.

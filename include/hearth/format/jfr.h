@@ -41,8 +41,8 @@ enum hearth_status hearth_jfr_check(struct hearth_str bytes, struct hearth_err *
 
 struct hearth_jfr_options {
     struct hearth_pprof_limits limits; /* max_types and max_sample_labels are ignored */
-    /* Hz, of recordings that do not tell theirs; 0: the default, 50 of the JDK, and 100 of
-     * async-profiler, which then has the interval 0 */
+    /* Hz, of recordings that do not tell theirs; 0: the default, 50 of the JDK. async-profiler then
+     * has the interval 0, which means 100, and 20 of wall time */
     int64_t sample_rate;
     struct hearth_str labels; /* a LabelsSnapshot, inflated; may be empty */
 };

@@ -18,7 +18,8 @@
  * If the leader of a group is sampled ("{cycles,instructions}:S"), each event of the group has the
  * samples in which its counter has grown, with the growth as value.
  *
- * Limits:  HEARTH_PERF_MAX_EVENTS, HEARTH_PERF_MAX_IDS; 16,777,216 frames in all samples of groups.
+ * Limits:  HEARTH_PERF_MAX_EVENTS, HEARTH_PERF_MAX_IDS; max_entries: processes, threads, files and
+ *          maps together; max_frames: frames of all stacks, and of all samples of groups.
  *
  * Copies of stacks (`--call-graph dwarf`) are not unwound. Branches, registers and traces of
  * hardware are ignored.

@@ -34,6 +34,9 @@ struct hearth_pprof_limits {
     uint32_t max_types;
     uint32_t max_depth;        /* locations per stack; deeper stacks lose their leaf end */
     uint32_t max_string_bytes; /* longer strings are truncated and keep their end */
+    uint32_t max_entries;      /* of all tables together: strings, functions, locations, ... */
+    uint32_t max_frames;       /* of all stacks together, as they are stored */
+    size_t max_memory;         /* for decoding; 16 times the plain bytes if that is more */
     /* not a limit: a function with id 0 gets its position, 1 to n, as its id */
     bool number_functions;
 };

@@ -5,8 +5,8 @@
  * equal labels, its values are summed. Bytes of strings that are not UTF-8, or are NUL, become
  * U+FFFD.
  *
- * Limits:    the arena's byte limit; it also applies, separately, to the builder's own tables.
- * Ownership: the finished profile lives in the arena; added text is copied.
+ * Limits:    the arena's byte limit; it also applies, separately, to the builder's maps.
+ * Ownership: tables and the finished profile live in the arena; added text is copied.
  * Threads:   not thread-safe.
  */
 #ifndef HEARTH_FORMAT_PROFILE_BUILDER_H
@@ -20,6 +20,8 @@ struct hearth_profile_builder;
 
 /* The builder keeps the arena, which must outlive it. NULL if memory is refused. */
 struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *arena);
+/* Limits the frames of all stacks together, from now on; 0, as at first: no limit. */
+void hearth_profile_builder_limit(struct hearth_profile_builder *builder, uint32_t max_frames);
 void hearth_profile_builder_free(struct hearth_profile_builder *builder);
 
 /* The functions that add something return its index, or HEARTH_NO_INDEX if memory is refused. */
@@ -37,7 +39,8 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct he
                                      struct hearth_str unit);
 /*
  * locations: indices, leaf first; values: one per type, added to those of an equal stack.
- * OUT_OF_RANGE if a sum overflows; the builder is then unchanged.
+ * OUT_OF_RANGE if a sum overflows, RESOURCE_EXHAUSTED for the limit of frames; the builder is then
+ * unchanged.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,
@@ -54,7 +57,10 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
                                                           const struct hearth_sample_label *labels,
                                                           uint32_t n_labels, const int64_t *values,
                                                           struct hearth_err *err);
-/* The profile, valid as long as the arena. The caller sets time, duration and period. */
+/*
+ * The profile, valid as long as the arena. The caller sets time, duration and period. Nothing may
+ * be added to the builder afterwards: its tables are those of the profile.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,
                                                  struct hearth_profile *ret_profile,

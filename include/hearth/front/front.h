@@ -1,6 +1,6 @@
 /*
- * front.h -- the network side: one port for gRPC (HTTP/2 without TLS) and HTTP/1.1 (Connect, gRPC,
- * gRPC-Web, plain routes).
+ * front.h -- the network side: each port serves gRPC (HTTP/2) and HTTP/1.1 (Connect, gRPC,
+ * gRPC-Web, plain routes), plain or over TLS.
  *
  * One acceptor thread owns all listening sockets, peeks at the first bytes of each connection, and
  * hands it to the gRPC core ("PRI ") or to the HTTP server. Requests run on two pools: ingest and
@@ -13,12 +13,15 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/cancel.h"
+#include "hearth/base/secret.h"
+#include "hearth/engine/access_control.h"
 #include "hearth/engine/admin.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
 
 struct hearth_front;
+struct hearth_listeners;
 struct hearth_tenant_uses;
 
 /* A part of the configuration. */
@@ -42,7 +45,7 @@ typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
 
 /* Options for SkyWalking agents: docs/reference/skywalking.md. Pointers are kept. */
 struct hearth_agent_options {
-    const char *token;  /* agents must send it; NULL and "": no token needed */
+    const struct hearth_secret *token; /* agents must send it; NULL: no token is needed */
     const char *tenant; /* of agents that name no tenant; NULL and "": agents must name one */
     /* Switches of families of methods: true is on. */
     bool processes, ebpf, policies, trace_profiling, async_profiler, pprof;
@@ -57,11 +60,60 @@ struct hearth_otlp_options {
     const char *const *span_attributes; /* NULL-terminated; NULL: none */
 };
 
+/*
+ * Issuers of OpenID Connect: docs/reference/authentication.md. Pointers are kept; texts are never
+ * NULL.
+ */
+struct hearth_oidc_options {
+    const char *const *issuers; /* "https://HOST/PATH" or "NAME=https://..."; NULL-terminated */
+    const char *audience;       /* that JWTs are for; "": client_id */
+    const char *client_id;      /* of log-ins by people, at the first issuer; "": none */
+    struct hearth_secret *client_secret; /* NULL: a public client */
+    const char *redirect_url;            /* of /api/v1/oidc/callback, as browsers reach it */
+    const char *scopes;
+    const char *subject_claim, *groups_claim;
+    const char *ca_file;              /* PEM; "": the authorities of the system */
+    const char *const *private_hosts; /* besides the issuers' own; NULL-terminated; NULL: none */
+    int64_t clock_skew_ns;            /* at most 10 min */
+    int64_t refresh_ns;               /* between two fetches of the keys; at least 10 s */
+    int64_t keys_max_age_ns; /* how long they hold while the issuer is away; >= refresh_ns */
+    int64_t max_cached;      /* verified JWTs in memory */
+    int64_t max_logins;      /* that are finished at the same time */
+};
+
+enum hearth_client_auth {
+    HEARTH_CLIENT_AUTH_NONE,    /* clients are not asked for certificates */
+    HEARTH_CLIENT_AUTH_REQUEST, /* a client may send none; one that it sends must be valid */
+    HEARTH_CLIENT_AUTH_REQUIRE,
+};
+
+/* TLS of listeners that begin with https://. Texts are copied. */
+struct hearth_tls_options {
+    const char *cert_file, *key_file; /* PEM; the certificate may be followed by its chain */
+    const char *client_ca_file;       /* PEM; verifies clients; NULL or empty: none */
+    enum hearth_client_auth client_auth;
+    bool only_tls13;  /* false: TLS 1.2, too */
+    unsigned threads; /* for relays; 0: half the number of processors, at least 1, at most 8 */
+};
+
 struct hearth_front_options {
     /* ---- connections ---- */
 
-    const char *const *listen; /* "HOST:PORT", "[::1]:4040", port 0 for any; NULL-terminated */
-    bool multitenancy; /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    const char *const *listen; /* texts of listen_text.h; port 0 for any; NULL-terminated */
+    /* Sockets that hearth_front_bind has bound; hearth_front_start takes their descriptors. NULL:
+     * it binds `listen`. */
+    struct hearth_listeners *bound;
+    unsigned auth_modes; /* enum hearth_auth_mode; default HEARTH_AUTH_NONE */
+    /* Headers of an authenticating proxy; NULL or "": none. Kept. */
+    const char *proxy_user_header, *proxy_groups_header;
+    /* Addresses such as "10.0.0.0/8" whose headers are believed; NULL-terminated; kept. */
+    const char *const *proxy_trusted;
+    struct hearth_oidc_options oidc; /* default: no issuers */
+    int64_t session_max_ns;          /* how long a browser keeps the cookie of a session */
+    struct hearth_access *access;  /* credentials and the audit log; borrowed; NULL: none (tests) */
+    struct hearth_tls_options tls; /* default: no files */
+    bool multitenancy;        /* X-Scope-OrgID is required; otherwise every tenant is "anonymous" */
+    int64_t max_read_tenants; /* of one request, "a|b"; at least 1; default 16 */
     /* Lowered to fit the limit of open files. More connections are accepted, closed and counted. */
     int64_t max_connections;        /* default 8192 */
     int64_t max_header_bytes;       /* default 64 KiB */
@@ -87,7 +139,8 @@ struct hearth_front_options {
     int64_t memory_quota_bytes;         /* of the gRPC core; at least and by default 256 MiB */
     struct hearth_agent_options agents; /* default: tenant "anonymous", no token, all on */
     struct hearth_otlp_options otlp;    /* default: off */
-    /* Protocols whose uploads are kept as sent: "datadog". NULL-terminated; NULL: none. */
+    /* Protocols whose files are kept as sent: "datadog", "ingest", "push". NULL-terminated; NULL:
+     * none. */
     const char *const *keep_originals;
     /* Budgets, borrowed until the front has stopped; NULL: no limit. */
     struct hearth_budget *query_memory; /* for all queries and for answers that are being sent */
@@ -109,8 +162,20 @@ struct hearth_front_options {
  */
 typedef bool hearth_front_ready_fn(void *context, char reason[256]);
 
+/* True for an address or a range such as "10.0.0.0/8" (proxy_trusted). */
+bool hearth_address_range_is_valid(const char *text);
 /* Sets the defaults. */
 void hearth_front_options_init(struct hearth_front_options *options);
+
+/*
+ * Bind the addresses, before the process gives up the right to use ports below 1024. Nothing is
+ * accepted yet. Errors: those of hearth_front_start for addresses.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+                                     struct hearth_err *err);
+/* Close the sockets that were not taken, and free. NULL-safe. */
+void hearth_front_unbind(struct hearth_listeners *bound);
 
 /*
  * Starts the front: binds all addresses, starts all threads. Engine and budgets are borrowed until
@@ -128,6 +193,13 @@ hearth_front_start(const struct hearth_front_options *options, struct hearth_ing
 /* The i-th bound address, such as "127.0.0.1:4040"; NULL after the last one. Tells which port was
  * chosen for port 0. */
 const char *hearth_front_address(const struct hearth_front *front, size_t i);
+/* True if the i-th bound address uses TLS. */
+bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
+/* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not
+ * thread-safe: one thread calls this and hearth_front_check_tls. */
+void hearth_front_load_tls(struct hearth_front *front);
+/* Loads them if one has changed; looks at them once a minute at most. Reads files. */
+void hearth_front_check_tls(struct hearth_front *front);
 /* From now on /ready answers 503 with this reason. The front still accepts connections. */
 void hearth_front_drain(struct hearth_front *front, const char *reason);
 /* Stops accepting, lets requests finish until the deadline, cancels the rest, frees. NULL-safe. */

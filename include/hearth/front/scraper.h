@@ -18,6 +18,7 @@
 #define HEARTH_FRONT_SCRAPER_H
 
 #include "hearth/base/budget.h"
+#include "hearth/base/secret.h"
 #include "hearth/engine/ingest.h"
 #include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/query.h"
@@ -44,8 +45,8 @@ struct hearth_scrape_group {
 
 struct hearth_scrape_job {
     const char *name, *tenant;
-    const char *scheme; /* "http" or "https" */
-    const char *bearer; /* token, sent in the header Authorization; NULL: none */
+    const char *scheme;           /* "http" or "https" */
+    struct hearth_secret *bearer; /* token, sent in the header Authorization; NULL: none */
     int64_t interval_ns, timeout_ns;
     const struct hearth_scrape_path *paths;
     size_t n_paths;

@@ -11,6 +11,7 @@
 #ifndef HEARTH_MODEL_ACCESS_H
 #define HEARTH_MODEL_ACCESS_H
 
+#include "hearth/base/arena.h"
 #include "hearth/base/status.h"
 #include "hearth/base/str.h"
 
@@ -63,6 +64,15 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_auth_modes_parse(struct hearth_str text, unsigned *ret_modes,
                                            struct hearth_err *err);
 
+#define HEARTH_MAX_TENANT_BYTES 150
+
+/*
+ * INVALID_ARGUMENT for a name of other bytes than letters, digits and !-_.*'(), for "." and "..",
+ * and for more than HEARTH_MAX_TENANT_BYTES. Source: the rules of X-Scope-OrgID in Pyroscope.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_tenant_name_check(struct hearth_str name,
+                                                              struct hearth_err *err);
+
 /* The tenant of grants for all tenants, present and future, and for the server as a whole. */
 #define HEARTH_ALL_TENANTS "*"
 
@@ -82,6 +92,9 @@ struct hearth_view {
     const struct hearth_str *selectors;
     size_t n_selectors;
 };
+
+/* A copy with its texts, in arena; NULL: memory was refused. */
+struct hearth_view *hearth_view_copy(const struct hearth_view *view, struct hearth_arena *arena);
 
 /* True if a part of the tenant's data is hidden. NULL-safe. */
 static inline bool hearth_view_is_narrow(const struct hearth_view *view)

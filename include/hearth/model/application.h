@@ -33,8 +33,8 @@ struct hearth_application_rule {
 };
 
 /* What becomes of a profile. */
-enum hearth_admission {
-    HEARTH_ADMITTED,
+enum hearth_acceptance {
+    HEARTH_ACCEPTED,
     HEARTH_APPLICATION_OFF,
     HEARTH_NOT_APPROVED,
 };

@@ -29,6 +29,8 @@ struct hearth_labels {
 #define HEARTH_LABEL_PERIOD_UNIT  "__period_unit__"
 #define HEARTH_LABEL_SERVICE      "service_name"
 #define HEARTH_LABEL_SERVICE_DUP  "__service_name__"
+/* The tenant of a series, in queries of several tenants only. */
+#define HEARTH_LABEL_TENANT "__tenant_id__"
 
 /* Sort by name. Equal names keep their order, so that a caller can find duplicates. */
 void hearth_labels_sort(struct hearth_labels *labels);

@@ -10,9 +10,10 @@
 #include "hearth/base/str.h"
 
 struct hearth_original {
-    int64_t original_no;    /* in the database */
-    struct hearth_str name; /* as the client said */
-    int64_t n_bytes;        /* as sent */
+    int64_t original_no; /* in the database; negative: a file of a task */
+    struct hearth_str
+        name;        /* as the client said; of a task: the id of its upload, and its format */
+    int64_t n_bytes; /* as sent */
 };
 
 #endif

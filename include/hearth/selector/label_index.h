@@ -100,6 +100,9 @@ bool hearth_label_index_first_hour(const struct hearth_label_index *index, int64
 bool hearth_label_index_last_hour(const struct hearth_label_index *index, int64_t to_hour,
                                   int64_t *ret_hour);
 
+/* True if the index has the series. */
+bool hearth_label_index_has_series(const struct hearth_label_index *index, int32_t series_id);
+
 /* Which series a query is about: they match the selector and are active in [from_ns, to_ns]. */
 struct hearth_index_filter {
     const struct hearth_selector *selector; /* an empty one matches every series */
@@ -160,6 +163,24 @@ enum hearth_status hearth_label_index_same_labels(const struct hearth_label_inde
                                                   const struct hearth_series_hits *hits,
                                                   struct hearth_arena *arena, uint32_t **ret_first,
                                                   struct hearth_err *err);
+
+/*
+ * The first hour at or after that of filter->from_ns, and the last one at or before that of
+ * filter->to_ns, in which any matching series is active. *ret_any false: there is none. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_label_index_hours(const struct hearth_label_index *index,
+                                            const struct hearth_index_filter *filter,
+                                            struct hearth_arena *arena, bool *ret_any,
+                                            int64_t *ret_first, int64_t *ret_last,
+                                            struct hearth_err *err);
+
+/*
+ * Whether a hit matches a selector, as _select decides it. False if the index lacks the hit.
+ */
+bool hearth_label_index_matches(const struct hearth_label_index *index,
+                                const struct hearth_selector *selector,
+                                const struct hearth_series_hit *hit);
 
 /* All columns of a series; none if the index lacks the series. In arena. NO_MEMORY. */
 HEARTH_MUST_CHECK

@@ -20,6 +20,7 @@
 #ifndef HEARTH_SELECTOR_SELECTOR_H
 #define HEARTH_SELECTOR_SELECTOR_H
 
+#include "hearth/model/labels.h"
 #include "hearth/selector/matcher.h"
 
 struct hearth_selector {
@@ -43,6 +44,9 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_selector_add(struct hearth_selector *selector, struct hearth_str name,
                                        enum hearth_match_op op, struct hearth_str value,
                                        struct hearth_arena *arena, struct hearth_err *err);
+/* Whether a label set matches: all matchers must. An absent label counts as the empty text. */
+bool hearth_selector_matches(const struct hearth_selector *selector,
+                             const struct hearth_labels *labels);
 /* Append the canonical text, always in braces: {a="b", c!~"d"}. It parses to the same selector. */
 void hearth_selector_format(const struct hearth_selector *selector, struct hearth_buf *out);
 /* Append two lines for people: the text (one line, tabs as spaces), a caret under byte `offset`. */

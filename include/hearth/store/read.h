@@ -39,8 +39,8 @@ struct hearth_read_state {
 };
 
 /*
- * Read the state of these services into scope->arena. service_ids: ascending and distinct. The
- * tenant is not used.
+ * Read the state of these services into scope->arena. service_ids: ascending and distinct. Services
+ * of other tenants are returned as services without a row.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
@@ -101,19 +101,18 @@ struct hearth_read_plan {
  * Visit all rows of the plan, in no particular order. Blocks are unpacked and visited as rows whose
  * n_profiles may exceed 1; rows of segments are visited like rows of profile. PROFILE rows before
  * their service's compacted_to are skipped, so a leg may reach over it. Rows under a tombstone are
- * skipped (a plan does not use blocks that a tombstone touches). ABORTED: see above.
+ * skipped (a plan does not use blocks that a tombstone touches). ABORTED: see above. The arena of
+ * the scope is not used.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read(struct hearth_store *store,
-                                     const struct hearth_read_plan *plan,
-                                     struct hearth_cancel *cancel, hearth_read_row_fn *visit,
+enum hearth_status hearth_store_read(const struct hearth_scope *scope,
+                                     const struct hearth_read_plan *plan, hearth_read_row_fn *visit,
                                      void *context, struct hearth_err *err);
 
 /* Visit the totals of a plan in the same way; its legs are PROFILE, LATE, SEGMENT or TOTALS. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_totals(struct hearth_store *store,
+enum hearth_status hearth_store_read_totals(const struct hearth_scope *scope,
                                             const struct hearth_read_plan *plan,
-                                            struct hearth_cancel *cancel,
                                             hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err);
 
@@ -124,9 +123,8 @@ struct hearth_leg_cost {
 
 /* Count the rows and bytes of each leg. costs: [plan->n_legs]. ABORTED: see above. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_cost(struct hearth_store *store,
+enum hearth_status hearth_store_read_cost(const struct hearth_scope *scope,
                                           const struct hearth_read_plan *plan,
-                                          struct hearth_cancel *cancel,
                                           struct hearth_leg_cost *costs, struct hearth_err *err);
 
 #endif

@@ -5,7 +5,9 @@
  * nothing else:
  *
  *     store   required
- *     tenant  required; may be a tenant without any data
+ *     tenant  required; may be a tenant without any data. Statements see only its rows, also if
+ *             they lack a condition (row-level security)
+ *     tenants the tenants of a read over several, instead of tenant; n_tenants 0: there is only one
  *     cancel  may be NULL: no deadline, never cancelled
  *     arena   required if the function returns rows or texts; otherwise NULL is accepted. Its limit
  *             and budget also hold for the memory of a transaction
@@ -16,6 +18,7 @@
 #include "hearth/base/arena.h"
 #include "hearth/base/cancel.h"
 #include "hearth/base/str.h"
+#include "hearth/model/access.h"
 
 struct hearth_store;
 
@@ -24,7 +27,22 @@ struct hearth_scope {
     struct hearth_store *store;
     struct hearth_str tenant;
     struct hearth_cancel *cancel;
-    struct hearth_arena *arena; /* owner of returned rows and texts */
+    struct hearth_arena *arena;        /* owner of returned rows and texts */
+    const struct hearth_view *tenants; /* only their names are used */
+    size_t n_tenants;
+    /*
+     * The statements are the server's own and see rows of all tenants. Only the store sets it, in
+     * functions that work for several tenants.
+     */
+    bool is_owner;
 };
+
+/* The same scope for statements that see rows of all tenants. */
+static inline struct hearth_scope hearth_scope_of_owner(const struct hearth_scope *scope)
+{
+    struct hearth_scope own = *scope;
+    own.is_owner = true;
+    return own;
+}
 
 #endif

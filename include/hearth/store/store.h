@@ -23,6 +23,7 @@
 #define HEARTH_STORE_STORE_H
 
 #include "hearth/base/cancel.h"
+#include "hearth/base/secret.h"
 #include "hearth/model/columns.h"
 #include "hearth/model/dict.h"
 #include "hearth/model/labels.h"
@@ -32,29 +33,36 @@
 
 struct hearth_store;
 
+/* Whether the database separates tenants, too. */
+enum hearth_row_level_security {
+    HEARTH_ROW_LEVEL_SECURITY_AUTO,    /* if its role can be used; otherwise /ready says so */
+    HEARTH_ROW_LEVEL_SECURITY_REQUIRE, /* the store is not ready without it */
+    HEARTH_ROW_LEVEL_SECURITY_OFF,
+};
+
 struct hearth_store_options {
-    const char *url;              /* libpq URL or key=value text; borrowed during _open */
-    unsigned n_committers;        /* connections that write; 2 */
-    unsigned max_readers;         /* connections of queries and the catalogue; 8 */
-    int64_t linger_ns;            /* how long a committer waits for more rows; 3 ms */
-    size_t max_batch_rows;        /* rows of one commit; 1000 */
-    size_t max_queue_rows;        /* more rows are refused; 20,000 */
-    size_t max_queue_bytes;       /* more bytes are refused; 64 MiB */
-    bool share_queue;             /* a tenant has three quarters of it; otherwise all */
-    size_t label_index_bytes;     /* memory of the label indexes of all tenants; 160 MiB */
-    size_t max_services;          /* of one tenant; 0: no limit; 10,000 */
-    size_t max_series;            /* of one tenant; 0: no limit; 500,000 */
-    size_t ingest_dict_bytes;     /* memory of dictionaries that ingest holds; 256 MiB */
-    size_t read_dict_bytes;       /* memory of dictionaries that queries hold; 128 MiB */
-    int64_t statement_timeout_ms; /* limit of statements without a deadline; 60,000 */
-    const char *read_url;         /* a replica for reads; may be NULL; borrowed during _open */
-    int64_t read_wait_ns;         /* how long a read waits for the replica; 500 ms */
-    bool builder;                 /* take part in roll-ups, compaction and retention; true */
-    int64_t builder_interval_ns;  /* pause between rounds; 10 s */
-    int64_t rollup_grace_ns;      /* a bucket is closed this long after its end; 60 s */
-    bool compaction;              /* rewrite closed hours into segments; true */
-    int64_t compact_after_ns;     /* an hour is compacted this long after its end; 6 h */
-    int64_t retain_raw_ns;        /* profiles (rows and segments); 0: for ever; 7 d */
+    const struct hearth_secret *url;      /* libpq URL or key=value text; borrowed during _open */
+    unsigned n_committers;                /* connections that write; 2 */
+    unsigned max_readers;                 /* connections of queries and the catalogue; 8 */
+    int64_t linger_ns;                    /* how long a committer waits for more rows; 3 ms */
+    size_t max_batch_rows;                /* rows of one commit; 1000 */
+    size_t max_queue_rows;                /* more rows are refused; 20,000 */
+    size_t max_queue_bytes;               /* more bytes are refused; 64 MiB */
+    bool share_queue;                     /* a tenant has three quarters of it; otherwise all */
+    size_t label_index_bytes;             /* memory of the label indexes of all tenants; 160 MiB */
+    size_t max_services;                  /* of one tenant; 0: no limit; 10,000 */
+    size_t max_series;                    /* of one tenant; 0: no limit; 500,000 */
+    size_t ingest_dict_bytes;             /* memory of dictionaries that ingest holds; 256 MiB */
+    size_t read_dict_bytes;               /* memory of dictionaries that queries hold; 128 MiB */
+    int64_t statement_timeout_ms;         /* limit of statements without a deadline; 60,000 */
+    const struct hearth_secret *read_url; /* a replica for reads; may be NULL; borrowed in _open */
+    int64_t read_wait_ns;                 /* how long a read waits for the replica; 500 ms */
+    bool builder;                /* take part in roll-ups, compaction and retention; true */
+    int64_t builder_interval_ns; /* pause between rounds; 10 s */
+    int64_t rollup_grace_ns;     /* a bucket is closed this long after its end; 60 s */
+    bool compaction;             /* rewrite closed hours into segments; true */
+    int64_t compact_after_ns;    /* an hour is compacted this long after its end; 6 h */
+    int64_t retain_raw_ns;       /* profiles (rows and segments); 0: for ever; 7 d */
     int64_t rule_window_ns; /* profiles that arrive later than this are ignored by rules; 8 d */
     int64_t retain_10m_ns, retain_1h_ns, retain_1d_ns; /* blocks; 7 d, 31 d, 366 d */
     int64_t retain_agents_ns; /* instances and processes, after the last report; 0: for ever; 7 d */
@@ -66,11 +74,13 @@ struct hearth_store_options {
     int64_t retain_network_ns; /* metrics and sampled requests of network tasks; 0: for ever; 7 d */
     int64_t retain_captured_ns; /* bodies and system calls of sampled requests; 0: for ever; 24 h */
     int64_t retain_ingest_errors_ns; /* after the latest upload of a row; 0: for ever; 7 d */
+    int64_t retain_audit_ns;         /* the audit log; whole months; 0: for ever; 400 d */
     int64_t max_ingest_errors;       /* rows of a tenant; 0: no limit; 1000 */
     size_t max_span_queue_bytes;     /* more spans and snapshots are refused; 32 MiB */
     int64_t retain_monitors_ns;      /* metrics of policies; 7 d */
     int64_t max_disk_bytes; /* of all Hearth tables; with more, profiles are refused; 0: no limit */
     int64_t min_free_disk_bytes; /* free below data_dir; with less, profiles are refused; 1 GiB */
+    enum hearth_row_level_security row_level_security; /* AUTO */
     /* Folder of the embedded PostgreSQL; NULL: an external one. Kept until _close. */
     const char *data_dir;
 };
@@ -235,6 +245,16 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
                                            struct hearth_cancel *cancel,
                                            const struct hearth_label_index **ret_index,
                                            struct hearth_err *err);
+/*
+ * The same for several tenants at once, with distinct names: ret_indexes[i] is that of tenants[i].
+ * One hearth_store_index_unlock, of any of them, unlocks all.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_indexes_lock(struct hearth_store *store,
+                                             const struct hearth_str *tenants, size_t n,
+                                             struct hearth_cancel *cancel,
+                                             const struct hearth_label_index **ret_indexes,
+                                             struct hearth_err *err);
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index);
 
 /* One value column of one stored profile, or of a block: the sum of several. */
@@ -278,12 +298,13 @@ struct hearth_dict_key {
 
 /*
  * Return a dictionary with at least min_stacks stacks and its name tree, from memory or from the
- * database. It does not change until it is released with hearth_store_read_dict_release. CORRUPT:
- * the database has fewer stacks.
+ * database. It does not change until it is released with hearth_store_read_dict_release. Memory is
+ * shared by all tenants: callers have the key from a row that they may see. The arena of the scope
+ * is not used. CORRUPT: the database has fewer stacks.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hearth_dict_key key,
-                                          uint32_t min_stacks, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_dict(const struct hearth_scope *scope,
+                                          struct hearth_dict_key key, uint32_t min_stacks,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err);
 void hearth_store_read_dict_release(struct hearth_store *store, const struct hearth_dict *dict);

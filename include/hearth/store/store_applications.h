@@ -1,6 +1,6 @@
 /*
  * store_applications.h -- stores applications and their rules (model/application.h), and decides in
- * memory whether a profile is admitted.
+ * memory whether a profile is accepted.
  *
  * Each server reads both tables again a few seconds after they have changed, and at once when it
  * has changed them itself. While the database cannot be reached, the last known state decides.
@@ -23,9 +23,10 @@
  *
  * labels  own labels of the series, without the service; rules see both
  */
-enum hearth_admission hearth_store_admit(struct hearth_store *store, struct hearth_str tenant,
-                                         struct hearth_str service,
-                                         const struct hearth_labels *labels, bool require_approval);
+enum hearth_acceptance hearth_store_accepts(struct hearth_store *store, struct hearth_str tenant,
+                                            struct hearth_str service,
+                                            const struct hearth_labels *labels,
+                                            bool require_approval);
 
 /* The applications of the tenant, sorted by name: one, or all if name is empty; at most limit. */
 HEARTH_MUST_CHECK

@@ -1,6 +1,7 @@
 /*
  * store_originals.h -- files as clients sent them, by the id of the upload that was made of them.
- * They are written with the profiles: struct hearth_push_original in store.h.
+ * They are written with the profiles (struct hearth_push_original in store.h), or are files of
+ * tasks (task_results.h).
  *
  * Ownership: results live in the arena of the scope.
  * Threads:   safe.

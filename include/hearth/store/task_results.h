@@ -148,10 +148,14 @@ enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope
                                                 struct hearth_task_upload *upload,
                                                 const struct hearth_go_segment *segments,
                                                 size_t n_segments, struct hearth_err *err);
-/* Mark a file: its profile is stored. arena: not used. */
+/*
+ * Mark a file: its profiles are stored. The file becomes an original of `profile`; {0, 0}: of none.
+ * arena: not used.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_task_upload_pushed(const struct hearth_scope *scope,
                                                    struct hearth_str upload_id,
+                                                   struct hearth_profile_id profile,
                                                    struct hearth_err *err);
 /* Files of a task, by time, without their content. */
 HEARTH_MUST_CHECK

@@ -19,7 +19,7 @@ void hearth_exemplars_note_gone(const struct hearth_singles *singles)
     const struct hearth_query *query = singles->query;
     struct hearth_retention keep;
 
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &keep);
+    hearth_call_retention(&query->call, &keep);
     int64_t from_ns = hearth_plan_profiles_from(&keep, hearth_clock_wall_ns());
     for (size_t i = 0; i < singles->n; i++) {
         const struct hearth_single *single = &singles->v[i];
@@ -51,14 +51,14 @@ static bool is_group_label(const struct hearth_str *group_by, size_t n, struct h
  * Copies the labels of a hit, without the labels of its group; none if the series was deleted
  * meanwhile.
  */
-static enum hearth_status copy_hit_labels(const struct hearth_label_index *index,
+static enum hearth_status copy_hit_labels(const struct hearth_call_index *index,
                                           const struct hearth_grouping *grouping, uint32_t hit,
                                           struct hearth_labels *ret, struct hearth_err *err)
 {
     struct hearth_arena *arena = grouping->arena;
     struct hearth_labels all = {0};
     enum hearth_status status =
-        hearth_label_index_labels(index, &grouping->hits[hit], arena, &all, err);
+        hearth_call_index_labels(index, &grouping->hits[hit], arena, &all, err);
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
     }
@@ -136,9 +136,8 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
     }
 
     /* Labels are copied while the index is locked, once per hit. */
-    const struct hearth_label_index *index;
-    struct hearth_store *store = query->call.engine->store;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
         for (size_t k = 0; status == HEARTH_OK && k < exemplars[i].n; k++) {
@@ -148,7 +147,7 @@ enum hearth_status hearth_exemplars_fill(const struct hearth_query *query,
             }
         }
     }
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
         status = fill_exemplar(&exemplars[i], of_hit, arena, err);
     }

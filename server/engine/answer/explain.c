@@ -137,8 +137,7 @@ static enum hearth_status explain_once(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(
-        hearth_store_read_cost(query->call.engine->store, &plan, query->call.cancel, costs, err));
+    HEARTH_TRY(hearth_store_read_cost(HEARTH_CALL_SCOPE(&query->call), &plan, costs, err));
 
     ret->n_legs = plan.n_legs;
     ret->ms = FIXED_MS;
@@ -203,14 +202,13 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
 
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
-    struct hearth_store *store = query->call.engine->store;
     struct hearth_selection selection;
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, buckets.from_ns,
                                                 buckets.to_ns};
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, &selection, err);
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
     selection.totals = true;
     selection.rows = !hearth_stack_filter_is_empty(&spec->stacks);

@@ -108,9 +108,8 @@ static enum hearth_status load_function_mask(struct hearth_function_masks *table
     const struct hearth_dict *dict;
 
     HEARTH_TRY(hearth_store_read_dict(
-        query->call.engine->store,
-        (struct hearth_dict_key){mask->service_id, mask->day, mask->writer_id}, bound,
-        query->call.cancel, &dict, err));
+        HEARTH_CALL_SCOPE(&query->call),
+        (struct hearth_dict_key){mask->service_id, mask->day, mask->writer_id}, bound, &dict, err));
     struct hearth_arena scratch;
     hearth_arena_init_like(&scratch, query->call.arena);
     enum hearth_status status = fill_function_mask(table, dict, mask, &scratch, err);

@@ -110,7 +110,7 @@ static enum hearth_status copy_functions(struct timeline_run *run, struct hearth
 
 /* Makes the groups; the caller holds the lock of the index. */
 static enum hearth_status make_timeline_groups(struct timeline_run *run,
-                                               const struct hearth_label_index *index,
+                                               const struct hearth_call_index *index,
                                                struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
@@ -139,18 +139,17 @@ static enum hearth_status select_timeline_series(struct timeline_run *run, struc
 {
     const struct hearth_query *query = run->query;
     const struct hearth_merge_spec *merge = &run->spec->merge;
-    struct hearth_store *store = query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     const struct hearth_series_choice choice = {merge->profile_type, merge->selector,
                                                 run->buckets.from_ns, run->buckets.to_ns};
 
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     run->mean = merge->mean && run->selection.gauge;
     if (status == HEARTH_OK) {
         status = make_timeline_groups(run, index, err);
     }
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
     if (run->spec->n_group_by > 0) {
         run->selection.n_covered = 0; /* blocks of whole services have no labels */

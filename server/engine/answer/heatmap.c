@@ -531,12 +531,11 @@ static enum hearth_status select_heat_series(struct heatmap_run *run,
                                              struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
-    struct hearth_store *store = query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     const struct hearth_series_choice choice = {
         run->spec->merge.profile_type, run->spec->merge.selector, range->from_ns, range->to_ns};
 
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     if (status == HEARTH_OK) {
         run->grouping = (struct hearth_grouping){.hits = run->selection.hits,
@@ -546,7 +545,7 @@ static enum hearth_status select_heat_series(struct heatmap_run *run,
                                                  .arena = query->call.arena};
         status = hearth_grouping_make(&run->grouping, index, err);
     }
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
 
     return status;
 }

@@ -94,7 +94,7 @@ static void copy_stat_counts(const struct stats_run *run, struct stat_counts *to
 
 /* Groups the hits by their value of the label; the caller holds the lock of the index. */
 static enum hearth_status group_by_value(struct stats_run *run,
-                                         const struct hearth_label_index *index,
+                                         const struct hearth_call_index *index,
                                          const struct hearth_str *label, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
@@ -110,7 +110,7 @@ static enum hearth_status group_by_value(struct stats_run *run,
     }
 
     const struct hearth_series_hits hits = {run->selection.hits, run->selection.n_hits};
-    HEARTH_TRY(hearth_label_index_same_labels(index, &hits, arena, &run->same_labels, err));
+    HEARTH_TRY(hearth_call_index_same_labels(index, &hits, arena, &run->same_labels, err));
     return find_alone_hits(run, err);
 }
 
@@ -124,8 +124,8 @@ static enum hearth_status select_stat_hits(struct stats_run *run,
     HEARTH_TRY(hearth_query_range(query, &range, err));
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, range.from_ns,
                                                 range.to_ns};
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, &run->selection, err);
     if (range.empty) {
         run->selection.n_hits = 0;
@@ -134,7 +134,7 @@ static enum hearth_status select_stat_hits(struct stats_run *run,
     if (status == HEARTH_OK) {
         status = group_by_value(run, index, &spec->label, err);
     }
-    hearth_store_index_unlock(query->call.engine->store, index);
+    hearth_call_index_unlock(index);
     run->selection.totals = true;
 
     return status;

@@ -419,9 +419,9 @@ static enum hearth_status divide_dict(struct mean_run *mean, size_t i, size_t *f
 
     const struct hearth_dict *dict;
     HEARTH_TRY(hearth_store_read_dict(
-        query->call.engine->store,
-        (struct hearth_dict_key){sums->service_id, sums->day, sums->writer_id}, sums->bound,
-        query->call.cancel, &dict, err));
+        HEARTH_CALL_SCOPE(&query->call),
+        (struct hearth_dict_key){sums->service_id, sums->day, sums->writer_id}, sums->bound, &dict,
+        err));
     enum hearth_status status = add_dict_traces(mean, dict, i, values, err);
     hearth_store_read_dict_release(query->call.engine->store, dict);
 

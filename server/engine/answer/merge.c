@@ -252,12 +252,12 @@ enum hearth_status hearth_merge_select(const struct hearth_query *query,
 
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_query_range(query, &range, err));
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, range.from_ns,
                                                 range.to_ns};
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = hearth_selection_make(query, &choice, index, ret, err);
-    hearth_store_index_unlock(query->call.engine->store, index);
+    hearth_call_index_unlock(index);
     if (range.empty) {
         ret->n_hits = 0;
     }

@@ -385,9 +385,9 @@ static enum hearth_status visit_summed_dicts(struct pprof_merge *m, const struct
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
         status = hearth_store_read_dict(
-            m->query->call.engine->store,
+            HEARTH_CALL_SCOPE(&m->query->call),
             (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
-            m->query->call.cancel, &dict, err);
+            &dict, err);
         if (status != HEARTH_OK) {
             break;
         }

@@ -176,8 +176,9 @@ static enum hearth_status add_summed_dicts(const struct hearth_query *query,
         const struct hearth_dict_sums *part = &sums->dicts[i];
         const struct hearth_dict *dict;
         status = hearth_store_read_dict(
-            store, (struct hearth_dict_key){part->service_id, part->day, part->writer_id},
-            part->bound, query->call.cancel, &dict, err);
+            HEARTH_CALL_SCOPE(&query->call),
+            (struct hearth_dict_key){part->service_id, part->day, part->writer_id}, part->bound,
+            &dict, err);
         if (status != HEARTH_OK) {
             break;
         }

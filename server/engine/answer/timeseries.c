@@ -59,7 +59,7 @@ struct filtered_row {
 };
 
 static enum hearth_status make_series_groups(struct series_run *run,
-                                             const struct hearth_label_index *index,
+                                             const struct hearth_call_index *index,
                                              struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
@@ -420,18 +420,17 @@ static enum hearth_status write_timeseries(struct series_run *run,
 /* Selects the series and makes their groups; the index is locked only here. */
 static enum hearth_status select_timeseries(struct series_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     const struct hearth_series_choice choice = {run->spec->profile_type, run->spec->selector,
                                                 run->buckets.from_ns, run->buckets.to_ns};
 
-    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&run->query->call, &index, err));
     enum hearth_status status =
         hearth_selection_make(run->query, &choice, index, &run->selection, err);
     if (status == HEARTH_OK) {
         status = make_series_groups(run, index, err);
     }
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
 
     return status;
 }

@@ -1,5 +1,5 @@
-/* call.c -- limits, notes and the label index of a call (call_internal.h). */
-#include "hearth/selector/label_index.h"
+/* call.c -- limits and notes of a call (call_internal.h). */
+#include "hearth/store/background.h"
 #include "hearth/store/store.h"
 
 #include "common/call_internal.h"
@@ -12,10 +12,36 @@ void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *re
 {
     assert(call->engine != NULL);
 
-    hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+    if (hearth_call_has_tenants(call)) {
+        hearth_limits_strictest(&call->engine->limits, call->engine->store, call->tenants,
+                                call->n_tenants, ret);
+    } else {
+        hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+    }
 
     if (call->is_own) {
         ret->max_query_range_ns = ret->max_query_lookback_ns = ret->max_points = 0;
+    }
+}
+
+static int64_t choose_shorter(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a; /* 0: for ever */
+}
+
+void hearth_call_retention(const struct hearth_call *call, struct hearth_retention *ret)
+{
+    assert(call->engine != NULL && ret != NULL);
+
+    hearth_store_retention(call->engine->store, call->tenant, ret);
+
+    for (size_t i = 0; hearth_call_has_tenants(call) && i < call->n_tenants; i++) {
+        struct hearth_retention own;
+        hearth_store_retention(call->engine->store, call->tenants[i].tenant, &own);
+        ret->profiles_ns = choose_shorter(ret->profiles_ns, own.profiles_ns);
+        ret->roll_10m_ns = choose_shorter(ret->roll_10m_ns, own.roll_10m_ns);
+        ret->roll_1h_ns = choose_shorter(ret->roll_1h_ns, own.roll_1h_ns);
+        ret->roll_1d_ns = choose_shorter(ret->roll_1d_ns, own.roll_1d_ns);
     }
 }
 
@@ -72,23 +98,4 @@ void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_
         hearth_call_note(call, "%zu of %zu series are in the answer: raise limit to see more", n,
                          n_all);
     }
-}
-
-enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
-                                          const struct hearth_label_index **ret,
-                                          struct hearth_err *err)
-{
-    assert(call != NULL && ret != NULL);
-
-    HEARTH_TRY(hearth_store_index_lock(call->engine->store, call->tenant, call->cancel, ret, err));
-
-    if (hearth_label_index_is_cut(*ret)) {
-        hearth_call_note(
-            call,
-            "the answer lacks series: the tenant has more of them than fit into memory "
-            "(raise label-index-bytes); only %zu are searched",
-            hearth_label_index_series(*ret));
-    }
-
-    return HEARTH_OK;
 }

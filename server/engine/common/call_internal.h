@@ -13,14 +13,17 @@
 
 #include <stdatomic.h>
 
-struct hearth_label_index;
-
 /*
  * Ranks of the engine's locks (hearth/base/sync.h). None of them is held while another is acquired,
  * or while the store is called: only base's locks are acquired below them.
  */
 enum hearth_engine_rank {
     HEARTH_RANK_LEFTOVERS = HEARTH_RANKS_ENGINE, /* leftovers.lock: the stop of their thread */
+    HEARTH_RANK_ACCESS,                          /* access.lock: the current snapshot, the stop */
+    HEARTH_RANK_CREDENTIAL_USE,                  /* access.use_lock: addresses of last uses */
+    HEARTH_RANK_FAILURES,                        /* failures.lock: counts of wrong credentials */
+    HEARTH_RANK_HASHING,       /* hashing.lock: who hashes a password, who waits */
+    HEARTH_RANK_AUDIT,         /* audit.lock: events that wait */
     HEARTH_RANK_INGEST_ERRORS, /* ingest_errors.lock: refused uploads that wait; the stop */
     HEARTH_RANK_UPLOADS,       /* uploads.lock: which claims are held, the stop */
     HEARTH_RANK_PUSH_WAIT,     /* push_wait.lock: the end of a push */
@@ -40,6 +43,7 @@ struct hearth_segment_rate {
 };
 
 struct hearth_network;
+struct hearth_retention;
 
 struct hearth_query_engine {
     struct hearth_limits limits;
@@ -57,16 +61,25 @@ struct hearth_query_engine {
 /*
  * The scope of a call's reads and writes in the store; valid until the end of the enclosing block.
  */
-#define HEARTH_CALL_SCOPE(call)         \
-    (&(const struct hearth_scope){      \
-        .store = (call)->engine->store, \
-        .tenant = (call)->tenant,       \
-        .cancel = (call)->cancel,       \
-        .arena = (call)->arena,         \
+#define HEARTH_CALL_SCOPE(call)                                     \
+    (&(const struct hearth_scope){                                  \
+        .store = (call)->engine->store,                             \
+        .tenant = (call)->tenant,                                   \
+        .cancel = (call)->cancel,                                   \
+        .arena = (call)->arena,                                     \
+        .tenants = (call)->tenants,                                 \
+        .n_tenants = (call)->n_tenants < 2 ? 0 : (call)->n_tenants, \
     })
 
-/* The limits that apply to the call's tenant. */
+/* The limits that apply to the call's tenant; of several tenants, the strictest ones. */
 void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *ret);
+/* The retention of the call's tenant; of several tenants, the shortest one of each tier. */
+void hearth_call_retention(const struct hearth_call *call, struct hearth_retention *ret);
+/* True if the call is about several tenants. */
+static inline bool hearth_call_has_tenants(const struct hearth_call *call)
+{
+    return call->n_tenants > 1;
+}
 
 /*
  * Adds a line to call->notes unless it is there already; does nothing without notes. Truncated at
@@ -77,13 +90,5 @@ void hearth_call_note(const struct hearth_call *call, const char *format, ...) H
 void hearth_call_note_lines(const struct hearth_call *call, struct hearth_str lines);
 /* Notes that the answer has n of n_all series because of its limit; nothing if it has all. */
 void hearth_call_note_series(const struct hearth_call *call, size_t n, size_t n_all);
-
-/*
- * hearth_store_index_lock for the call's tenant, with a note if the index lacks series. The caller
- * unlocks it as hearth_store_index_lock says.
- */
-HEARTH_MUST_CHECK enum hearth_status hearth_call_lock_index(const struct hearth_call *call,
-                                                            const struct hearth_label_index **ret,
-                                                            struct hearth_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* limits.c -- defaults of limits.def; limits of tenants; limits as text. */
 #include "hearth/engine/limits.h"
 
+#include "hearth/model/access.h"
 #include "hearth/selector/timeexpr.h"
 #include "hearth/store/settings.h"
 
@@ -90,6 +91,36 @@ void hearth_limits_of_tenant(const struct hearth_limits *server, struct hearth_s
     *ret = *server;
     if (store != NULL) {
         hearth_store_settings(store, tenant, apply_limit_setting, ret);
+    }
+}
+
+/* Keeps the stricter one of two values of a limit. */
+static void keep_stricter(const struct hearth_limit *limit, struct hearth_limits *limits,
+                          const struct hearth_limits *other)
+{
+    char *at = (char *)limits + limit->offset;
+    int64_t a = hearth_limit_get(limit, limits), b = hearth_limit_get(limit, other);
+
+    if (limit->kind == HEARTH_LIMIT_SWITCH) {
+        bool on = a != 0 && b != 0;
+        memcpy(at, &on, sizeof on);
+    } else if (b != 0 && (a == 0 || b < a)) { /* 0: no limit */
+        memcpy(at, &b, sizeof b);
+    }
+}
+
+void hearth_limits_strictest(const struct hearth_limits *server, struct hearth_store *store,
+                             const struct hearth_view *tenants, size_t n, struct hearth_limits *ret)
+{
+    assert(tenants != NULL && n > 0 && ret != NULL);
+
+    hearth_limits_of_tenant(server, store, tenants[0].tenant, ret);
+    for (size_t i = 1; i < n; i++) {
+        struct hearth_limits own;
+        hearth_limits_of_tenant(server, store, tenants[i].tenant, &own);
+        for (size_t k = 0; k < hearth_n_tenant_limits; k++) {
+            keep_stricter(&hearth_tenant_limits[k], ret, &own);
+        }
     }
 }
 

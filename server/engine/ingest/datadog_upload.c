@@ -51,6 +51,7 @@ static enum hearth_status read_datadog_recording(const struct hearth_ingest *ing
         .until_ns = upload->until_ns,
         .labels = upload->labels,
         .n_labels = upload->n_labels,
+        .file = upload->file,
     };
 
     return hearth_ingest_read_file(ingest, &recording, arena, discards, ret_push, err);
@@ -186,11 +187,5 @@ enum hearth_status hearth_ingest_read_datadog(const struct hearth_ingest *ingest
     }
 
     HEARTH_TRY(read_datadog_recording(ingest, upload, arena, discards, &recording, err));
-    for (size_t i = 0; i < recording.n_series; i++) {
-        for (size_t k = 0; k < recording.series[i].n_samples; k++) {
-            recording.series[i].samples[k].file = upload->file;
-        }
-    }
-
     return add_series(recording.series, recording.n_series, arena, request, cap, err);
 }

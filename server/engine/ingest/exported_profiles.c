@@ -10,6 +10,12 @@
 
 #define OWN_LABELS 2u /* __name__ and service_name */
 
+/* All failures but refused memory are faults of the bytes: sent again, they would fail again. */
+static enum hearth_status judge_export(enum hearth_status status)
+{
+    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+}
+
 static enum hearth_status decode_export(const struct hearth_profiles_export *in,
                                         const struct hearth_limits *limits,
                                         struct hearth_arena *arena, struct hearth_otlp_export *ret,
@@ -20,10 +26,8 @@ static enum hearth_status decode_export(const struct hearth_profiles_export *in,
         .max_label_name_bytes = hearth_ingest_clamp_limit(limits->max_label_name_bytes),
         .max_label_value_bytes = hearth_ingest_clamp_limit(limits->max_label_value_bytes),
     };
-    enum hearth_status status = hearth_otlp_decode(in->wire, &options, arena, ret, err);
 
-    /* All other failures are faults of the bytes. */
-    return status == HEARTH_OK || status == HEARTH_NO_MEMORY ? status : HEARTH_INVALID_ARGUMENT;
+    return judge_export(hearth_otlp_decode(in->wire, &options, arena, ret, err));
 }
 
 /* Counts what the decoder changed and left out. */
@@ -52,7 +56,7 @@ static enum hearth_status build_profile(const void *source, size_t i, struct hea
 {
     struct hearth_pprof_notes notes = {0};
 
-    HEARTH_TRY(hearth_otlp_build(source, i, arena, ret, &notes, err));
+    HEARTH_TRY(judge_export(hearth_otlp_build(source, i, arena, ret, &notes, err)));
     hearth_ingest_count_notes(&notes, discards);
 
     return HEARTH_OK;

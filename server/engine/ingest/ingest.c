@@ -19,6 +19,7 @@
 
 #include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
+#include "ingest/push_view.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -80,6 +81,7 @@ struct hearth_push_state {
     struct hearth_arena arena;            /* memory of identities */
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
+    struct hearth_push_view *view;        /* of the sender; valid while hearth_ingest_push runs */
     struct push_job jobs[];               /* [n_profiles of the request] */
 };
 
@@ -271,7 +273,8 @@ static void record_push_failure(struct hearth_push_state *state, const struct pu
 
     /* The status and message of a request are those of its first failure. */
     hearth_mutex_lock(&state->lock);
-    request->n_refused += status == HEARTH_INVALID_ARGUMENT || status == HEARTH_OUT_OF_RANGE;
+    request->n_refused += status == HEARTH_INVALID_ARGUMENT || status == HEARTH_OUT_OF_RANGE ||
+                          status == HEARTH_PERMISSION_DENIED;
     if (request->n_failed++ == 0) {
         request->status = status;
         request->err = *err;
@@ -384,7 +387,15 @@ static enum hearth_status resolve_group_series(struct push_job *job,
     struct hearth_arena *arena = job->work.arena;
     struct hearth_series_key *keys;
 
+    size_t n_hidden;
     HEARTH_TRY(hearth_identity_keys(&job->work, identity, split, &keys, err));
+    enum hearth_status status =
+        hearth_push_view_check(job->state->view, keys, split->n_groups, &n_hidden, err);
+    if (status != HEARTH_OK) {
+        job->work.discards[HEARTH_DISCARD_HIDDEN_SERIES] += n_hidden;
+        return status;
+    }
+
     struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
     if (refs == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
@@ -516,8 +527,9 @@ static enum hearth_status check_application(const struct push_job *job,
     const struct hearth_push_state *state = job->state;
     uint64_t *discards = state->request->discards;
 
-    switch (hearth_store_admit(state->ingest->store, state->request->tenant, identity->service_name,
-                               &identity->labels, state->options.limits.require_approval)) {
+    switch (hearth_store_accepts(state->ingest->store, state->request->tenant,
+                                 identity->service_name, &identity->labels,
+                                 state->options.limits.require_approval)) {
     case HEARTH_APPLICATION_OFF:
         discards[HEARTH_DISCARD_APPLICATION_OFF]++;
         return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
@@ -530,7 +542,7 @@ static enum hearth_status check_application(const struct push_job *job,
                            "\"" HEARTH_STR_FMT "\" waits for approval (require-approval); approve "
                            "it with hearth admin applications",
                            HEARTH_STR_ARG(identity->service_name));
-    case HEARTH_ADMITTED:
+    case HEARTH_ACCEPTED:
         break;
     }
 
@@ -914,19 +926,28 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
     request->n_profiles = request->n_failed = request->n_repeated = request->n_refused = 0;
     memset(request->discards, 0, sizeof request->discards);
 
-    request->status = make_push_state(ingest, request, &request->err);
+    struct hearth_push_view view;
+    request->status = hearth_push_view_init(&view, request->view, &request->err);
+    if (request->status == HEARTH_OK) {
+        request->status = make_push_state(ingest, request, &request->err);
+    }
     if (request->status != HEARTH_OK) {
+        hearth_push_view_release(&view);
         count_rejected_profile(request, request->status);
         request->done(request);
         return;
     }
 
     struct hearth_push_state *state = request->state;
+    state->view = &view;
     struct push_job *jobs = state->jobs;
     for (size_t i = 0; i < request->n_series; i++) {
         push_one_series(state, (uint32_t)i, jobs);
         jobs += request->series[i].n_samples;
     }
+
+    state->view = NULL;
+    hearth_push_view_release(&view);
 
     /* Release the hold that kept the request open while its profiles were submitted. */
     release_pending_profile(state);

@@ -59,6 +59,10 @@ struct hearth_pprof_limits hearth_ingest_pprof_limits(const struct hearth_limits
         .max_types = hearth_ingest_clamp_limit(limits->max_sample_types),
         .max_depth = hearth_ingest_clamp_limit(limits->max_stack_depth),
         .max_string_bytes = hearth_ingest_clamp_limit(limits->max_symbol_bytes),
+        .max_entries = hearth_ingest_clamp_limit(limits->max_table_entries),
+        .max_frames = hearth_ingest_clamp_limit(limits->max_stack_frames),
+        .max_memory =
+            (size_t)(limits->max_decode_memory_bytes > 0 ? limits->max_decode_memory_bytes : 0),
     };
 }
 

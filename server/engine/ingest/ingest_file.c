@@ -105,6 +105,7 @@ enum hearth_status hearth_ingest_read_file(const struct hearth_ingest *ingest,
         set_time(upload, &part->profile);
         samples[i].decoded = &part->profile;
         samples[i].n_bytes = i == 0 ? upload->n_bytes : 0;
+        samples[i].file = upload->file;
         series[i].samples = &samples[i];
         series[i].n_samples = 1;
         HEARTH_TRY(make_labels(upload, part->name, file.event, arena, &series[i], err));

@@ -130,6 +130,7 @@ enum hearth_status hearth_push_wait_outcome(struct hearth_ingest *ingest,
 
     wait->request = (struct hearth_push_request){
         .tenant = what->tenant,
+        .view = what->view,
         .series = what->series,
         .n_series = what->n_series,
         .client = what->client,
@@ -162,6 +163,7 @@ enum hearth_status hearth_push_wait(struct hearth_ingest *ingest,
                                     struct hearth_err *err)
 {
     const struct hearth_push_request own = {.tenant = what->tenant,
+                                            .view = what->view,
                                             .series = what->series,
                                             .n_series = what->n_series,
                                             .is_one_upload = what->is_one_upload};

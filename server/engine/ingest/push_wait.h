@@ -11,8 +11,8 @@
 
 /*
  * Pushes the samples of the series in their order; ret_receipts[i] becomes the receipt of the i-th
- * sample (ret_receipts may be NULL). Of `what`, tenant, series and is_one_upload are used. This
- * call sets the receipts of the samples. Returns the status of the first failure; CANCELLED or
+ * sample (ret_receipts may be NULL). Of `what`, tenant, view, series and is_one_upload are used.
+ * This call sets the receipts of the samples. Returns the status of the first failure; CANCELLED or
  * UNAVAILABLE if `cancel` ended the wait: err says whether some profiles may be stored.
  */
 HEARTH_MUST_CHECK

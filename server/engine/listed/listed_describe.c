@@ -5,17 +5,19 @@
 
 #include <assert.h>
 
+/* Of several tenants, the label that says which is shown. */
 static bool is_derived_label(struct hearth_str name)
 {
-    return name.n > 2 && name.p[0] == '_' && name.p[1] == '_';
+    return name.n > 2 && name.p[0] == '_' && name.p[1] == '_' &&
+           !hearth_str_eq_c(name, HEARTH_LABEL_TENANT);
 }
 
-enum hearth_status hearth_listed_labels(const struct hearth_label_index *index,
+enum hearth_status hearth_listed_labels(const struct hearth_call_index *index,
                                         const struct hearth_series_hit *hit,
                                         struct hearth_arena *arena, struct hearth_labels *ret,
                                         struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_label_index_labels(index, hit, arena, ret, err));
+    HEARTH_TRY(hearth_call_index_labels(index, hit, arena, ret, err));
 
     size_t n = 0;
     for (size_t i = 0; i < ret->n; i++) {
@@ -43,13 +45,13 @@ static void keep_common_labels(struct hearth_labels *labels, const struct hearth
 }
 
 /* Adds the types of a series that are not in the list yet, and keeps the list sorted. */
-static enum hearth_status add_series_types(const struct hearth_label_index *index,
-                                           int32_t series_id, struct hearth_arena *arena,
+static enum hearth_status add_series_types(const struct hearth_call_index *index, int32_t series_id,
+                                           struct hearth_arena *arena,
                                            struct hearth_listed_upload *upload,
                                            struct hearth_err *err)
 {
     struct hearth_series_hits columns;
-    HEARTH_TRY(hearth_label_index_columns(index, series_id, arena, &columns, err));
+    HEARTH_TRY(hearth_call_index_columns(index, series_id, arena, &columns, err));
     struct hearth_str *types =
         hearth_arena_array(arena, upload->n_profile_types + columns.n, sizeof types[0]);
     if (types == NULL) {
@@ -62,7 +64,7 @@ static enum hearth_status add_series_types(const struct hearth_label_index *inde
     }
 
     for (size_t c = 0; c < columns.n; c++) {
-        struct hearth_str type = hearth_label_index_type(index, &columns.v[c]);
+        struct hearth_str type = hearth_call_index_type(index, &columns.v[c]);
         size_t at = 0;
         while (at < n && hearth_str_cmp(types[at], type) < 0) {
             at++;
@@ -90,7 +92,7 @@ static void copy_listed_labels(struct hearth_arena *arena, struct hearth_labels 
 }
 
 enum hearth_status hearth_listed_describe(const struct listed_scan *scan,
-                                          const struct hearth_label_index *index,
+                                          const struct hearth_call_index *index,
                                           struct listed_hits hits,
                                           struct hearth_listed_upload *upload,
                                           struct hearth_err *err)

@@ -113,7 +113,7 @@ static enum hearth_status add_facet_entry(struct facet_count *count, struct hear
 
 /* Adds the values that a hit has of all labels. */
 static enum hearth_status add_hit_values(struct facet_run *run,
-                                         const struct hearth_label_index *index, uint32_t hit,
+                                         const struct hearth_call_index *index, uint32_t hit,
                                          const struct hearth_labels *labels, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->scan.query->call.arena;
@@ -129,10 +129,10 @@ static enum hearth_status add_hit_values(struct facet_run *run,
 
         /* All types of the series. */
         struct hearth_series_hits columns;
-        HEARTH_TRY(hearth_label_index_columns(index, run->scan.selection.hits[hit].series_id, arena,
-                                              &columns, err));
+        HEARTH_TRY(hearth_call_index_columns(index, run->scan.selection.hits[hit].series_id, arena,
+                                             &columns, err));
         for (size_t c = 0; c < columns.n; c++) {
-            HEARTH_TRY(add_facet_entry(count, hearth_label_index_type(index, &columns.v[c]), hit,
+            HEARTH_TRY(add_facet_entry(count, hearth_call_index_type(index, &columns.v[c]), hit,
                                        arena, err));
         }
     }
@@ -142,7 +142,7 @@ static enum hearth_status add_hit_values(struct facet_run *run,
 
 /* Visits the labels of each hit: to find the labels that there are, or their values. */
 static enum hearth_status visit_hit_labels(struct facet_run *run,
-                                           const struct hearth_label_index *index, bool values,
+                                           const struct hearth_call_index *index, bool values,
                                            struct hearth_err *err)
 {
     struct hearth_arena *arena = run->scan.query->call.arena, scratch;
@@ -232,15 +232,15 @@ prepare_facets(struct facet_run *run, const struct hearth_facet_spec *spec, stru
     }
     HEARTH_TRY(list_requested_labels(run, spec, err));
 
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(call, &index, err));
     enum hearth_status status =
         spec->n_labels > 0 ? HEARTH_OK : visit_hit_labels(run, index, false, err);
     status = status == HEARTH_OK ? visit_hit_labels(run, index, true, err) : status;
     for (size_t i = 0; status == HEARTH_OK && i < run->n_counts; i++) {
         status = number_values(&run->counts[i], run->scan.selection.n_hits, call->arena, err);
     }
-    hearth_store_index_unlock(call->engine->store, index);
+    hearth_call_index_unlock(index);
 
     return status;
 }

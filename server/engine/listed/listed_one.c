@@ -8,6 +8,8 @@
 
 #include "hearth/store/store_originals.h"
 
+#include "common/shown.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -29,15 +31,15 @@ static enum hearth_status select_services_of_place(struct listed_one *one,
 {
     const struct hearth_call *call = &one->query.call;
     struct hearth_selection *selection = &one->scan.selection;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     struct hearth_selector all;
     struct hearth_series_hits hits;
 
-    HEARTH_TRY(hearth_call_lock_index(call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(call, &index, err));
     hearth_selector_init(&all);
     const struct hearth_index_filter filter = {&all, place->from_ns, place->to_ns - 1};
-    enum hearth_status status = hearth_label_index_select(index, &filter, call->arena, &hits, err);
-    hearth_store_index_unlock(call->engine->store, index);
+    enum hearth_status status = hearth_call_index_select(index, &filter, call->arena, &hits, err);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     *selection = (struct hearth_selection){
@@ -224,7 +226,7 @@ static size_t find_next_series(const struct listed_one *one, size_t i)
 
 /* Sums the values of one series from value i on. Returns the index behind them. */
 static size_t sum_one_series(const struct listed_one *one, size_t i,
-                             const struct hearth_label_index *index,
+                             const struct hearth_call_index *index,
                              struct hearth_listed_detail *ret, struct hearth_listed_series *series)
 {
     struct hearth_arena *arena = one->query.call.arena;
@@ -234,7 +236,7 @@ static size_t sum_one_series(const struct listed_one *one, size_t i,
     for (; i < end; i++) {
         const struct one_value *value = &one->v[i];
         struct hearth_str type =
-            hearth_arena_str(arena, hearth_label_index_type(index, &hits[value->hit]));
+            hearth_arena_str(arena, hearth_call_index_type(index, &hits[value->hit]));
         add_typed_total(series->values, &series->n_values, type, value->total);
         add_typed_total(ret->values, &ret->n_values, type, value->total);
         ret->upload.ts_ns = value->ts_ns < ret->upload.ts_ns ? value->ts_ns : ret->upload.ts_ns;
@@ -248,7 +250,7 @@ static size_t sum_one_series(const struct listed_one *one, size_t i,
 
 /* Fills all series of the upload, and lists one hit of each. The caller holds the index's lock. */
 static enum hearth_status fill_series(const struct listed_one *one,
-                                      const struct hearth_label_index *index, uint32_t *first_hits,
+                                      const struct hearth_call_index *index, uint32_t *first_hits,
                                       struct hearth_listed_detail *ret, struct hearth_err *err)
 {
     struct hearth_arena *arena = one->query.call.arena;
@@ -297,17 +299,47 @@ static enum hearth_status fill_detail(struct listed_one *one, struct hearth_list
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
 
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(call, &index, err));
     enum hearth_status status = fill_series(one, index, first_hits, ret, err);
     if (status == HEARTH_OK) {
         status = hearth_listed_describe(
             &one->scan, index, (struct listed_hits){first_hits, ret->n_series}, &ret->upload, err);
     }
-    hearth_store_index_unlock(call->engine->store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     return ret->n_series > 0 ? HEARTH_OK : fail_not_listed(one->id, err);
+}
+
+/* Whether a call sees all series and types of an upload of which it sees some. */
+static enum hearth_status shows_whole_upload(const struct hearth_call *call,
+                                             struct hearth_profile_id id,
+                                             const struct hearth_listed_detail *visible, bool *ret,
+                                             struct hearth_err *err)
+{
+    struct hearth_call unnarrowed = *call;
+    struct listed_one one;
+    struct hearth_listed_detail detail;
+
+    *ret = !hearth_call_is_narrow(call);
+    if (*ret) {
+        return HEARTH_OK;
+    }
+
+    unnarrowed.view = NULL;
+    enum hearth_status status = hearth_listed_one_read(&one, &unnarrowed, id, err);
+    status = status == HEARTH_OK ? fill_detail(&one, &detail, err) : status;
+    hearth_listed_one_release(&one);
+    HEARTH_TRY(status);
+
+    bool same = detail.n_series == visible->n_series;
+    for (size_t i = 0; same && i < detail.n_series; i++) {
+        same = detail.series[i].n_values == visible->series[i].n_values;
+    }
+    *ret = same;
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hearth_profile_id id,
@@ -325,10 +357,15 @@ enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hea
     hearth_listed_one_release(&one);
     HEARTH_TRY(status);
 
-    struct hearth_original *originals;
-    HEARTH_TRY(
-        hearth_store_originals(HEARTH_CALL_SCOPE(call), id, &originals, &detail.n_originals, err));
-    detail.originals = originals;
+    /* A file holds all series of its upload, so a part of them does not show it. */
+    bool whole;
+    HEARTH_TRY(shows_whole_upload(call, id, &detail, &whole, err));
+    if (whole) {
+        struct hearth_original *originals;
+        HEARTH_TRY(hearth_store_originals(HEARTH_CALL_SCOPE(call), id, &originals,
+                                          &detail.n_originals, err));
+        detail.originals = originals;
+    }
 
     *ret = detail;
     return HEARTH_OK;

@@ -136,8 +136,8 @@ static enum hearth_status write_page(const struct page_fill *fill, size_t n,
         return HEARTH_FAIL_ARENA(err, call->arena);
     }
 
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(call, &index, err));
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(call, &index, err));
     enum hearth_status status = HEARTH_OK;
     for (size_t i = 0; status == HEARTH_OK && i < n; i++) {
         const struct page_slot *slot = &fill->slots[i];
@@ -148,7 +148,7 @@ static enum hearth_status write_page(const struct page_fill *fill, size_t n,
         status = hearth_listed_describe(
             &fill->scan, index, (struct listed_hits){slot->hits, slot->n_hits}, &uploads[i], err);
     }
-    hearth_store_index_unlock(call->engine->store, index);
+    hearth_call_index_unlock(index);
     *ret = uploads;
 
     return status;

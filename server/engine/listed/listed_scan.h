@@ -76,14 +76,14 @@ struct listed_hits {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_listed_describe(const struct listed_scan *scan,
-                                          const struct hearth_label_index *index,
+                                          const struct hearth_call_index *index,
                                           struct listed_hits hits,
                                           struct hearth_listed_upload *upload,
                                           struct hearth_err *err);
 
 /* The labels of a hit that its client sent, and service_name; texts borrow from the index. */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_listed_labels(const struct hearth_label_index *index,
+enum hearth_status hearth_listed_labels(const struct hearth_call_index *index,
                                         const struct hearth_series_hit *hit,
                                         struct hearth_arena *arena, struct hearth_labels *ret,
                                         struct hearth_err *err);

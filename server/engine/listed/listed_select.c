@@ -83,16 +83,16 @@ static enum hearth_status select_listed_series(struct listed_scan *scan,
 {
     const struct hearth_call *call = &scan->query->call;
     struct hearth_selector selector;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     struct hearth_series_hits hits = {0};
 
     hearth_selector_init(&selector);
     enum hearth_status status = parse_listed_filter(scan->query, filter, &selector, err);
-    status = status == HEARTH_OK ? hearth_call_lock_index(call, &index, err) : status;
+    status = status == HEARTH_OK ? hearth_call_index_lock(call, &index, err) : status;
     if (status == HEARTH_OK) {
         const struct hearth_index_filter chosen = {&selector, scan->from_ns, scan->to_ns};
-        status = hearth_label_index_select(index, &chosen, call->arena, &hits, err);
-        hearth_store_index_unlock(call->engine->store, index);
+        status = hearth_call_index_select(index, &chosen, call->arena, &hits, err);
+        hearth_call_index_unlock(index);
     }
     hearth_selector_release(&selector);
     HEARTH_TRY(status);

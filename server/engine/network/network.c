@@ -13,6 +13,7 @@
 #include "hearth/store/store_agents.h"
 #include "hearth/store/store_network.h"
 
+#include "common/shown.h"
 #include "network/network_internal.h"
 
 #include <assert.h>
@@ -552,6 +553,10 @@ static enum hearth_status store_meters(struct meter_gathering *g, struct hearth_
     enum hearth_status status = find_relations(g, &map, err);
     if (status == HEARTH_OK && g->n_kept > 0) {
         status = hearth_network_check_names(g->set->service, g->set->instance, err);
+    }
+
+    if (status == HEARTH_OK && g->n_kept > 0) {
+        status = hearth_call_check_service(g->call, g->set->service, err);
     }
 
     if (status == HEARTH_OK && g->n_kept > 0) {

@@ -9,6 +9,7 @@
 #include "hearth/store/store_agents.h"
 #include "hearth/store/store_network.h"
 
+#include "common/shown.h"
 #include "network/network_internal.h"
 
 #include <assert.h>
@@ -98,8 +99,13 @@ static enum hearth_status find_foreign_process(const struct hearth_call *call,
     struct hearth_process *found;
     size_t n = 0;
 
+    bool shows = false;
+
     HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
-    *ret = n > 0 ? found[0] : (struct hearth_process){.process_id = process_id};
+    if (n > 0) {
+        HEARTH_TRY(hearth_call_shows_service(call, NULL, found[0].service, &shows, err));
+    }
+    *ret = shows ? found[0] : (struct hearth_process){.process_id = process_id};
 
     return HEARTH_OK;
 }
@@ -277,6 +283,11 @@ enum hearth_status hearth_network_topology(const struct hearth_query *query,
     /* Read the relations and the processes of the instance. */
     HEARTH_TRY(make_network_range(query, service, instance, &range, err));
     *ret = (struct hearth_network_topology){0};
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, service, &shows, err));
+    if (!shows) {
+        return HEARTH_OK;
+    }
     HEARTH_TRY(hearth_store_network_relations(HEARTH_CALL_SCOPE(call), &range, &relations,
                                               &state.n_relations, err));
     const struct hearth_process_filter filter = {.service = service, .instance = instance};
@@ -535,6 +546,14 @@ enum hearth_status hearth_network_series(const struct hearth_query *query,
     if (spec->call_id.n > 0) {
         HEARTH_TRY(
             hearth_network_split_call(spec->call_id, &range.source_id, &range.destination_id, err));
+    }
+
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, spec->service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
     }
 
     /* Read the flushes into lines. */

@@ -2,6 +2,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/store/store_network.h"
 
+#include "common/shown.h"
 #include "network/network_internal.h"
 
 #include <arpa/inet.h>
@@ -277,6 +278,12 @@ enum hearth_status hearth_network_addresses(const struct hearth_call *call,
 
     assert(call != NULL && ret != NULL && ret_n != NULL);
 
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     HEARTH_TRY(hearth_store_addresses(HEARTH_CALL_SCOPE(call), NULL, 0, &own, &n_own, err));
     struct hearth_network_address *all =
         hearth_arena_array(call->arena, n_own + n_configured, sizeof *all);
@@ -310,6 +317,7 @@ enum hearth_status hearth_network_addresses_set(const struct hearth_call *call,
 {
     struct hearth_limits limits;
 
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     hearth_call_limits(call, &limits);
     struct hearth_address_name *normal = hearth_arena_array(call->arena, n, sizeof *normal);
     if (normal == NULL) {

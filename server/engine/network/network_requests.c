@@ -9,6 +9,7 @@
 #include "hearth/codec/json_fields.h"
 #include "hearth/store/store_network.h"
 
+#include "common/shown.h"
 #include "network/network_internal.h"
 
 #include <assert.h>
@@ -271,6 +272,8 @@ enum hearth_status hearth_network_take_sampled(const struct hearth_call *call,
         return status;
     }
 
+    HEARTH_TRY(hearth_call_check_service(call, request.service, err));
+
     return hearth_store_sampled_put(HEARTH_CALL_SCOPE(call), &request, err);
 }
 
@@ -401,6 +404,7 @@ enum hearth_status hearth_network_take_event(const struct hearth_call *call,
     out.instance = is_named ? instance : HEARTH_STR("");
     out.n_redacted = 0;
     out.n_cut = 0;
+    HEARTH_TRY(hearth_call_check_service(call, out.service, err));
 
     /* Redact it. */
     HEARTH_TRY(redact_text(call, event->event, &out.event, &n_redacted, err));
@@ -454,7 +458,23 @@ enum hearth_status hearth_network_requests(const struct hearth_query *query,
                                              &filter.destination_id, err));
     }
 
-    return hearth_store_sampled(HEARTH_CALL_SCOPE(call), &filter, ret, ret_n, err);
+    /* Requests of a trace may be of any service; those of one service are read by its name. */
+    struct hearth_sampled_request *found;
+    struct hearth_shown shown = {0};
+    size_t n, n_shown = 0;
+    HEARTH_TRY(hearth_store_sampled(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, found[i].service, &shows, err));
+        if (shows) {
+            found[n_shown++] = found[i];
+        }
+    }
+
+    *ret = found;
+    *ret_n = n_shown;
+
+    return HEARTH_OK;
 }
 
 #define MAX_NOTES 4
@@ -541,8 +561,12 @@ enum hearth_status hearth_network_request(const struct hearth_call *call,
                            HEARTH_STR_ARG(request_id), HEARTH_SAMPLED_ID_TEXT);
     }
 
+    bool shows = false;
     HEARTH_TRY(hearth_store_sampled(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
-    if (n == 0) {
+    if (n > 0) {
+        HEARTH_TRY(hearth_call_shows_service(call, NULL, found[0].service, &shows, err));
+    }
+    if (!shows) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
                            "there is no sampled request \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(request_id));
@@ -565,8 +589,26 @@ enum hearth_status hearth_network_attached(const struct hearth_call *call,
                                            struct hearth_captured_event **ret, size_t *ret_n,
                                            struct hearth_err *err)
 {
+    struct hearth_captured_event *events;
+    struct hearth_shown shown = {0};
+    size_t n, n_shown = 0;
+
     *ret_n = 0;
-    return n_ids == 0
-               ? HEARTH_OK
-               : hearth_store_attached(HEARTH_CALL_SCOPE(call), trace_ids, n_ids, ret, ret_n, err);
+    if (n_ids == 0) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(hearth_store_attached(HEARTH_CALL_SCOPE(call), trace_ids, n_ids, &events, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, events[i].service, &shows, err));
+        if (shows) {
+            events[n_shown++] = events[i];
+        }
+    }
+
+    *ret = events;
+    *ret_n = n_shown;
+
+    return HEARTH_OK;
 }

@@ -5,6 +5,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/engine/meters.h"
 
+#include "common/shown.h"
 #include "policies/policies_internal.h"
 
 #include <assert.h>
@@ -118,6 +119,8 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
                            "the first meter of a set must say service and serviceInstance");
     }
 
+    HEARTH_TRY(hearth_call_check_service(call, set->service, err));
+
     /* Points outside of the ingestion window are ignored. */
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
@@ -215,6 +218,13 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
     hearth_call_limits(call, &limits);
     own.max_values = (size_t)limits.max_points;
     HEARTH_TRY(hearth_policy_range(query, &own.start_ms, &own.end_ms, err));
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, own.service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
     HEARTH_TRY(hearth_store_monitor_lines(HEARTH_CALL_SCOPE(call), &own, ret, ret_n, err));
 
     /* Average them. */

@@ -2,6 +2,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "policies/policies_internal.h"
 
 #include <assert.h>
@@ -60,8 +61,10 @@ static enum hearth_status find_policy(const struct hearth_call *call, struct hea
     struct hearth_policy *found;
     size_t n;
 
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, service, &shows, err));
     HEARTH_TRY(hearth_store_policies(HEARTH_CALL_SCOPE(call), &service, 1, &found, &n, err));
-    if (n == 0) {
+    if (n == 0 || !shows) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "service \"" HEARTH_STR_FMT "\" has no policy",
                            HEARTH_STR_ARG(service));
     }
@@ -91,7 +94,8 @@ enum hearth_status hearth_policies_list(const struct hearth_call *call,
 {
     struct hearth_policy *policies;
     struct hearth_trigger_count *counts;
-    size_t n, n_counts;
+    struct hearth_shown shown = {0};
+    size_t n, n_counts, n_shown = 0;
 
     assert(call != NULL && ret != NULL && ret_n != NULL);
 
@@ -103,12 +107,16 @@ enum hearth_status hearth_policies_list(const struct hearth_call *call,
     }
 
     for (size_t i = 0; i < n; i++) {
-        states[i].policy = policies[i];
-        HEARTH_TRY(count_policy_triggers(call, counts, n_counts, &states[i], err));
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, policies[i].service, &shows, err));
+        if (shows) {
+            states[n_shown].policy = policies[i];
+            HEARTH_TRY(count_policy_triggers(call, counts, n_counts, &states[n_shown++], err));
+        }
     }
 
     *ret = states;
-    *ret_n = n;
+    *ret_n = n_shown;
 
     return HEARTH_OK;
 }
@@ -117,6 +125,15 @@ enum hearth_status hearth_policies_history(const struct hearth_call *call,
                                            struct hearth_str service, struct hearth_policy **ret,
                                            size_t *ret_n, struct hearth_err *err)
 {
+    bool shows;
+
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_policy_versions(HEARTH_CALL_SCOPE(call), service, ret, ret_n, err);
 }
 
@@ -257,6 +274,7 @@ enum hearth_status hearth_policies_set(const struct hearth_call *call,
     /* Check the policy and bring it into its canonical form. */
     hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_policy_check(policy, &limits, err));
+    HEARTH_TRY(hearth_call_check_service(call, policy->service, err));
     HEARTH_TRY(hearth_policy_finish(policy, call->arena, err));
 
     /* Look for mistakes that are no errors. */
@@ -299,6 +317,8 @@ enum hearth_status hearth_policies_delete(const struct hearth_call *call, struct
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "modified_by may have %d bytes",
                            HEARTH_AGENT_NAME_BYTES);
     }
+
+    HEARTH_TRY(hearth_call_check_service(call, service, err));
 
     return hearth_store_policy_delete(HEARTH_CALL_SCOPE(call), service, modified_by,
                                       limits.max_policy_versions, err);

@@ -8,6 +8,7 @@
 #include "hearth/store/store_agents.h"
 #include "hearth/store/store_tasks.h"
 
+#include "common/shown.h"
 #include "policies/policies_internal.h"
 
 #include <assert.h>
@@ -48,6 +49,7 @@ enum hearth_status hearth_policies_for_agent(const struct hearth_call *call,
     /* Read the policies of the services; they are sorted by service. */
     for (size_t i = 0; i < n; i++) {
         services[i] = asked[i].service;
+        HEARTH_TRY(hearth_call_check_service(call, services[i], err));
     }
 
     struct hearth_policy *policies;
@@ -302,6 +304,7 @@ enum hearth_status hearth_policies_report(const struct hearth_call *call,
 
     /* Check the report. */
     HEARTH_TRY(check_policy_report(report, err));
+    HEARTH_TRY(hearth_call_check_service(call, report->service, err));
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     struct hearth_entity_hash process_id;
     if (!hearth_process_public_id(report->service, report->instance, report->process,

@@ -5,6 +5,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "policies/policies_internal.h"
 
 #include <assert.h>
@@ -248,6 +249,7 @@ enum hearth_status hearth_policies_dry_run(const struct hearth_query *query,
     /* Check the request. */
     hearth_call_limits(call, &limits);
     HEARTH_TRY(hearth_policy_check(policy, &limits, err));
+    HEARTH_TRY(hearth_call_check_service(call, policy->service, err));
     HEARTH_TRY(hearth_policy_range(query, &run.start_ms, &run.end_ms, err));
     *ret = (struct hearth_dry_run){0};
     ret->notes = hearth_arena_array(call->arena, MAX_NOTES, sizeof ret->notes[0]);

@@ -5,6 +5,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "policies/policies_internal.h"
 
 #include <assert.h>
@@ -100,6 +101,14 @@ enum hearth_status hearth_policies_monitored(const struct hearth_call *call,
     if (kind <= 0 || kind >= HEARTH_POLICY_KIND_END) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "kind: a policy starts ON_CPU, OFF_CPU or NETWORK");
+    }
+
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
     }
 
     /* Read processes, instances and counts. */

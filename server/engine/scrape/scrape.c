@@ -6,6 +6,7 @@
 #include "hearth/store/store_scrape.h"
 
 #include "common/call_internal.h"
+#include "common/shown.h"
 #include "ingest/push_wait.h"
 
 #include <assert.h>
@@ -33,6 +34,13 @@ enum hearth_status hearth_scrape_targets(const struct hearth_call *call,
                                          struct hearth_scrape_target **ret, size_t *ret_n,
                                          struct hearth_err *err)
 {
+    /* A target belongs to no service: its job gives the labels. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_scrape_targets(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
@@ -96,7 +104,7 @@ enum hearth_status hearth_scrape_push(const struct hearth_call *call, struct hea
         .labels = scraped->labels,
         .n_labels = scraped->n_labels,
     };
-    struct hearth_push_request request = {.tenant = scraped->tenant};
+    struct hearth_push_request request = {.tenant = scraped->tenant, .view = call->view};
     uint64_t discards[HEARTH_N_DISCARDS] = {0};
 
     HEARTH_TRY(hearth_ingest_read_file(ingest, &upload, call->arena, discards, &request, err));

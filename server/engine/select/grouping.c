@@ -66,7 +66,7 @@ static enum hearth_status add_hit_to_group(struct hearth_grouping *grouping,
 }
 
 enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
-                                        const struct hearth_label_index *index,
+                                        const struct hearth_call_index *index,
                                         struct hearth_err *err)
 {
     assert(grouping != NULL && (index != NULL || grouping->n_hits == 0));
@@ -100,7 +100,7 @@ enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
     for (size_t i = 0; status == HEARTH_OK && i < n_hits; i++) {
         struct hearth_labels all = {0}, labels = {0};
         if (n_group_by > 0) {
-            status = hearth_label_index_labels(index, &hits[i], arena, &all, err);
+            status = hearth_call_index_labels(index, &hits[i], arena, &all, err);
             status =
                 status == HEARTH_OK ? project_group_labels(grouping, &all, &labels, err) : status;
         }

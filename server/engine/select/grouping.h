@@ -36,7 +36,7 @@ struct hearth_grouping {
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_grouping_make(struct hearth_grouping *grouping,
-                                        const struct hearth_label_index *index,
+                                        const struct hearth_call_index *index,
                                         struct hearth_err *err);
 void hearth_grouping_release(struct hearth_grouping *grouping);
 /*

@@ -13,7 +13,7 @@
 
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          const struct hearth_series_choice *choice,
-                                         const struct hearth_label_index *index,
+                                         const struct hearth_call_index *index,
                                          struct hearth_selection *ret, struct hearth_err *err)
 {
     assert(query != NULL && index != NULL && ret != NULL);
@@ -29,14 +29,14 @@ enum hearth_status hearth_selection_make(const struct hearth_query *query,
     HEARTH_TRY(hearth_profile_type_parse(choice->profile_type, &type, err));
     ret->gauge = hearth_profile_type_is_gauge(&type);
     if (ret->gauge) {
-        HEARTH_TRY(hearth_label_index_same_labels(index, &hits, query->call.arena,
-                                                  &ret->same_labels, err));
+        HEARTH_TRY(
+            hearth_call_index_same_labels(index, &hits, query->call.arena, &ret->same_labels, err));
     } else {
         const struct hearth_index_filter range = {.from_ns = choice->from_ns,
                                                   .to_ns = choice->to_ns};
         struct hearth_series_hits covered;
         HEARTH_TRY(
-            hearth_label_index_covered(index, &range, &hits, query->call.arena, &covered, err));
+            hearth_call_index_covered(index, &range, &hits, query->call.arena, &covered, err));
         ret->covered = covered.v;
         ret->n_covered = covered.n;
     }
@@ -96,10 +96,10 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
-    HEARTH_TRY(hearth_store_read_state(
-        &(const struct hearth_scope){
-            .store = query->call.engine->store, .cancel = query->call.cancel, .arena = arena},
-        selection->service_ids, selection->n_services, state, err));
+    struct hearth_scope scope = *HEARTH_CALL_SCOPE(&query->call);
+    scope.arena = arena;
+    HEARTH_TRY(
+        hearth_store_read_state(&scope, selection->service_ids, selection->n_services, state, err));
 
     struct hearth_plan_input input = {
         .hits = selection->hits,
@@ -114,7 +114,7 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .covered = selection->covered,
         .n_covered = selection->n_covered,
     };
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &input.retention);
+    hearth_call_retention(&query->call, &input.retention);
 
     return hearth_plan_make(&input, arena, ret, notes, err);
 }
@@ -224,7 +224,7 @@ static enum hearth_status read_planned_once(const struct hearth_query *query,
                                             struct planned_read *read, struct hearth_buf *notes,
                                             struct hearth_err *err)
 {
-    struct hearth_store *store = query->call.engine->store;
+    const struct hearth_scope *scope = HEARTH_CALL_SCOPE(&query->call);
     struct hearth_read_plan plan;
 
     HEARTH_TRY(hearth_selection_plan(query, read->selection, read->arena, &plan, notes, err));
@@ -234,10 +234,9 @@ static enum hearth_status read_planned_once(const struct hearth_query *query,
     count_plan_legs(&plan);
     bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
 
-    return totals
-               ? hearth_store_read_totals(store, &plan, query->call.cancel, read->reader->total,
-                                          read->reader->context, err)
-               : hearth_store_read(store, &plan, query->call.cancel, visit_planned_row, read, err);
+    return totals ? hearth_store_read_totals(scope, &plan, read->reader->total,
+                                             read->reader->context, err)
+                  : hearth_store_read(scope, &plan, visit_planned_row, read, err);
 }
 
 /* Appends the notes of the successful attempt to those of the query. */

@@ -43,7 +43,7 @@ struct hearth_selection {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_make(const struct hearth_query *query,
                                          const struct hearth_series_choice *choice,
-                                         const struct hearth_label_index *index,
+                                         const struct hearth_call_index *index,
                                          struct hearth_selection *ret, struct hearth_err *err);
 
 /*

@@ -41,17 +41,17 @@ static enum hearth_status select_all_series(const struct hearth_query *query, in
                                             int64_t to_ns, struct hearth_selection *ret,
                                             struct hearth_err *err)
 {
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
     struct hearth_selector all;
     struct hearth_selection selection = {.from_ns = from_ns, .to_ns = to_ns, .totals = true};
     struct hearth_series_hits hits;
 
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     hearth_selector_init(&all);
     const struct hearth_index_filter filter = {&all, from_ns, to_ns};
     enum hearth_status status =
-        hearth_label_index_select(index, &filter, query->call.arena, &hits, err);
-    hearth_store_index_unlock(query->call.engine->store, index);
+        hearth_call_index_select(index, &filter, query->call.arena, &hits, err);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     selection.hits = hits.v;
@@ -64,7 +64,8 @@ static enum hearth_status select_all_series(const struct hearth_query *query, in
     /* Hits are sorted by service; they are compacted in place. */
     for (size_t i = 0; i < hits.n; i++) {
         const struct hearth_series_hit hit = hits.v[i];
-        if (hit.column != 0) {
+        if (selection.n_hits > 0 &&
+            selection.hits[selection.n_hits - 1].series_id == hit.series_id) {
             continue;
         }
         if (selection.n_hits == 0 ||
@@ -100,7 +101,7 @@ static int64_t find_first_kept_time(const struct hearth_query *query)
 {
     struct hearth_retention retention;
 
-    hearth_store_retention(query->call.engine->store, query->call.tenant, &retention);
+    hearth_call_retention(&query->call, &retention);
     if (retention.profiles_ns == 0 || retention.roll_1h_ns == 0) {
         return INT64_MIN;
     }
@@ -118,12 +119,11 @@ static enum hearth_status find_hour_with_profiles(const struct hearth_query *que
                                                   int64_t *hour, bool *ret_found,
                                                   struct hearth_err *err)
 {
-    const struct hearth_label_index *index;
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
-    *ret_found = oldest ? hearth_label_index_first_hour(index, *hour, hour)
-                        : hearth_label_index_last_hour(index, *hour, hour);
-    hearth_store_index_unlock(query->call.engine->store, index);
-    return HEARTH_OK;
+    const struct hearth_call_index *index;
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
+    enum hearth_status status = hearth_call_index_hour(index, oldest, hour, ret_found, err);
+    hearth_call_index_unlock(index);
+    return status;
 }
 
 /*

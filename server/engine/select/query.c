@@ -28,6 +28,15 @@ void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct
     hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
 }
 
+void hearth_query_strictest_limits(const struct hearth_query_engine *engine,
+                                   const struct hearth_view *tenants, size_t n,
+                                   struct hearth_limits *ret)
+{
+    assert(engine != NULL && tenants != NULL && n > 0 && ret != NULL);
+
+    hearth_limits_strictest(&engine->limits, engine->store, tenants, n, ret);
+}
+
 /* Called by hearth_store_settings for each setting. */
 static void take_gauge_setting(void *context, struct hearth_str name, int64_t value)
 {
@@ -139,7 +148,7 @@ static enum hearth_status parse_query_selectors(const struct hearth_query *query
 
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_series_choice *choice,
-                                     const struct hearth_label_index *index,
+                                     const struct hearth_call_index *index,
                                      struct hearth_series_hits *ret_hits, struct hearth_err *err)
 {
     assert(query != NULL && index != NULL && ret_hits != NULL);
@@ -169,7 +178,7 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
 
     if (status == HEARTH_OK) {
         const struct hearth_index_filter filter = {&selector, choice->from_ns, choice->to_ns};
-        status = hearth_label_index_select(index, &filter, query->call.arena, ret_hits, err);
+        status = hearth_call_index_select(index, &filter, query->call.arena, ret_hits, err);
     }
 
     hearth_selector_release(&selector);
@@ -180,7 +189,7 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
 struct label_query {
     struct hearth_index_filter filter; /* set while `index` is locked */
     struct hearth_selector selector;
-    const struct hearth_label_index *index; /* NULL: the range is empty, or nothing is locked */
+    const struct hearth_call_index *index; /* NULL: the range is empty, or nothing is locked */
 };
 
 /* Validates, parses and locks; end it in any case. */
@@ -201,15 +210,13 @@ static enum hearth_status begin_label_query(const struct hearth_query *query,
 
     lookup->filter = (struct hearth_index_filter){&lookup->selector, range.from_ns, range.to_ns};
 
-    return hearth_call_lock_index(&query->call, &lookup->index, err);
+    return hearth_call_index_lock(&query->call, &lookup->index, err);
 }
 
 /* Unlocks and releases. */
-static void end_label_query(const struct hearth_query *query, struct label_query *lookup)
+static void end_label_query(struct label_query *lookup)
 {
-    if (lookup->index != NULL) {
-        hearth_store_index_unlock(query->call.engine->store, lookup->index);
-    }
+    hearth_call_index_unlock(lookup->index);
     hearth_selector_release(&lookup->selector);
 }
 
@@ -224,11 +231,11 @@ static enum hearth_status find_label_values(const struct hearth_query *query,
 
     *ret = (struct hearth_index_texts){0};
     if (status == HEARTH_OK && lookup.index != NULL) {
-        status = hearth_label_index_values(lookup.index, &lookup.filter, name, query->call.arena,
-                                           ret, err);
+        status = hearth_call_index_values(lookup.index, &lookup.filter, name, query->call.arena,
+                                          ret, err);
     }
 
-    end_label_query(query, &lookup);
+    end_label_query(&lookup);
     return status;
 }
 
@@ -268,10 +275,10 @@ enum hearth_status hearth_query_label_names(const struct hearth_query *query,
 
     if (status == HEARTH_OK && lookup.index != NULL) {
         status =
-            hearth_label_index_names(lookup.index, &lookup.filter, query->call.arena, &names, err);
+            hearth_call_index_names(lookup.index, &lookup.filter, query->call.arena, &names, err);
     }
 
-    end_label_query(query, &lookup);
+    end_label_query(&lookup);
     if (status != HEARTH_OK) {
         return status;
     }
@@ -359,11 +366,11 @@ enum hearth_status hearth_query_series(const struct hearth_query *query,
 
     if (status == HEARTH_OK && lookup.index != NULL) {
         const struct hearth_projected_names names = {request->names, request->n_names};
-        status = hearth_label_index_project(lookup.index, &lookup.filter, names, query->call.arena,
-                                            &sets, err);
+        status = hearth_call_index_project(lookup.index, &lookup.filter, names, query->call.arena,
+                                           &sets, err);
     }
 
-    end_label_query(query, &lookup);
+    end_label_query(&lookup);
     if (status != HEARTH_OK) {
         return status;
     }

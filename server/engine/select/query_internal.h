@@ -17,6 +17,7 @@
 #include "hearth/engine/query.h"
 #include "hearth/store/read.h"
 
+#include "common/call_index.h"
 #include "common/call_internal.h"
 
 #define HEARTH_SETTING_GAUGES "gauge-aggregation" /* enum hearth_gauge_aggregation */
@@ -80,7 +81,7 @@ struct hearth_series_choice {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_series_choice *choice,
-                                     const struct hearth_label_index *index,
+                                     const struct hearth_call_index *index,
                                      struct hearth_series_hits *ret_hits, struct hearth_err *err);
 
 /* Sums of one dictionary: acc[stack id], for ids below bound. */

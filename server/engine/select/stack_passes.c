@@ -99,8 +99,9 @@ enum hearth_status hearth_stack_passes_load(struct hearth_stack_passes *table,
     if (pass->n_stacks < bound) {
         const struct hearth_dict *dict;
         HEARTH_TRY(hearth_store_read_dict(
-            store, (struct hearth_dict_key){name.service_id, name.day, name.writer_id}, bound,
-            table->query->call.cancel, &dict, err));
+            HEARTH_CALL_SCOPE(&table->query->call),
+            (struct hearth_dict_key){name.service_id, name.day, name.writer_id}, bound, &dict,
+            err));
         enum hearth_status status = fill_stack_pass(table, dict, pass, err);
         hearth_store_read_dict_release(store, dict);
         HEARTH_TRY(status);

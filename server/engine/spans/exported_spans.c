@@ -7,6 +7,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "spans/traces_internal.h"
 
 #include <assert.h>
@@ -303,6 +304,18 @@ static enum hearth_status submit_span_rows(struct export *export, size_t n_rows,
     return hearth_taken_submit(export->call, export->taken, waiter, err);
 }
 
+/* A narrowed call may send spans of services that it sees wholly. */
+static enum hearth_status check_export_services(const struct hearth_call *call,
+                                                const struct hearth_export_resource *resources,
+                                                size_t n, struct hearth_err *err)
+{
+    for (size_t i = 0; hearth_call_is_narrow(call) && i < n; i++) {
+        HEARTH_TRY(hearth_call_check_service(call, truncate_name(resources[i].service), err));
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_traces_take_export(const struct hearth_call *call, double ratio,
                                              struct hearth_export_resource *resources, size_t n,
                                              struct hearth_traces_waiter *waiter,
@@ -317,6 +330,7 @@ enum hearth_status hearth_traces_take_export(const struct hearth_call *call, dou
 
     /* Pick spans, and divide them into rows. */
     hearth_call_limits(call, &export.limits);
+    HEARTH_TRY(check_export_services(call, resources, n, err));
     HEARTH_TRY(pick_spans(&export, resources, n, err));
     size_t n_rows = choose_span_rows(&export);
 

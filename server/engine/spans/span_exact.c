@@ -157,14 +157,14 @@ bool hearth_label_names_type(struct hearth_str name)
 }
 
 static enum hearth_status copy_series_labels(struct exact_run *run,
-                                             const struct hearth_label_index *index,
+                                             const struct hearth_call_index *index,
                                              struct exact_series *series, struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
     struct hearth_labels all;
 
     /* Copy the labels without those of the type. */
-    HEARTH_TRY(hearth_label_index_labels(index, &series->hit, arena, &all, err));
+    HEARTH_TRY(hearth_call_index_labels(index, &series->hit, arena, &all, err));
     series->labels.v = hearth_arena_array(arena, all.n, sizeof all.v[0]);
     for (size_t i = 0; i < all.n && series->labels.v != NULL; i++) {
         struct hearth_str name = all.v[i].name;
@@ -187,7 +187,7 @@ static enum hearth_status copy_series_labels(struct exact_run *run,
  * Collect the series of the places that have a type that counts. The caller holds the index's lock.
  */
 static enum hearth_status collect_exact_series(struct exact_run *run,
-                                               const struct hearth_label_index *index,
+                                               const struct hearth_call_index *index,
                                                struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
@@ -201,7 +201,7 @@ static enum hearth_status collect_exact_series(struct exact_run *run,
         if (i > 0 && at->series_id == places->instants[i - 1].series_id) {
             continue;
         }
-        HEARTH_TRY(hearth_label_index_columns(index, at->series_id, arena, &hits, err));
+        HEARTH_TRY(hearth_call_index_columns(index, at->series_id, arena, &hits, err));
         if (hits.n == 0 || hits.v[0].service_id != at->service_id) {
             continue;
         }
@@ -214,7 +214,7 @@ static enum hearth_status collect_exact_series(struct exact_run *run,
         series.types = hearth_arena_array(arena, hits.n, sizeof series.types[0]);
         bool counts = false;
         for (size_t c = 0; c < hits.n && series.types != NULL; c++) {
-            series.types[c] = number_type(run, hearth_label_index_type(index, &hits.v[c]));
+            series.types[c] = number_type(run, hearth_call_index_type(index, &hits.v[c]));
             counts = counts || series.types[c] != HEARTH_NO_TYPE;
         }
 
@@ -231,11 +231,11 @@ static enum hearth_status collect_exact_series(struct exact_run *run,
 static enum hearth_status find_exact_series(struct exact_run *run, struct hearth_err *err)
 {
     const struct hearth_query *query = run->query;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
 
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     enum hearth_status status = collect_exact_series(run, index, err);
-    hearth_store_index_unlock(query->call.engine->store, index);
+    hearth_call_index_unlock(index);
 
     return status;
 }

@@ -334,8 +334,7 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
 {
     const struct hearth_query *query = scan->query;
     const struct hearth_merge_spec *merge = scan->merge;
-    struct hearth_store *store = query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
 
     /* Set up what release frees. */
     hearth_arena_init_like(&scan->scratch, query->call.arena);
@@ -347,7 +346,7 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
 
     /* Select and group the hits. */
     HEARTH_TRY(hearth_stack_filter_check(&merge->stacks, query->call.arena, err));
-    HEARTH_TRY(hearth_call_lock_index(&query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
     const struct hearth_series_choice choice = {merge->profile_type, merge->selector, from_ns,
                                                 to_ns};
     enum hearth_status status = hearth_selection_make(query, &choice, index, &scan->selection, err);
@@ -360,7 +359,7 @@ enum hearth_status hearth_span_scan_init(struct hearth_span_scan *scan, int64_t 
         status = hearth_grouping_make(&scan->grouping, index, err);
     }
 
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     /* Choose what is read of each row. */

@@ -7,6 +7,7 @@
 #include "hearth/codec/compress.h"
 #include "hearth/store/store_span_index.h"
 
+#include "common/shown.h"
 #include "select/span_places.h"
 
 #include <assert.h>
@@ -84,6 +85,27 @@ static enum hearth_status unpack_stored_groups(const struct hearth_query *query,
     return status;
 }
 
+/* Drop the groups of services that the call does not see wholly. */
+static enum hearth_status keep_shown_groups(const struct hearth_call *call,
+                                            struct hearth_span_group *groups, size_t *n,
+                                            struct hearth_err *err)
+{
+    struct hearth_shown shown = {0};
+    size_t n_shown = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, groups[i].service, &shows, err));
+        if (shows) {
+            groups[n_shown++] = groups[i];
+        }
+    }
+
+    *n = n_shown;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
                                              const struct hearth_span_query *asked,
                                              struct hearth_stored_groups *ret,
@@ -103,6 +125,7 @@ enum hearth_status hearth_stored_groups_read(const struct hearth_query *query,
 
     HEARTH_TRY(
         hearth_store_span_groups(HEARTH_CALL_SCOPE(&query->call), &limited, &groups, &n, err));
+    HEARTH_TRY(keep_shown_groups(&query->call, groups, &n, err));
 
     return n == 0 ? HEARTH_OK : unpack_stored_groups(query, groups, n, max, ret, err);
 }

@@ -142,7 +142,7 @@ static int compare_hits(const void *left, const void *right)
 
 /* Select the hits of all requested types; a type may be given twice. */
 static enum hearth_status select_window_types(struct window_run *run,
-                                              const struct hearth_label_index *index,
+                                              const struct hearth_call_index *index,
                                               struct hearth_err *err)
 {
     const struct hearth_span_window *window = run->window;
@@ -191,7 +191,7 @@ static enum hearth_status select_window_types(struct window_run *run,
 }
 
 static enum hearth_status select_all_types(struct window_run *run,
-                                           const struct hearth_label_index *index,
+                                           const struct hearth_call_index *index,
                                            struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
@@ -206,7 +206,7 @@ static enum hearth_status select_all_types(struct window_run *run,
     } else {
         const struct hearth_index_filter filter = {&selector, selection->from_ns, selection->to_ns};
         struct hearth_series_hits hits = {0};
-        status = hearth_label_index_select(index, &filter, arena, &hits, err);
+        status = hearth_call_index_select(index, &filter, arena, &hits, err);
         selection->hits = hits.v;
         selection->n_hits = hits.n;
     }
@@ -217,7 +217,7 @@ static enum hearth_status select_all_types(struct window_run *run,
 }
 
 static enum hearth_status select_window_hits(struct window_run *run,
-                                             const struct hearth_label_index *index,
+                                             const struct hearth_call_index *index,
                                              struct hearth_err *err)
 {
     struct hearth_selection *selection = &run->selection;
@@ -376,7 +376,7 @@ static enum hearth_status name_hit_type(struct window_run *run, struct window_hi
  * dropped.
  */
 static enum hearth_status name_used_hits(struct window_run *run,
-                                         const struct hearth_label_index *index,
+                                         const struct hearth_call_index *index,
                                          struct hearth_err *err)
 {
     struct hearth_arena *arena = run->query->call.arena;
@@ -403,7 +403,7 @@ static enum hearth_status name_used_hits(struct window_run *run,
         }
 
         enum hearth_status status =
-            hearth_label_index_labels(index, &run->selection.hits[i], arena, &hit->labels, err);
+            hearth_call_index_labels(index, &run->selection.hits[i], arena, &hit->labels, err);
         hit->gone = status == HEARTH_NOT_FOUND;
         HEARTH_TRY(hit->gone ? HEARTH_OK : status);
         HEARTH_TRY(hit->gone ? HEARTH_OK : name_hit_type(run, hit, err));
@@ -565,18 +565,17 @@ static int compare_found_types(const void *left, const void *right)
 
 static enum hearth_status answer_window(struct window_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
 
     if (run->n == 0) {
         return HEARTH_OK;
     }
 
     /* Names are borrowed from the index, so it stays locked. */
-    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&run->query->call, &index, err));
     enum hearth_status status = name_used_hits(run, index, err);
     status = status == HEARTH_OK ? count_window_profiles(run, err) : status;
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     /* Sort the types, and set the times. */
@@ -680,13 +679,12 @@ static enum hearth_status write_window_texts(struct window_run *run, struct hear
 
 static enum hearth_status search_window(struct window_run *run, struct hearth_err *err)
 {
-    struct hearth_store *store = run->query->call.engine->store;
-    const struct hearth_label_index *index;
+    const struct hearth_call_index *index;
 
     /* Select. */
-    HEARTH_TRY(hearth_call_lock_index(&run->query->call, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(&run->query->call, &index, err));
     enum hearth_status status = select_window_hits(run, index, err);
-    hearth_store_index_unlock(store, index);
+    hearth_call_index_unlock(index);
     HEARTH_TRY(status);
 
     /* Read and count. */

@@ -11,6 +11,7 @@
 #include "hearth/store/store_agents.h"
 #include "hearth/store/store_tasks.h"
 
+#include "common/shown.h"
 #include "common/task_refusals.h"
 #include "spans/traces_internal.h"
 
@@ -511,6 +512,20 @@ static enum hearth_status fill_taken_segments(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
+/* A narrowed call may send segments of services that it sees wholly. */
+static enum hearth_status check_segment_services(const struct hearth_call *call,
+                                                 const struct hearth_segment *segments, size_t n,
+                                                 struct hearth_err *err)
+{
+    for (size_t i = 0; hearth_call_is_narrow(call) && i < n; i++) {
+        if (i == 0 || !hearth_str_eq(segments[i].service, segments[i - 1].service)) {
+            HEARTH_TRY(hearth_call_check_service(call, segments[i].service, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
                                                enum hearth_segments_keep keep,
                                                struct hearth_segment *segments, size_t n,
@@ -525,6 +540,7 @@ enum hearth_status hearth_traces_take_segments(const struct hearth_call *call,
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(check_taken_segment(&segments[i], err));
     }
+    HEARTH_TRY(check_segment_services(call, segments, n, err));
 
     if (keep == HEARTH_KEEP_NONE) {
         count_dropped_segments("keep", n);
@@ -640,6 +656,12 @@ hearth_traces_take_snapshot(const struct hearth_call *call, struct hearth_str ta
 
     /* Check the snapshot. */
     HEARTH_TRY(check_snapshot(task_id, segment_id, snapshot, err));
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_task(call, task_id, &shows, err));
+    if (!shows) { /* as one that does not exist */
+        return HEARTH_OK;
+    }
+
     struct hearth_limits limits;
     hearth_call_limits(call, &limits);
 

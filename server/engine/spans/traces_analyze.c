@@ -9,6 +9,7 @@
 #include "hearth/store/store_spans.h"
 #include "hearth/store/task_results.h"
 
+#include "common/shown.h"
 #include "ingest/ingest_internal.h"
 #include "select/query_internal.h"
 #include "spans/span_stored.h"
@@ -96,6 +97,26 @@ static enum hearth_status decode_snapshot_run(struct segment_analysis *state,
     return hearth_snapshots_decode(plain, segment, arena, ret, ret_n, err);
 }
 
+/* Drop the runs of tasks that the call does not see. */
+static enum hearth_status keep_shown_runs(const struct hearth_call *call,
+                                          struct hearth_snapshot_run *runs, size_t *n,
+                                          struct hearth_err *err)
+{
+    size_t n_shown = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_task(call, runs[i].task_id, &shows, err));
+        if (shows) {
+            runs[n_shown++] = runs[i];
+        }
+    }
+
+    *n = n_shown;
+
+    return HEARTH_OK;
+}
+
 static enum hearth_status analyze_snapshots(struct segment_analysis *state,
                                             struct hearth_snapshot_trees *ret,
                                             struct hearth_err *err)
@@ -107,6 +128,7 @@ static enum hearth_status analyze_snapshots(struct segment_analysis *state,
     /* Read the runs of all segments. */
     HEARTH_TRY(hearth_store_snapshot_runs(HEARTH_CALL_SCOPE(call), state->ids, state->n, &runs,
                                           &n_runs, err));
+    HEARTH_TRY(keep_shown_runs(call, runs, &n_runs, err));
     for (size_t i = 0; i < n_runs; i++) {
         n += (size_t)runs[i].n_snapshots;
     }
@@ -222,8 +244,14 @@ static enum hearth_status analyze_profiles(struct segment_analysis *state,
 
     /* Make the trees. */
     struct hearth_profile profile;
+    size_t n_read = 0;
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || !hearth_str_eq(found[i].upload_id, found[i - 1].upload_id)) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_task(call, found[i].task_id, &shows, err));
+        if (!shows) {
+            continue;
+        }
+        if (n_read++ == 0 || !hearth_str_eq(found[i].upload_id, found[i - 1].upload_id)) {
             HEARTH_TRY(read_upload_profile(state, found[i].upload_id, &profile, err));
         }
 

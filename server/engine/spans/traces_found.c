@@ -11,6 +11,7 @@
 #include "hearth/store/store_tasks.h"
 #include "hearth/store/task_results.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 #include "spans/span_stored.h"
 
@@ -410,7 +411,7 @@ enum hearth_status hearth_traces_of_task(const struct hearth_call *call, struct 
     struct hearth_task task;
 
     /* Only trace tasks have segments. */
-    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
+    HEARTH_TRY(hearth_call_find_task(call, task_id, &task, err));
     if (task.kind != HEARTH_TASK_TRACE) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "task \"" HEARTH_STR_FMT "\" is not a trace task: it has no segments",

@@ -5,6 +5,7 @@
 #include "hearth/model/entity_id.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 
 #include <assert.h>
@@ -108,6 +109,7 @@ enum hearth_status hearth_agents_report_processes(const struct hearth_call *call
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
     for (size_t i = 0; i < n; i++) {
         HEARTH_TRY(check_reported_process(&reported[i], &limits, err));
+        HEARTH_TRY(hearth_call_check_service(call, reported[i].process.service, err));
         processes[i] = reported[i].process;
         processes[i].can_be_profiled = declares_profiling(&processes[i]);
         processes[i].last_seen_ms = now_ms;
@@ -139,6 +141,7 @@ enum hearth_status hearth_agents_report_instance(const struct hearth_call *call,
     if (said->layer.n > 0) {
         HEARTH_TRY(check_agent_name(reported, said->layer, "layer", err));
     }
+    HEARTH_TRY(hearth_call_check_service(call, said->service, err));
 
     const struct hearth_instance instance = {
         .service = said->service,
@@ -171,8 +174,26 @@ enum hearth_status hearth_agents_services(const struct hearth_call *call, int64_
                                           struct hearth_reported_service **ret, size_t *ret_n,
                                           struct hearth_err *err)
 {
-    return hearth_store_reported_services(HEARTH_CALL_SCOPE(call), HEARTH_STR(""), seen_after_ms,
-                                          ret, ret_n, err);
+    struct hearth_reported_service *services;
+    struct hearth_shown shown = {0};
+    size_t n, n_shown = 0;
+
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
+    HEARTH_TRY(hearth_store_reported_services(HEARTH_CALL_SCOPE(call), HEARTH_STR(""),
+                                              seen_after_ms, &services, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, services[i].name, &shows, err));
+        if (shows) {
+            services[n_shown++] = services[i];
+        }
+    }
+
+    *ret = services;
+    *ret_n = n_shown;
+
+    return HEARTH_OK;
 }
 
 enum hearth_status hearth_agents_instances(const struct hearth_call *call,
@@ -181,6 +202,14 @@ enum hearth_status hearth_agents_instances(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(require_service(service, err));
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_instances(HEARTH_CALL_SCOPE(call), service, seen_after_ms, ret, ret_n, err);
 }
 
@@ -190,6 +219,14 @@ enum hearth_status hearth_agents_processes(const struct hearth_call *call,
                                            struct hearth_err *err)
 {
     HEARTH_TRY(require_service(filter->service, err));
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, filter->service, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_processes(HEARTH_CALL_SCOPE(call), filter, ret, ret_n, err);
 }
 
@@ -208,8 +245,12 @@ enum hearth_status hearth_agents_process(const struct hearth_call *call,
     const struct hearth_process_filter filter = {.process_id = process_id};
     struct hearth_process *found;
     size_t n = 0;
+    bool shows = false;
     HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &found, &n, err));
-    if (n == 0) {
+    if (n > 0) {
+        HEARTH_TRY(hearth_call_shows_service(call, NULL, found[0].service, &shows, err));
+    }
+    if (!shows) {
         return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no process \"" HEARTH_STR_FMT "\"",
                            HEARTH_STR_ARG(process_id));
     }

@@ -5,6 +5,7 @@
 #include "hearth/engine/task_stacks.h"
 #include "hearth/store/task_results.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 
 #include <assert.h>
@@ -31,6 +32,15 @@ enum hearth_status hearth_task_schedules(const struct hearth_call *call, struct 
     }
 
     const struct hearth_task_schedule_filter filter = {.task_id = task_id};
+
+    bool shows;
+
+    HEARTH_TRY(hearth_call_shows_task(call, task_id, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
 
     return hearth_store_task_schedules(HEARTH_CALL_SCOPE(call), &filter, ret, ret_n, err);
 }
@@ -99,13 +109,17 @@ static enum hearth_status find_task_schedules(struct stack_analysis *a,
     HEARTH_TRY(hearth_store_task_schedules(HEARTH_CALL_SCOPE(a->call), &filter, &a->schedules,
                                            &a->n_schedules, err));
 
-    /* Every requested schedule must exist. */
+    /* Every requested schedule must exist, and be of a task that the call sees. */
     for (size_t i = 0; i < n_ids; i++) {
         size_t k = 0;
+        bool shows = false;
         while (k < a->n_schedules && !hearth_str_eq(a->schedules[k].schedule_id, ids[i])) {
             k++;
         }
-        if (k == a->n_schedules) {
+        if (k < a->n_schedules) {
+            HEARTH_TRY(hearth_call_shows_task(a->call, a->schedules[k].task_id, &shows, err));
+        }
+        if (!shows) {
             return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no schedule \"" HEARTH_STR_FMT "\"",
                                HEARTH_STR_ARG(ids[i]));
         }

@@ -13,6 +13,7 @@
 #include "hearth/store/store_tasks.h"
 #include "hearth/store/task_results.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 #include "tasks/task_archive_traces.h"
 #include "tasks/task_uploads_internal.h"
@@ -198,7 +199,7 @@ enum hearth_status hearth_task_export(const struct hearth_call *call, struct hea
     assert(call != NULL && ret != NULL);
 
     /* Find the task and the limit. */
-    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
+    HEARTH_TRY(hearth_call_find_task(call, task_id, &task, err));
     int64_t max = limit_export_bytes(call, max_bytes);
     struct hearth_buf plain;
     hearth_buf_init(&plain, max > 0 ? (size_t)max : 0);
@@ -579,6 +580,7 @@ static enum hearth_status store_archive(const struct hearth_call *call,
 
     /* Make the task. */
     fill_imported_task(&a->task, now_ms, &task);
+    HEARTH_TRY(hearth_call_check_later(call, task.service, err));
     HEARTH_TRY(make_import_id(call->arena, now_ms, &task.task_id, err));
     HEARTH_TRY(hearth_store_service_id(HEARTH_CALL_SCOPE(call), task.service, true,
                                        &task.service_id, err));

@@ -5,8 +5,10 @@
  * commands with a number that they have seen, so a repeated command needs a new number.
  */
 #include "hearth/base/clock.h"
+#include "hearth/store/store_agents.h"
 #include "hearth/store/task_delivery.h"
 
+#include "common/shown.h"
 #include "tasks/tasks_internal.h"
 
 #include <assert.h>
@@ -229,6 +231,28 @@ static enum hearth_status make_commands(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
+/* An agent gets the tasks of all its processes, so a narrowed call must see all their services. */
+static enum hearth_status check_agent_services(const struct hearth_call *call,
+                                               struct hearth_str agent_id, struct hearth_err *err)
+{
+    const struct hearth_process_filter filter = {.agent_id = agent_id};
+    struct hearth_process *processes;
+    size_t n;
+
+    if (!hearth_call_is_narrow(call)) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &processes, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !hearth_str_eq(processes[i].service, processes[i - 1].service)) {
+            HEARTH_TRY(hearth_call_check_service(call, processes[i].service, err));
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
                                           struct hearth_str agent_id, int64_t cursor_ms,
                                           struct hearth_command **ret, size_t *ret_n,
@@ -240,6 +264,7 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "roverInstanceId is empty");
     }
 
+    HEARTH_TRY(check_agent_services(call, agent_id, err));
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
 
     const struct hearth_task_poll poll = {.tenant = call->tenant,
@@ -270,6 +295,7 @@ enum hearth_status hearth_tasks_ask_instance(const struct hearth_call *call,
                            service.n == 0 ? "service" : "serviceInstance");
     }
 
+    HEARTH_TRY(hearth_call_check_service(call, service, err));
     bool is_trace = kind == HEARTH_TASK_TRACE;
 
     const struct hearth_task_poll poll = {.tenant = call->tenant,
@@ -296,5 +322,12 @@ enum hearth_status hearth_tasks_finished(const struct hearth_call *call, struct 
     const struct hearth_task_log entry = {.instance = instance,
                                           .event = HEARTH_TASK_FINISHED,
                                           .at_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS};
+    bool shows;
+
+    HEARTH_TRY(hearth_call_shows_task(call, task_id, &shows, err));
+    if (!shows) { /* as one that does not exist */
+        return HEARTH_OK;
+    }
+
     return hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, err);
 }

@@ -15,8 +15,10 @@
 #include "hearth/engine/task_stacks.h"
 #include "hearth/model/entity_id.h"
 #include "hearth/store/store_agents.h"
+#include "hearth/store/store_tasks.h"
 #include "hearth/store/task_results.h"
 
+#include "common/shown.h"
 #include "common/task_refusals.h"
 #include "ingest/push_wait.h"
 #include "select/query_internal.h"
@@ -45,7 +47,9 @@ struct flush_group {
 struct hearth_task_intake {
     struct hearth_ingest *ingest;
     struct hearth_query_engine *engine;
-    struct hearth_str tenant;    /* owned */
+    struct hearth_str tenant;       /* owned */
+    const struct hearth_view *view; /* NULL: all of the tenant; in of_view */
+    struct hearth_arena of_view;
     struct hearth_limits limits; /* limits of the tenant */
     struct hearth_arena arena;   /* gathered data; reset by each write */
     struct hearth_arena about;   /* texts of the latest metadata */
@@ -62,12 +66,14 @@ struct hearth_task_intake {
 /* ---- gathering ---- */
 
 enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
-                                          struct hearth_query_engine *engine,
-                                          struct hearth_str tenant, struct hearth_budget *budget,
+                                          const struct hearth_call *call,
+                                          struct hearth_budget *budget,
                                           struct hearth_task_intake **ret, struct hearth_err *err)
 {
     assert(ret != NULL);
-    assert(ingest != NULL && engine != NULL);
+    assert(ingest != NULL && call != NULL && call->engine != NULL);
+
+    struct hearth_str tenant = call->tenant;
 
     struct hearth_task_intake *intake = hearth_mem_zalloc(sizeof *intake);
 
@@ -77,15 +83,21 @@ enum hearth_status hearth_task_intake_new(struct hearth_ingest *ingest,
 
     /* Both arenas are unlimited; gathered data count in the budget. */
     intake->ingest = ingest;
-    intake->engine = engine;
-    hearth_query_tenant_limits(engine, tenant, &intake->limits);
+    intake->engine = call->engine;
+    hearth_query_tenant_limits(call->engine, tenant, &intake->limits);
     hearth_arena_init(&intake->arena, 0);
     hearth_arena_init(&intake->about, 0);
     intake->arena.budget = budget;
 
-    /* The tenant's name must outlive the request that made the intake. */
+    /* The tenant's name and the view must outlive the message that made the intake. */
+    hearth_arena_init(&intake->of_view, 0);
+    if (hearth_call_is_narrow(call)) {
+        intake->view = hearth_view_copy(call->view, &intake->of_view);
+    }
     char *copy = hearth_mem_alloc(tenant.n + 1);
-    if (copy == NULL) {
+    if (copy == NULL || (hearth_call_is_narrow(call) && intake->view == NULL)) {
+        hearth_arena_release(&intake->of_view);
+        hearth_mem_free(copy);
         hearth_mem_free(intake);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to gather stack traces");
     }
@@ -118,6 +130,7 @@ void hearth_task_intake_free(struct hearth_task_intake *intake)
     discard_groups(intake);
     hearth_arena_release(&intake->arena);
     hearth_arena_release(&intake->about);
+    hearth_arena_release(&intake->of_view);
     char *tenant;
     memcpy(&tenant, &intake->tenant.p, sizeof tenant);
     hearth_mem_free(tenant);
@@ -176,6 +189,38 @@ static enum hearth_status check_metadata_times(const struct hearth_limits *limit
     return HEARTH_OK;
 }
 
+/* A narrowed sender must see all of the service of the task, or of the process if there is none. */
+static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
+                                              struct hearth_err *err)
+{
+    const struct hearth_call call = {.engine = intake->engine,
+                                     .tenant = intake->tenant,
+                                     .view = intake->view,
+                                     .arena = &intake->about};
+    const struct hearth_process_filter filter = {.process_id = intake->metadata.process_id};
+    struct hearth_str service = HEARTH_STR("");
+    struct hearth_process *found;
+    struct hearth_task task;
+    size_t n;
+
+    if (!hearth_call_is_narrow(&call)) {
+        return HEARTH_OK;
+    }
+
+    enum hearth_status status =
+        hearth_store_task_get(HEARTH_CALL_SCOPE(&call), intake->metadata.task_id, &task, err);
+    if (status == HEARTH_OK) {
+        service = task.service;
+    } else if (status == HEARTH_NOT_FOUND) {
+        HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(&call), &filter, &found, &n, err));
+        service = n > 0 ? found[0].service : service;
+    } else {
+        return status;
+    }
+
+    return hearth_call_check_later(&call, service, err);
+}
+
 enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake,
                                                const struct hearth_task_metadata *metadata,
                                                struct hearth_err *err)
@@ -195,6 +240,7 @@ enum hearth_status hearth_task_intake_metadata(struct hearth_task_intake *intake
         return HEARTH_FAIL_ARENA(err, &intake->about);
     }
 
+    HEARTH_TRY(check_metadata_view(intake, err));
     HEARTH_TRY(check_metadata_times(&intake->limits, metadata, err));
     intake->has_metadata = true;
 
@@ -555,7 +601,7 @@ static enum hearth_status push_chunk_parts(struct hearth_task_intake *intake,
     }
 
     const struct hearth_push_request push = {
-        .tenant = intake->tenant, .series = series, .n_series = n_series};
+        .tenant = intake->tenant, .view = intake->view, .series = series, .n_series = n_series};
     HEARTH_TRY(hearth_push_wait(intake->ingest, &push, scope->cancel, receipts, err));
 
     /* Note the profile of each part, and mark the parts as pushed. */
@@ -642,8 +688,7 @@ enum hearth_status hearth_task_stacks_push_left(const struct hearth_call *call,
 {
     struct hearth_task_intake *intake;
 
-    HEARTH_TRY(hearth_task_intake_new(ingest, call->engine, call->tenant, call->arena->budget,
-                                      &intake, err));
+    HEARTH_TRY(hearth_task_intake_new(ingest, call, call->arena->budget, &intake, err));
 
     struct hearth_arena arena;
     hearth_arena_init_like(&arena, &intake->arena);

@@ -12,6 +12,7 @@
 #include "hearth/store/store_agents.h"
 #include "hearth/store/store_tasks.h"
 
+#include "common/shown.h"
 #include "common/task_refusals.h"
 #include "ingest/ingest_internal.h"
 #include "ingest/push_wait.h"
@@ -258,8 +259,7 @@ static enum hearth_status complete_owner(const struct hearth_call *call,
 {
     if (upload->service.n == 0) {
         struct hearth_task task;
-        enum hearth_status status =
-            hearth_store_task_get(HEARTH_CALL_SCOPE(call), upload->task_id, &task, err);
+        enum hearth_status status = hearth_call_find_task(call, upload->task_id, &task, err);
         if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
             return status;
         }
@@ -288,6 +288,22 @@ static char *make_push_id(const struct hearth_call *call, const struct hearth_ta
                                               HEARTH_STR_ARG(upload->upload_id), profile);
 }
 
+/*
+ * The id that clients see of the first profile of a file with something to store; {0, 0}: there is
+ * none, or the profiles are stored already.
+ */
+static struct hearth_profile_id find_upload_profile(const struct hearth_push_receipt *receipts,
+                                                    size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (receipts[i].profile.profile_no != 0) {
+            return receipts[i].profile;
+        }
+    }
+
+    return (struct hearth_profile_id){0, 0};
+}
+
 /* Push the profiles of a recording, then mark the upload. */
 static enum hearth_status push_upload_recording(const struct hearth_call *call,
                                                 struct hearth_ingest *ingest,
@@ -297,6 +313,7 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
 {
     struct hearth_push_series series[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_push_sample samples[HEARTH_JFR_MAX_PROFILES] = {0};
+    struct hearth_push_receipt receipts[HEARTH_JFR_MAX_PROFILES] = {0};
     struct hearth_label labels[HEARTH_JFR_MAX_PROFILES][3];
 
     for (size_t i = 0; i < recording->n_profiles; i++) {
@@ -321,14 +338,17 @@ static enum hearth_status push_upload_recording(const struct hearth_call *call,
     if (recording->n_profiles > 0) {
         const struct hearth_push_request push = {
             .tenant = call->tenant,
+            .view = call->view,
             .series = series,
             .n_series = recording->n_profiles,
             .is_one_upload = true,
         };
-        HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
+        HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, receipts, err));
     }
 
-    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id,
+                                           find_upload_profile(receipts, recording->n_profiles),
+                                           err);
 }
 
 static enum hearth_status push_upload_profile(const struct hearth_call *call,
@@ -365,10 +385,12 @@ static enum hearth_status push_upload_profile(const struct hearth_call *call,
     };
 
     const struct hearth_push_request push = {
-        .tenant = call->tenant, .series = &series, .n_series = 1};
-    HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, NULL, err));
+        .tenant = call->tenant, .view = call->view, .series = &series, .n_series = 1};
+    struct hearth_push_receipt receipt = {0};
+    HEARTH_TRY(hearth_push_wait(ingest, &push, call->cancel, &receipt, err));
 
-    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id, err);
+    return hearth_store_task_upload_pushed(HEARTH_CALL_SCOPE(call), upload->upload_id,
+                                           receipt.profile, err);
 }
 
 enum hearth_status hearth_upload_push_left(const struct hearth_call *call,
@@ -498,6 +520,7 @@ static enum hearth_status take_upload(const struct hearth_call *call, struct hea
 
     /* Store the file, then push its profiles. */
     HEARTH_TRY(complete_owner(call, &upload, err));
+    HEARTH_TRY(hearth_call_check_later(call, upload.service, err));
     HEARTH_TRY(
         hearth_store_task_upload_put(HEARTH_CALL_SCOPE(call), &upload, segments, n_segments, err));
 
@@ -542,8 +565,15 @@ enum hearth_status hearth_task_upload_log(const struct hearth_call *call, struct
                                           enum hearth_upload_event event, struct hearth_str message,
                                           struct hearth_err *err)
 {
+    bool shows;
+
     if (event != HEARTH_UPLOAD_FINISHED) {
         count_upload_outcome("failed");
+    }
+
+    HEARTH_TRY(hearth_call_shows_task(call, task_id, &shows, err));
+    if (!shows) { /* as one that does not exist */
+        return HEARTH_OK;
     }
 
     const struct hearth_task_log entry = make_upload_log(instance, event, message);
@@ -559,7 +589,7 @@ static enum hearth_status check_delivered(const struct hearth_call *call, struct
     size_t n;
 
     /* The task must exist and have been delivered. */
-    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &task, err));
+    HEARTH_TRY(hearth_call_find_task(call, task_id, &task, err));
     HEARTH_TRY(hearth_store_task_logs(HEARTH_CALL_SCOPE(call), &task_id, 1, &log, &n, err));
     bool is_of_service = service.n == 0 || hearth_str_eq(service, task.service);
 
@@ -604,9 +634,12 @@ void hearth_task_upload_refused(const struct hearth_call *call, struct hearth_st
     count_upload_outcome("refused");
     struct hearth_err err = {0};
     struct hearth_str message = hearth_task_refusal_text(why, call->arena);
-    enum hearth_status status =
-        instance.n > 0 ? HEARTH_OK : find_only_instance(call, task_id, &instance, &err);
-    if (status == HEARTH_OK && message.p != NULL) {
+    bool shows = false;
+    enum hearth_status status = hearth_call_shows_task(call, task_id, &shows, &err);
+    if (status == HEARTH_OK && shows && instance.n == 0) {
+        status = find_only_instance(call, task_id, &instance, &err);
+    }
+    if (status == HEARTH_OK && shows && message.p != NULL) {
         const struct hearth_task_log entry =
             make_upload_log(instance, HEARTH_UPLOAD_FAILED, message);
         status = hearth_store_task_log_add(HEARTH_CALL_SCOPE(call), task_id, &entry, NULL, &err);
@@ -627,6 +660,15 @@ enum hearth_status hearth_task_uploads(const struct hearth_call *call, struct he
     if (task_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "task_id is empty");
     }
+
+    bool shows;
+    HEARTH_TRY(hearth_call_shows_task(call, task_id, &shows, err));
+    if (!shows) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_task_uploads(HEARTH_CALL_SCOPE(call), task_id, ret, ret_n, err);
 }
 
@@ -637,5 +679,12 @@ enum hearth_status hearth_task_upload_get(const struct hearth_call *call,
     if (upload_id.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "upload_id is empty");
     }
-    return hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, ret, err);
+
+    bool shows;
+    HEARTH_TRY(hearth_store_task_upload_get(HEARTH_CALL_SCOPE(call), upload_id, ret, err));
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, ret->service, &shows, err));
+
+    return shows ? HEARTH_OK
+                 : HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no upload \"" HEARTH_STR_FMT "\"",
+                               HEARTH_STR_ARG(upload_id));
 }

@@ -5,6 +5,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/store_agents.h"
 
+#include "common/shown.h"
 #include "tasks/tasks_internal.h"
 
 #include <assert.h>
@@ -56,6 +57,8 @@ enum hearth_status hearth_tasks_prepare(const struct hearth_call *call, struct h
     if (service.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "service could not be empty");
     }
+
+    HEARTH_TRY(hearth_call_check_service(call, service, err));
 
     /* Count the processes that the task would profile. */
     int64_t now_ms = read_clock_ms();
@@ -147,6 +150,8 @@ enum hearth_status hearth_tasks_create(const struct hearth_call *call,
 
     assert(call != NULL && ret != NULL);
 
+    HEARTH_TRY(hearth_call_check_service(call, request->service, err));
+
     /* Check the request against what the service has reported. */
     struct hearth_task_scope_filter filter = {
         .service = request->service,
@@ -207,6 +212,48 @@ static enum hearth_status add_task_logs(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
+/*
+ * Read a page of tasks. A narrowed call reads on until the page is full of tasks that it sees.
+ */
+static enum hearth_status read_shown_tasks(const struct hearth_call *call,
+                                           const struct hearth_task_filter *filter,
+                                           struct hearth_task **ret, size_t *ret_n,
+                                           struct hearth_err *err)
+{
+    struct hearth_task_filter own = *filter;
+    struct hearth_task *page, *shown_tasks = NULL;
+    struct hearth_shown shown = {0};
+    size_t n, n_shown = 0, cap = 0;
+
+    if (!hearth_call_is_narrow(call)) {
+        return hearth_store_tasks(HEARTH_CALL_SCOPE(call), filter, ret, ret_n, err);
+    }
+
+    do {
+        HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), &own, &page, &n, err));
+        if (!hearth_arena_grow(call->arena, &shown_tasks, &cap, n_shown + n + 1, sizeof *page)) {
+            return HEARTH_FAIL_ARENA(err, call->arena);
+        }
+
+        for (size_t i = 0; i < n && (own.limit == 0 || n_shown < own.limit); i++) {
+            bool shows;
+            HEARTH_TRY(hearth_call_shows_service(call, &shown, page[i].service, &shows, err));
+            if (shows) {
+                shown_tasks[n_shown++] = page[i];
+            }
+        }
+        if (n > 0) {
+            own.before_start_ms = page[n - 1].start_ms;
+            own.before_task_id = page[n - 1].task_id;
+        }
+    } while (own.limit > 0 && n == own.limit && n_shown < own.limit);
+
+    *ret = shown_tasks;
+    *ret_n = n_shown;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_tasks_list(const struct hearth_call *call,
                                      const struct hearth_task_filter *filter, bool with_log,
                                      struct hearth_task_view **ret, size_t *ret_n,
@@ -217,7 +264,7 @@ enum hearth_status hearth_tasks_list(const struct hearth_call *call,
 
     assert(call != NULL && ret != NULL && ret_n != NULL);
 
-    HEARTH_TRY(hearth_store_tasks(HEARTH_CALL_SCOPE(call), filter, &tasks, &n, err));
+    HEARTH_TRY(read_shown_tasks(call, filter, &tasks, &n, err));
     struct hearth_task_view *views = hearth_arena_calloc(call->arena, n, sizeof *views);
     if (views == NULL) {
         return HEARTH_FAIL_ARENA(err, call->arena);
@@ -248,7 +295,7 @@ static enum hearth_status read_task_facts(const struct hearth_call *call, struct
 {
     struct judged_fact judged;
 
-    HEARTH_TRY(hearth_store_task_get(HEARTH_CALL_SCOPE(call), task_id, &ret->task, err));
+    HEARTH_TRY(hearth_call_find_task(call, task_id, &ret->task, err));
     HEARTH_TRY(hearth_store_task_facts(HEARTH_CALL_SCOPE(call), &ret->task, 1, &judged.fact, err));
     judged.judgements =
         hearth_arena_array(call->arena, judged.fact->n_targets, sizeof judged.judgements[0]);

@@ -7,6 +7,7 @@
 #include "hearth/format/profile_file.h"
 #include "hearth/store/client_data.h"
 
+#include "common/shown.h"
 #include "ingest/ingest_internal.h"
 #include "select/query_internal.h"
 
@@ -373,6 +374,7 @@ enum hearth_status hearth_adhoc_upload(const struct hearth_call *call, struct he
 
     assert(call != NULL && ret != NULL);
 
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
     *ret = (struct hearth_adhoc_view){0};
 
@@ -403,6 +405,11 @@ static enum hearth_status load_adhoc(const struct hearth_call *call, struct hear
                                      struct hearth_adhoc *ret_stored, struct adhoc_file *ret,
                                      struct hearth_err *err)
 {
+    if (hearth_call_is_narrow(call)) {
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "no ad hoc profile \"" HEARTH_STR_FMT "\"",
+                           HEARTH_STR_ARG(id));
+    }
+
     HEARTH_TRY(hearth_store_adhoc_get(HEARTH_CALL_SCOPE(call), id, ret_stored, err));
     HEARTH_TRY(decode_adhoc(call, ret_stored->payload, ret, err));
     ret_stored->payload = hearth_str_n("", 0);
@@ -422,6 +429,12 @@ enum hearth_status hearth_adhoc_get(const struct hearth_call *call, struct heart
 enum hearth_status hearth_adhoc_list(const struct hearth_call *call, struct hearth_adhoc **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_adhoc_list(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 

@@ -3,10 +3,12 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
-#include "hearth/selector/selector.h"
 #include "hearth/store/background.h"
 #include "hearth/store/store.h"
 
+#include "common/call_index.h"
+#include "common/call_internal.h"
+#include "common/shown.h"
 #include "tenants/admin_internal.h"
 
 #include <assert.h>
@@ -69,31 +71,52 @@ struct selected_series {
     size_t n;
 };
 
+/*
+ * Keep the series of which all columns were selected: a profile is deleted with all its types, so a
+ * view that shows some types only does not permit it.
+ */
+static void keep_whole_series(struct selected_series *selected)
+{
+    struct hearth_series_hit *hits = selected->hits;
+    size_t n = 0;
+
+    for (size_t i = 0, end; i < selected->n; i = end) {
+        for (end = i; end < selected->n && hits[end].series_id == hits[i].series_id; end++) {
+        }
+        for (size_t k = i; end - i == hits[i].n_types && k < end; k++) {
+            hits[n++] = hits[k];
+        }
+    }
+
+    selected->n = n;
+}
+
 /* Set the hits of ret, whose range is given. */
-static enum hearth_status select_admin_series(const struct hearth_scope *scope,
+static enum hearth_status select_admin_series(const struct hearth_call *call,
                                               const struct hearth_selector *selector,
                                               struct selected_series *ret, struct hearth_err *err)
 {
-    const struct hearth_label_index *index = NULL;
+    const struct hearth_call_index *index = NULL;
     enum hearth_status status;
 
     assert(ret->from_ns <= ret->to_ns);
 
-    HEARTH_TRY(hearth_store_index_lock(scope->store, scope->tenant, scope->cancel, &index, err));
+    HEARTH_TRY(hearth_call_index_lock(call, &index, err));
 
-    if (hearth_label_index_is_cut(index)) { /* a partial deletion would look complete */
+    if (hearth_call_index_is_cut(index)) { /* a partial deletion would look complete */
         status = HEARTH_FAIL(err, HEARTH_FAILED_PRECONDITION,
                              "not all series of the tenant fit into memory, so a selector would"
                              " miss some; raise label-index-bytes");
     } else {
         const struct hearth_index_filter filter = {selector, ret->from_ns, ret->to_ns};
         struct hearth_series_hits hits = {0};
-        status = hearth_label_index_select(index, &filter, scope->arena, &hits, err);
+        status = hearth_call_index_select(index, &filter, call->arena, &hits, err);
         ret->hits = hits.v;
         ret->n = hits.n;
+        keep_whole_series(ret);
     }
 
-    hearth_store_index_unlock(scope->store, index);
+    hearth_call_index_unlock(index);
 
     return status;
 }
@@ -128,13 +151,13 @@ static int64_t extend_erase_end(int64_t to_ms)
     return about_now ? to_ns - to_ns % HEARTH_NS_PER_HOUR + HEARTH_NS_PER_HOUR - 1 : to_ns;
 }
 
-static enum hearth_status erase_selected(const struct hearth_scope *scope,
+static enum hearth_status erase_selected(const struct hearth_call *call,
                                          const struct hearth_admin_erase *what,
                                          struct hearth_selector *selector,
                                          struct hearth_admin_erased *ret, struct hearth_err *err)
 {
     enum hearth_status status =
-        hearth_selector_parse(selector, what->selector, scope->arena, NULL, err);
+        hearth_selector_parse(selector, what->selector, call->arena, NULL, err);
 
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "selector");
@@ -148,7 +171,7 @@ static enum hearth_status erase_selected(const struct hearth_scope *scope,
         .from_ns = (what->from_ms > MAX_MS ? MAX_MS : what->from_ms) * HEARTH_NS_PER_MS,
         .to_ns = extend_erase_end(what->to_ms),
     };
-    HEARTH_TRY(select_admin_series(scope, selector, &selected, err));
+    HEARTH_TRY(select_admin_series(call, selector, &selected, err));
 
     /* Delete their profiles. */
     count_erased_series(&selected, ret);
@@ -163,15 +186,14 @@ static enum hearth_status erase_selected(const struct hearth_scope *scope,
                                                  .selector = what->selector,
                                                  .requested_by = what->requested_by};
 
-    return hearth_store_erase(scope->store, scope->tenant, &request, &ret->erasure_id, err);
+    return hearth_store_erase(call->engine->store, call->tenant, &request, &ret->erasure_id, err);
 }
 
-enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
+enum hearth_status hearth_admin_erase(const struct hearth_call *call,
                                       const struct hearth_admin_erase *what,
-                                      struct hearth_cancel *cancel, struct hearth_arena *arena,
                                       struct hearth_admin_erased *ret, struct hearth_err *err)
 {
-    assert(ret != NULL);
+    assert(call != NULL && what != NULL && ret != NULL);
 
     *ret = (struct hearth_admin_erased){0};
     if (what->from_ms < 0 || what->from_ms > what->to_ms) {
@@ -180,21 +202,28 @@ enum hearth_status hearth_admin_erase(struct hearth_admin *admin,
             "the range to delete must not begin before 1970, nor end before it begins");
     }
 
-    const struct hearth_scope scope = {
-        .store = admin->store, .tenant = what->tenant, .cancel = cancel, .arena = arena};
     struct hearth_selector selector;
     hearth_selector_init(&selector);
-    enum hearth_status status = erase_selected(&scope, what, &selector, ret, err);
+    enum hearth_status status = erase_selected(call, what, &selector, ret, err);
     hearth_selector_release(&selector);
 
     return status;
 }
 
-enum hearth_status hearth_admin_erasures(struct hearth_admin *admin, struct hearth_str tenant,
-                                         struct hearth_arena *arena, struct hearth_erasure **ret,
-                                         size_t *ret_n, struct hearth_err *err)
+enum hearth_status hearth_admin_erasures(const struct hearth_call *call,
+                                         struct hearth_erasure **ret, size_t *ret_n,
+                                         struct hearth_err *err)
 {
-    return hearth_store_erasures(admin->store, tenant, arena, ret, ret_n, err);
+    assert(call != NULL && ret != NULL && ret_n != NULL);
+
+    /* Their selectors and numbers tell about series that a narrowed call does not see. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
+    return hearth_store_erasures(call->engine->store, call->tenant, call->arena, ret, ret_n, err);
 }
 
 /* ---- retention ---- */
@@ -205,17 +234,19 @@ void hearth_admin_retention(struct hearth_admin *admin, struct hearth_str tenant
     hearth_store_retention(admin->store, tenant, ret);
 }
 
-enum hearth_status hearth_admin_retention_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_retention_set(const struct hearth_call *call,
                                               struct hearth_str name, int64_t value_ns,
                                               struct hearth_err *err)
 {
-    return hearth_store_retention_set(admin->store, tenant, name, value_ns, err);
+    HEARTH_TRY(hearth_call_check_whole(call, err));
+
+    return hearth_store_retention_set(call->engine->store, call->tenant, name, value_ns, err);
 }
 
 /* ---- roll-ups ---- */
 
 /* Find the service with the name, if it has profiles. */
-static enum hearth_status find_rebuild_service(const struct hearth_scope *scope,
+static enum hearth_status find_rebuild_service(const struct hearth_call *call,
                                                struct hearth_str name, int32_t *ret_service_id,
                                                struct hearth_err *err)
 {
@@ -225,9 +256,9 @@ static enum hearth_status find_rebuild_service(const struct hearth_scope *scope,
     /* Select the series of the service. */
     hearth_selector_init(&selector);
     enum hearth_status status = hearth_selector_add(&selector, HEARTH_STR(HEARTH_LABEL_SERVICE),
-                                                    HEARTH_MATCH_EQ, name, scope->arena, err);
+                                                    HEARTH_MATCH_EQ, name, call->arena, err);
     if (status == HEARTH_OK) {
-        status = select_admin_series(scope, &selector, &selected, err);
+        status = select_admin_series(call, &selector, &selected, err);
     }
 
     hearth_selector_release(&selector);
@@ -244,9 +275,8 @@ static enum hearth_status find_rebuild_service(const struct hearth_scope *scope,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_rebuild(const struct hearth_call *call,
                                         struct hearth_str service_name, int64_t from_ms,
-                                        struct hearth_cancel *cancel, struct hearth_arena *arena,
                                         struct hearth_err *err)
 {
     int32_t service_id = 0;
@@ -257,12 +287,14 @@ enum hearth_status hearth_admin_rebuild(struct hearth_admin *admin, struct heart
     }
 
     if (service_name.n > 0) {
-        const struct hearth_scope scope = {
-            .store = admin->store, .tenant = tenant, .cancel = cancel, .arena = arena};
-        HEARTH_TRY(find_rebuild_service(&scope, service_name, &service_id, err));
+        HEARTH_TRY(hearth_call_check_service(call, service_name, err));
+        HEARTH_TRY(find_rebuild_service(call, service_name, &service_id, err));
+    } else {
+        HEARTH_TRY(hearth_call_check_whole(call, err));
     }
 
-    return hearth_store_rebuild(admin->store, tenant, service_id, from_ms * HEARTH_NS_PER_MS, err);
+    return hearth_store_rebuild(call->engine->store, call->tenant, service_id,
+                                from_ms * HEARTH_NS_PER_MS, err);
 }
 
 /* ---- state ---- */

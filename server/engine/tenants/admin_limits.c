@@ -4,6 +4,8 @@
  */
 #include "hearth/store/settings.h"
 
+#include "common/call_internal.h"
+#include "common/shown.h"
 #include "select/query_internal.h"
 #include "tenants/admin_internal.h"
 
@@ -72,20 +74,20 @@ static enum hearth_status read_limit_change(const struct hearth_admin_limit_chan
                : hearth_limit_parse(limit, change->value, &ret->value, err);
 }
 
-enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_limits_set(const struct hearth_call *call,
                                            const struct hearth_admin_limit_change *changes,
-                                           size_t n, struct hearth_arena *arena,
-                                           struct hearth_err *err)
+                                           size_t n, struct hearth_err *err)
 {
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     if (n == 0 || n > MAX_CHANGES) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "the request has %zu limits; it may set 1 to %d at once", n,
                            MAX_CHANGES);
     }
 
-    struct hearth_setting *settings = hearth_arena_array(arena, n, sizeof settings[0]);
+    struct hearth_setting *settings = hearth_arena_array(call->arena, n, sizeof settings[0]);
     if (settings == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
+        return HEARTH_FAIL_ARENA(err, call->arena);
     }
 
     /* Check all changes before any is stored. */
@@ -93,10 +95,10 @@ enum hearth_status hearth_admin_limits_set(struct hearth_admin *admin, struct he
         HEARTH_TRY(read_limit_change(&changes[i], &settings[i], err));
     }
 
-    return hearth_store_settings_set(admin->store, tenant, true, settings, n, err);
+    return hearth_store_settings_set(call->engine->store, call->tenant, true, settings, n, err);
 }
 
-enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct hearth_str tenant,
+enum hearth_status hearth_admin_gauges_set(const struct hearth_call *call,
                                            enum hearth_gauge_aggregation aggregation,
                                            struct hearth_err *err)
 {
@@ -105,5 +107,7 @@ enum hearth_status hearth_admin_gauges_set(struct hearth_admin *admin, struct he
         .value = aggregation == HEARTH_GAUGES_UNSET ? -1 : (int64_t)aggregation,
     };
 
-    return hearth_store_settings_set(admin->store, tenant, true, &setting, 1, err);
+    HEARTH_TRY(hearth_call_check_whole(call, err));
+
+    return hearth_store_settings_set(call->engine->store, call->tenant, true, &setting, 1, err);
 }

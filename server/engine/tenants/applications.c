@@ -6,6 +6,7 @@
 #include "hearth/store/store_applications.h"
 
 #include "common/call_internal.h"
+#include "common/shown.h"
 
 #include <assert.h>
 
@@ -24,25 +25,56 @@ static enum hearth_status check_application_text(const char *what, struct hearth
     return HEARTH_OK;
 }
 
+/* Keep the applications that the call may see. */
+static enum hearth_status keep_shown(const struct hearth_call *call,
+                                     struct hearth_application *applications, size_t *n,
+                                     struct hearth_err *err)
+{
+    struct hearth_shown shown = {0};
+    size_t n_kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        bool is_shown;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, applications[i].name, &is_shown, err));
+        if (is_shown) {
+            applications[n_kept++] = applications[i];
+        }
+    }
+    *n = n_kept;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_applications_list(const struct hearth_call *call,
                                             struct hearth_application **ret, size_t *ret_n,
                                             struct hearth_err *err)
 {
-    return hearth_store_applications(HEARTH_CALL_SCOPE(call), HEARTH_STR(""),
-                                     HEARTH_MAX_APPLICATIONS, ret, ret_n, err);
+    HEARTH_TRY(hearth_store_applications(HEARTH_CALL_SCOPE(call), HEARTH_STR(""),
+                                         HEARTH_MAX_APPLICATIONS, ret, ret_n, err));
+
+    return hearth_call_is_narrow(call) ? keep_shown(call, *ret, ret_n, err) : HEARTH_OK;
+}
+
+static enum hearth_status fail_unknown(struct hearth_str name, struct hearth_err *err)
+{
+    return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no application \"" HEARTH_STR_FMT "\"",
+                       HEARTH_STR_ARG(name));
 }
 
 enum hearth_status hearth_application_get(const struct hearth_call *call, struct hearth_str name,
                                           struct hearth_application *ret, struct hearth_err *err)
 {
     struct hearth_application *found;
-    size_t n;
+    size_t n = 0;
+    bool is_shown;
 
     HEARTH_TRY(check_application_text("name", name, 1, MAX_NAME_BYTES, err));
-    HEARTH_TRY(hearth_store_applications(HEARTH_CALL_SCOPE(call), name, 1, &found, &n, err));
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, name, &is_shown, err));
+    if (is_shown) {
+        HEARTH_TRY(hearth_store_applications(HEARTH_CALL_SCOPE(call), name, 1, &found, &n, err));
+    }
     if (n == 0) {
-        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "there is no application \"" HEARTH_STR_FMT "\"",
-                           HEARTH_STR_ARG(name));
+        return fail_unknown(name, err);
     }
     *ret = found[0];
 
@@ -59,6 +91,7 @@ enum hearth_status hearth_application_set(const struct hearth_call *call,
 
     /* Check it. */
     HEARTH_TRY(check_application_text("name", update->name, 1, MAX_NAME_BYTES, err));
+    HEARTH_TRY(hearth_call_check_service(call, update->name, err));
     HEARTH_TRY(check_application_text("updated_by", update->updated_by, 0, 256, err));
     if (update->owner != NULL) {
         HEARTH_TRY(check_application_text("owner", *update->owner, 0, max, err));
@@ -87,7 +120,12 @@ enum hearth_status hearth_application_set(const struct hearth_call *call,
 enum hearth_status hearth_application_delete(const struct hearth_call *call, struct hearth_str name,
                                              struct hearth_err *err)
 {
-    return hearth_store_application_delete(HEARTH_CALL_SCOPE(call), name, err);
+    bool is_shown;
+
+    HEARTH_TRY(hearth_call_shows_service(call, NULL, name, &is_shown, err));
+
+    return is_shown ? hearth_store_application_delete(HEARTH_CALL_SCOPE(call), name, err)
+                    : fail_unknown(name, err);
 }
 
 /* ---- rules ---- */
@@ -96,6 +134,13 @@ enum hearth_status hearth_application_rules_list(const struct hearth_call *call,
                                                  struct hearth_application_rule **ret,
                                                  size_t *ret_n, struct hearth_err *err)
 {
+    /* Their selectors tell about services that a narrowed call does not see. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_application_rules(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
@@ -127,6 +172,7 @@ enum hearth_status hearth_application_rule_set(const struct hearth_call *call,
 {
     assert(rule != NULL);
 
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     HEARTH_TRY(check_application_text("name", rule->name, 1, MAX_RULE_NAME_BYTES, err));
     HEARTH_TRY(check_application_text("updated_by", rule->updated_by, 0, 256, err));
     if (rule->profiling != HEARTH_PROFILING_ON && rule->profiling != HEARTH_PROFILING_OFF) {
@@ -144,5 +190,6 @@ enum hearth_status hearth_application_rule_set(const struct hearth_call *call,
 enum hearth_status hearth_application_rule_delete(const struct hearth_call *call,
                                                   struct hearth_str name, struct hearth_err *err)
 {
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     return hearth_store_application_rule_delete(HEARTH_CALL_SCOPE(call), name, err);
 }

@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/store/client_data.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 
 #include <assert.h>
@@ -12,6 +13,12 @@ enum hearth_status hearth_client_settings_get(const struct hearth_call *call,
                                               struct hearth_client_setting **ret, size_t *ret_n,
                                               struct hearth_err *err)
 {
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_client_settings(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
@@ -22,6 +29,8 @@ enum hearth_status hearth_client_settings_set(const struct hearth_call *call,
     struct hearth_limits limits;
 
     assert(setting != NULL);
+
+    HEARTH_TRY(hearth_call_check_whole(call, err));
 
     hearth_query_tenant_limits(call->engine, call->tenant, &limits);
 
@@ -53,5 +62,7 @@ enum hearth_status hearth_client_settings_delete(const struct hearth_call *call,
     if (name.n == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the name of the setting is missing");
     }
+    HEARTH_TRY(hearth_call_check_whole(call, err));
+
     return hearth_store_client_setting_delete(HEARTH_CALL_SCOPE(call), name, err);
 }

@@ -17,6 +17,7 @@
 #include "hearth/store/store_ingest_errors.h"
 
 #include "common/call_internal.h"
+#include "common/shown.h"
 
 #include <assert.h>
 
@@ -64,7 +65,7 @@ static size_t copy_text(char *out, size_t cap, struct hearth_str text)
     return n;
 }
 
-/* Hashes an error, with a single "0" for each number in its message. */
+/* Hashes an error, without its subject, and with a single "0" for each number in its message. */
 static int64_t make_error_key(const struct hearth_ingest_error *error)
 {
     const struct hearth_str parts[] = {error->client, error->route, error->code};
@@ -72,11 +73,13 @@ static int64_t make_error_key(const struct hearth_ingest_error *error)
     uint64_t hash = 0;
     size_t n = 0;
 
+    assert(error->n_subject <= error->message.n);
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(parts); i++) {
         hash = hearth_hash64(parts[i].p, parts[i].n, hash);
     }
 
-    for (size_t i = 0; i < error->message.n && n < sizeof plain; i++) {
+    for (size_t i = error->n_subject; i < error->message.n && n < sizeof plain; i++) {
         bool is_digit = error->message.p[i] >= '0' && error->message.p[i] <= '9';
         if (!is_digit) {
             plain[n++] = error->message.p[i];
@@ -287,6 +290,13 @@ enum hearth_status hearth_ingest_errors_list(const struct hearth_call *call,
     if (query->limit < 0 || query->limit > HEARTH_INGEST_ERRORS_MAX) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "limit %lld is not within 0 and %d",
                            (long long)query->limit, HEARTH_INGEST_ERRORS_MAX);
+    }
+
+    /* A refused upload belongs to no service. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
     }
 
     const struct hearth_ingest_error_filter filter = {

@@ -6,6 +6,7 @@
 #include "hearth/selector/selector.h"
 #include "hearth/store/store_rules.h"
 
+#include "common/shown.h"
 #include "select/query_internal.h"
 
 #include <assert.h>
@@ -227,6 +228,13 @@ static enum hearth_status check_recording_rule(const struct hearth_rule *rule,
 enum hearth_status hearth_rules_list(const struct hearth_call *call, struct hearth_rule **ret,
                                      size_t *ret_n, struct hearth_err *err)
 {
+    /* A rule belongs to no service. */
+    if (hearth_call_is_narrow(call)) {
+        *ret = NULL;
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     return hearth_store_rules(HEARTH_CALL_SCOPE(call), ret, ret_n, err);
 }
 
@@ -278,6 +286,7 @@ enum hearth_status hearth_rules_put(const struct hearth_call *call, struct heart
 {
     assert(rule != NULL);
 
+    HEARTH_TRY(hearth_call_check_whole(call, err));
     rule->tenant = call->tenant;
     if (rule->id.n == 0) {
         HEARTH_TRY(make_rule_id(rule, call->arena, err));
@@ -295,6 +304,8 @@ enum hearth_status hearth_rules_put(const struct hearth_call *call, struct heart
 enum hearth_status hearth_rules_delete(const struct hearth_call *call, struct hearth_str id,
                                        struct hearth_err *err)
 {
+    HEARTH_TRY(hearth_call_check_whole(call, err));
+
     return hearth_store_rule_delete(HEARTH_CALL_SCOPE(call), id, err);
 }
 

@@ -9,8 +9,10 @@
 
 #include "hearth/base/budget.h"
 #include "hearth/base/clock.h"
+#include "hearth/base/hash.h"
 #include "hearth/base/sha256.h"
 #include "hearth/codec/compress.h"
+#include "hearth/engine/ingest_errors.h"
 #include "hearth/engine/ingest_files.h"
 #include "hearth/store/store_uploads.h"
 
@@ -70,6 +72,10 @@ static enum hearth_status read_original(struct hearth_upload_parsing *p, struct 
     const struct hearth_upload_reader reader = {p, begin_bytes, add_bytes};
     HEARTH_TRY(hearth_store_upload_read(HEARTH_PARSING_SCOPE(p, &scratch), p->upload->upload_no, 0,
                                         INT32_MAX, &reader, err));
+
+    size_t n =
+        p->bytes.n < HEARTH_INGEST_ERROR_BODY_BYTES ? p->bytes.n : HEARTH_INGEST_ERROR_BODY_BYTES;
+    *p->work->body_hash = (int64_t)hearth_hash64(p->bytes.p, n, 0);
 
     /* They are what the client has sent. */
     struct hearth_sha256 hash;
@@ -288,6 +294,7 @@ enum hearth_status hearth_upload_parse(const struct hearth_upload_work *work,
     struct hearth_upload_parsing p = {.work = work, .upload = upload, .refusal = HEARTH_ERR_INIT};
 
     assert(upload->claim > 0 && work->engine != NULL && work->ingest != NULL);
+    *work->body_hash = 0;
 
     /* All memory of the file is of the parser's budget. */
     hearth_arena_init(&p.arena, 0);

@@ -28,6 +28,7 @@ struct hearth_upload_work {
     struct hearth_budget *budget;         /* memory of the parser; NULL: no limit */
     struct hearth_cancel *cancel;         /* the server stops, or the claim is lost */
     struct hearth_profile_upload *upload; /* claimed; its progress is updated */
+    int64_t *body_hash; /* out: of the first bytes as sent, as in ingest_error.h; 0: not read */
 };
 
 /*

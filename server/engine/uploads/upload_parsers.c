@@ -15,6 +15,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
+#include "hearth/engine/ingest_errors.h"
 #include "hearth/store/store_uploads.h"
 
 #include "common/call_internal.h"
@@ -28,6 +29,7 @@
 /* How long an upload waits whose failure may pass. */
 #define AGAIN_AFTER_MS INT64_C(10000)
 #define MAX_PARSERS    64
+#define MAX_NAME_BYTES 80u /* of a file, in an error */
 
 struct hearth_upload_parsers;
 
@@ -44,6 +46,7 @@ struct upload_parser {
 struct hearth_upload_parsers {
     struct hearth_query_engine *engine;
     struct hearth_ingest *ingest;
+    struct hearth_ingest_errors *errors; /* notes failed uploads; NULL: they are not noted */
     int64_t lease_ns;
     struct hearth_mutex lock; /* guards `stopping`, and the claims of the parsers */
     pthread_cond_t wake;
@@ -132,12 +135,47 @@ static void log_outcome(const struct hearth_profile_upload *upload, const char *
                hearth_log_i64(upload->n_stored), "reason", reason, NULL);
 }
 
-/* Writes the outcome; its text is in err unless status is OK and nothing was refused. */
-static enum hearth_status write_outcome(const struct hearth_scope *scope,
-                                        struct hearth_profile_upload *upload,
-                                        enum hearth_status status, const struct hearth_err *why,
-                                        struct hearth_err *err)
+/* Lists a failed upload among the refused ones, which its sender may never ask for. */
+static void note_failed_upload(const struct hearth_upload_parsers *all,
+                               const struct hearth_profile_upload *upload, int64_t body_hash)
 {
+    size_t n_name = upload->file_name.n < MAX_NAME_BYTES ? upload->file_name.n : MAX_NAME_BYTES;
+    char message[1024];
+
+    if (all->errors == NULL) {
+        return;
+    }
+
+    size_t n = (size_t)snprintf(
+        message, sizeof message, "upload %.*s, file \"%.*s\": ", HEARTH_PROFILE_UPLOAD_ID_TEXT,
+        upload->upload_id.p, (int)n_name, n_name > 0 ? upload->file_name.p : "");
+    (void)snprintf(message + n, sizeof message - n, "%.*s", (int)upload->reason.n,
+                   upload->reason.p);
+    hearth_ingest_errors_note(
+        all->errors, &(const struct hearth_ingest_error){.tenant = upload->tenant,
+                                                         .client = HEARTH_STR("upload"),
+                                                         .route = HEARTH_STR("upload"),
+                                                         .code = HEARTH_STR("upload_failed"),
+                                                         .message = hearth_str_c(message),
+                                                         .n_subject = n,
+                                                         .body_hash = body_hash,
+                                                         .n_bytes = upload->n_bytes});
+}
+
+/* How hearth_upload_parse ended. */
+struct parse_outcome {
+    enum hearth_status status;
+    struct hearth_err why; /* not used if status is OK and nothing was refused */
+    int64_t body_hash;
+};
+
+static enum hearth_status write_outcome(const struct hearth_upload_parsers *all,
+                                        const struct hearth_scope *scope,
+                                        struct hearth_profile_upload *upload,
+                                        const struct parse_outcome *outcome, struct hearth_err *err)
+{
+    const struct hearth_err *why = &outcome->why;
+    enum hearth_status status = outcome->status;
     char text[sizeof why->msg + 96];
 
     if (status == HEARTH_ABORTED) {
@@ -167,6 +205,9 @@ static enum hearth_status write_outcome(const struct hearth_scope *scope,
     upload->reason = hearth_str_c(text);
     HEARTH_TRY(hearth_store_upload_end(scope, upload, err));
     log_outcome(upload, hearth_upload_state_name(upload->state), text);
+    if (upload->state == HEARTH_PROFILE_UPLOAD_FAILED) {
+        note_failed_upload(all, upload, outcome->body_hash);
+    }
 
     return HEARTH_OK;
 }
@@ -174,17 +215,19 @@ static enum hearth_status write_outcome(const struct hearth_scope *scope,
 static void parse_upload(struct upload_parser *parser, struct hearth_profile_upload *upload)
 {
     struct hearth_upload_parsers *all = parser->all;
-    struct hearth_err why = HEARTH_ERR_INIT, err = HEARTH_ERR_INIT;
+    struct parse_outcome outcome = {.why = HEARTH_ERR_INIT};
+    struct hearth_err err = HEARTH_ERR_INIT;
     const struct hearth_upload_work work = {
         .engine = all->engine,
         .ingest = all->ingest,
         .budget = &parser->budget,
         .cancel = &parser->cancel,
         .upload = upload,
+        .body_hash = &outcome.body_hash,
     };
 
     set_parser_claim(parser, upload);
-    enum hearth_status status = hearth_upload_parse(&work, &why);
+    outcome.status = hearth_upload_parse(&work, &outcome.why);
     set_parser_claim(parser, NULL);
 
     /* Also while the server stops: another one can begin at once. */
@@ -192,7 +235,7 @@ static void parse_upload(struct upload_parser *parser, struct hearth_profile_upl
     hearth_arena_init(&arena, 0);
     const struct hearth_scope scope = {
         .store = all->engine->store, .tenant = upload->tenant, .arena = &arena};
-    status = write_outcome(&scope, upload, status, &why, &err);
+    enum hearth_status status = write_outcome(all, &scope, upload, &outcome, &err);
     if (status != HEARTH_OK && status != HEARTH_ABORTED) {
         HEARTH_LOG(HEARTH_LOG_WARN, "uploads",
                    "the outcome of an upload could not be written; it is parsed again", "upload",
@@ -284,6 +327,7 @@ static enum hearth_status start_threads(struct hearth_upload_parsers *all,
 enum hearth_status hearth_upload_parsers_start(const struct hearth_upload_options *options,
                                                struct hearth_query_engine *engine,
                                                struct hearth_ingest *ingest,
+                                               struct hearth_ingest_errors *errors,
                                                struct hearth_upload_parsers **ret,
                                                struct hearth_err *err)
 {
@@ -309,6 +353,7 @@ enum hearth_status hearth_upload_parsers_start(const struct hearth_upload_option
 
     all->engine = engine;
     all->ingest = ingest;
+    all->errors = errors;
     all->lease_ns = options->lease_ns;
     hearth_mutex_init(&all->lock, HEARTH_RANK_UPLOADS, "uploads.lock");
     hearth_cond_init(&all->wake);

@@ -14,6 +14,7 @@
 
 #include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
+#include "uploads/upload_shown.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -192,6 +193,7 @@ enum hearth_status hearth_upload_create(const struct hearth_call *call,
                            "times and sample_rate must not be negative");
     }
     HEARTH_TRY(check_labels(call, &limits, upload, err));
+    HEARTH_TRY(hearth_call_check_later(call, hearth_upload_service(upload), err));
 
     /* Create the upload. */
     HEARTH_TRY(make_upload_id(call->arena, &upload->upload_id, err));
@@ -254,7 +256,7 @@ enum hearth_status hearth_upload_put_part(const struct hearth_call *call,
         hearth_sha256_end_hex(&hash, text);
         HEARTH_TRY(compare_sums(sha256, text, "the part", err));
     }
-    HEARTH_TRY(hearth_store_upload_get(HEARTH_CALL_SCOPE(call), upload_id, &upload, err));
+    HEARTH_TRY(hearth_upload_find(call, upload_id, &upload, err));
 
     return put_part(call, &upload, part, bytes, err);
 }
@@ -304,7 +306,7 @@ enum hearth_status hearth_upload_finish(const struct hearth_call *call, struct h
                                         struct hearth_err *err)
 {
     HEARTH_TRY(check_sha256(sha256, err));
-    HEARTH_TRY(hearth_store_upload_get(HEARTH_CALL_SCOPE(call), upload_id, ret, err));
+    HEARTH_TRY(hearth_upload_find(call, upload_id, ret, err));
     if (ret->state != HEARTH_PROFILE_UPLOAD_RECEIVING) {
         return HEARTH_OK;
     }

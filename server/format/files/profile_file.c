@@ -14,6 +14,7 @@
 #include "hearth/format/text_profile.h"
 
 #include "json/json_file.h"
+#include "pprof/decode_memory.h"
 #include "pprof/pprof_text.h"
 
 #include <assert.h>
@@ -350,7 +351,10 @@ enum hearth_status hearth_profile_file_decode(struct hearth_str bytes,
     HEARTH_TRY(options->format != NULL ? find_named_format(options->format, &format, err)
                                        : recognise_format(bytes, &format, err));
     struct hearth_file_profiles file = {.format = format->name};
-    HEARTH_TRY(format->decode(bytes, options, arena, &file, err));
+    struct decode_memory memory;
+    hearth_decode_memory_begin(&memory, arena, options->limits.max_memory, bytes.n);
+    enum hearth_status status = format->decode(bytes, options, arena, &file, err);
+    HEARTH_TRY(hearth_decode_memory_end(&memory, status, err));
 
     for (size_t i = 0; i < file.n_profiles; i++) {
         struct hearth_file_profile *profile = &file.profiles[i];

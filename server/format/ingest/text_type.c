@@ -15,7 +15,6 @@
 
 /* ---- endings of names ---- */
 
-#define CPU     "cpu", "nanoseconds"
 #define PER_CPU "cpu", "nanoseconds"
 #define NONE    "", ""
 
@@ -29,38 +28,21 @@ static const struct text_type {
     struct hearth_ingest_type type;
     enum aggregation aggregation;
 } g_text_types[] = {
-    {{"cpu", "process_cpu", CPU, PER_CPU, COUNT_NS}, SUM},
-    {{"itimer", "process_cpu", CPU, PER_CPU, COUNT_NS}, SUM},
-    {{"wall", "wall", "wall", "nanoseconds", PER_CPU, COUNT_NS}, SUM},
-    {{"inuse_objects", "memory", "inuse_objects", "count", NONE, 1}, AVERAGE},
-    {{"alloc_objects", "memory", "alloc_objects", "count", NONE, 1}, SUM},
-    {{"inuse_space", "memory", "inuse_space", "bytes", NONE, 1}, AVERAGE},
-    {{"alloc_space", "memory", "alloc_space", "bytes", NONE, 1}, SUM},
-    {{"goroutines", "goroutine", "goroutines", "count", NONE, 1}, AVERAGE},
-    {{"mutex_count", "mutex", "contentions", "count", NONE, 1}, SUM},
-    {{"mutex_duration", "mutex", "delay", "nanoseconds", NONE, 1}, SUM},
-    {{"block_count", "block", "contentions", "count", NONE, 1}, SUM},
-    {{"lock_count", "block", "contentions", "count", NONE, 1}, SUM},
-    {{"block_duration", "block", "delay", "nanoseconds", NONE, 1}, SUM},
-    {{"lock_duration", "block", "delay", "nanoseconds", NONE, 1}, SUM},
-    {{"alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", NONE, 1}, SUM},
-    {{"alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", NONE, 1}, SUM},
-    {{"alloc_outside_tlab_objects", "memory", "alloc_outside_tlab_objects", "count", NONE, 1}, SUM},
-    {{"alloc_outside_tlab_bytes", "memory", "alloc_outside_tlab_bytes", "bytes", NONE, 1}, SUM},
-    {{"live", "memory", "live", "count", NONE, 1}, AVERAGE},
-    {{"exceptions", "exceptions", "samples", "count", NONE, 1}, SUM},
-    {{"seconds", "wall", "wall", "nanoseconds", PER_CPU, SEC_NS}, SUM},
-    {{"milliseconds", "wall", "wall", "nanoseconds", PER_CPU, SEC_NS / 1000}, SUM},
-    {{"microseconds", "wall", "wall", "nanoseconds", PER_CPU, 1000}, SUM},
-    {{"nanoseconds", "wall", "wall", "nanoseconds", PER_CPU, 1}, SUM},
-    {{"bytes", "memory", "samples", "bytes", NONE, 1}, ANY},
+#define X(ending, name, type, unit, period, factor, aggregation) \
+    {{ending, name, type, unit, period, factor}, aggregation},
+#include "ingest/text_types.def"
+#undef X
 };
 
 const char *hearth_ingest_type_suffixes(void)
 {
-    return "cpu, itimer, wall, inuse_objects, inuse_space, alloc_objects, alloc_space, goroutines, "
-           "mutex_count, mutex_duration, block_count, block_duration, lock_count, lock_duration, "
-           "live, exceptions, bytes, seconds, milliseconds, microseconds, nanoseconds";
+#define X(ending, name, type, unit, period, factor, aggregation) ", " ending
+    static const char list[] =
+#include "ingest/text_types.def"
+        ;
+#undef X
+
+    return list + strlen(", ");
 }
 
 static const struct text_type *find_suffix(struct hearth_str suffix)

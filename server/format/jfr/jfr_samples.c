@@ -10,9 +10,10 @@
 #include <math.h>
 
 #define DEFAULT_INTERVAL_NS (HEARTH_NS_PER_SEC / 50)
-/* Of async-profiler without an interval, except for wall time. */
-#define ASYNC_INTERVAL_NS (HEARTH_NS_PER_SEC / 100)
-#define MAX_LABELS        64 /* of one sample; further labels of its context are ignored */
+/* Defaults of async-profiler, which samples more threads for wall time. */
+#define ASYNC_INTERVAL_NS      (HEARTH_NS_PER_SEC / 100)
+#define ASYNC_WALL_INTERVAL_NS (HEARTH_NS_PER_SEC / 20)
+#define MAX_LABELS             64 /* of one sample; further labels of its context are ignored */
 
 /* ---- the table of events ---- */
 
@@ -264,19 +265,35 @@ static enum hearth_status visit_facts(void *context, uint64_t type_id, struct jf
 /* ---- values ---- */
 
 /* The nanoseconds between two samples; own_ns: what the recording says, 0 if nothing. */
-static double find_interval(const struct chunk_sampler *s, int64_t own_ns)
+static double find_interval(const struct chunk_sampler *s, int64_t own_ns, int64_t default_ns)
 {
-    const struct jfr_settings *settings = &s->sampler->settings;
     int64_t rate = s->sampler->options->sample_rate;
 
-    if (own_ns <= 0 && rate > 0) {
-        own_ns = HEARTH_NS_PER_SEC / rate;
-    } else if (own_ns <= 0) {
-        own_ns =
-            settings->is_default && !settings->is_wall ? ASYNC_INTERVAL_NS : DEFAULT_INTERVAL_NS;
+    if (own_ns <= 0) {
+        own_ns = rate > 0 ? HEARTH_NS_PER_SEC / rate : default_ns;
     }
 
     return (double)own_ns;
+}
+
+/* The interval of the event that the recording is about, which may be wall time. */
+static double find_event_interval(const struct chunk_sampler *s)
+{
+    const struct jfr_settings *settings = &s->sampler->settings;
+    int64_t default_ns = settings->is_wall ? ASYNC_WALL_INTERVAL_NS : ASYNC_INTERVAL_NS;
+
+    return find_interval(s, settings->cpu_interval_ns,
+                         settings->is_default ? default_ns : DEFAULT_INTERVAL_NS);
+}
+
+/* The interval of wall time: its own, otherwise that of the event. */
+static double find_wall_interval(const struct chunk_sampler *s)
+{
+    const struct jfr_settings *settings = &s->sampler->settings;
+
+    return settings->wall_interval_ns > 0 || settings->is_wall_default
+               ? find_interval(s, settings->wall_interval_ns, ASYNC_WALL_INTERVAL_NS)
+               : find_event_interval(s);
 }
 
 /* Exact: a double holds the nanoseconds of 100 days. */
@@ -290,15 +307,11 @@ static double convert_ticks(const struct chunk_sampler *s, uint64_t ticks)
 static double find_value(const struct chunk_sampler *s, const struct event_rule *rule,
                          const struct jfr_values *values)
 {
-    const struct jfr_settings *settings = &s->sampler->settings;
-    int64_t wall_ns =
-        settings->wall_interval_ns > 0 ? settings->wall_interval_ns : settings->cpu_interval_ns;
-
     switch (rule->source) {
     case CPU_INTERVAL:
-        return find_interval(s, settings->cpu_interval_ns);
+        return find_event_interval(s);
     case WALL_INTERVAL:
-        return find_interval(s, wall_ns);
+        return find_wall_interval(s);
     case TICKS:
         return convert_ticks(s, jfr_u64(values, rule->slot));
     default:
@@ -534,10 +547,15 @@ static struct hearth_profile_builder *find_builder(struct jfr_sampler *sampler,
     }
 
     *builder = hearth_profile_builder_new(sampler->arena);
+    if (*builder == NULL) {
+        return NULL;
+    }
+    hearth_profile_builder_limit(*builder, sampler->options->limits.max_frames);
+
     for (size_t i = 0; i < JFR_MAX_COLUMNS && g_columns[family][i].type != NULL; i++) {
-        if (*builder == NULL || hearth_profile_builder_type(
-                                    *builder, hearth_str_c(g_columns[family][i].type),
-                                    hearth_str_c(g_columns[family][i].unit)) == HEARTH_NO_INDEX) {
+        if (hearth_profile_builder_type(*builder, hearth_str_c(g_columns[family][i].type),
+                                        hearth_str_c(g_columns[family][i].unit)) ==
+            HEARTH_NO_INDEX) {
             return NULL;
         }
     }

@@ -33,8 +33,9 @@ _Static_assert(JFR_N_FAMILIES <= HEARTH_JFR_MAX_PROFILES, "each family is a prof
 struct jfr_settings {
     int64_t cpu_interval_ns, wall_interval_ns; /* 0: not known */
     bool is_wall;                              /* async-profiler samples wall time */
-    bool is_default;                           /* its interval is 0, which means 10 ms */
-    struct hearth_str event;                   /* see jfr.h; in the arena of the profiles */
+    bool is_default;      /* its interval is 0, which means 10 ms, of wall time 50 ms */
+    bool is_wall_default; /* its interval of wall time beside the event is 0, which means 50 ms */
+    struct hearth_str event; /* see jfr.h; in the arena of the profiles */
 };
 
 /* The clock of a chunk. */

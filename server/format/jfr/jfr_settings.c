@@ -71,8 +71,9 @@ static void apply_setting(struct jfr_sampler *sampler, struct hearth_str type,
         } else if (is_number && hearth_str_eq_c(type, "jdk.ExecutionSample")) {
             settings->is_default = ns == 0;
         }
-    } else if (hearth_str_eq_c(name, "wall") && hearth_str_to_i64(value, &ns) && ns > 0) {
+    } else if (hearth_str_eq_c(name, "wall") && hearth_str_to_i64(value, &ns) && ns >= 0) {
         settings->wall_interval_ns = ns;
+        settings->is_wall_default = ns == 0;
     } else if (hearth_str_eq_c(type, "jdk.ExecutionSample") && hearth_str_eq_c(name, "period")) {
         ns = read_period(value);
         settings->cpu_interval_ns = ns > 0 ? ns : settings->cpu_interval_ns;

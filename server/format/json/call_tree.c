@@ -1,37 +1,38 @@
 /* call_tree.c -- nodes in the order in which they were added: parents precede their children. */
 #include "json/call_tree.h"
 
-#include "hearth/base/budget.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/limit.h"
 
 #include <assert.h>
 
-#define MAX_FRAMES (UINT64_C(1) << 24) /* of all stacks: 64 MiB of indices */
+#define FIRST_SLOTS 1024u
 
-void hearth_call_tree_init(struct call_tree *tree, struct hearth_arena *arena)
+void hearth_call_tree_init(struct call_tree *tree, const struct hearth_pprof_limits *limits,
+                           struct hearth_arena *arena)
 {
-    *tree = (struct call_tree){.arena = arena, .seed = hearth_hash_process_seed()};
-    hearth_idmap_init(&tree->children);
-}
-
-void hearth_call_tree_release(struct call_tree *tree)
-{
-    hearth_idmap_release(&tree->children);
-    hearth_budget_give(tree->arena->budget, tree->held_bytes);
+    *tree = (struct call_tree){.limits = limits, .arena = arena, .round = 1};
 }
 
 void hearth_call_tree_reset(struct call_tree *tree)
 {
     tree->n_nodes = 0;
-    tree->seed = hearth_hash_mix(tree->seed, 1); /* no key of before is found again */
+    if (++tree->round == 0) { /* the old rounds would begin again */
+        tree->round = 1;
+        memset(tree->slots, 0, tree->n_slots * sizeof *tree->slots);
+    }
 }
+
+/* ---- nodes ---- */
 
 uint32_t hearth_call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t location)
 {
-    assert(parent == HEARTH_NO_INDEX || parent < tree->n_nodes);
+    uint32_t max = tree->limits->max_entries;
 
-    if (tree->n_nodes >= HEARTH_NO_INDEX ||
-        !hearth_arena_grow(tree->arena, &tree->nodes, &tree->cap_nodes, tree->n_nodes + 1,
-                           sizeof *tree->nodes)) {
+    assert(parent == HEARTH_NO_INDEX || parent < tree->n_nodes);
+    if ((max > 0 && tree->n_nodes >= max) || tree->n_nodes >= HEARTH_NO_INDEX ||
+        !hearth_arena_regrow(tree->arena, &tree->nodes, &tree->cap_nodes, tree->n_nodes + 1,
+                             sizeof *tree->nodes)) {
         return HEARTH_NO_INDEX;
     }
 
@@ -40,25 +41,82 @@ uint32_t hearth_call_tree_add(struct call_tree *tree, uint32_t parent, uint32_t 
     return (uint32_t)tree->n_nodes++;
 }
 
-uint32_t hearth_call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t location)
+/* The slot of a child, or the empty one for it. At most half of the slots are filled. */
+static struct call_slot *find_slot_of_child(const struct call_tree *tree, uint32_t parent,
+                                            uint32_t location)
 {
-    const uint32_t key[] = {parent, location};
-    struct hearth_hash128 hash = hearth_hash128(key, sizeof key, tree->seed);
-    uint32_t node = hearth_idmap_find(&tree->children, hash);
-    bool inserted;
+    uint64_t hash = hearth_hash_mix((uint64_t)parent << 32 | location, hearth_hash_process_seed());
 
-    if (node != HEARTH_IDMAP_NONE) {
-        return node;
+    for (size_t i = hash;; i++) {
+        struct call_slot *slot = &tree->slots[i & (tree->n_slots - 1)];
+        if (slot->round != tree->round) {
+            return slot;
+        }
+        const struct call_node *node = &tree->nodes[slot->node];
+        if (node->parent == parent && node->location == location) {
+            return slot;
+        }
+    }
+}
+
+/* Doubles the slots, and fills those of all nodes again. */
+static bool grow_slots(struct call_tree *tree)
+{
+    size_t n = tree->n_slots == 0 ? FIRST_SLOTS : tree->n_slots * 2;
+
+    if (!hearth_arena_regrow(tree->arena, &tree->slots, &tree->room_slots, n,
+                             sizeof *tree->slots)) {
+        return false;
     }
 
-    node = hearth_call_tree_add(tree, parent, location);
-    if (node == HEARTH_NO_INDEX ||
-        hearth_idmap_intern(&tree->children, hash, node, &inserted) == HEARTH_IDMAP_NONE ||
-        !hearth_idmap_account(&tree->children, tree->arena, &tree->held_bytes)) {
+    tree->n_slots = n;
+    memset(tree->slots, 0, n * sizeof *tree->slots);
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        const struct call_node *node = &tree->nodes[i];
+        *find_slot_of_child(tree, node->parent, node->location) =
+            (struct call_slot){i, tree->round};
+    }
+
+    return true;
+}
+
+uint32_t hearth_call_tree_child(struct call_tree *tree, uint32_t parent, uint32_t location)
+{
+    if (tree->n_nodes * 2 >= tree->n_slots && !grow_slots(tree)) {
         return HEARTH_NO_INDEX;
     }
 
+    struct call_slot *slot = find_slot_of_child(tree, parent, location);
+    if (slot->round == tree->round) {
+        return slot->node;
+    }
+
+    uint32_t node = hearth_call_tree_add(tree, parent, location);
+    if (node != HEARTH_NO_INDEX) {
+        *slot = (struct call_slot){node, tree->round};
+    }
+
     return node;
+}
+
+enum hearth_status hearth_call_tree_refused(const struct call_tree *tree, struct hearth_err *err)
+{
+    uint32_t max = tree->limits->max_entries;
+
+    if (max == 0 || tree->n_nodes < max) {
+        return HEARTH_FAIL_ARENA(err, tree->arena);
+    }
+
+    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                       "the calls have more than %u nodes" HEARTH_RAISE_LIMIT("max-table-entries"),
+                       max);
+}
+
+void hearth_call_tree_fail(const struct call_tree *tree, struct hearth_json_reader *r)
+{
+    if (!hearth_json_reader_failed(r)) {
+        (void)hearth_call_tree_refused(tree, &r->fault);
+    }
 }
 
 enum hearth_status hearth_call_tree_count(struct call_tree *tree, uint32_t node, uint32_t type,
@@ -156,11 +214,13 @@ enum hearth_status hearth_call_tree_write(struct call_tree *tree,
     }
 
     /* The size is known before anything is written. */
+    uint32_t max = tree->limits->max_frames;
     tree->n_written += measure_stacks(tree, stacks->max_depth, known);
-    if (tree->n_written > MAX_FRAMES) {
+    if (max > 0 && tree->n_written > max) {
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "the stacks have %llu frames in sum; at most %llu are supported",
-                           (unsigned long long)tree->n_written, (unsigned long long)MAX_FRAMES);
+                           "the stacks have %llu frames in sum; the limit is %u" HEARTH_RAISE_LIMIT(
+                               "max-stack-frames"),
+                           (unsigned long long)tree->n_written, max);
     }
 
     uint32_t *frames =

@@ -14,12 +14,13 @@ enum hearth_status hearth_chrome_init(struct chrome_profile *p,
     const struct hearth_named_frame root = {.name = HEARTH_STR("(root)")};
 
     *p = (struct chrome_profile){.limits = limits, .arena = arena};
-    hearth_call_tree_init(&p->tree, arena);
+    hearth_call_tree_init(&p->tree, limits, arena);
     p->builder = hearth_profile_builder_new(arena);
     if (p->builder == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    hearth_profile_builder_limit(p->builder, limits->max_frames);
     p->root = hearth_named_location(p->builder, HEARTH_NO_INDEX, &root, 1);
 
     return p->root == HEARTH_NO_INDEX ? HEARTH_FAIL_ARENA(err, arena) : HEARTH_OK;
@@ -27,7 +28,6 @@ enum hearth_status hearth_chrome_init(struct chrome_profile *p,
 
 void hearth_chrome_release(struct chrome_profile *p)
 {
-    hearth_call_tree_release(&p->tree);
     hearth_profile_builder_free(p->builder);
 }
 

@@ -3,6 +3,8 @@
  * the sampled nodes with the times between samples.
  */
 #include "hearth/base/budget.h"
+#include "hearth/base/hash.h"
+#include "hearth/base/limit.h"
 #include "hearth/format/chrome_profile.h"
 
 #include "json/chrome_frames.h"
@@ -10,8 +12,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#define US_NS     1000
-#define MAX_NODES (1u << 19) /* of one profile; large ones have some 100,000 */
+#define US_NS 1000
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -71,15 +72,19 @@ static uint32_t find_cpu_node(const struct cpu_file *f, struct hearth_json_reade
 static void read_children(struct cpu_file *f, struct hearth_json_reader *r)
 {
     struct hearth_arena *arena = f->profile.arena;
+    uint32_t max = f->profile.limits->max_entries;
 
     hearth_json_reader_array(r);
     while (hearth_json_reader_element(r)) {
         int64_t child = hearth_json_reader_i64(r);
-        if (f->n_edges == MAX_NODES) {
-            hearth_json_reader_fail(r, "the nodes have more than %u children", MAX_NODES);
+        if (max > 0 && f->n_edges == max) {
+            hearth_json_reader_fail(
+                r, "the nodes have more than %u children" HEARTH_RAISE_LIMIT("max-table-entries"),
+                max);
             return;
         }
-        if (!hearth_arena_grow(arena, &f->edges, &f->cap_edges, f->n_edges + 1, sizeof *f->edges)) {
+        if (!hearth_arena_regrow(arena, &f->edges, &f->cap_edges, f->n_edges + 1,
+                                 sizeof *f->edges)) {
             hearth_json_reader_fail_arena(r, arena);
             return;
         }
@@ -95,6 +100,7 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
                             .parent = HEARTH_NO_INDEX,
                             .first_child = HEARTH_NO_INDEX,
                             .next_sibling = HEARTH_NO_INDEX};
+    uint32_t max = f->profile.limits->max_entries;
     struct hearth_str key;
     bool has_frame = false, inserted;
 
@@ -118,15 +124,16 @@ static void read_cpu_node(struct cpu_file *f, struct hearth_json_reader *r)
         hearth_json_reader_fail(r, "node %" PRId64 " has no callFrame", node.id);
     } else if (node.hits < 0) {
         hearth_json_reader_fail(r, "node %" PRId64 " has a negative hitCount", node.id);
-    } else if (f->n_nodes == MAX_NODES) {
-        hearth_json_reader_fail(r, "more than %u nodes", MAX_NODES);
+    } else if (max > 0 && f->n_nodes == max) {
+        hearth_json_reader_fail(r, "more than %u nodes" HEARTH_RAISE_LIMIT("max-table-entries"),
+                                max);
     }
     if (hearth_json_reader_failed(r)) {
         return;
     }
 
     uint32_t idx = (uint32_t)f->n_nodes;
-    if (!hearth_arena_grow(arena, &f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) ||
+    if (!hearth_arena_regrow(arena, &f->nodes, &f->cap_nodes, f->n_nodes + 1, sizeof *f->nodes) ||
         hearth_idmap_intern(&f->by_id, make_id_key(node.id), idx, &inserted) == HEARTH_IDMAP_NONE ||
         !hearth_idmap_account(&f->by_id, arena, &f->held_bytes)) {
         hearth_json_reader_fail_arena(r, arena);
@@ -183,7 +190,7 @@ static void grow_tree(struct cpu_file *f, struct hearth_json_reader *r)
             node->parent == HEARTH_NO_INDEX ? HEARTH_NO_INDEX : f->nodes[node->parent].tree_node;
         node->tree_node = hearth_call_tree_add(&f->profile.tree, parent, node->location);
         if (node->tree_node == HEARTH_NO_INDEX) {
-            hearth_json_reader_fail_arena(r, arena);
+            hearth_call_tree_fail(&f->profile.tree, r);
             return;
         }
         for (uint32_t child = node->first_child; child != HEARTH_NO_INDEX;

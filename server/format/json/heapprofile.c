@@ -34,7 +34,7 @@ static void enter_heap_node(struct chrome_profile *p, struct hearth_json_reader 
     /* The frame follows, perhaps after the children. */
     uint32_t node = hearth_call_tree_add(&p->tree, parent, HEARTH_NO_INDEX);
     if (node == HEARTH_NO_INDEX) {
-        hearth_json_reader_fail_arena(r, p->arena);
+        hearth_call_tree_fail(&p->tree, r);
         return;
     }
 

@@ -1,9 +1,10 @@
 /*
- * speedscope.c -- reads a file once for the places of its tables, then once for each kind of unit:
- * frames become locations, then each part adds its samples.
+ * speedscope.c -- reads a file once for the heads of its parts and the places of its tables; then
+ * for each kind of unit frames become locations, and each part of the kind adds its samples.
  */
 #include "hearth/format/speedscope.h"
 
+#include "hearth/base/limit.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/model/frame_name.h"
 
@@ -11,8 +12,6 @@
 #include "text/named_frame.h"
 
 #include <assert.h>
-
-#define MAX_FRAMES (1u << 18) /* in the table of a file */
 
 /* ---- units ---- */
 
@@ -49,7 +48,7 @@ static void read_part_unit(struct hearth_json_reader *r, struct hearth_arena *ar
         }
     }
 
-    hearth_json_reader_fail(r, "profile %zu has the unknown unit \"" HEARTH_STR_FMT "\"", part->idx,
+    hearth_json_reader_fail(r, "profile %u has the unknown unit \"" HEARTH_STR_FMT "\"", part->idx,
                             HEARTH_STR_ARG(name));
 }
 
@@ -60,58 +59,94 @@ static void read_part_type(struct hearth_json_reader *r, struct hearth_arena *ar
 
     part->is_evented = hearth_str_eq_c(type, "evented");
     if (!part->is_evented && !hearth_str_eq_c(type, "sampled")) {
-        hearth_json_reader_fail(r, "profile %zu has the unknown type \"" HEARTH_STR_FMT "\"",
+        hearth_json_reader_fail(r, "profile %u has the unknown type \"" HEARTH_STR_FMT "\"",
                                 part->idx, HEARTH_STR_ARG(type));
     }
 }
 
+/* The number at an index of the text; 0 without one. */
+static int64_t read_part_time(struct speedscope_pass *pass, size_t at,
+                              const struct speedscope_part *part, struct hearth_json_reader *r)
+{
+    struct hearth_json_reader value;
+
+    if (at == 0 || hearth_json_reader_failed(r)) {
+        return 0;
+    }
+
+    hearth_json_reader_init_at(&value, pass->text, at);
+    int64_t time = hearth_json_reader_scaled(&value, part->unit->factor);
+    if (hearth_json_reader_failed(&value)) {
+        hearth_json_reader_fail(r, "profile %u has no number as startValue or endValue", part->idx);
+    }
+
+    return time;
+}
+
 /* Reads the heads of the part that comes next; its tables are only skipped. */
-static void read_part_heads(struct hearth_json_reader *r, struct hearth_arena *arena,
+static void read_part_heads(struct speedscope_pass *pass, struct hearth_json_reader *r,
                             struct speedscope_part *part)
 {
-    struct hearth_json_reader start = {.at = 0}, end = {.at = 0};
+    size_t start_at = 0, end_at = 0;
+    const struct {
+        const char *key;
+        size_t *at;
+    } tables[] = {{"samples", &part->samples_at},
+                  {"weights", &part->weights_at},
+                  {"events", &part->events_at},
+                  {"startValue", &start_at},
+                  {"endValue", &end_at}};
     struct hearth_str key;
 
     hearth_json_reader_object(r);
     while (hearth_json_reader_member(r, &key)) {
-        struct hearth_json_reader value = *r;
-        bool is_text = hearth_json_reader_peek(r) == '"';
-        if (is_text && hearth_str_eq_c(key, "type")) {
-            read_part_type(r, arena, part);
-        } else if (is_text && hearth_str_eq_c(key, "unit")) {
-            read_part_unit(r, arena, part);
-        } else if (is_text && hearth_str_eq_c(key, "name")) {
-            part->name = hearth_json_reader_text(r, arena);
-        } else {
-            hearth_json_reader_skip(r);
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {
+            *tables[i].at = hearth_str_eq_c(key, tables[i].key) ? r->at : *tables[i].at;
         }
 
-        if (hearth_str_eq_c(key, "samples")) {
-            part->samples = value;
-        } else if (hearth_str_eq_c(key, "weights")) {
-            part->weights = value;
-        } else if (hearth_str_eq_c(key, "events")) {
-            part->events = value;
-        } else if (hearth_str_eq_c(key, "startValue")) {
-            start = value;
-        } else if (hearth_str_eq_c(key, "endValue")) {
-            end = value;
+        bool is_text = hearth_json_reader_peek(r) == '"';
+        if (is_text && hearth_str_eq_c(key, "type")) {
+            read_part_type(r, pass->arena, part);
+        } else if (is_text && hearth_str_eq_c(key, "unit")) {
+            read_part_unit(r, pass->arena, part);
+        } else if (is_text && hearth_str_eq_c(key, "name")) {
+            part->name = hearth_json_reader_text(r, pass->arena);
+        } else {
+            hearth_json_reader_skip(r);
         }
     }
 
     if (part->unit == NULL) {
-        hearth_json_reader_fail(r, "profile %zu has no unit", part->idx);
+        hearth_json_reader_fail(r, "profile %u has no unit", part->idx);
         return;
     }
-    if (start.text.p != NULL) {
-        part->start = hearth_json_reader_scaled(&start, part->unit->factor);
-    }
-    if (end.text.p != NULL) {
-        part->end = hearth_json_reader_scaled(&end, part->unit->factor);
-    }
-    if (hearth_json_reader_failed(&start) || hearth_json_reader_failed(&end)) {
-        hearth_json_reader_fail(r, "profile %zu has no number as startValue or endValue",
-                                part->idx);
+    part->start = read_part_time(pass, start_at, part, r);
+    part->end = read_part_time(pass, end_at, part, r);
+}
+
+/* Reads the heads of all parts. */
+static void read_all_heads(struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    uint32_t max = pass->limits->max_entries;
+
+    pass->has_parts = true;
+    pass->n_parts = 0;
+    hearth_json_reader_array(r);
+    while (hearth_json_reader_element(r)) {
+        if (max > 0 && pass->n_parts == max) {
+            hearth_json_reader_fail(
+                r, "more than %u profiles" HEARTH_RAISE_LIMIT("max-table-entries"), max);
+            return;
+        }
+        if (!hearth_arena_regrow(pass->arena, &pass->parts, &pass->cap_parts, pass->n_parts + 1,
+                                 sizeof *pass->parts)) {
+            hearth_json_reader_fail_arena(r, pass->arena);
+            return;
+        }
+
+        struct speedscope_part *part = &pass->parts[pass->n_parts];
+        *part = (struct speedscope_part){.idx = (uint32_t)pass->n_parts++};
+        read_part_heads(pass, r, part);
     }
 }
 
@@ -143,20 +178,23 @@ static uint32_t add_frame_location(struct speedscope_pass *pass, struct hearth_j
 
 static enum hearth_status read_frames(struct speedscope_pass *pass, struct hearth_err *err)
 {
-    struct hearth_json_reader r = pass->frames;
+    struct hearth_json_reader r;
+    uint32_t max = pass->limits->max_entries;
 
     pass->n_locations = 0;
+    hearth_json_reader_init_at(&r, pass->text, pass->frames_at);
     hearth_json_reader_array(&r);
     while (hearth_json_reader_element(&r)) {
-        if (pass->n_locations == MAX_FRAMES) {
-            hearth_json_reader_fail(&r, "more than %u frames", MAX_FRAMES);
+        if (max > 0 && pass->n_locations == max) {
+            hearth_json_reader_fail(
+                &r, "more than %u frames" HEARTH_RAISE_LIMIT("max-table-entries"), max);
             break;
         }
 
         uint32_t location = add_frame_location(pass, &r);
         if (location == HEARTH_NO_INDEX ||
-            !hearth_arena_grow(pass->arena, &pass->locations, &pass->cap_locations,
-                               pass->n_locations + 1, sizeof *pass->locations)) {
+            !hearth_arena_regrow(pass->arena, &pass->locations, &pass->cap_locations,
+                                 pass->n_locations + 1, sizeof *pass->locations)) {
             return HEARTH_FAIL_ARENA(err, pass->arena);
         }
         pass->locations[pass->n_locations++] = location;
@@ -167,72 +205,61 @@ static enum hearth_status read_frames(struct speedscope_pass *pass, struct heart
 
 /* ---- the file ---- */
 
+/* Finds the table of frames in "shared", whose value comes next. */
+static void find_frames(struct speedscope_pass *pass, struct hearth_json_reader *r)
+{
+    struct hearth_str key;
+
+    hearth_json_reader_object(r);
+    while (hearth_json_reader_member(r, &key)) {
+        pass->frames_at = hearth_str_eq_c(key, "frames") ? r->at : pass->frames_at;
+        hearth_json_reader_skip(r);
+    }
+}
+
 /* Finds the tables of the file. */
-static enum hearth_status find_tables(struct speedscope_pass *pass, struct hearth_str bytes,
-                                      struct hearth_err *err)
+static enum hearth_status find_tables(struct speedscope_pass *pass, struct hearth_err *err)
 {
     struct hearth_json_reader r;
     struct hearth_str key;
 
-    hearth_json_reader_init(&r, bytes);
+    hearth_json_reader_init(&r, pass->text);
     hearth_json_reader_object(&r);
     while (hearth_json_reader_member(&r, &key)) {
         if (hearth_str_eq_c(key, "profiles")) {
-            pass->parts = r;
+            read_all_heads(pass, &r);
         } else if (hearth_str_eq_c(key, "shared")) {
-            struct hearth_json_reader shared = r;
-            hearth_json_reader_object(&shared);
-            while (hearth_json_reader_member(&shared, &key)) {
-                pass->frames = hearth_str_eq_c(key, "frames") ? shared : pass->frames;
-                hearth_json_reader_skip(&shared);
-            }
+            find_frames(pass, &r);
+        } else {
+            hearth_json_reader_skip(&r);
         }
-        hearth_json_reader_skip(&r);
     }
 
     HEARTH_TRY(hearth_json_reader_end(&r, err));
-    if (pass->parts.text.p == NULL || pass->frames.text.p == NULL) {
+    if (!pass->has_parts || pass->frames_at == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the file has no \"%s\"",
-                           pass->parts.text.p == NULL ? "profiles" : "shared.frames");
+                           !pass->has_parts ? "profiles" : "shared.frames");
     }
 
     return HEARTH_OK;
 }
 
-/* Reads the heads of all parts: how many there are, and of which kinds. */
-static enum hearth_status find_kinds(struct speedscope_pass *pass, bool has_kind[N_KINDS],
-                                     struct hearth_err *err)
-{
-    struct hearth_json_reader r = pass->parts;
-
-    hearth_json_reader_array(&r);
-    while (hearth_json_reader_element(&r)) {
-        struct speedscope_part part = {.idx = pass->n_parts};
-        read_part_heads(&r, pass->arena, &part);
-        if (!hearth_json_reader_failed(&r)) {
-            has_kind[part.unit->kind] = true;
-        }
-        pass->n_parts++;
-    }
-
-    return hearth_json_reader_status(&r, err);
-}
-
 /* Several parts are told apart by their names. */
-static enum hearth_status label_part(const struct speedscope_pass *pass,
-                                     struct speedscope_part *part, struct hearth_err *err)
+static enum hearth_status label_part(struct speedscope_pass *pass,
+                                     const struct speedscope_part *part, struct hearth_err *err)
 {
+    pass->n_labels = 0;
     if (pass->n_parts == 1 || part->name.n == 0) {
         return HEARTH_OK;
     }
 
-    part->label = (struct hearth_sample_label){
+    pass->n_labels = 1;
+    pass->label = (struct hearth_sample_label){
         .key = hearth_profile_builder_string(pass->builder, HEARTH_STR("thread name")),
         .str = hearth_profile_builder_string(pass->builder, part->name),
     };
-    part->n_labels = 1;
 
-    return part->label.key == HEARTH_NO_INDEX || part->label.str == HEARTH_NO_INDEX
+    return pass->label.key == HEARTH_NO_INDEX || pass->label.str == HEARTH_NO_INDEX
                ? HEARTH_FAIL_ARENA(err, pass->arena)
                : HEARTH_OK;
 }
@@ -240,30 +267,27 @@ static enum hearth_status label_part(const struct speedscope_pass *pass,
 /* Adds the samples of all parts of the kind to the builder. */
 static enum hearth_status read_parts(struct speedscope_pass *pass, struct hearth_err *err)
 {
-    struct hearth_json_reader r = pass->parts;
-    size_t n = 0;
-
     pass->duration_ns = 0;
-    hearth_json_reader_array(&r);
-    while (hearth_json_reader_element(&r)) {
-        struct speedscope_part part = {.idx = n++};
+    for (size_t i = 0; i < pass->n_parts; i++) {
+        struct speedscope_part *part = &pass->parts[i];
         int64_t duration;
-        read_part_heads(&r, pass->arena, &part);
-        HEARTH_TRY(hearth_json_reader_status(&r, err));
-        if (part.unit->kind != pass->kind) {
+        if (part->unit->kind != pass->kind) {
             continue;
         }
 
-        HEARTH_TRY(label_part(pass, &part, err));
-        HEARTH_TRY(part.is_evented ? hearth_speedscope_events(pass, &part, err)
-                                   : hearth_speedscope_samples(pass, &part, err));
-        if (!__builtin_sub_overflow(part.end, part.start, &duration) &&
+        hearth_json_reader_init_at(&pass->samples, pass->text, part->samples_at);
+        hearth_json_reader_init_at(&pass->weights, pass->text, part->weights_at);
+        hearth_json_reader_init_at(&pass->events, pass->text, part->events_at);
+        HEARTH_TRY(label_part(pass, part, err));
+        HEARTH_TRY(part->is_evented ? hearth_speedscope_events(pass, part, err)
+                                    : hearth_speedscope_samples(pass, part, err));
+        if (!__builtin_sub_overflow(part->end, part->start, &duration) &&
             duration > pass->duration_ns) {
             pass->duration_ns = duration;
         }
     }
 
-    return hearth_json_reader_status(&r, err);
+    return HEARTH_OK;
 }
 
 static enum hearth_status read_kind(struct speedscope_pass *pass, struct hearth_profile *ret,
@@ -300,7 +324,10 @@ static enum hearth_status read_kinds(struct speedscope_pass *pass,
 {
     bool has_kind[N_KINDS] = {false};
 
-    HEARTH_TRY(find_kinds(pass, has_kind, err));
+    for (size_t i = 0; i < pass->n_parts; i++) {
+        has_kind[pass->parts[i].unit->kind] = true;
+    }
+
     for (int kind = 0; kind < N_KINDS; kind++) {
         if (!has_kind[kind]) {
             continue;
@@ -311,6 +338,7 @@ static enum hearth_status read_kinds(struct speedscope_pass *pass,
         if (pass->builder == NULL) {
             return HEARTH_FAIL_ARENA(err, pass->arena);
         }
+        hearth_profile_builder_limit(pass->builder, pass->limits->max_frames);
         enum hearth_status status = read_kind(pass, &ret->profiles[ret->n_profiles].profile, err);
         hearth_profile_builder_free(pass->builder);
         HEARTH_TRY(status);
@@ -326,15 +354,14 @@ enum hearth_status hearth_speedscope_decode(struct hearth_str bytes,
                                             struct hearth_speedscope_file *ret,
                                             struct hearth_err *err)
 {
-    struct speedscope_pass pass = {.limits = limits, .arena = arena};
+    struct speedscope_pass pass = {.limits = limits, .arena = arena, .text = bytes};
     struct hearth_speedscope_file file = {.n_profiles = 0};
 
     assert(limits != NULL && arena != NULL && ret != NULL);
-    HEARTH_TRY(find_tables(&pass, bytes, err));
+    HEARTH_TRY(find_tables(&pass, err));
 
-    hearth_call_tree_init(&pass.tree, arena);
+    hearth_call_tree_init(&pass.tree, limits, arena);
     enum hearth_status status = read_kinds(&pass, &file, err);
-    hearth_call_tree_release(&pass.tree);
     HEARTH_TRY(status);
 
     file.notes = pass.notes;

@@ -86,7 +86,7 @@ static enum hearth_status apply_event(struct speedscope_pass *pass, struct heart
 
     open->node = hearth_call_tree_child(&pass->tree, open->node, event->location);
 
-    return open->node == HEARTH_NO_INDEX ? HEARTH_FAIL_ARENA(err, pass->arena) : HEARTH_OK;
+    return open->node == HEARTH_NO_INDEX ? hearth_call_tree_refused(&pass->tree, err) : HEARTH_OK;
 }
 
 enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
@@ -94,22 +94,21 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
 {
     struct open_frame open = {.node = HEARTH_NO_INDEX};
 
-    if (part->events.text.p == NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %zu has no \"events\"",
-                           part->idx);
+    if (part->events_at == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %u has no \"events\"", part->idx);
     }
 
     hearth_call_tree_reset(&pass->tree);
-    hearth_json_reader_array(&part->events);
-    for (size_t i = 0; hearth_json_reader_element(&part->events); i++) {
-        struct speedscope_event event = read_event(pass, part, &part->events);
-        enum hearth_status status = apply_event(pass, &part->events, &event, &open, err);
+    hearth_json_reader_array(&pass->events);
+    for (size_t i = 0; hearth_json_reader_element(&pass->events); i++) {
+        struct speedscope_event event = read_event(pass, part, &pass->events);
+        enum hearth_status status = apply_event(pass, &pass->events, &event, &open, err);
         if (status != HEARTH_OK) {
-            hearth_err_prefix(err, "event %zu of profile %zu", i, part->idx);
+            hearth_err_prefix(err, "event %zu of profile %u", i, part->idx);
             return status;
         }
     }
-    HEARTH_TRY(hearth_json_reader_status(&part->events, err));
+    HEARTH_TRY(hearth_json_reader_status(&pass->events, err));
 
     /* Frames that are still open end with the profile. */
     if (part->end > open.since) {
@@ -119,8 +118,8 @@ enum hearth_status hearth_speedscope_events(struct speedscope_pass *pass,
     const struct call_tree_stacks stacks = {
         .max_depth = pass->limits->max_depth,
         .nowhere = pass->no_stack,
-        .n_labels = part->n_labels,
-        .labels = &part->label,
+        .n_labels = pass->n_labels,
+        .labels = &pass->label,
     };
 
     return hearth_call_tree_write(&pass->tree, &stacks, pass->builder, &pass->notes, err);

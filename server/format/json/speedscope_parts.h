@@ -2,7 +2,7 @@
  * speedscope_parts.h -- the profiles in a file of speedscope, as they are read (private to this
  * room).
  *
- *   speedscope.c          the file: its tables, the heads of its profiles, one pass for each kind
+ *   speedscope.c          the file: its tables, the heads of its profiles, one profile of each kind
  *   speedscope_samples.c  profiles of samples
  *   speedscope_events.c   profiles of events
  *
@@ -28,24 +28,28 @@ struct speedscope_unit {
     int64_t factor; /* to nanoseconds, bytes or counts */
 };
 
-/* The heads of a part, and readers before its tables; their text.p is NULL if it has none. */
+/* The heads of a part, and the indices of its tables in the text; 0: it has none. */
 struct speedscope_part {
-    size_t idx;
     struct hearth_str name;
     const struct speedscope_unit *unit;
+    size_t samples_at, weights_at, events_at;
+    int64_t start, end; /* in the unit of the kind */
+    uint32_t idx;
     bool is_evented;
-    struct hearth_json_reader samples, weights, events;
-    int64_t start, end;               /* in the unit of the kind */
-    struct hearth_sample_label label; /* of all samples of the part, if n_labels is 1 */
-    uint32_t n_labels;
 };
 
-/* The state of one pass over the file. */
+/* The state of one reading of a file. */
 struct speedscope_pass {
     const struct hearth_pprof_limits *limits;
     struct hearth_arena *arena;
-    struct hearth_json_reader frames, parts; /* before these values; text.p NULL: absent */
-    size_t n_parts;
+    struct hearth_str text;
+    size_t frames_at; /* index in the text; 0: absent */
+    struct speedscope_part *parts;
+    size_t n_parts, cap_parts;
+    bool has_parts;
+    struct hearth_json_reader samples, weights, events; /* of the part that is read */
+    struct hearth_sample_label label;                   /* of all its samples, if n_labels is 1 */
+    uint32_t n_labels;
     enum unit_kind kind;
     struct hearth_profile_builder *builder;
     struct call_tree tree; /* of one part with events */

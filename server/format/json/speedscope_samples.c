@@ -49,8 +49,8 @@ static uint32_t read_sample_stack(struct speedscope_pass *pass, struct hearth_js
             hearth_json_reader_fail(r, "the stack has more than %u frames", MAX_STACK);
             return 0;
         }
-        if (!hearth_arena_grow(pass->arena, &pass->stack, &pass->cap_stack, (size_t)n + 1,
-                               sizeof *pass->stack)) {
+        if (!hearth_arena_regrow(pass->arena, &pass->stack, &pass->cap_stack, (size_t)n + 1,
+                                 sizeof *pass->stack)) {
             hearth_json_reader_fail_arena(r, pass->arena);
             return 0;
         }
@@ -70,21 +70,21 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
                                                struct speedscope_part *part, size_t idx,
                                                struct hearth_err *err)
 {
-    if (!hearth_json_reader_element(&part->weights)) {
-        HEARTH_TRY(hearth_json_reader_status(&part->weights, err));
+    if (!hearth_json_reader_element(&pass->weights)) {
+        HEARTH_TRY(hearth_json_reader_status(&pass->weights, err));
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile %zu has only %zu weights for its samples", part->idx, idx);
+                           "profile %u has only %zu weights for its samples", part->idx, idx);
     }
 
-    uint32_t depth = read_sample_stack(pass, &part->samples);
-    int64_t weight = hearth_json_reader_scaled(&part->weights, part->unit->factor);
+    uint32_t depth = read_sample_stack(pass, &pass->samples);
+    int64_t weight = hearth_json_reader_scaled(&pass->weights, part->unit->factor);
     if (weight < 0) {
-        hearth_json_reader_fail(&part->weights, "the weight is negative");
+        hearth_json_reader_fail(&pass->weights, "the weight is negative");
     }
-    if (hearth_json_reader_failed(&part->samples) || hearth_json_reader_failed(&part->weights)) {
-        enum hearth_status status = hearth_json_reader_status(&part->samples, err);
-        status = status != HEARTH_OK ? status : hearth_json_reader_status(&part->weights, err);
-        hearth_err_prefix(err, "sample %zu of profile %zu", idx, part->idx);
+    if (hearth_json_reader_failed(&pass->samples) || hearth_json_reader_failed(&pass->weights)) {
+        enum hearth_status status = hearth_json_reader_status(&pass->samples, err);
+        status = status != HEARTH_OK ? status : hearth_json_reader_status(&pass->weights, err);
+        hearth_err_prefix(err, "sample %zu of profile %u", idx, part->idx);
         return status;
     }
 
@@ -94,30 +94,30 @@ static enum hearth_status read_weighted_sample(struct speedscope_pass *pass,
 
     return hearth_profile_builder_labelled_sample(
         pass->builder, depth == 0 ? &pass->no_stack : pass->stack, depth == 0 ? 1 : depth,
-        &part->label, part->n_labels, &weight, err);
+        &pass->label, pass->n_labels, &weight, err);
 }
 
 enum hearth_status hearth_speedscope_samples(struct speedscope_pass *pass,
                                              struct speedscope_part *part, struct hearth_err *err)
 {
-    if (part->samples.text.p == NULL || part->weights.text.p == NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %zu has no \"%s\"", part->idx,
-                           part->samples.text.p == NULL ? "samples" : "weights");
+    if (part->samples_at == 0 || part->weights_at == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "profile %u has no \"%s\"", part->idx,
+                           part->samples_at == 0 ? "samples" : "weights");
     }
 
-    hearth_json_reader_array(&part->samples);
-    hearth_json_reader_array(&part->weights);
+    hearth_json_reader_array(&pass->samples);
+    hearth_json_reader_array(&pass->weights);
     size_t n = 0;
-    while (hearth_json_reader_element(&part->samples)) {
+    while (hearth_json_reader_element(&pass->samples)) {
         HEARTH_TRY(read_weighted_sample(pass, part, n, err));
         n++;
     }
 
-    if (hearth_json_reader_element(&part->weights)) {
+    if (hearth_json_reader_element(&pass->weights)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "profile %zu has more weights than its %zu samples", part->idx, n);
+                           "profile %u has more weights than its %zu samples", part->idx, n);
     }
-    HEARTH_TRY(hearth_json_reader_status(&part->samples, err));
+    HEARTH_TRY(hearth_json_reader_status(&pass->samples, err));
 
-    return hearth_json_reader_status(&part->weights, err);
+    return hearth_json_reader_status(&pass->weights, err);
 }

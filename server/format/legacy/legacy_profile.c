@@ -129,6 +129,7 @@ enum hearth_status hearth_legacy_decode(struct hearth_str bytes,
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    hearth_profile_builder_limit(r->builder, limits->max_frames);
     enum hearth_status status = read_legacy(r, bytes, ret, err);
     hearth_profile_builder_free(r->builder);
 

@@ -6,6 +6,8 @@
  * dictionary. An entry that is used for the first time in a profile is copied to its tables; its
  * place is remembered with the number of the profile. Nothing is hashed or compared.
  */
+#include "hearth/base/limit.h"
+
 #include "otlp/otlp_scan.h"
 
 #define LABELS_OF_LINK 2u
@@ -237,8 +239,9 @@ static void copy_sample(struct build *b, const struct otlp_sample *sample)
 }
 
 /* Makes the arrays of samples, which have exact or greatest possible sizes. */
-static bool make_sample_arrays(struct build *b, const uint32_t *order, uint32_t n)
+static enum hearth_status make_sample_arrays(struct build *b, const uint32_t *order, uint32_t n)
 {
+    uint32_t max = b->s->options->limits.max_frames;
     struct hearth_profile *out = b->out;
     struct hearth_arena *arena = b->arena;
     uint64_t n_locs = 0, n_labels = 0;
@@ -249,9 +252,11 @@ static bool make_sample_arrays(struct build *b, const uint32_t *order, uint32_t 
         n_locs += cut_stack(b->s, sample->stack, &ignored);
         n_labels += sample->n_attributes + LABELS_OF_LINK;
     }
-    if (n_locs > UINT32_MAX || n_labels > UINT32_MAX) {
-        arena->refused = arena->over_limit = true;
-        return false;
+    if (n_locs > (max > 0 ? max : UINT32_MAX) || n_labels > UINT32_MAX) {
+        return HEARTH_FAIL(b->s->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the stacks of the samples have %llu frames in sum; the limit is "
+                           "%u" HEARTH_RAISE_LIMIT("max-stack-frames"),
+                           (unsigned long long)n_locs, max);
     }
 
     out->stack_first = hearth_arena_array(arena, (size_t)n + 1, sizeof *out->stack_first);
@@ -260,8 +265,10 @@ static bool make_sample_arrays(struct build *b, const uint32_t *order, uint32_t 
     out->sample_labels = hearth_arena_array(arena, n_labels, sizeof *out->sample_labels);
     out->values = hearth_arena_array(arena, n, sizeof *out->values);
 
-    return out->stack_first != NULL && out->label_first != NULL && out->stack_locs != NULL &&
-           out->sample_labels != NULL && out->values != NULL;
+    return out->stack_first == NULL || out->label_first == NULL || out->stack_locs == NULL ||
+                   out->sample_labels == NULL || out->values == NULL
+               ? HEARTH_FAIL_ARENA(b->s->err, arena)
+               : HEARTH_OK;
 }
 
 static int64_t clamp_ns(uint64_t ns)
@@ -314,9 +321,10 @@ enum hearth_status hearth_otlp_build_part(struct otlp_scan *s,
     struct build b = {.s = s, .arena = arena, .out = &out, .notes = notes};
 
     s->workspace.built++;
-    if (!begin_profile(&b, &profile->part->head) || !make_sample_arrays(&b, order, n)) {
+    if (!begin_profile(&b, &profile->part->head)) {
         return HEARTH_FAIL_ARENA(s->err, arena);
     }
+    HEARTH_TRY(make_sample_arrays(&b, order, n));
 
     for (uint32_t i = 0; i < n && !b.failed; i++) {
         copy_sample(&b, &samples->v[order[i]]);

@@ -4,6 +4,7 @@
  * The dictionary may follow the profiles, so it is searched first.
  */
 #include "otlp/otlp_scan.h"
+#include "pprof/decode_memory.h"
 
 #include <stdio.h>
 
@@ -131,7 +132,7 @@ static bool make_workspace(struct otlp_scan *s)
            w->links != NULL && w->groups != NULL;
 }
 
-enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, uint32_t n)
+enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s, const char *what, size_t n)
 {
     return n <= HEARTH_OTLP_MAX_PROFILES
                ? HEARTH_OK
@@ -215,7 +216,10 @@ enum hearth_status hearth_otlp_decode(struct hearth_str bytes,
         .err = err,
     };
 
-    HEARTH_TRY(read_export(&reader->scan, message));
+    struct decode_memory memory;
+    hearth_decode_memory_begin(&memory, arena, options->limits.max_memory, bytes.n);
+    enum hearth_status status = read_export(&reader->scan, message);
+    HEARTH_TRY(hearth_decode_memory_end(&memory, status, err));
     *ret = reader->out;
     ret->reader = reader;
 

@@ -6,6 +6,7 @@
  * tables that are read before it, and each index is checked: a dictionary with a dangling index was
  * written by a faulty encoder, and nothing in it can be trusted.
  */
+#include "hearth/base/limit.h"
 #include "hearth/model/trace_ids.h"
 
 #include "otlp/otlp_scan.h"
@@ -49,6 +50,7 @@ enum hearth_status hearth_otlp_check_reference(const struct otlp_scan *s, enum o
 
 enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s, struct pprof_cursor c)
 {
+    uint32_t n = 0, max = s->options->limits.max_entries;
     struct pprof_cursor payload;
     uint64_t tag;
 
@@ -56,6 +58,12 @@ enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s, struct pprof_cu
         uint64_t field = tag >> 3;
         if ((tag & 7) == 2 && field > 0 && field < OTLP_N_TABLES && pprof_payload(&c, &payload)) {
             s->counts[field]++;
+            if (max > 0 && ++n > max) {
+                return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                                   "the dictionary has more than %u entries" HEARTH_RAISE_LIMIT(
+                                       "max-table-entries"),
+                                   max);
+            }
         } else if (c.why == NULL) {
             c = hearth_pprof_skip(c, tag, OTLP_N_TABLES - 1);
         }
@@ -214,7 +222,36 @@ static void *make_table(struct otlp_scan *s, uint32_t *n, size_t size)
     return hearth_arena_calloc(s->arena, *n, size);
 }
 
-static bool make_tables(struct otlp_scan *s, struct pprof_cursor payload)
+/* The arrays of the items inside entries: lines of locations, locations of stacks. */
+static enum hearth_status make_parts(struct otlp_scan *s, struct pprof_cursor payload)
+{
+    const struct hearth_pprof_limits *limits = &s->options->limits;
+    size_t n_lines = count_parts(payload, OTLP_LOCATIONS, 3);
+    size_t n_frames = count_parts(payload, OTLP_STACKS, 1);
+
+    if (limits->max_entries > 0 && n_lines > limits->max_entries) {
+        return HEARTH_FAIL(
+            s->err, HEARTH_RESOURCE_EXHAUSTED,
+            "the locations have %zu lines; the limit is %u" HEARTH_RAISE_LIMIT("max-table-entries"),
+            n_lines, limits->max_entries);
+    }
+    if (limits->max_frames > 0 && n_frames > limits->max_frames) {
+        return HEARTH_FAIL(
+            s->err, HEARTH_RESOURCE_EXHAUSTED,
+            "the stacks have %zu frames; the limit is %u" HEARTH_RAISE_LIMIT("max-stack-frames"),
+            n_frames, limits->max_frames);
+    }
+
+    s->dictionary.lines = hearth_arena_array(s->arena, n_lines, sizeof *s->dictionary.lines);
+    s->dictionary.stack_locs =
+        hearth_arena_array(s->arena, n_frames, sizeof *s->dictionary.stack_locs);
+
+    return s->dictionary.lines == NULL || s->dictionary.stack_locs == NULL
+               ? HEARTH_FAIL_ARENA(s->err, s->arena)
+               : HEARTH_OK;
+}
+
+static enum hearth_status make_tables(struct otlp_scan *s, struct pprof_cursor payload)
 {
     struct otlp_dictionary *d = &s->dictionary;
     const uint32_t *counts = s->counts;
@@ -234,16 +271,12 @@ static bool make_tables(struct otlp_scan *s, struct pprof_cursor payload)
     d->locations = make_table(s, &d->n_locations, sizeof *d->locations);
     d->links = make_table(s, &d->n_links, sizeof *d->links);
     d->stack_first = hearth_arena_calloc(s->arena, (size_t)d->n_stacks + 1, sizeof *d->stack_first);
+
     if (s->arena->refused) {
-        return false;
+        return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
-    d->lines =
-        hearth_arena_array(s->arena, count_parts(payload, OTLP_LOCATIONS, 3), sizeof *d->lines);
-    d->stack_locs =
-        hearth_arena_array(s->arena, count_parts(payload, OTLP_STACKS, 1), sizeof *d->stack_locs);
-
-    return !s->arena->refused;
+    return make_parts(s, payload);
 }
 
 enum hearth_status hearth_otlp_read_dictionary(struct otlp_scan *s, struct pprof_cursor payload)
@@ -261,10 +294,7 @@ enum hearth_status hearth_otlp_read_dictionary(struct otlp_scan *s, struct pprof
         {OTLP_STACKS, read_stack_entry},
     };
 
-    if (!make_tables(s, payload)) {
-        return HEARTH_FAIL_ARENA(s->err, s->arena);
-    }
-
+    HEARTH_TRY(make_tables(s, payload));
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(order); i++) {
         HEARTH_TRY(read_entries(s, payload, order[i].table, order[i].read));
     }

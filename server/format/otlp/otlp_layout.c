@@ -23,11 +23,14 @@
  */
 #include "otlp/otlp_scan.h"
 
+/* Samples that are judged: enough for a verdict on a sender, which writes one layout. */
+#define MAX_JUDGED (1u << 17)
+
 struct evidence {
     uint32_t n_attributes, n_links; /* of the dictionary */
     bool is_1_3, is_1_4;            /* proven by a single field */
     uint32_t n_not_1_9, n_not_1_10; /* samples that contradict a layout */
-    uint32_t n_scopes, n_profiles;
+    uint32_t n_scopes, n_profiles, n_judged;
 };
 
 /* A field of a sample that may be repeated. */
@@ -110,11 +113,12 @@ static void judge_profile(struct pprof_cursor c, struct evidence *e)
     struct pprof_cursor sample;
     uint64_t tag;
 
-    while (pprof_next(&c, &tag)) {
+    while (e->n_judged < MAX_JUDGED && pprof_next(&c, &tag)) {
         e->is_1_3 = e->is_1_3 || tag == OTLP_FIXED64(2);
         e->is_1_4 = e->is_1_4 || tag == PPROF_LEN(3) || tag == PPROF_LEN(4) || tag == PPROF_LEN(6);
         if (tag == PPROF_LEN(2) && pprof_payload(&c, &sample)) {
             judge_sample(sample, e);
+            e->n_judged++;
         } else if (c.why == NULL) {
             c = hearth_pprof_skip(c, tag, 0);
         }

@@ -230,9 +230,10 @@ static enum hearth_status add_parts(struct otlp_scan *s, const struct otlp_head 
     struct hearth_otlp_export *out = s->out;
     struct hearth_otlp_part *part = hearth_arena_alloc(s->arena, sizeof *part);
 
+    HEARTH_TRY(hearth_otlp_check_number(s, "profiles", out->n_profiles + samples->n_groups));
     if (part == NULL ||
-        !hearth_arena_grow(s->arena, &out->profiles, &s->cap_profiles,
-                           out->n_profiles + samples->n_groups, sizeof *out->profiles)) {
+        !hearth_arena_regrow(s->arena, &out->profiles, &s->cap_profiles,
+                             out->n_profiles + samples->n_groups, sizeof *out->profiles)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 

@@ -14,6 +14,7 @@
 /* The fields of a sample while it is read. */
 struct sample_fields {
     uint64_t stack, link;
+    size_t n_attributes; /* of which those within the limit are kept */
     uint64_t n_values, n_timestamps;
     int64_t sum;
     bool overflows;
@@ -95,10 +96,15 @@ static bool read_values(struct pprof_cursor *c, uint64_t tag, struct sample_fiel
     return list.why == NULL;
 }
 
-/* Appends indices; one beyond 32 bits becomes UINT32_MAX, which is beyond every table. */
+/*
+ * Appends indices; one beyond 32 bits becomes UINT32_MAX, which is beyond every table. Those of a
+ * sample that has too many are only counted.
+ */
 static enum hearth_status read_attribute_list(struct otlp_scan *s, struct pprof_cursor *c,
-                                              uint64_t tag, struct otlp_samples *samples)
+                                              uint64_t tag, struct otlp_samples *samples,
+                                              struct sample_fields *fields)
 {
+    uint32_t limit = s->options->limits.max_sample_labels;
     struct pprof_cursor list;
     uint32_t idx;
 
@@ -106,9 +112,14 @@ static enum hearth_status read_attribute_list(struct otlp_scan *s, struct pprof_
         return HEARTH_OK;
     }
 
-    if (!hearth_arena_grow(s->arena, &samples->attributes, &samples->cap_attributes,
-                           samples->n_attributes + otlp_count_integers(list),
-                           sizeof *samples->attributes)) {
+    size_t n = otlp_count_integers(list);
+    fields->n_attributes += n;
+    if (limit > 0 && fields->n_attributes > limit) {
+        return HEARTH_OK;
+    }
+
+    if (!hearth_arena_regrow(s->arena, &samples->attributes, &samples->cap_attributes,
+                             samples->n_attributes + n, sizeof *samples->attributes)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
@@ -129,7 +140,7 @@ static enum hearth_status read_fields(struct otlp_scan *s, struct pprof_cursor c
         if (tag == PPROF_INT(1)) {
             (void)pprof_int(&c, &fields->stack);
         } else if (otlp_is_list(tag, 2)) {
-            HEARTH_TRY(read_attribute_list(s, &c, tag, samples));
+            HEARTH_TRY(read_attribute_list(s, &c, tag, samples, fields));
         } else if (tag == PPROF_INT(3)) {
             (void)pprof_int(&c, &fields->link);
         } else if (otlp_is_list(tag, 4)) {
@@ -213,8 +224,8 @@ static enum hearth_status find_group(struct otlp_scan *s, const struct otlp_head
     if (group->built != s->workspace.read) {
         struct hearth_str service;
         HEARTH_TRY(make_service(s, head, attribute, &service));
-        if (!hearth_arena_grow(s->arena, &samples->services, &samples->cap_services,
-                               samples->n_groups + 1, sizeof *samples->services)) {
+        if (!hearth_arena_regrow(s->arena, &samples->services, &samples->cap_services,
+                                 samples->n_groups + 1, sizeof *samples->services)) {
             return HEARTH_FAIL_ARENA(s->err, s->arena);
         }
         samples->services[samples->n_groups] = service;
@@ -258,10 +269,9 @@ static bool check_fields(struct otlp_scan *s, struct otlp_samples *samples, uint
 }
 
 static bool check_attributes(struct otlp_scan *s, struct otlp_samples *samples, uint32_t k,
-                             size_t first)
+                             size_t first, size_t n)
 {
     uint32_t limit = s->options->limits.max_sample_labels;
-    size_t n = samples->n_attributes - first;
 
     if (limit > 0 && n > limit) {
         leave_out(s, samples, k,
@@ -297,7 +307,7 @@ static enum hearth_status take_sample(struct otlp_scan *s, const struct otlp_hea
 
     HEARTH_TRY(read_fields(s, c, samples, &fields));
     if (!check_fields(s, samples, k, &fields, head->factor) ||
-        !check_attributes(s, samples, k, first)) {
+        !check_attributes(s, samples, k, first, fields.n_attributes)) {
         samples->n_attributes = first;
         return HEARTH_OK;
     }
@@ -323,10 +333,10 @@ static enum hearth_status sort_by_service(const struct otlp_scan *s, struct otlp
 {
     size_t n_first = samples->n_groups + 2;
 
-    if (!hearth_arena_grow(s->arena, &samples->order, &samples->cap_order, samples->n,
-                           sizeof *samples->order) ||
-        !hearth_arena_grow(s->arena, &samples->first, &samples->cap_first, n_first,
-                           sizeof *samples->first)) {
+    if (!hearth_arena_regrow(s->arena, &samples->order, &samples->cap_order, samples->n,
+                             sizeof *samples->order) ||
+        !hearth_arena_regrow(s->arena, &samples->first, &samples->cap_first, n_first,
+                             sizeof *samples->first)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 
@@ -357,8 +367,8 @@ enum hearth_status hearth_otlp_read_samples(struct otlp_scan *s, const struct ot
     samples->n = samples->n_bad = 0;
     samples->n_attributes = samples->n_groups = 0;
     samples->first_ns = samples->last_ns = 0;
-    if (!hearth_arena_grow(s->arena, &samples->v, &samples->cap_v, head->n_samples,
-                           sizeof *samples->v)) {
+    if (!hearth_arena_regrow(s->arena, &samples->v, &samples->cap_v, head->n_samples,
+                             sizeof *samples->v)) {
         return HEARTH_FAIL_ARENA(s->err, s->arena);
     }
 

@@ -236,7 +236,7 @@ HEARTH_MUST_CHECK enum hearth_status hearth_otlp_check_layout(const struct otlp_
 
 /* RESOURCE_EXHAUSTED if there are more than HEARTH_OTLP_MAX_PROFILES. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_check_number(const struct otlp_scan *s,
-                                                              const char *what, uint32_t n);
+                                                              const char *what, size_t n);
 
 /* Counts the entries of each table in s->counts; checks that all of them are messages or texts. */
 HEARTH_MUST_CHECK enum hearth_status hearth_otlp_count_tables(struct otlp_scan *s,

@@ -4,6 +4,7 @@
  * perf writes the buffers of the processors one after the other, so a sample may stand before the
  * map that it needs. All records are collected first, sorted by time, and then applied.
  */
+#include "hearth/base/limit.h"
 #include "hearth/format/ingest_types.h"
 #include "hearth/format/perf_data.h"
 
@@ -13,16 +14,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Frames of samples that count for several events: a small file may repeat large stacks. */
-#define MAX_COUNTED_FRAMES (UINT64_C(1) << 24)
-
 /* A record that waits for its turn. */
 struct perf_entry {
     uint64_t time;
+    const char *body;
     uint32_t order; /* in the file */
-    uint32_t event; /* of a sample */
-    struct perf_record record;
+    uint16_t type, misc, n_body;
+    uint16_t event; /* of a sample */
 };
+
+_Static_assert(sizeof(struct perf_entry) == 32, "large recordings have a million of them");
+_Static_assert(HEARTH_PERF_MAX_EVENTS <= UINT16_MAX, "an event fits into an entry");
 
 struct perf_decoder {
     const struct hearth_perf_options *options;
@@ -31,6 +33,7 @@ struct perf_decoder {
     struct hearth_arena scratch;
     struct perf_entry *entries;
     size_t n_entries, cap_entries, n_samples;
+    bool is_unsorted; /* the times of the entries fall */
     struct perf_output outputs[HEARTH_PERF_MAX_EVENTS];
     struct perf_index of_counter; /* id of a counter to its index */
     uint64_t *counters;           /* their values so far */
@@ -59,16 +62,26 @@ static void count_lost(struct perf_decoder *d, const struct perf_record *record)
     d->n_lost = sum_to_limit(d->n_lost, perf_u64(&c));
 }
 
-static enum hearth_status add_entry(struct perf_decoder *d, const struct perf_entry *entry,
-                                    struct hearth_err *err)
+static enum hearth_status add_entry(struct perf_decoder *d, const struct perf_record *record,
+                                    uint64_t time, uint32_t event, struct hearth_err *err)
 {
-    if (!hearth_arena_grow(&d->scratch, &d->entries, &d->cap_entries, d->n_entries + 1,
-                           sizeof *d->entries)) {
+    assert(record->type <= UINT16_MAX && record->body.n <= UINT16_MAX && event <= UINT16_MAX);
+    if (!hearth_arena_regrow(&d->scratch, &d->entries, &d->cap_entries, d->n_entries + 1,
+                             sizeof *d->entries)) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
 
-    d->entries[d->n_entries] = *entry;
-    d->entries[d->n_entries].order = (uint32_t)d->n_entries;
+    d->is_unsorted =
+        d->is_unsorted || (d->n_entries > 0 && d->entries[d->n_entries - 1].time > time);
+    d->entries[d->n_entries] = (struct perf_entry){
+        .time = time,
+        .body = record->body.p,
+        .order = (uint32_t)d->n_entries,
+        .type = (uint16_t)record->type,
+        .misc = record->misc,
+        .n_body = (uint16_t)record->body.n,
+        .event = (uint16_t)event,
+    };
     d->n_entries++;
 
     return HEARTH_OK;
@@ -77,7 +90,6 @@ static enum hearth_status add_entry(struct perf_decoder *d, const struct perf_en
 static enum hearth_status collect_sample(struct perf_decoder *d, const struct perf_record *record,
                                          struct hearth_err *err)
 {
-    struct perf_entry entry = {.record = *record};
     uint32_t max_samples = d->options->limits.max_samples;
 
     if (d->file.n_events == 0) {
@@ -85,29 +97,29 @@ static enum hearth_status collect_sample(struct perf_decoder *d, const struct pe
                            "a sample stands before the description of any event");
     }
 
-    entry.event = hearth_perf_sample_event(&d->file, record->body);
-    if (entry.event >= d->file.n_events) {
+    uint32_t event = hearth_perf_sample_event(&d->file, record->body);
+    if (event >= d->file.n_events) {
         d->n_unknown++;
         return HEARTH_OK;
     }
     if (max_samples > 0 && d->n_samples == max_samples) {
-        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                           "the recording has more than %u samples (limit max-samples)",
-                           max_samples);
+        return HEARTH_FAIL(
+            err, HEARTH_RESOURCE_EXHAUSTED,
+            "the recording has more than %u samples" HEARTH_RAISE_LIMIT("max-samples"),
+            max_samples);
     }
 
     d->n_samples++;
-    d->n_copied += (d->file.events[entry.event].sample_type & PERF_HAS_STACK_COPY) != 0;
-    entry.time = hearth_perf_sample_time(&d->file.events[entry.event], record->body);
+    d->n_copied += (d->file.events[event].sample_type & PERF_HAS_STACK_COPY) != 0;
 
-    return add_entry(d, &entry, err);
+    return add_entry(d, record, hearth_perf_sample_time(&d->file.events[event], record->body),
+                     event, err);
 }
 
 static enum hearth_status collect_record(void *context, const struct perf_record *record,
                                          struct hearth_err *err)
 {
     struct perf_decoder *d = context;
-    struct perf_entry entry = {.record = *record};
 
     switch (record->type) {
     case PERF_SAMPLE:
@@ -116,10 +128,10 @@ static enum hearth_status collect_record(void *context, const struct perf_record
     case PERF_MMAP2:
     case PERF_COMM:
     case PERF_FORK:
-        if (d->file.n_events > 0) {
-            entry.time = hearth_perf_record_time(&d->file.events[0], record->body);
-        }
-        return add_entry(d, &entry, err);
+        return add_entry(
+            d, record,
+            d->file.n_events > 0 ? hearth_perf_record_time(&d->file.events[0], record->body) : 0, 0,
+            err);
     case PERF_LOST:
     case PERF_LOST_SAMPLES:
         count_lost(d, record);
@@ -152,7 +164,7 @@ static void sort_entries(struct perf_decoder *d)
         }
     }
 
-    if (d->n_entries > 1) {
+    if (d->is_unsorted) {
         qsort(d->entries, d->n_entries, sizeof *d->entries, compare_entries);
     }
 }
@@ -163,8 +175,8 @@ static enum hearth_status find_growth(struct perf_decoder *d, uint64_t id, uint6
 {
     bool is_new = false;
 
-    if (!hearth_arena_grow(&d->scratch, &d->counters, &d->cap_counters, d->n_counters + 1,
-                           sizeof *d->counters)) {
+    if (!hearth_arena_regrow(&d->scratch, &d->counters, &d->cap_counters, d->n_counters + 1,
+                             sizeof *d->counters)) {
         return HEARTH_FAIL_ARENA(err, &d->scratch);
     }
 
@@ -191,6 +203,8 @@ static enum hearth_status add_counters(struct perf_decoder *d, const struct perf
                                        struct perf_sample *sample, uint16_t misc,
                                        struct hearth_err *err)
 {
+    uint32_t max_frames = d->options->limits.max_frames;
+
     for (uint64_t i = 0; i < sample->n_counters; i++) {
         uint64_t value, id;
         hearth_perf_counter_read(event, sample, &value, &id);
@@ -206,11 +220,13 @@ static enum hearth_status add_counters(struct perf_decoder *d, const struct perf
             continue;
         }
 
+        /* A small file may count a large stack many times. */
         d->n_counted_frames += sample->n_chain + 1;
-        if (d->n_counted_frames > MAX_COUNTED_FRAMES) {
+        if (max_frames > 0 && d->n_counted_frames > max_frames) {
             return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
-                               "the samples of groups have more than %llu frames in sum",
-                               (unsigned long long)MAX_COUNTED_FRAMES);
+                               "the samples of groups have more than %u frames in "
+                               "sum" HEARTH_RAISE_LIMIT("max-stack-frames"),
+                               max_frames);
         }
         HEARTH_TRY(hearth_perf_output_add(&d->outputs[of_id], &d->space, &d->file.events[of_id],
                                           sample, misc, err));
@@ -225,7 +241,8 @@ static enum hearth_status apply_sample(struct perf_decoder *d, const struct perf
     const struct perf_event *event = &d->file.events[entry->event];
     struct perf_sample sample;
 
-    if (!hearth_perf_sample_read(event, entry->record.body, &sample)) {
+    HEARTH_TRY(hearth_perf_space_settle(&d->space, err));
+    if (!hearth_perf_sample_read(event, hearth_str_n(entry->body, entry->n_body), &sample)) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "sample %u has fewer bytes than its fields need", entry->order);
     }
@@ -233,11 +250,11 @@ static enum hearth_status apply_sample(struct perf_decoder *d, const struct perf
     d->first_time = sample.time < d->first_time ? sample.time : d->first_time;
     d->last_time = sample.time > d->last_time ? sample.time : d->last_time;
     if (sample.n_counters > 0) {
-        return add_counters(d, event, &sample, entry->record.misc, err);
+        return add_counters(d, event, &sample, entry->misc, err);
     }
 
-    return hearth_perf_output_add(&d->outputs[entry->event], &d->space, event, &sample,
-                                  entry->record.misc, err);
+    return hearth_perf_output_add(&d->outputs[entry->event], &d->space, event, &sample, entry->misc,
+                                  err);
 }
 
 static enum hearth_status apply_entries(struct perf_decoder *d, struct hearth_err *err)
@@ -246,9 +263,10 @@ static enum hearth_status apply_entries(struct perf_decoder *d, struct hearth_er
     d->first_time = UINT64_MAX;
     for (size_t i = 0; i < d->n_entries; i++) {
         const struct perf_entry *entry = &d->entries[i];
-        HEARTH_TRY(entry->record.type == PERF_SAMPLE
-                       ? apply_sample(d, entry, err)
-                       : hearth_perf_space_apply(&d->space, &entry->record, err));
+        const struct perf_record record = {entry->type, entry->misc,
+                                           hearth_str_n(entry->body, entry->n_body)};
+        HEARTH_TRY(entry->type == PERF_SAMPLE ? apply_sample(d, entry, err)
+                                              : hearth_perf_space_apply(&d->space, &record, err));
     }
 
     return HEARTH_OK;

@@ -287,19 +287,23 @@ static bool make_thread_labels(struct perf_output *out, struct hearth_str comm, 
 }
 
 static bool start_output(struct perf_output *out, const struct perf_event *event,
-                         struct hearth_arena *arena)
+                         const struct perf_space *space)
 {
-    out->builder = hearth_profile_builder_new(arena);
-    if (out->builder == NULL ||
-        hearth_profile_builder_type(out->builder, HEARTH_STR("samples"), HEARTH_STR("count")) ==
-            HEARTH_NO_INDEX) {
+    out->builder = hearth_profile_builder_new(space->file->arena);
+    if (out->builder == NULL) {
+        return false;
+    }
+
+    hearth_profile_builder_limit(out->builder, space->options->limits.max_frames);
+    if (hearth_profile_builder_type(out->builder, HEARTH_STR("samples"), HEARTH_STR("count")) ==
+        HEARTH_NO_INDEX) {
         return false;
     }
 
     out->has_values = has_known_period(event);
 
     return !out->has_values ||
-           hearth_profile_builder_type(out->builder, name_value_type(event, arena),
+           hearth_profile_builder_type(out->builder, name_value_type(event, space->file->arena),
                                        name_value_unit(event)) != HEARTH_NO_INDEX;
 }
 
@@ -318,7 +322,7 @@ enum hearth_status hearth_perf_output_add(struct perf_output *output, struct per
     }
 
     bool is_first = output->builder == NULL;
-    if (is_first && !start_output(output, event, space->file->arena)) {
+    if (is_first && !start_output(output, event, space)) {
         return HEARTH_FAIL_ARENA(err, space->file->arena);
     }
 

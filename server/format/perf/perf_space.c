@@ -1,9 +1,13 @@
 /* perf_space.c -- applies records that start threads, name them and map files. */
 #include "perf/perf_space.h"
 
+#include "hearth/base/limit.h"
 #include "hearth/format/elf_symbols.h"
 
 #include <assert.h>
+#include <stdlib.h>
+
+#define MAX_WAITING 65536u /* maps: 2.5 MiB */
 
 /* Stands for the kernel among process ids. */
 #define KERNEL_PID UINT32_MAX
@@ -24,8 +28,15 @@ static void *intern_element(struct perf_space *space, struct perf_index *index,
                             size_t size, bool *ret_is_new)
 {
     char *elements;
+    uint32_t max = space->options->limits.max_entries;
 
-    if (!hearth_arena_grow(space->arena, array, cap, *n + 1, size)) {
+    if (max > 0 &&
+        space->n_processes + space->n_threads + space->n_objects + (size_t)space->pool.n_nodes >=
+            max) {
+        space->pool.is_full = true;
+        return NULL;
+    }
+    if (!hearth_arena_regrow(space->arena, array, cap, *n + 1, size)) {
         return NULL;
     }
 
@@ -189,6 +200,89 @@ static bool read_map_fields(const struct perf_record *record, struct map_fields 
     return !c.failed;
 }
 
+/* ---- maps that wait ---- */
+
+/* By process and address. */
+static int compare_places_of_maps(const void *a, const void *b)
+{
+    const struct perf_new_map *x = a, *y = b;
+
+    if (x->process != y->process) {
+        return x->process < y->process ? -1 : 1;
+    }
+
+    return x->map.start < y->map.start ? -1 : x->map.start > y->map.start;
+}
+
+static int compare_orders_of_maps(const void *a, const void *b)
+{
+    const struct perf_new_map *x = a, *y = b;
+
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* The number of maps at the beginning of v[0..n), sorted by place, that overlap each other. */
+static uint32_t count_overlapping(const struct perf_new_map *v, uint32_t n)
+{
+    uint64_t end = v[0].map.end;
+    uint32_t k = 1;
+
+    while (k < n && v[k].process == v[0].process && v[k].map.start < end) {
+        end = v[k].map.end > end ? v[k].map.end : end;
+        k++;
+    }
+
+    return k;
+}
+
+/* Maps that do not overlap are added by address: their places in the tree are then near. */
+static enum hearth_status apply_waiting(struct perf_space *space, struct hearth_err *err)
+{
+    struct perf_new_map *v = space->waiting;
+    uint32_t n = space->n_waiting, n_group;
+
+    space->n_waiting = 0;
+    if (n > 1) {
+        qsort(v, n, sizeof *v, compare_places_of_maps);
+    }
+
+    for (uint32_t from = 0; from < n; from += n_group) {
+        n_group = count_overlapping(v + from, n - from);
+        if (n_group > 1) {
+            qsort(v + from, n_group, sizeof *v, compare_orders_of_maps);
+        }
+        for (uint32_t i = from; i < from + n_group; i++) {
+            struct perf_maps *maps = &space->processes[v[i].process].maps;
+            if (!hearth_perf_maps_add(&space->pool, maps, &v[i].map)) {
+                return HEARTH_FAIL_ARENA(err, space->arena);
+            }
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status add_waiting_map(struct perf_space *space, uint32_t process,
+                                          const struct perf_map *map, struct hearth_err *err)
+{
+    if (space->waiting == NULL) {
+        space->waiting = hearth_arena_array(space->arena, MAX_WAITING, sizeof *space->waiting);
+        if (space->waiting == NULL) {
+            return HEARTH_FAIL_ARENA(err, space->arena);
+        }
+    }
+    if (space->n_waiting == MAX_WAITING) {
+        HEARTH_TRY(apply_waiting(space, err));
+    }
+
+    space->waiting[space->n_waiting] = (struct perf_new_map){process, space->n_waiting, *map};
+    space->n_waiting++;
+
+    return HEARTH_OK;
+}
+
+/* ---- records ---- */
+
 static enum hearth_status apply_mmap(struct perf_space *space, const struct perf_record *record,
                                      struct hearth_err *err)
 {
@@ -211,12 +305,11 @@ static enum hearth_status apply_mmap(struct perf_space *space, const struct perf
 
     fields.map.object = find_or_add_object(space, fields.path, fields.build_id);
     struct perf_process *process = find_or_add_process(space, fields.pid);
-    if (fields.map.object == PERF_NO_PLACE || process == NULL ||
-        !hearth_perf_maps_add(&space->pool, &process->maps, &fields.map)) {
+    if (fields.map.object == PERF_NO_PLACE || process == NULL) {
         return HEARTH_FAIL_ARENA(err, space->arena);
     }
 
-    return HEARTH_OK;
+    return add_waiting_map(space, (uint32_t)(process - space->processes), &fields.map, err);
 }
 
 /*
@@ -266,6 +359,7 @@ static enum hearth_status apply_fork(struct perf_space *space, const struct perf
 
     thread->comm = comm;
     if (pid != parent_pid) {
+        HEARTH_TRY(apply_waiting(space, err));
         struct perf_process *parent = find_or_add_process(space, parent_pid);
         struct perf_process *child = find_or_add_process(space, pid);
         if (parent == NULL || child == NULL) {
@@ -277,8 +371,8 @@ static enum hearth_status apply_fork(struct perf_space *space, const struct perf
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_perf_space_apply(struct perf_space *space,
-                                           const struct perf_record *record, struct hearth_err *err)
+static enum hearth_status apply_record(struct perf_space *space, const struct perf_record *record,
+                                       struct hearth_err *err)
 {
     switch (record->type) {
     case PERF_MMAP:
@@ -290,6 +384,31 @@ enum hearth_status hearth_perf_space_apply(struct perf_space *space,
         assert(record->type == PERF_FORK);
         return apply_fork(space, record, err);
     }
+}
+
+/* Memory that was refused because of the limit is its own error. */
+static enum hearth_status judge_refusal(const struct perf_space *space, enum hearth_status status,
+                                        struct hearth_err *err)
+{
+    if (status != HEARTH_NO_MEMORY || !space->pool.is_full) {
+        return status;
+    }
+
+    return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                       "the recording has more than %u processes, threads, files and maps (with "
+                       "changed copies of shared ones)" HEARTH_RAISE_LIMIT("max-table-entries"),
+                       space->options->limits.max_entries);
+}
+
+enum hearth_status hearth_perf_space_apply(struct perf_space *space,
+                                           const struct perf_record *record, struct hearth_err *err)
+{
+    return judge_refusal(space, apply_record(space, record, err), err);
+}
+
+enum hearth_status hearth_perf_space_settle(struct perf_space *space, struct hearth_err *err)
+{
+    return space->n_waiting == 0 ? HEARTH_OK : judge_refusal(space, apply_waiting(space, err), err);
 }
 
 /* ---- look-ups ---- */
@@ -341,7 +460,7 @@ bool hearth_perf_space_find(struct perf_space *space, enum perf_cpu_mode mode, u
     struct perf_map *map = NULL;
 
     if (i != HEARTH_IDMAP_NONE && mode != PERF_MODE_HYPERVISOR && mode != PERF_MODE_GUEST_USER) {
-        map = hearth_perf_maps_find(&space->processes[i].maps, address);
+        map = hearth_perf_maps_find(&space->pool, &space->processes[i].maps, address);
     }
 
     *ret_place = PERF_NO_PLACE;
@@ -375,6 +494,7 @@ enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct
 {
     *space = (struct perf_space){.arena = arena, .file = file, .options = options};
     space->pool.arena = arena;
+    space->pool.max_nodes = options->limits.max_entries;
 
     for (size_t i = 0; i < file->n_build_ids; i++) {
         bool inserted;

@@ -28,6 +28,13 @@ struct perf_process {
     struct perf_maps maps;
 };
 
+/* A map that is not applied yet. */
+struct perf_new_map {
+    uint32_t process; /* index */
+    uint32_t order;   /* among those that wait */
+    struct perf_map map;
+};
+
 struct perf_thread {
     struct hearth_str comm; /* empty: not known */
 };
@@ -37,6 +44,8 @@ struct perf_space {
     const struct perf_file *file;
     const struct hearth_perf_options *options;
     struct perf_map_pool pool;
+    struct perf_new_map *waiting; /* NULL at first */
+    uint32_t n_waiting;
     struct perf_process *processes;
     struct perf_thread *threads;
     struct perf_object *objects;
@@ -52,11 +61,18 @@ enum hearth_status hearth_perf_space_init(struct perf_space *space, const struct
                                           struct hearth_arena *arena, struct hearth_err *err);
 void hearth_perf_space_release(struct perf_space *space);
 
-/* Applies a record of type PERF_MMAP, PERF_MMAP2, PERF_COMM or PERF_FORK. */
+/*
+ * Applies a record of type PERF_MMAP, PERF_MMAP2, PERF_COMM or PERF_FORK. Maps may wait
+ * for more of them, because many are added faster in the order of their addresses.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_perf_space_apply(struct perf_space *space,
                                            const struct perf_record *record,
                                            struct hearth_err *err);
+
+/* Applies the maps that wait; call it before an address is searched for. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_perf_space_settle(struct perf_space *space, struct hearth_err *err);
 
 /* The symbols of an object, searched for at the first call; NULL: none. */
 const struct hearth_elf_symbols *hearth_perf_space_symbols(struct perf_space *space,

@@ -40,10 +40,22 @@ enum hearth_status hearth_pprof_no_such_string(const struct pprof_scan *s, const
 
 /* ---- the top level ---- */
 
+/* Messages of a kind, of which further ones are only counted: the profile will be refused. */
+static uint32_t find_kept_messages(const struct pprof_scan *s, const struct pprof_offsets *of)
+{
+    uint32_t max = of == &s->of[KIND_SAMPLE] ? s->limits->max_samples : s->limits->max_entries;
+
+    return max == 0 ? UINT32_MAX : max;
+}
+
 static enum hearth_status note_offset(struct pprof_scan *s, struct pprof_offsets *of,
                                       const uint8_t *at)
 {
-    if (HEARTH_UNLIKELY(of->n == of->cap)) {
+    if (HEARTH_UNLIKELY(of->n >= of->cap)) {
+        if (of->n > find_kept_messages(s, of)) {
+            of->n++;
+            return HEARTH_OK;
+        }
         /* Every message has at least two bytes, so twice their number does not overflow. */
         uint32_t cap = of->cap == 0 ? (uint32_t)(s->n_bytes / 128) + 16 : of->cap * 2;
         uint32_t *grown = hearth_arena_array(s->arena, cap, sizeof *grown);
@@ -213,6 +225,15 @@ static enum hearth_status check_counts(const struct pprof_scan *s)
                            "the profile exceeds the samples count limit "
                            "(max-samples, actual: %u, limit: %u)" HEARTH_RAISE_LIMIT("max-samples"),
                            n_samples, s->limits->max_samples);
+    }
+
+    uint64_t n_entries = (uint64_t)s->of[KIND_STRING].n + s->of[KIND_FUNCTION].n +
+                         s->of[KIND_LOCATION].n + s->of[KIND_MAPPING].n;
+    if (s->limits->max_entries != 0 && n_entries > s->limits->max_entries) {
+        return HEARTH_FAIL(s->err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the profile has %llu strings, functions, locations and mappings; the "
+                           "limit is %u" HEARTH_RAISE_LIMIT("max-table-entries"),
+                           (unsigned long long)n_entries, s->limits->max_entries);
     }
 
     return HEARTH_OK;

@@ -1,6 +1,8 @@
 /* pprof_text.c -- truncates and repairs strings; knows the magic bytes of other formats. */
 #include "pprof/pprof_text.h"
 
+#include "pprof/pprof_wire.h"
+
 #define REPLACEMENT "\xEF\xBF\xBD"
 
 /* Length of the well-formed character at p, or 0. */
@@ -73,6 +75,53 @@ bool hearth_pprof_mend_text(struct hearth_str *text, uint32_t max_bytes, struct 
     return true;
 }
 
+#define OTLP_EXPORT                                                                        \
+    "an export of OpenTelemetry's profiles (OTLP ExportProfilesServiceRequest), which is " \
+    "sent by POST to /v1development/profiles with Content-Type: application/"
+
+/*
+ * True for an ExportProfilesServiceRequest: it has resource_profiles (1) and a dictionary (2), and
+ * no other field. A pprof has messages in these fields, too, but the messages of its field 1
+ * consist of integers, and those of resource_profiles of messages and texts.
+ */
+static bool is_otlp_export(struct hearth_str bytes)
+{
+    const uint8_t *begin = (const uint8_t *)bytes.p;
+    struct pprof_cursor c = {begin, begin + bytes.n, NULL}, payload;
+    bool has_profiles = false, has_dictionary = false;
+
+    while (c.p < c.end) {
+        uint64_t tag, inner = 0;
+        if (!pprof_int(&c, &tag) || (tag != PPROF_LEN(1) && tag != PPROF_LEN(2)) ||
+            !pprof_payload(&c, &payload)) {
+            return false;
+        }
+        if (tag == PPROF_LEN(1) && payload.p < payload.end) {
+            bool is_message = pprof_int(&payload, &inner) && (inner & 7) == 2;
+            if (!is_message) {
+                return false;
+            }
+            has_profiles = true;
+        }
+        has_dictionary = has_dictionary || tag == PPROF_LEN(2);
+    }
+
+    return has_profiles && has_dictionary;
+}
+
+static bool is_otlp_json(struct hearth_str bytes)
+{
+    struct hearth_str text = hearth_str_trim(hearth_str_n(bytes.p, bytes.n < 256 ? bytes.n : 256));
+
+    if (!hearth_str_starts(text, HEARTH_STR("{"))) {
+        return false;
+    }
+
+    text = hearth_str_trim(hearth_str_n(text.p + 1, text.n - 1));
+
+    return hearth_str_starts(text, HEARTH_STR("\"resourceProfiles\""));
+}
+
 const char *hearth_pprof_recognise(struct hearth_str bytes)
 {
 #define MAGIC(literal, is)                     \
@@ -119,6 +168,13 @@ const char *hearth_pprof_recognise(struct hearth_str bytes)
         MAGIC("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03", "a legacy binary CPU profile of gperftools"),
     };
 #undef MAGIC
+    if (is_otlp_export(bytes)) {
+        return OTLP_EXPORT "x-protobuf";
+    }
+    if (is_otlp_json(bytes)) {
+        return OTLP_EXPORT "json";
+    }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(formats); i++) {
         if (hearth_str_starts(bytes, formats[i].magic)) {
             return formats[i].is;

@@ -2,14 +2,16 @@
  * profile_builder.c -- profiles from stacks: interns everything by content, then copies it into
  * flat arrays.
  *
- * Tables grow on the heap and are copied into the arena once, with their final size, by finish: an
- * arena would keep every outgrown copy. The arena's byte limit applies to them nevertheless. Keys
- * are 128-bit hashes with the seed of the process: equal keys are regarded as equal content.
+ * Tables grow in the arena, which keeps no outgrown copies of large ones; finish only hands them
+ * out. Maps are on the heap and count against the budget of the arena, and against its byte limit
+ * by themselves. Keys are 128-bit hashes with the seed of the process: equal keys are regarded as
+ * equal content.
  */
 #include "hearth/format/profile_builder.h"
 
 #include "hearth/base/budget.h"
 #include "hearth/base/hash.h"
+#include "hearth/base/limit.h"
 #include "hearth/base/mem.h"
 
 #include "pprof/pprof_text.h"
@@ -27,9 +29,9 @@ struct vec_u32 {
 struct hearth_profile_builder {
     struct hearth_arena *arena;
     uint64_t seed;
-    size_t held_bytes;     /* size of the heap arrays */
-    size_t budgeted_bytes; /* bytes charged to the arena's budget, for arrays and maps */
+    uint32_t max_frames; /* 0: no limit */
     struct hearth_idmap string_ids, mapping_ids, function_ids, location_ids, sample_ids;
+    size_t map_bytes; /* of the maps, charged to the arena's budget */
     struct hearth_str *strings;
     size_t n_strings, cap_strings;
     struct hearth_value_type *types;
@@ -71,6 +73,11 @@ struct hearth_profile_builder *hearth_profile_builder_new(struct hearth_arena *a
     return b;
 }
 
+void hearth_profile_builder_limit(struct hearth_profile_builder *b, uint32_t max_frames)
+{
+    b->max_frames = max_frames;
+}
+
 void hearth_profile_builder_free(struct hearth_profile_builder *b)
 {
     if (b == NULL) {
@@ -82,19 +89,7 @@ void hearth_profile_builder_free(struct hearth_profile_builder *b)
     hearth_idmap_release(&b->function_ids);
     hearth_idmap_release(&b->location_ids);
     hearth_idmap_release(&b->sample_ids);
-    hearth_mem_free(b->strings);
-    hearth_mem_free(b->types);
-    hearth_mem_free(b->mappings);
-    hearth_mem_free(b->functions);
-    hearth_mem_free(b->lines);
-    hearth_mem_free(b->locations);
-    hearth_mem_free(b->stack_first.v);
-    hearth_mem_free(b->stack_locs.v);
-    hearth_mem_free(b->label_first.v);
-    hearth_mem_free(b->labels);
-    hearth_mem_free(b->values);
-    hearth_mem_free(b->key);
-    hearth_budget_give(b->arena->budget, b->budgeted_bytes);
+    hearth_budget_give(b->arena->budget, b->map_bytes);
     hearth_mem_free(b);
 }
 
@@ -105,47 +100,22 @@ static size_t count_map_bytes(const struct hearth_profile_builder *b)
            hearth_idmap_bytes(&b->sample_ids);
 }
 
-/*
- * Make room for `more` elements after the n elements of *arr, within the limit and the budget of
- * the arena.
- */
+/* Make room for `more` elements after the n elements of *arr. */
 static bool reserve_elements(struct hearth_profile_builder *b, void *arr, size_t *cap, size_t n,
                              size_t more, size_t size)
 {
+    size_t want;
+
     if (HEARTH_LIKELY(*cap - n >= more)) {
         return true;
     }
 
     assert(n <= *cap);
-    size_t want, more_bytes, n_bytes, limit = b->arena->limit_bytes, old = *cap;
-    if (__builtin_add_overflow(n, more, &want) || want > MAX_ENTRIES ||
-        __builtin_mul_overflow(want, size, &more_bytes)) {
+    if (__builtin_add_overflow(n, more, &want) || want > MAX_ENTRIES) {
         return false;
     }
 
-    /* Arrays and maps together must stay below the limit. */
-    size_t held = b->held_bytes + count_map_bytes(b);
-    if (limit != 0 && (held > limit || more_bytes > limit - held)) {
-        return false;
-    }
-
-    /* Charge what exceeds the bytes charged so far. */
-    n_bytes = held + more_bytes;
-    if (n_bytes > b->budgeted_bytes) {
-        if (!hearth_budget_take(b->arena->budget, n_bytes - b->budgeted_bytes)) {
-            b->arena->over_budget = true;
-            return false;
-        }
-        b->budgeted_bytes = n_bytes;
-    }
-
-    if (!hearth_mem_grow(arr, cap, want, size)) {
-        return false;
-    }
-
-    b->held_bytes += (*cap - old) * size;
-
-    return true;
+    return hearth_arena_regrow(b->arena, arr, cap, want, size);
 }
 
 #define RESERVE(b, what, n, more) \
@@ -157,14 +127,41 @@ static struct hearth_hash128 hash_words(const struct hearth_profile_builder *b,
     return hearth_hash128(words, n * sizeof *words, b->seed);
 }
 
+/* Charges what the map needs for another entry, within the limit and the budget of the arena. */
+static bool account_entry(struct hearth_profile_builder *b, const struct hearth_idmap *map)
+{
+    struct hearth_arena *arena = b->arena;
+    size_t n_bytes = count_map_bytes(b) - hearth_idmap_bytes(map) + hearth_idmap_next_bytes(map);
+
+    if (n_bytes <= b->map_bytes) {
+        return true;
+    }
+
+    arena->over_limit = arena->limit_bytes != 0 && n_bytes > arena->limit_bytes;
+    arena->over_budget =
+        !arena->over_limit && !hearth_budget_take(arena->budget, n_bytes - b->map_bytes);
+    if (arena->over_limit || arena->over_budget) {
+        arena->refused = true;
+        return false;
+    }
+    b->map_bytes = n_bytes;
+
+    return true;
+}
+
 /*
  * The id of `key`; a new key gets the id n, and *ret_fresh is true. The caller has made room for
  * the entry before, so that a map never contains an entry that does not exist.
  */
-static uint32_t intern_key(struct hearth_idmap *map, struct hearth_hash128 key, size_t n,
-                           bool *ret_fresh)
+static uint32_t intern_key(struct hearth_profile_builder *b, struct hearth_idmap *map,
+                           struct hearth_hash128 key, size_t n, bool *ret_fresh)
 {
     *ret_fresh = false;
+    if (HEARTH_UNLIKELY(hearth_idmap_next_bytes(map) > hearth_idmap_bytes(map)) &&
+        !account_entry(b, map)) {
+        return hearth_idmap_find(map, key);
+    }
+
     return hearth_idmap_intern(map, key, (uint32_t)n, ret_fresh);
 }
 
@@ -188,7 +185,8 @@ uint32_t hearth_profile_builder_string(struct hearth_profile_builder *b, struct 
     if (notes.strings_repaired > 0) { /* the repaired text may exist already */
         uint32_t mended = hearth_profile_builder_string(b, text);
         bool fresh;
-        return mended == HEARTH_NO_INDEX ? mended : intern_key(&b->string_ids, key, mended, &fresh);
+        return mended == HEARTH_NO_INDEX ? mended
+                                         : intern_key(b, &b->string_ids, key, mended, &fresh);
     }
 
     struct hearth_str copy = hearth_arena_str(b->arena, text);
@@ -197,7 +195,7 @@ uint32_t hearth_profile_builder_string(struct hearth_profile_builder *b, struct 
     }
 
     bool fresh;
-    id = intern_key(&b->string_ids, key, b->n_strings, &fresh);
+    id = intern_key(b, &b->string_ids, key, b->n_strings, &fresh);
     if (fresh) {
         b->strings[b->n_strings++] = copy;
     }
@@ -219,7 +217,7 @@ uint32_t hearth_profile_builder_mapping(struct hearth_profile_builder *b,
         return HEARTH_NO_INDEX;
     }
 
-    uint32_t id = intern_key(&b->mapping_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
+    uint32_t id = intern_key(b, &b->mapping_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
                              b->n_mappings, &fresh);
     if (fresh) {
         b->mappings[b->n_mappings++] = *mapping;
@@ -239,7 +237,7 @@ uint32_t hearth_profile_builder_function(struct hearth_profile_builder *b,
         return HEARTH_NO_INDEX;
     }
 
-    uint32_t id = intern_key(&b->function_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
+    uint32_t id = intern_key(b, &b->function_ids, hash_words(b, words, HEARTH_ARRAY_LEN(words)),
                              b->n_functions, &fresh);
     if (fresh) {
         b->functions[b->n_functions++] = *function;
@@ -267,7 +265,7 @@ uint32_t hearth_profile_builder_location(struct hearth_profile_builder *b,
 
     bool fresh;
     struct hearth_hash128 key = hash_words(b, b->key, 2 + 2 * (size_t)n_lines);
-    uint32_t id = intern_key(&b->location_ids, key, b->n_locations, &fresh);
+    uint32_t id = intern_key(b, &b->location_ids, key, b->n_locations, &fresh);
     if (fresh) {
         struct hearth_location *copy = &b->locations[b->n_locations++];
         *copy = *location;
@@ -382,9 +380,16 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
         return add_values(b, sample, values, err);
     }
 
+    if (b->max_frames > 0 && b->stack_locs.n + n_locations > b->max_frames) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the stacks of the profile have more than %u frames in "
+                           "sum" HEARTH_RAISE_LIMIT("max-stack-frames"),
+                           b->max_frames);
+    }
+
     bool fresh;
     if (!reserve_sample(b, n_locations, n_labels) ||
-        intern_key(&b->sample_ids, key, n, &fresh) == HEARTH_IDMAP_NONE) {
+        intern_key(b, &b->sample_ids, key, n, &fresh) == HEARTH_IDMAP_NONE) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
 
@@ -412,54 +417,57 @@ enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *
     return hearth_profile_builder_labelled_sample(b, locations, n_locations, NULL, 0, values, err);
 }
 
-/*
- * A copy of v[0..n) in the arena with room for `spare` more elements. NULL only if memory is
- * refused.
- */
-static void *copy_to_arena(struct hearth_arena *arena, const void *v, size_t n, size_t spare,
-                           size_t size)
+/* Arrays of a profile are never NULL, and those of first indices have one for the end. */
+static bool reserve_ends(struct hearth_profile_builder *b)
 {
-    void *copy = hearth_arena_array(arena, n + spare, size);
-    if (copy != NULL && n > 0) {
-        memcpy(copy, v, n * size);
-    }
-    return copy;
-}
+    size_t n = b->stack_first.n;
 
-#define COPY(field, count) \
-    (p.field = copy_to_arena(b->arena, b->field, (count), 0, sizeof *b->field))
+    return reserve_elements(b, &b->stack_first.v, &b->stack_first.cap, n, 1,
+                            sizeof *b->stack_first.v) &&
+           reserve_elements(b, &b->label_first.v, &b->label_first.cap, n, 1,
+                            sizeof *b->label_first.v) &&
+           reserve_elements(b, &b->stack_locs.v, &b->stack_locs.cap, 0, 1,
+                            sizeof *b->stack_locs.v) &&
+           RESERVE(b, labels, 0, 1) && RESERVE(b, types, 0, 1) && RESERVE(b, mappings, 0, 1) &&
+           RESERVE(b, functions, 0, 1) && RESERVE(b, lines, 0, 1) && RESERVE(b, locations, 0, 1) &&
+           RESERVE(b, values, 0, 1);
+}
 
 enum hearth_status hearth_profile_builder_finish(struct hearth_profile_builder *b,
                                                  struct hearth_profile *ret_profile,
                                                  struct hearth_err *err)
 {
     size_t n = b->stack_first.n;
-    struct hearth_profile p = {.n_strings = (uint32_t)b->n_strings,
-                               .n_types = (uint32_t)b->n_types,
-                               .n_mappings = (uint32_t)b->n_mappings,
-                               .n_functions = (uint32_t)b->n_functions,
-                               .n_lines = (uint32_t)b->n_lines,
-                               .n_locations = (uint32_t)b->n_locations,
-                               .n_samples = (uint32_t)n,
-                               .n_stack_locs = (uint32_t)b->stack_locs.n,
-                               .n_sample_labels = (uint32_t)b->n_labels};
 
-    p.stack_first = copy_to_arena(b->arena, b->stack_first.v, n, 1, sizeof *p.stack_first);
-    p.stack_locs =
-        copy_to_arena(b->arena, b->stack_locs.v, b->stack_locs.n, 0, sizeof *p.stack_locs);
-    p.label_first = copy_to_arena(b->arena, b->label_first.v, n, 1, sizeof *p.label_first);
-    p.sample_labels = copy_to_arena(b->arena, b->labels, b->n_labels, 0, sizeof *p.sample_labels);
-    if (p.stack_first == NULL || p.stack_locs == NULL || p.label_first == NULL ||
-        p.sample_labels == NULL || COPY(strings, b->n_strings) == NULL ||
-        COPY(types, b->n_types) == NULL || COPY(mappings, b->n_mappings) == NULL ||
-        COPY(functions, b->n_functions) == NULL || COPY(lines, b->n_lines) == NULL ||
-        COPY(locations, b->n_locations) == NULL || COPY(values, n * b->n_types) == NULL) {
+    if (!reserve_ends(b)) {
         return HEARTH_FAIL_ARENA(err, b->arena);
     }
 
-    assert(p.n_strings > 0 && p.strings[0].n == 0);
-    p.stack_first[n] = p.n_stack_locs;
-    p.label_first[n] = p.n_sample_labels;
-    *ret_profile = p;
+    assert(b->n_strings > 0 && b->strings[0].n == 0);
+    b->stack_first.v[n] = (uint32_t)b->stack_locs.n;
+    b->label_first.v[n] = (uint32_t)b->n_labels;
+    *ret_profile = (struct hearth_profile){
+        .strings = b->strings,
+        .types = b->types,
+        .mappings = b->mappings,
+        .functions = b->functions,
+        .lines = b->lines,
+        .locations = b->locations,
+        .stack_first = b->stack_first.v,
+        .stack_locs = b->stack_locs.v,
+        .values = b->values,
+        .label_first = b->label_first.v,
+        .sample_labels = b->labels,
+        .n_strings = (uint32_t)b->n_strings,
+        .n_types = (uint32_t)b->n_types,
+        .n_mappings = (uint32_t)b->n_mappings,
+        .n_functions = (uint32_t)b->n_functions,
+        .n_lines = (uint32_t)b->n_lines,
+        .n_locations = (uint32_t)b->n_locations,
+        .n_samples = (uint32_t)n,
+        .n_stack_locs = (uint32_t)b->stack_locs.n,
+        .n_sample_labels = (uint32_t)b->n_labels,
+    };
+
     return HEARTH_OK;
 }

@@ -43,6 +43,9 @@ enum hearth_status hearth_line_votes_count(const struct hearth_line_votes *votes
     if (votes->n_doubtful <= votes->n_understood) {
         return HEARTH_OK;
     }
+    if (n_lines == 1) {
+        return hearth_line_refuse(votes->first_line, votes->first, form, err);
+    }
 
     return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                        "%" PRIu64 " of %" PRIu64 " lines are not %s; the first is line %" PRIu64

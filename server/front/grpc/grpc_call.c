@@ -15,6 +15,7 @@
 #include "grpc/read_ahead.h"
 #include "grpc/svc_health.h"
 #include "net/acceptor.h"
+#include "net/peer_caller.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
@@ -705,22 +706,18 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
 {
     struct hearth_rpc *rpc = &call->rpc;
     size_t n_bytes = 0;
+    const struct hearth_front_options *options = &rpc->front->options;
+    const struct hearth_proxy_headers proxy = {options->proxy_user_header,
+                                               options->proxy_groups_header};
     struct hearth_front_caller caller = {0};
 
     for (size_t i = 0; i < call->metadata.count; i++) {
         struct hearth_str key = view_slice(&call->metadata.metadata[i].key);
         struct hearth_str value = view_slice(&call->metadata.metadata[i].value);
         n_bytes += key.n + value.n + HEADER_OVERHEAD_BYTES;
-        if (hearth_str_eq_c(key, "x-scope-orgid")) {
-            if (caller.n_tenants++ == 0) {
-                caller.tenant = value;
-            }
-        } else if (hearth_str_eq_c(key, "authentication")) {
-            if (caller.n_tokens++ == 0) {
-                caller.token = value;
-            }
-        } else if ((rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
-                   hearth_str_eq_c(key, "user-agent")) {
+        hearth_caller_take_field(&caller, &proxy, key, value);
+        if ((rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
+            hearth_str_eq_c(key, "user-agent")) {
             rpc->client = hearth_client_of_user_agent(value);
         } else if (hearth_str_eq_c(key, "accept")) {
             struct hearth_accept accept;
@@ -738,7 +735,13 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
                            n_bytes, (long long)rpc->front->options.max_header_bytes);
     }
 
-    return hearth_front_admit(&rpc->front->options, rpc->method, &caller, &rpc->tenant, err);
+    struct hearth_peer_names names;
+    hearth_peer_describe(rpc->front, &call->peer, &caller, &names);
+    enum hearth_status status =
+        hearth_front_admit(rpc->front, rpc->method, &caller, &rpc->caller, err);
+    hearth_peer_names_release(&names);
+
+    return status;
 }
 
 static int64_t compute_remaining_ns(gpr_timespec deadline)

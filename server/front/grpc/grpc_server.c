@@ -6,13 +6,13 @@
 #include "grpc/grpc_server.h"
 
 #include "hearth/base/log.h"
+#include "hearth/base/log_rate.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
 
 #include "grpc/grpc_call.h"
 #include "rpc/front_internal.h"
-#include "rpc/log_rate.h"
 
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>

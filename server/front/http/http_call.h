@@ -46,6 +46,7 @@ struct hearth_http_call {
     struct hearth_http_arg *args; /* in order of the query string */
     size_t n_args;
     struct hearth_str content_type, content_encoding; /* as sent; empty: not sent */
+    struct hearth_str login_cookie; /* of a log-in at an issuer; p is NULL: not sent */
 
     /* The answer; may be set by the handler. */
     unsigned code;           /* the HTTP status; 0: 200, or that of the status of the rpc */

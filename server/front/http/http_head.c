@@ -25,6 +25,7 @@ static const struct {
 struct head_reader {
     struct hearth_http_head *head;
     struct hearth_http_framing *framing;
+    const struct hearth_proxy_headers *proxy;
 };
 
 static enum MHD_Result read_head_field(void *cls, enum MHD_ValueKind kind, const char *key,
@@ -44,15 +45,8 @@ static enum MHD_Result read_head_field(void *cls, enum MHD_ValueKind kind, const
         }
     }
 
-    if (hearth_str_eq_nocase(name, HEARTH_STR("x-scope-orgid"))) {
-        if (head->caller.n_tenants++ == 0) {
-            head->caller.tenant = value;
-        }
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("authentication"))) {
-        if (head->caller.n_tokens++ == 0) {
-            head->caller.token = value;
-        }
-    } else if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
+    hearth_caller_take_field(&head->caller, reading->proxy, name, value);
+    if (hearth_str_eq_nocase(name, HEARTH_STR("content-length"))) {
         if (!hearth_str_to_i64(value, &head->content_length)) {
             head->content_length = INT64_MAX;
         }
@@ -63,13 +57,14 @@ static enum MHD_Result read_head_field(void *cls, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
-void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
+void hearth_http_head_read(struct MHD_Connection *connection,
+                           const struct hearth_proxy_headers *proxy, const char *method,
                            const char *version, struct hearth_http_framing *framing,
                            struct hearth_http_head *ret_head)
 {
     assert(framing->uri.p != NULL);
     *ret_head = (struct hearth_http_head){.content_length = -1};
-    struct head_reader reading = {.head = ret_head, .framing = framing};
+    struct head_reader reading = {.head = ret_head, .framing = framing, .proxy = proxy};
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     const char *end = method + (size != NULL ? size->header_size : 0);

@@ -8,7 +8,7 @@
 #define HEARTH_FRONT_HTTP_HEAD_H
 
 #include "http/http_framing.h"
-#include "rpc/agent_methods.h"
+#include "rpc/caller.h"
 #include "rpc/connect.h"
 
 #include <microhttpd.h>
@@ -25,10 +25,12 @@ struct hearth_http_head {
 /*
  * Reads the fields of a complete head.
  *
+ * proxy            the headers of an authenticating proxy
  * method, version  pointers of the library's callback, into its buffer
  * framing          after hearth_http_framing_uri; out: whether the head may be accepted
  */
-void hearth_http_head_read(struct MHD_Connection *connection, const char *method,
+void hearth_http_head_read(struct MHD_Connection *connection,
+                           const struct hearth_proxy_headers *proxy, const char *method,
                            const char *version, struct hearth_http_framing *framing,
                            struct hearth_http_head *ret_head);
 

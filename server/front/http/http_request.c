@@ -20,12 +20,16 @@
 #include "http/quiet_routes.h"
 #include "http/routes.h"
 #include "net/acceptor.h"
+#include "net/peer_caller.h"
 #include "rpc/client_family.h"
 #include "rpc/front_internal.h"
 #include "rpc/request_log.h"
 
 #include <assert.h>
+#include <stdio.h>
 
+/* Without Basic: a browser would ask for a password that is no token. */
+#define AUTHENTICATE_VALUE  "Bearer realm=\"hearth\""
 #define DISCARD_MAX_BYTES   (INT64_C(16) << 20)
 #define ANSWER_NOW_BYTES    (INT64_C(64) << 10) /* longer announced bodies are not waited for */
 #define FIRST_RESERVE_BYTES (64u << 10)
@@ -163,6 +167,9 @@ static void finish_request(struct hearth_rpc *rpc)
     }
 
     /* The headers. */
+    if (rpc->status == HEARTH_UNAUTHENTICATED) {
+        add_response_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE, AUTHENTICATE_VALUE);
+    }
     for (size_t i = 0; i < answer.n_headers; i++) {
         add_response_header(request, answer.headers[i].name, answer.headers[i].value);
     }
@@ -226,13 +233,18 @@ static void drop_http_body(struct hearth_rpc *rpc)
     rpc->body = hearth_str_n(NULL, 0);
 }
 
-static void write_client_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+static void write_connection_text(struct MHD_Connection *connection,
+                                  char out[HEARTH_PEER_TEXT_BYTES])
 {
-    struct http_request *request = HEARTH_CONTAINER_OF(rpc, struct http_request, rpc);
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     hearth_address_text(info != NULL ? info->client_addr : &nobody, out);
+}
+
+static void write_client_text(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES])
+{
+    write_connection_text(HEARTH_CONTAINER_OF(rpc, struct http_request, rpc)->connection, out);
 }
 
 static void refuse_request(struct http_request *request, enum hearth_status status)
@@ -244,8 +256,9 @@ static enum hearth_status check_tenant_and_length(struct hearth_rpc *rpc,
                                                   const struct hearth_http_head *head)
 {
     const struct hearth_front_options *options = &rpc->front->options;
+    struct hearth_front_caller caller = head->caller;
 
-    HEARTH_TRY(hearth_front_admit(options, rpc->method, &head->caller, &rpc->tenant, &rpc->err));
+    HEARTH_TRY(hearth_front_admit(rpc->front, rpc->method, &caller, &rpc->caller, &rpc->err));
     if (head->content_length > options->max_request_bytes) {
         return HEARTH_FAIL(&rpc->err, HEARTH_TOO_LARGE,
                            "request body is %lld bytes; the limit is %lld" HEARTH_RAISE_OPTION(
@@ -393,6 +406,9 @@ static enum hearth_status check_plain_call(struct http_request *request,
     HEARTH_TRY(check_tenant_and_length(rpc, head));
     call->content_type = hearth_arena_str(&rpc->arena, said->content_type);
     call->content_encoding = hearth_arena_str(&rpc->arena, said->content_encoding);
+    if (head->caller.login.p != NULL) {
+        call->login_cookie = hearth_arena_str(&rpc->arena, head->caller.login);
+    }
     if (call->content_type.p == NULL || call->content_encoding.p == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
@@ -482,11 +498,28 @@ static void begin_quiet_route(struct http_request *request, const struct hearth_
     request->is_quiet = true;
 }
 
+/* Answers an instant route with an error. */
+static void set_refusal(struct http_request *request, enum hearth_status status,
+                        const struct hearth_err *err)
+{
+    char text[sizeof err->msg + 1];
+
+    (void)snprintf(text, sizeof text, "%s\n", err->msg);
+    set_text_response(request, (unsigned)hearth_status_http(status), text);
+    if (status == HEARTH_UNAUTHENTICATED) {
+        add_response_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE, AUTHENTICATE_VALUE);
+    }
+}
+
 /* A plain route that is answered at once (routes.h). */
 static void begin_route(struct http_request *request, struct hearth_str path, const char *method,
                         const struct hearth_http_head *head)
 {
     const struct hearth_method *route = hearth_route_find(path);
+    struct hearth_front *front = request->http->front;
+    struct hearth_front_caller caller = head->caller;
+    struct hearth_admitted admitted;
+    struct hearth_err err = HEARTH_ERR_INIT;
 
     if (route == NULL) {
         set_text_response(request, 404, "404 page not found\n");
@@ -499,20 +532,74 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
         return;
     }
 
+    enum hearth_status status = hearth_front_admit(front, route, &caller, &admitted, &err);
+    if (status != HEARTH_OK) {
+        set_refusal(request, status, &err);
+        return;
+    }
+    hearth_admitted_release(&admitted);
+
     struct hearth_accept accept = {0};
     (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
     struct hearth_route_answer answer;
-    hearth_route_get(request->http->front, route, accept.json, &answer);
+    hearth_route_get(front, route, accept.json, &answer);
     set_response(request, answer.code, answer.content_type, &answer.body);
     request->state = REQUEST_DISCARDING;
+}
+
+/* What the connection says of the caller. */
+static void set_caller(struct http_request *request, const char *method,
+                       struct hearth_front_caller *caller, struct hearth_peer_names *names)
+{
+    struct hearth_front *front = request->http->front;
+    struct hearth_peer peer;
+
+    hearth_peers_find(hearth_acceptor_peers(front->acceptor),
+                      get_connection_fd(request->connection), &peer);
+    hearth_peer_describe(front, &peer, caller, names);
+    caller->is_reading =
+        strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+static void read_head(struct http_request *request, const char *method, const char *version,
+                      struct hearth_http_head *ret_head)
+{
+    const struct hearth_front_options *options = &request->http->front->options;
+    const struct hearth_proxy_headers proxy = {options->proxy_user_header,
+                                               options->proxy_groups_header};
+
+    hearth_http_head_read(request->connection, &proxy, method, version, &request->framing,
+                          ret_head);
+}
+
+/* RPCs, plain routes on pools, quiet routes, plain routes that are answered at once. */
+static void begin_by_path(struct http_request *request, struct hearth_str path, const char *method,
+                          const struct hearth_http_head *head)
+{
+    const struct hearth_method *rpc_method =
+        hearth_method_find(request->http->front->methods, path);
+    const struct hearth_http_route *route =
+        hearth_http_route_find(request->http->front->routes, path, hearth_str_c(method));
+    const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
+
+    if (rpc_method != NULL) {
+        begin_rpc(request, rpc_method, method, head);
+    } else if (route != NULL) {
+        begin_plain_call(request, route, method, head);
+    } else if (quiet != NULL) {
+        begin_quiet_route(request, quiet, method, head);
+    } else {
+        begin_route(request, path, method, head);
+    }
 }
 
 static enum MHD_Result begin_request(struct http_request *request, const char *url,
                                      const char *method, const char *version)
 {
     struct hearth_http_head head;
+    struct hearth_peer_names names;
 
-    hearth_http_head_read(request->connection, method, version, &request->framing, &head);
+    read_head(request, method, version, &head);
     request->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
     if (request->framing.code != 0) {
         /* The end of the request is in doubt: following bytes must not be read as another one. */
@@ -520,22 +607,9 @@ static enum MHD_Result begin_request(struct http_request *request, const char *u
         return answer_early(request);
     }
 
-    /* RPCs, plain routes on pools, quiet routes, plain routes that are answered at once. */
-    struct hearth_str path = hearth_str_c(url);
-    const struct hearth_method *rpc_method =
-        hearth_method_find(request->http->front->methods, path);
-    const struct hearth_http_route *route =
-        hearth_http_route_find(request->http->front->routes, path, hearth_str_c(method));
-    const struct hearth_quiet_route *quiet = hearth_quiet_route_find(path);
-    if (rpc_method != NULL) {
-        begin_rpc(request, rpc_method, method, &head);
-    } else if (route != NULL) {
-        begin_plain_call(request, route, method, &head);
-    } else if (quiet != NULL) {
-        begin_quiet_route(request, quiet, method, &head);
-    } else {
-        begin_route(request, path, method, &head);
-    }
+    set_caller(request, method, &head.caller, &names);
+    begin_by_path(request, hearth_str_c(url), method, &head);
+    hearth_peer_names_release(&names);
 
     int64_t most_bytes = request->is_quiet ? DISCARD_MAX_BYTES : ANSWER_NOW_BYTES;
     if (request->state == REQUEST_DISCARDING &&

@@ -9,6 +9,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/limit.h"
 #include "hearth/base/log.h"
+#include "hearth/base/log_rate.h"
 #include "hearth/base/metrics.h"
 #include "hearth/codec/compress.h"
 #include "hearth/codec/json_pick.h"
@@ -18,8 +19,8 @@
 
 #include "handlers.h"
 #include "http/http_call.h"
+#include "ingest/kept_originals.h"
 #include "rpc/client_family.h"
-#include "rpc/log_rate.h"
 #include "rpc/push_call.h"
 #include "rpc/request_log.h"
 
@@ -27,7 +28,6 @@
 
 #define LOG_LINES_PER_SECOND 2
 #define MAX_LOGGED_BYTES     64u /* of a name that the client chose */
-#define MAX_KEPT_NAME        255u
 
 /* The kind of a file by its name: a profile, unless it is one of these. */
 #define METRICS_FILE    "metrics.json"
@@ -366,9 +366,7 @@ static enum hearth_status keep_attachments(struct datadog_request *d)
 {
     struct hearth_buf *body = &d->call->body;
 
-    /* The list has no other protocol yet. */
-    const char *const *protocols = d->rpc->front->options.keep_originals;
-    if (protocols == NULL || protocols[0] == NULL) {
+    if (!hearth_front_keeps(d->rpc->front, HEARTH_KEPT_DATADOG)) {
         return HEARTH_OK;
     }
 
@@ -382,17 +380,14 @@ static enum hearth_status keep_attachments(struct datadog_request *d)
 
     for (size_t i = 0; i < d->n_attachments; i++) {
         struct datadog_attachment *a = &d->attachments[i];
-        size_t n_name = a->filename.n < MAX_KEPT_NAME ? a->filename.n : MAX_KEPT_NAME;
-        char *name = hearth_arena_strndup(&d->call->arena, a->filename.p, n_name);
-        if (name == NULL) {
-            return HEARTH_FAIL_ARENA(&d->rpc->err, &d->call->arena);
-        }
-        hearth_str_utf8_mend(name, n_name);
         a->file = (struct hearth_push_file){
-            .name = hearth_str_n(name, n_name),
+            .name = hearth_original_name_of_client(&d->call->arena, a->filename),
             .bytes = hearth_str_n(body->p + a->sent_at, a->sent.n),
             .part = (int32_t)i,
         };
+        if (a->file.name.p == NULL) {
+            return HEARTH_FAIL_ARENA(&d->rpc->err, &d->call->arena);
+        }
     }
 
     return HEARTH_OK;

@@ -8,13 +8,13 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
+#include "hearth/base/log_rate.h"
 #include "hearth/engine/ingest_files.h"
 
 #include "handlers.h"
 #include "http/http_call.h"
 #include "ingest/upload.h"
 #include "rpc/client_family.h"
-#include "rpc/log_rate.h"
 
 #include <assert.h>
 
@@ -234,6 +234,7 @@ static enum hearth_status fill_file_push(struct upload *u)
         .n_labels = base.n_labels,
         .objects = u->objects,
         .n_objects = u->n_objects,
+        .file = u->keeps ? &u->file : NULL,
     };
 
     return hearth_ingest_read_file(u->rpc->front->ingest, &upload, &call->arena, call->dropped,
@@ -254,7 +255,8 @@ static enum hearth_status fill_upload_push(struct upload *u)
     }
 
     push->hints = u->hints;
-    push->sample = (struct hearth_push_sample){.profile = u->profile, .hints = &push->hints};
+    push->sample = (struct hearth_push_sample){
+        .profile = u->profile, .hints = &push->hints, .file = u->keeps ? &u->file : NULL};
     push->series.samples = &push->sample;
     push->series.n_samples = 1;
     call->request.series = &push->series;

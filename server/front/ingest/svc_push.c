@@ -2,12 +2,27 @@
 #include "hearth/pb/push/v1/push.pb-c.h"
 
 #include "handlers.h"
+#include "ingest/kept_originals.h"
 #include "rpc/push_call.h"
 
 #include <assert.h>
 
+/* The sent bytes, which the message holds until the engine has read the push, as a file. */
+static bool keep_raw_profile(struct hearth_arena *arena, struct hearth_push_sample *sample)
+{
+    sample->file = hearth_arena_zalloc(arena, sizeof *sample->file);
+    if (sample->file == NULL) {
+        return false;
+    }
+
+    sample->file->bytes = sample->profile;
+    sample->file->name = hearth_original_name_of_bytes(arena, "profile.pb", sample->profile);
+
+    return sample->file->name.p != NULL;
+}
+
 static bool fill_push_series(struct hearth_arena *arena, const Push__V1__RawProfileSeries *in,
-                             struct hearth_push_series *out)
+                             bool keeps, struct hearth_push_series *out)
 {
     assert(in != NULL && out != NULL);
 
@@ -30,6 +45,9 @@ static bool fill_push_series(struct hearth_arena *arena, const Push__V1__RawProf
             .profile = {(const char *)sample->raw_profile.data, sample->raw_profile.len},
             .id = hearth_str_c(sample->id),
         };
+        if (keeps && !keep_raw_profile(arena, &out->samples[i])) {
+            return false;
+        }
     }
 
     return true;
@@ -38,6 +56,7 @@ static bool fill_push_series(struct hearth_arena *arena, const Push__V1__RawProf
 static bool fill_push_request(struct hearth_push_call *call, const Push__V1__PushRequest *in)
 {
     struct hearth_push_request *out = &call->request;
+    bool keeps = hearth_front_keeps(call->rpc->front, HEARTH_KEPT_PUSH);
 
     out->n_series = in->n_series;
     out->series = hearth_arena_array(&call->arena, in->n_series, sizeof *out->series);
@@ -46,7 +65,7 @@ static bool fill_push_request(struct hearth_push_call *call, const Push__V1__Pus
     }
 
     for (size_t i = 0; i < in->n_series; i++) {
-        if (!fill_push_series(&call->arena, in->series[i], &out->series[i])) {
+        if (!fill_push_series(&call->arena, in->series[i], keeps, &out->series[i])) {
             return false;
         }
     }

@@ -27,11 +27,14 @@ struct upload {
     size_t n_objects;
     struct hearth_push_hints hints;
     struct hearth_multipart form;
+    bool keeps;                   /* the file is stored next to its profiles */
+    struct hearth_push_file file; /* if keeps: the body as sent, or the file of the form */
 };
 
 /*
  * Takes the body from the request, and sets profile, format (never UNKNOWN or MULTIPART, unless the
- * body is empty) and file_format; for forms also the context labels and the cells of the hints.
+ * body is empty) and file_format; for forms also the context labels and the cells of the hints. If
+ * originals are kept, sets `keeps` and `file`, whose bytes live as long as the call.
  * INVALID_ARGUMENT for damaged compression or forms; TOO_LARGE; NO_MEMORY.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_upload_read_body(struct upload *u);

@@ -9,6 +9,7 @@
 
 #include "handlers.h"
 #include "http/http_call.h"
+#include "ingest/kept_originals.h"
 #include "ingest/upload.h"
 #include "rpc/client_family.h"
 
@@ -17,6 +18,19 @@
 #define MAX_INFLATIONS 2 /* a compressed profile in a compressed body */
 
 #define MAX_CONTEXT_LABEL_BYTES (4u << 20)
+
+/* Drops the body, unless it has the bytes of the file that is kept. */
+static void replace_body(struct upload *u, struct hearth_buf plain)
+{
+    struct hearth_buf *body = &u->call->body, *sent = &u->call->sent;
+
+    if (u->keeps && sent->p == NULL) {
+        *sent = *body;
+    } else {
+        hearth_buf_release(body);
+    }
+    *body = plain;
+}
 
 /* Makes the decompressed bytes of `packed`, which may be a part of the body, the body. */
 static enum hearth_status inflate_body(struct upload *u, struct hearth_str packed)
@@ -35,8 +49,7 @@ static enum hearth_status inflate_body(struct upload *u, struct hearth_str packe
     enum hearth_status status =
         hearth_inflate(inflater, hearth_compression_detect(packed), packed, cap, &plain, &rpc->err);
     if (status == HEARTH_OK) {
-        hearth_buf_release(body);
-        *body = plain;
+        replace_body(u, plain);
         return HEARTH_OK;
     }
 
@@ -105,6 +118,7 @@ static enum hearth_status take_upload_body(struct upload *u)
         rpc->drop_body = NULL;
     }
 
+    u->file.bytes = hearth_buf_view(body);
     enum hearth_ingest_format format = u->hints.format;
     bool is_ours = rpc->http->content_encoding.n > 0 || format == HEARTH_INGEST_MULTIPART ||
                    format == HEARTH_INGEST_JFR || format == HEARTH_INGEST_SPEEDSCOPE ||
@@ -122,6 +136,26 @@ static enum hearth_status take_upload_body(struct upload *u)
     return HEARTH_OK;
 }
 
+/* Keeps the file of a form instead of the whole body. */
+static enum hearth_status keep_form_file(struct upload *u, const struct hearth_multipart_file *file)
+{
+    if (!u->keeps) {
+        return HEARTH_OK;
+    }
+
+    /* The form lies in the body, so a compressed body is not needed any more. */
+    hearth_buf_release(&u->call->sent);
+    u->file.bytes = file->body;
+    if (file->filename.n > 0) {
+        u->file.name = hearth_original_name_of_client(&u->call->arena, file->filename);
+        if (u->file.name.p == NULL) {
+            return HEARTH_FAIL_ARENA(&u->rpc->err, &u->call->arena);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 /* A form of the Java SDK: the recording, and the labels of its contexts. Both may be compressed. */
 static enum hearth_status read_recording_form(struct upload *u)
 {
@@ -132,6 +166,7 @@ static enum hearth_status read_recording_form(struct upload *u)
     assert(jfr != NULL);
     u->hints.format = HEARTH_INGEST_JFR;
     u->profile = jfr->body;
+    HEARTH_TRY(keep_form_file(u, jfr));
 
     /* The form borrows from the body, which the decompressed recording replaces. */
     if (labels != NULL) {
@@ -199,7 +234,11 @@ static enum hearth_status read_upload_form(struct upload *u)
         return read_recording_form(u);
     }
 
-    u->profile = profile != NULL ? profile->body : HEARTH_STR("");
+    u->profile = HEARTH_STR("");
+    if (profile != NULL) {
+        u->profile = profile->body;
+        HEARTH_TRY(keep_form_file(u, profile));
+    }
     if (hearth_perf_data_recognise(u->profile)) {
         u->hints.format = HEARTH_INGEST_UNKNOWN; /* the bytes decide */
         return take_objects(u);
@@ -254,8 +293,36 @@ static void recognise_body(struct upload *u)
     }
 }
 
+/* Names the kept file by its format, unless its client did. */
+static enum hearth_status name_kept_file(struct upload *u)
+{
+    static const char *const names[] = {
+        [HEARTH_INGEST_UNKNOWN] = "profile",
+        [HEARTH_INGEST_PPROF] = "profile.pb",
+        [HEARTH_INGEST_MULTIPART] = "profile",
+        [HEARTH_INGEST_COLLAPSED] = "profile.collapsed",
+        [HEARTH_INGEST_LINES] = "profile.lines",
+        [HEARTH_INGEST_TRIE] = "profile.trie",
+        [HEARTH_INGEST_TREE] = "profile.tree",
+        [HEARTH_INGEST_JFR] = "profile.jfr",
+        [HEARTH_INGEST_SPEEDSCOPE] = "profile.speedscope.json",
+        [HEARTH_INGEST_FILE] = "profile",
+    };
+    struct hearth_arena *arena = &u->call->arena;
+
+    if (!u->keeps || u->file.name.n > 0) {
+        return HEARTH_OK;
+    }
+
+    assert((size_t)u->hints.format < HEARTH_ARRAY_LEN(names));
+    u->file.name = hearth_original_name_of_bytes(arena, names[u->hints.format], u->file.bytes);
+
+    return u->file.name.p == NULL ? HEARTH_FAIL_ARENA(&u->rpc->err, arena) : HEARTH_OK;
+}
+
 enum hearth_status hearth_upload_read_body(struct upload *u)
 {
+    u->keeps = hearth_front_keeps(u->rpc->front, HEARTH_KEPT_INGEST);
     HEARTH_TRY(take_upload_body(u));
     bool is_form = hearth_ingest_format_of(HEARTH_STR(""), u->rpc->http->content_type) ==
                    HEARTH_INGEST_MULTIPART;
@@ -266,5 +333,5 @@ enum hearth_status hearth_upload_read_body(struct upload *u)
 
     recognise_body(u);
 
-    return HEARTH_OK;
+    return name_kept_file(u);
 }

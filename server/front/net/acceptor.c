@@ -11,13 +11,13 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
+#include "hearth/base/log_rate.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 
 #include "net/linger.h"
 #include "net/listen.h"
-#include "rpc/log_rate.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -43,6 +43,8 @@
 #define MAX_TABLE_FDS (1u << 20)
 /* Connections above the limit, for health checks; fit_to_descriptors leaves room for them. */
 #define HEALTH_RESERVE 32
+/* The client's socket and the two ends of the pair. */
+#define FDS_PER_TLS_CONNECTION 3
 /* How many of them may be pending. */
 #define HEALTH_MAX_PENDING    16
 #define HEALTH_FIRST_BYTES_NS (2 * HEARTH_NS_PER_SEC)
@@ -53,8 +55,7 @@ struct pending {
     int64_t deadline_mono_ns;
     int fd;
     bool is_extra; /* above max_connections: may only be a health check */
-    socklen_t address_bytes;
-    struct sockaddr_storage address;
+    struct hearth_origin origin;
 };
 
 struct hearth_acceptor {
@@ -62,6 +63,7 @@ struct hearth_acceptor {
     struct hearth_listeners listeners;
     struct hearth_peers *peers;
     struct hearth_lingers *lingers;
+    struct hearth_tls *tls; /* NULL: no listener uses it */
     int epoll_fd;
     int wake_fd;  /* written once, by hearth_acceptor_stop */
     int spare_fd; /* see refuse_for_want_of_fds; -1: could not be opened again yet */
@@ -78,11 +80,11 @@ struct hearth_acceptor {
     int64_t no_room_until_ns;        /* do not search for room before this time */
     int64_t trim_ns;                 /* when to give memory back to the kernel; 0: not needed */
     bool has_grpc;                   /* there was a gRPC connection */
-    struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate;
+    struct hearth_log_rate refused_rate, cut_rate, slow_rate, room_rate, tls_rate;
 };
 
 /* Values of epoll_data.ptr for events that are not of a pending connection. */
-static char g_tag_listener, g_tag_wake, g_tag_lingers;
+static char g_tag_listener, g_tag_wake, g_tag_lingers, g_tag_tls;
 
 static void unlink_pending(struct hearth_acceptor *acceptor, struct pending *pending)
 {
@@ -104,6 +106,7 @@ static void drop_pending(struct hearth_acceptor *acceptor, struct pending *pendi
 enum verdict {
     IS_GRPC,
     IS_HTTP,
+    IS_TLS,       /* a handshake, where plain bytes are expected */
     IS_UNDECIDED, /* more bytes are needed */
     IS_GONE,      /* the client has left, or may not enter */
 };
@@ -122,7 +125,7 @@ static enum verdict peek_protocol(int fd)
         return IS_GONE;
     }
     if (memcmp(first, preface, (size_t)n) != 0) {
-        return IS_HTTP;
+        return first[0] == HEARTH_TLS_FIRST_BYTE ? IS_TLS : IS_HTTP;
     }
 
     return n == (ssize_t)sizeof preface ? IS_GRPC : IS_UNDECIDED;
@@ -150,9 +153,12 @@ static enum verdict peek_health_check(int fd)
 }
 
 static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
-                      const struct sockaddr_storage *address, socklen_t address_bytes)
+                      const struct hearth_origin *origin)
 {
     assert(fd >= 0);
+    const struct sockaddr *address = (const struct sockaddr *)&origin->address;
+    socklen_t address_bytes = origin->address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                    : sizeof(struct sockaddr_in);
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL,
@@ -163,11 +169,9 @@ static void hand_over(struct hearth_acceptor *acceptor, bool is_grpc, int fd,
     if (is_grpc) {
         acceptor->has_grpc = true;
         hearth_peers_set_grpc(acceptor->peers, fd);
-        options->take_grpc(options->grpc_context, fd, (const struct sockaddr *)address,
-                           address_bytes);
+        options->take_grpc(options->grpc_context, fd, address, address_bytes);
     } else {
-        options->take_http(options->http_context, fd, (const struct sockaddr *)address,
-                           address_bytes);
+        options->take_http(options->http_context, fd, address, address_bytes);
     }
 }
 
@@ -182,6 +186,23 @@ static void log_refused(struct hearth_acceptor *acceptor, const char *why)
     }
 }
 
+/* A client that speaks TLS to a port without it would wait for an answer in vain. */
+static void log_unexpected_tls(struct hearth_acceptor *acceptor, const struct hearth_origin *origin)
+{
+    char peer[HEARTH_PEER_TEXT_BYTES];
+    int missed;
+
+    hearth_metric_add_label(HEARTH_M_CONNECTIONS_TOTAL, HEARTH_STR("tls"), 1);
+    if (hearth_log_rate_take(&acceptor->tls_rate, 1, hearth_clock_mono_ns(), &missed)) {
+        hearth_address_text((const struct sockaddr *)&origin->address, peer);
+        HEARTH_LOG(HEARTH_LOG_WARN, "front",
+                   "closed a connection that began with TLS on a port without it; listen on "
+                   "https://, or let the client use http",
+                   "peer", peer, "addr", acceptor->listeners.all[origin->listener].text, "missed",
+                   hearth_log_i64(missed), NULL);
+    }
+}
+
 static void check_pending(struct hearth_acceptor *acceptor, struct pending *pending, bool hung_up)
 {
     enum verdict verdict =
@@ -191,7 +212,11 @@ static void check_pending(struct hearth_acceptor *acceptor, struct pending *pend
         return;
     }
 
-    if (verdict == IS_UNDECIDED || verdict == IS_GONE) {
+    if (verdict == IS_TLS) {
+        log_unexpected_tls(acceptor, &pending->origin);
+    }
+
+    if (verdict == IS_UNDECIDED || verdict == IS_GONE || verdict == IS_TLS) {
         if (pending->is_extra) {
             log_refused(acceptor, "max-connections");
         }
@@ -201,13 +226,12 @@ static void check_pending(struct hearth_acceptor *acceptor, struct pending *pend
 
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_DEL, pending->fd, NULL);
     unlink_pending(acceptor, pending);
-    hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->address, pending->address_bytes);
+    hand_over(acceptor, verdict == IS_GRPC, pending->fd, &pending->origin);
     hearth_mem_free(pending);
 }
 
 static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
-                           const struct sockaddr_storage *address, socklen_t address_bytes,
-                           bool is_extra)
+                           const struct hearth_origin *origin, bool is_extra)
 {
     int64_t wait_ns = acceptor->options.first_bytes_timeout_ns;
 
@@ -229,17 +253,29 @@ static void wait_for_bytes(struct hearth_acceptor *acceptor, int fd,
         .deadline_mono_ns = hearth_clock_mono_ns() + wait_ns,
         .fd = fd,
         .is_extra = is_extra,
-        .address_bytes = address_bytes,
-        .address = *address,
+        .origin = *origin,
     };
     *(pending->prev != NULL ? &pending->prev->next : &acceptor->oldest) = pending;
     acceptor->newest = pending;
     acceptor->n_extra += is_extra ? 1 : 0;
 }
 
+/* The open connections. TLS connections whose library has closed its end are not in the table. */
+static size_t count_open(const struct hearth_acceptor *acceptor)
+{
+    return hearth_peers_count(acceptor->peers) +
+           (acceptor->tls == NULL ? 0 : hearth_tls_count_draining(acceptor->tls));
+}
+
 static bool is_full(const struct hearth_acceptor *acceptor)
 {
-    return hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections;
+    return count_open(acceptor) >= acceptor->options.max_connections;
+}
+
+static bool is_tls_listener(const struct hearth_acceptor *acceptor,
+                            const struct hearth_origin *origin)
+{
+    return acceptor->listeners.all[origin->listener].is_tls;
 }
 
 /*
@@ -279,9 +315,12 @@ static void make_room(struct hearth_acceptor *acceptor)
 
 /* Above the limit: it may be a health check. The oldest pending extra connections give way. */
 static void take_extra_connection(struct hearth_acceptor *acceptor, int fd,
-                                  const struct sockaddr_storage *address, socklen_t address_bytes)
+                                  const struct hearth_origin *origin)
 {
-    if (hearth_peers_count(acceptor->peers) >= acceptor->options.max_connections + HEALTH_RESERVE) {
+    bool is_tls = is_tls_listener(acceptor, origin);
+
+    if (count_open(acceptor) >= acceptor->options.max_connections + HEALTH_RESERVE ||
+        (is_tls && hearth_tls_count_extra(acceptor->tls) >= HEALTH_MAX_PENDING)) {
         (void)close(fd);
         log_refused(acceptor, "max-connections");
         return;
@@ -296,31 +335,61 @@ static void take_extra_connection(struct hearth_acceptor *acceptor, int fd,
         pending = next;
     }
 
-    hearth_peers_add(acceptor->peers, fd, address);
-    wait_for_bytes(acceptor, fd, address, address_bytes, true);
+    hearth_peers_add(acceptor->peers, fd, origin);
+    if (is_tls) {
+        hearth_tls_take(acceptor->tls, fd, origin, true);
+    } else {
+        wait_for_bytes(acceptor, fd, origin, true);
+    }
 }
 
 static void take_connection(struct hearth_acceptor *acceptor, int fd,
-                            const struct sockaddr_storage *address, socklen_t address_bytes)
+                            const struct hearth_origin *origin)
 {
     if (is_full(acceptor)) {
         make_room(acceptor);
     }
 
     if (is_full(acceptor)) {
-        take_extra_connection(acceptor, fd, address, address_bytes);
+        take_extra_connection(acceptor, fd, origin);
         return;
     }
 
-    hearth_peers_add(acceptor->peers, fd, address);
+    hearth_peers_add(acceptor->peers, fd, origin);
+    if (is_tls_listener(acceptor, origin)) {
+        hearth_tls_take(acceptor->tls, fd, origin, false);
+        return;
+    }
+
     enum verdict verdict = peek_protocol(fd);
-    if (verdict == IS_GONE) {
+    if (verdict == IS_TLS) {
+        log_unexpected_tls(acceptor, origin);
+    }
+    if (verdict == IS_GONE || verdict == IS_TLS) {
         hearth_peers_remove(acceptor->peers, fd);
         (void)close(fd);
     } else if (verdict == IS_UNDECIDED) {
-        wait_for_bytes(acceptor, fd, address, address_bytes, false);
+        wait_for_bytes(acceptor, fd, origin, false);
     } else {
-        hand_over(acceptor, verdict == IS_GRPC, fd, address, address_bytes);
+        hand_over(acceptor, verdict == IS_GRPC, fd, origin);
+    }
+}
+
+/* Connections whose handshake is complete. The client's socket leaves the table and the library's
+ * end of the pair enters it. */
+static void take_decrypted(struct hearth_acceptor *acceptor)
+{
+    for (struct hearth_tls_stream *stream; (stream = hearth_tls_next(acceptor->tls)) != NULL;) {
+        struct hearth_origin origin = stream->origin;
+        int fd = stream->lib_fd;
+        bool is_extra = stream->is_extra;
+
+        stream->lib_fd = -1;
+        hearth_peers_remove(acceptor->peers, stream->client.fd);
+        hearth_peers_add(acceptor->peers, fd, &origin);
+        origin.tls = NULL; /* the table has the reference */
+        wait_for_bytes(acceptor, fd, &origin, is_extra);
+        hearth_tls_relay_on(acceptor->tls, stream);
     }
 }
 
@@ -330,7 +399,7 @@ static void set_listening(struct hearth_acceptor *acceptor, bool on)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &g_tag_listener};
     for (size_t i = 0; i < acceptor->listeners.n; i++) {
         (void)epoll_ctl(acceptor->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
-                        acceptor->listeners.fd[i], &event);
+                        acceptor->listeners.all[i].fd, &event);
     }
     acceptor->paused_until_ns = on ? 0 : hearth_clock_mono_ns() + PAUSE_NS;
 }
@@ -365,16 +434,19 @@ static void refuse_for_want_of_fds(struct hearth_acceptor *acceptor, int listene
     set_listening(acceptor, false);
 }
 
-static void accept_some(struct hearth_acceptor *acceptor, int listener)
+static void accept_some(struct hearth_acceptor *acceptor, uint8_t listener)
 {
+    int listener_fd = acceptor->listeners.all[listener].fd;
+
     for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
-        struct sockaddr_storage address = {0};
-        socklen_t n = sizeof address;
-        int fd = accept4(listener, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct hearth_origin origin = {.listener = listener};
+        socklen_t n = sizeof origin.address;
+        int fd = accept4(listener_fd, (struct sockaddr *)&origin.address, &n,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take_connection(acceptor, fd, &address, n);
+            take_connection(acceptor, fd, &origin);
         } else if (errno == EMFILE || errno == ENFILE) {
-            refuse_for_want_of_fds(acceptor, listener);
+            refuse_for_want_of_fds(acceptor, listener_fd);
             return;
         } else if (errno == ENOBUFS || errno == ENOMEM) {
             set_listening(acceptor, false);
@@ -390,7 +462,7 @@ static void accept_some(struct hearth_acceptor *acceptor, int listener)
 static void accept_all(struct hearth_acceptor *acceptor)
 {
     for (size_t i = 0; i < acceptor->listeners.n && acceptor->paused_until_ns == 0; i++) {
-        accept_some(acceptor, acceptor->listeners.fd[i]);
+        accept_some(acceptor, (uint8_t)i);
     }
 }
 
@@ -459,7 +531,10 @@ static void do_timed_work(struct hearth_acceptor *acceptor, int64_t now)
     if (now - acceptor->swept_ns >= SWEEP_NS) {
         acceptor->swept_ns = now;
         hearth_peers_sweep(acceptor->peers);
-        hearth_metric_set(HEARTH_M_CONNECTIONS, (int64_t)hearth_peers_count(acceptor->peers));
+        hearth_metric_set(HEARTH_M_CONNECTIONS, (int64_t)count_open(acceptor));
+        hearth_metric_set(HEARTH_M_TLS_CONNECTIONS,
+                          acceptor->tls == NULL ? 0
+                                                : (int64_t)hearth_tls_count_relayed(acceptor->tls));
     }
 }
 
@@ -492,19 +567,24 @@ static void *run_acceptor(void *arg)
 
     for (;;) {
         int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, compute_timeout_ms(acceptor));
-        bool is_listening = false;
+        bool is_listening = false, is_ready = false;
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr == &g_tag_wake) {
                 return NULL;
             }
             if (events[i].data.ptr == &g_tag_listener) {
                 is_listening = true;
+            } else if (events[i].data.ptr == &g_tag_tls) {
+                is_ready = true;
             } else if (events[i].data.ptr != &g_tag_lingers) { /* do_timed_work does those */
                 check_pending(acceptor, events[i].data.ptr,
                               (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
             }
         }
         /* After the loop, because accepting may free pending connections that have events. */
+        if (is_ready) {
+            take_decrypted(acceptor);
+        }
         if (is_listening) {
             accept_all(acceptor);
         }
@@ -522,16 +602,55 @@ static void fit_to_descriptors(struct hearth_acceptor *acceptor, size_t *ret_max
         max_fds = (size_t)limit.rlim_cur;
     }
 
+    *ret_max_fds = max_fds;
     size_t kept = max_fds / 4 > 128 ? 128 : max_fds / 4;
-    if (acceptor->options.max_connections > max_fds - kept) {
-        HEARTH_LOG(HEARTH_LOG_INFO, "front",
-                   "max-connections lowered to fit the limit of open files (RLIMIT_NOFILE)",
-                   "max_connections", hearth_log_i64((int64_t)(max_fds - kept)), "descriptors",
-                   hearth_log_i64((int64_t)max_fds), NULL);
-        acceptor->options.max_connections = max_fds - kept;
+    size_t max_connections =
+        (max_fds - kept) / (acceptor->tls == NULL ? 1 : FDS_PER_TLS_CONNECTION);
+    if (acceptor->options.max_connections <= max_connections) {
+        return;
     }
 
-    *ret_max_fds = max_fds;
+    HEARTH_LOG(HEARTH_LOG_INFO, "front",
+               "max-connections lowered to fit the limit of open files (RLIMIT_NOFILE)",
+               "max_connections", hearth_log_i64((int64_t)max_connections), "descriptors",
+               hearth_log_i64((int64_t)max_fds), NULL);
+    acceptor->options.max_connections = max_connections;
+}
+
+/* Binds all addresses; starts TLS if one of them uses it. */
+static enum hearth_status open_listeners(struct hearth_acceptor *acceptor,
+                                         const struct hearth_acceptor_options *options,
+                                         struct hearth_err *err)
+{
+    bool uses_tls = false;
+
+    if (options->bound != NULL) {
+        acceptor->listeners = *options->bound;
+        options->bound->n = 0;
+    }
+
+    for (size_t i = 0; options->bound == NULL && options->listen[i] != NULL; i++) {
+        HEARTH_TRY(hearth_listeners_add(&acceptor->listeners, options->listen[i], err));
+    }
+
+    if (acceptor->listeners.n == 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no address to listen on; set listen");
+    }
+
+    for (size_t i = 0; i < acceptor->listeners.n; i++) {
+        uses_tls = uses_tls || acceptor->listeners.all[i].is_tls;
+    }
+
+    bool has_files = options->tls != NULL && options->tls->cert_file != NULL &&
+                     options->tls->cert_file[0] != '\0';
+    if (has_files && !uses_tls) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tls-cert-file is set, but no address of listen begins with https://");
+    }
+
+    return uses_tls ? hearth_tls_start(options->tls, options->first_bytes_timeout_ns,
+                                       options->pace.head_timeout_ns, &acceptor->tls, err)
+                    : HEARTH_OK;
 }
 
 enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *options,
@@ -546,11 +665,11 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     assert(options->take_grpc != NULL && options->take_http != NULL);
     acceptor->options = *options;
     acceptor->options.listen = NULL;
+    acceptor->options.tls = NULL;
+    acceptor->options.bound = NULL;
     acceptor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     acceptor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     acceptor->spare_fd = open_spare();
-    size_t max_fds;
-    fit_to_descriptors(acceptor, &max_fds);
 
     /* Later steps are skipped when one has failed. */
     enum hearth_status status = HEARTH_OK;
@@ -560,6 +679,12 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     }
 
     if (status == HEARTH_OK) {
+        status = open_listeners(acceptor, options, err);
+    }
+
+    if (status == HEARTH_OK) {
+        size_t max_fds;
+        fit_to_descriptors(acceptor, &max_fds);
         status = hearth_peers_new(max_fds, &acceptor->peers, err);
     }
 
@@ -569,14 +694,6 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
 
     if (status == HEARTH_OK) {
         hearth_peers_set_quiet_rate(acceptor->peers, options->quiet_bytes_per_s);
-    }
-
-    for (size_t i = 0; status == HEARTH_OK && options->listen[i] != NULL; i++) {
-        status = hearth_listeners_add(&acceptor->listeners, options->listen[i], err);
-    }
-
-    if (status == HEARTH_OK && acceptor->listeners.n == 0) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "no address to listen on; set listen");
     }
 
     if (status != HEARTH_OK) {
@@ -600,6 +717,12 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
     event.data.ptr = &g_tag_lingers;
     (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, hearth_lingers_fd(acceptor->lingers),
                     &event);
+    if (acceptor->tls != NULL) {
+        event.data.ptr = &g_tag_tls;
+        (void)epoll_ctl(acceptor->epoll_fd, EPOLL_CTL_ADD, hearth_tls_ready_fd(acceptor->tls),
+                        &event);
+    }
+
     set_listening(acceptor, true);
     /* The thread leaves signals to the main thread. */
     sigset_t all, old;
@@ -631,6 +754,10 @@ void hearth_acceptor_stop(struct hearth_acceptor *acceptor)
         drop_pending(acceptor, acceptor->oldest);
     }
 
+    if (acceptor->tls != NULL) {
+        hearth_tls_close_new(acceptor->tls);
+    }
+
     hearth_listeners_close(&acceptor->listeners);
 }
 
@@ -648,6 +775,7 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
     }
 
     hearth_acceptor_stop(acceptor);
+    hearth_tls_free(acceptor->tls);
     hearth_peers_free(acceptor->peers);
     hearth_lingers_free(acceptor->lingers);
     close_if_open(acceptor->epoll_fd);
@@ -656,9 +784,15 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor)
     hearth_mem_free(acceptor);
 }
 
-const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i)
+const struct hearth_listener *hearth_acceptor_listener(const struct hearth_acceptor *acceptor,
+                                                       size_t i)
 {
-    return i < acceptor->listeners.n ? acceptor->listeners.text[i] : NULL;
+    return i < acceptor->listeners.n ? &acceptor->listeners.all[i] : NULL;
+}
+
+struct hearth_tls *hearth_acceptor_tls(const struct hearth_acceptor *acceptor)
+{
+    return acceptor->tls;
 }
 
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor)
@@ -668,5 +802,8 @@ struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *accepto
 
 void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd)
 {
+    if (hearth_peers_is_relayed(acceptor->peers, fd)) {
+        return; /* the relay lingers by itself */
+    }
     hearth_lingers_add(acceptor->lingers, fd);
 }

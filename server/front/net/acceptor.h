@@ -5,6 +5,9 @@
  * goes to gRPC, any other to HTTP. If less than four bytes of "PRI " have come, it waits for more.
  * A connection that has not shown what it is within first_bytes_timeout is closed.
  *
+ * Connections of https listeners go through TLS first (tls.h): the acceptor gives away the client's
+ * socket and gets one end of a socket pair, which it treats like an accepted connection.
+ *
  * When max_connections is reached, slow connections that never brought a request are cut to make
  * room for a new one; if there are none, idle ones. If there are no idle ones either, the new
  * connection is closed at once, except for a health check (GET or HEAD of /healthz or /ready): a
@@ -20,7 +23,9 @@
 
 #include "hearth/base/status.h"
 
+#include "net/listen.h"
 #include "net/peers.h"
+#include "net/tls.h"
 
 struct hearth_acceptor;
 
@@ -30,8 +35,12 @@ typedef void hearth_acceptor_take_fn(void *context, int fd, const struct sockadd
 
 struct hearth_acceptor_options {
     const char *const *listen; /* NULL-terminated; borrowed during the start */
+    /* Sockets that are bound already; their descriptors are taken by hearth_acceptor_open. NULL:
+     * `listen` is bound. */
+    struct hearth_listeners *bound;
     size_t max_connections;
     int64_t first_bytes_timeout_ns;
+    const struct hearth_tls_options *tls; /* borrowed during the start */
     struct hearth_pace pace;
     uint64_t max_message_bytes; /* of a gRPC message */
     uint64_t max_unread_bytes;  /* of all gRPC connections together: hearth_peers_guard */
@@ -57,8 +66,11 @@ enum hearth_status hearth_acceptor_run(struct hearth_acceptor *acceptor, struct 
 void hearth_acceptor_stop(struct hearth_acceptor *acceptor);
 void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 
-/* The i-th bound address as text; NULL after the last one. */
-const char *hearth_acceptor_address(const struct hearth_acceptor *acceptor, size_t i);
+/* The i-th bound address; NULL after the last one. Immutable but for its descriptor. */
+const struct hearth_listener *hearth_acceptor_listener(const struct hearth_acceptor *acceptor,
+                                                       size_t i);
+/* NULL if no listener uses TLS. */
+struct hearth_tls *hearth_acceptor_tls(const struct hearth_acceptor *acceptor);
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);
 /* The connection is answered before its request is complete: see linger.h. */
 void hearth_acceptor_linger(struct hearth_acceptor *acceptor, int fd);

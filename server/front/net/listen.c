@@ -10,44 +10,6 @@
 
 #define BACKLOG 4096
 
-bool hearth_listen_parse(const char *text, char host[256], char port[8])
-{
-    /* The port stands after the last colon. */
-    struct hearth_str s = hearth_str_c(text);
-    size_t colon = s.n;
-    while (colon > 0 && s.p[colon - 1] != ':') {
-        colon--;
-    }
-
-    if (colon == 0) {
-        return false;
-    }
-
-    /* The host, without the brackets of an IPv6 address. */
-    struct hearth_str h = hearth_str_n(s.p, colon - 1);
-    struct hearth_str p = hearth_str_n(s.p + colon, s.n - colon);
-    if (h.n > 0 && h.p[0] == '[') {
-        if (h.n < 3 || h.p[h.n - 1] != ']') {
-            return false;
-        }
-        h = hearth_str_n(h.p + 1, h.n - 2);
-    } else if (hearth_str_find(h, ':', 0) < h.n) {
-        return false; /* an IPv6 address without brackets */
-    }
-
-    uint64_t number;
-    if (p.n == 0 || p.n > 5 || !hearth_str_to_u64(p, &number) || number > 65535 || h.n > 255) {
-        return false;
-    }
-
-    memcpy(host, h.p, h.n);
-    host[h.n] = '\0';
-    memcpy(port, p.p, p.n);
-    port[p.n] = '\0';
-
-    return true;
-}
-
 static int open_listener(const struct addrinfo *info)
 {
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -74,16 +36,13 @@ static int open_listener(const struct addrinfo *info)
 enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,
                                         struct hearth_err *err)
 {
-    char host[256], port[8];
+    struct hearth_listen_text address;
 
-    if (!hearth_listen_parse(text, host, port)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "listen address \"%.200s\" is not HOST:PORT or [IPV6]:PORT", text);
-    }
-
+    HEARTH_TRY(hearth_listen_parse(text, &address, err));
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *list = NULL;
-    int rc = getaddrinfo(host[0] == '\0' ? NULL : host, port, &hints, &list);
+    int rc =
+        getaddrinfo(address.host[0] == '\0' ? NULL : address.host, address.port, &hints, &list);
     if (rc != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "listen address \"%.200s\": %s", text,
                            gai_strerror(rc));
@@ -110,8 +69,10 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
         struct sockaddr_storage bound;
         socklen_t n = sizeof bound;
         (void)getsockname(fd, (struct sockaddr *)&bound, &n);
-        hearth_address_text((struct sockaddr *)&bound, listeners->text[listeners->n]);
-        listeners->fd[listeners->n++] = fd;
+        struct hearth_listener *listener = &listeners->all[listeners->n++];
+        *listener = (struct hearth_listener){
+            .fd = fd, .is_tls = address.is_tls, .auth_modes = address.auth_modes};
+        hearth_address_text((struct sockaddr *)&bound, listener->text);
         last_errno = 0;
     }
 
@@ -130,9 +91,9 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
 void hearth_listeners_close(struct hearth_listeners *listeners)
 {
     for (size_t i = 0; i < listeners->n; i++) {
-        if (listeners->fd[i] >= 0) {
-            (void)close(listeners->fd[i]);
-            listeners->fd[i] = -1;
+        if (listeners->all[i].fd >= 0) {
+            (void)close(listeners->all[i].fd);
+            listeners->all[i].fd = -1;
         }
     }
 }

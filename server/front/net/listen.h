@@ -1,15 +1,23 @@
-/* listen.h -- the listening sockets: parses addresses, binds them. Threads: not thread-safe. */
+/* listen.h -- the listening sockets: binds addresses. Threads: not thread-safe. */
 #ifndef HEARTH_FRONT_LISTEN_H
 #define HEARTH_FRONT_LISTEN_H
+
+#include "hearth/front/listen_text.h"
 
 #include "net/peers.h"
 
 #define HEARTH_MAX_LISTENERS 16
 
+struct hearth_listener {
+    int fd;                            /* -1 after hearth_listeners_close */
+    bool is_tls;                       /* its connections begin with a TLS handshake */
+    char text[HEARTH_PEER_TEXT_BYTES]; /* the bound address */
+    unsigned auth_modes;               /* mask of enum hearth_auth_mode; 0: none were given */
+};
+
 struct hearth_listeners {
     size_t n;
-    int fd[HEARTH_MAX_LISTENERS];                            /* -1 after hearth_listeners_close */
-    char text[HEARTH_MAX_LISTENERS][HEARTH_PEER_TEXT_BYTES]; /* the bound address */
+    struct hearth_listener all[HEARTH_MAX_LISTENERS];
 };
 
 /*
@@ -24,8 +32,5 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
                                         struct hearth_err *err);
 /* Closes the sockets; n and the texts stay. */
 void hearth_listeners_close(struct hearth_listeners *listeners);
-
-/* Splits "HOST:PORT", "[::1]:4040" or ":4040"; false for any other form. */
-HEARTH_MUST_CHECK bool hearth_listen_parse(const char *text, char host[256], char port[8]);
 
 #endif

@@ -3,14 +3,18 @@
 #include "hearth/base/mem.h"
 
 #include "net/peers_internal.h"
+#include "rpc/front_internal.h"
 
 #include <assert.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 
 struct address {
     unsigned char ip[16];
     uint16_t port; /* host byte order */
-    bool is_ipv6;
-    unsigned char unused[5];
+    bool is_ipv6, is_tls;
+    uint8_t listener;
+    unsigned char unused[3];
 };
 
 _Static_assert(sizeof(struct address) == sizeof(((struct peer *)NULL)->address), "whole words");
@@ -32,6 +36,7 @@ enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_pe
     peers->max_fds = max_fds;
     peers->fds = fds;
     peers->times = times;
+    hearth_mutex_init(&peers->tls_lock, HEARTH_RANK_PEERS, "peers.tls_lock");
     *ret_peers = peers;
 
     return HEARTH_OK;
@@ -39,11 +44,18 @@ enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_pe
 
 void hearth_peers_free(struct hearth_peers *peers)
 {
-    if (peers != NULL) {
-        hearth_mem_free(peers->fds);
-        hearth_mem_free(peers->times);
-        hearth_mem_free(peers);
+    if (peers == NULL) {
+        return;
     }
+
+    for (size_t i = 0; i < peers->n; i++) {
+        hearth_tls_side_unref(peers->by_fd[peers->fds[i]].tls);
+    }
+
+    hearth_mutex_destroy(&peers->tls_lock);
+    hearth_mem_free(peers->fds);
+    hearth_mem_free(peers->times);
+    hearth_mem_free(peers);
 }
 
 uint64_t hearth_peers_cookie(int fd)
@@ -51,6 +63,21 @@ uint64_t hearth_peers_cookie(int fd)
     uint64_t cookie = 0;
     socklen_t n = sizeof cookie;
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n) == 0 ? cookie : 0;
+}
+
+/* Sets the TLS side of an entry. */
+static void set_tls_side(struct hearth_peers *peers, struct peer *peer,
+                         struct hearth_tls_side *side)
+{
+    if (peer->tls == NULL && side == NULL) {
+        return;
+    }
+
+    hearth_mutex_lock(&peers->tls_lock);
+    struct hearth_tls_side *old = peer->tls;
+    peer->tls = side == NULL ? NULL : hearth_tls_side_ref(side);
+    hearth_mutex_unlock(&peers->tls_lock);
+    hearth_tls_side_unref(old);
 }
 
 void hearth_peers_remove(struct hearth_peers *peers, int fd)
@@ -61,6 +88,7 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd)
 
     peers->n_cut -= peers->by_fd[fd].is_cut ? 1 : 0;
     peers->by_fd[fd].is_cut = false;
+    set_tls_side(peers, &peers->by_fd[fd], NULL);
     /* The last one of the dense list takes its place. */
     uint32_t at = peers->by_fd[fd].listed;
     assert(at >= 1 && at <= peers->n);
@@ -70,9 +98,12 @@ void hearth_peers_remove(struct hearth_peers *peers, int fd)
     peers->by_fd[fd].listed = 0;
 }
 
-static struct address read_address(const struct sockaddr_storage *from)
+static struct address read_address(const struct hearth_origin *origin)
 {
-    struct address address = {.is_ipv6 = from->ss_family == AF_INET6};
+    const struct sockaddr_storage *from = &origin->address;
+    struct address address = {.is_ipv6 = from->ss_family == AF_INET6,
+                              .is_tls = origin->tls != NULL,
+                              .listener = origin->listener};
 
     if (address.is_ipv6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
@@ -87,9 +118,9 @@ static struct address read_address(const struct sockaddr_storage *from)
     return address;
 }
 
-static void set_address(struct peer *peer, const struct sockaddr_storage *from)
+static void set_address(struct peer *peer, const struct hearth_origin *origin)
 {
-    struct address address = read_address(from);
+    struct address address = read_address(origin);
     uint64_t words[3];
 
     memcpy(words, &address, sizeof words);
@@ -123,12 +154,16 @@ void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_p
 
     struct address address;
     memcpy(&address, words, sizeof address);
-    *ret_peer = (struct hearth_peer){
-        .fd = fd, .generation = (uint32_t)before, .port = address.port, .is_ipv6 = address.is_ipv6};
+    *ret_peer = (struct hearth_peer){.fd = fd,
+                                     .generation = (uint32_t)before,
+                                     .port = address.port,
+                                     .is_ipv6 = address.is_ipv6,
+                                     .is_tls = address.is_tls,
+                                     .listener = address.listener};
     memcpy(ret_peer->ip, address.ip, sizeof ret_peer->ip);
 }
 
-void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address)
+void hearth_peers_add(struct hearth_peers *peers, int fd, const struct hearth_origin *origin)
 {
     if (fd < 0 || (size_t)fd >= peers->max_fds) {
         return;
@@ -139,7 +174,8 @@ void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_
     struct peer *peer = &peers->by_fd[fd];
     peer->cookie = hearth_peers_cookie(fd);
     peer->is_grpc = false;
-    set_address(peer, address);
+    set_address(peer, origin);
+    set_tls_side(peers, peer, origin->tls); /* after the generation: see the certificate */
     atomic_store_explicit(&peer->n_progress, 0, memory_order_relaxed);
     peer->seen_progress = 0;
     peer->base_bytes = peer->since_bytes = 0;
@@ -167,6 +203,36 @@ void hearth_peers_set_grpc(struct hearth_peers *peers, int fd)
     if (fd >= 0 && (size_t)fd < peers->max_fds) {
         peers->by_fd[fd].is_grpc = true;
     }
+}
+
+struct hearth_certificate *hearth_peers_certificate(struct hearth_peers *peers,
+                                                    const struct hearth_peer *peer)
+{
+    struct hearth_certificate *found = NULL;
+
+    if (peer->fd < 0 || !peer->is_tls) {
+        return NULL;
+    }
+
+    /* The acceptor changes the generation first and the side afterwards, under the lock. So if the
+     * generation is still the peer's, the side is that of the peer or not set yet. */
+    hearth_mutex_lock(&peers->tls_lock);
+    const struct peer *entry = &peers->by_fd[peer->fd];
+    uint64_t reading = atomic_load_explicit(&entry->reading, memory_order_acquire);
+    if (reading >> 32 == peer->generation && entry->tls != NULL &&
+        entry->tls->certificate != NULL) {
+        found = hearth_certificate_ref(entry->tls->certificate);
+    }
+    hearth_mutex_unlock(&peers->tls_lock);
+
+    return found;
+}
+
+bool hearth_peers_is_relayed(const struct hearth_peers *peers, int fd)
+{
+    struct hearth_peer peer;
+    hearth_peers_find(peers, fd, &peer);
+    return peer.fd >= 0 && peer.is_tls;
 }
 
 void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer)
@@ -200,12 +266,27 @@ void hearth_peers_set_quiet_rate(struct hearth_peers *peers, uint64_t bytes_per_
     peers->quiet_bytes_per_s = bytes_per_s;
 }
 
-bool hearth_peers_measure(int fd, struct tcp_info *ret_info)
+bool hearth_peers_measure(const struct hearth_peers *peers, int fd,
+                          struct hearth_traffic *ret_traffic)
 {
-    assert(ret_info != NULL);
-    *ret_info = (struct tcp_info){0};
-    socklen_t n = sizeof *ret_info;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret_info, &n) == 0;
+    const struct hearth_tls_side *side = peers->by_fd[fd].tls;
+    struct tcp_info info = {0};
+    socklen_t n = sizeof info;
+
+    assert(ret_traffic != NULL);
+    if (side != NULL) {
+        *ret_traffic = (struct hearth_traffic){
+            .bytes = atomic_load_explicit(&side->bytes, memory_order_relaxed),
+            .segments = atomic_load_explicit(&side->records, memory_order_relaxed),
+        };
+        return hearth_peers_cookie(fd) != 0;
+    }
+
+    bool is_open = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0;
+    *ret_traffic = (struct hearth_traffic){.bytes = info.tcpi_bytes_received,
+                                           .segments = info.tcpi_data_segs_in};
+
+    return is_open;
 }
 
 /* The bytes that pings may have brought since the last progress. */
@@ -217,12 +298,12 @@ static uint64_t count_quiet_bytes(const struct peer *peer, uint64_t bytes_per_s,
 }
 
 /* Sets since_bytes. */
-static void measure_unread(struct peer *peer, int fd, uint64_t quiet_bytes_per_s,
-                           int64_t now_mono_ns)
+static void measure_unread(struct hearth_peers *peers, int fd, int64_t now_mono_ns)
 {
-    struct tcp_info info;
+    struct peer *peer = &peers->by_fd[fd];
+    struct hearth_traffic traffic;
 
-    if (!hearth_peers_measure(fd, &info)) {
+    if (!hearth_peers_measure(peers, fd, &traffic)) {
         peer->since_bytes = 0;
         return;
     }
@@ -230,12 +311,12 @@ static void measure_unread(struct peer *peer, int fd, uint64_t quiet_bytes_per_s
     uint32_t progress = atomic_load_explicit(&peer->n_progress, memory_order_relaxed);
     if (progress != peer->seen_progress) {
         peer->seen_progress = progress;
-        peer->base_bytes = info.tcpi_bytes_received;
+        peer->base_bytes = traffic.bytes;
         peer->base_mono_ns = now_mono_ns;
     }
 
-    uint64_t since = info.tcpi_bytes_received - peer->base_bytes;
-    uint64_t quiet = count_quiet_bytes(peer, quiet_bytes_per_s, now_mono_ns);
+    uint64_t since = traffic.bytes - peer->base_bytes;
+    uint64_t quiet = count_quiet_bytes(peer, peers->quiet_bytes_per_s, now_mono_ns);
     peer->since_bytes = since > quiet ? since - quiet : 0;
 }
 
@@ -244,7 +325,10 @@ bool hearth_peers_cut(struct hearth_peers *peers, int fd)
     struct peer *peer = &peers->by_fd[fd];
     bool is_same = hearth_peers_cookie(fd) == peer->cookie;
 
-    if (is_same) { /* connecting to nothing resets the connection and keeps the descriptor */
+    if (is_same && peer->tls != NULL) { /* the relay resets the client's connection */
+        atomic_store_explicit(&peer->tls->is_cut, true, memory_order_release);
+        (void)shutdown(fd, SHUT_RDWR);
+    } else if (is_same) { /* connecting to nothing resets it and keeps the descriptor */
         static const struct sockaddr nothing = {.sa_family = AF_UNSPEC};
         (void)connect(fd, &nothing, sizeof nothing);
     }
@@ -284,7 +368,7 @@ size_t hearth_peers_guard(struct hearth_peers *peers, uint64_t slack_bytes, uint
         if (!peer->is_grpc) {
             continue;
         }
-        measure_unread(peer, fd, peers->quiet_bytes_per_s, now);
+        measure_unread(peers, fd, now);
         int32_t n_reading =
             (int32_t)(uint32_t)atomic_load_explicit(&peer->reading, memory_order_relaxed);
         uint64_t allowed = slack_bytes + message_bytes * (n_reading > 0 ? (uint64_t)n_reading : 0);

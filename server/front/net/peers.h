@@ -11,6 +11,9 @@
  * struct hearth_peer is a copy of the address with a generation: events reported for it after its
  * connection has gone are ignored, or do no harm to the next connection.
  *
+ * The descriptor of a TLS connection is one end of a socket pair, on which the kernel counts
+ * nothing. Its entry has a struct hearth_tls_side, where the relay counts the decrypted bytes.
+ *
  * Threads: the acceptor's thread changes the table, and calls all functions but those that are
  *          marked "any thread".
  */
@@ -19,6 +22,7 @@
 
 #include "hearth/base/status.h"
 
+#include "net/certificate.h"
 #include "rpc/address_text.h"
 
 #include <sys/socket.h>
@@ -29,8 +33,16 @@ struct hearth_peer {
     int fd;              /* -1: unknown */
     uint32_t generation; /* of the entry when the peer was found */
     uint16_t port;       /* host byte order */
-    bool is_ipv6;
+    bool is_ipv6, is_tls;
+    uint8_t listener; /* index of the bound address: hearth_acceptor_listener */
     unsigned char ip[16];
+};
+
+/* Where a connection came from. */
+struct hearth_origin {
+    struct sockaddr_storage address;
+    uint8_t listener;
+    struct hearth_tls_side *tls; /* NULL: the client's own socket */
 };
 
 HEARTH_MUST_CHECK
@@ -39,12 +51,18 @@ enum hearth_status hearth_peers_new(size_t max_fds, struct hearth_peers **ret_pe
 void hearth_peers_free(struct hearth_peers *peers);
 
 /* Adds a connection before its descriptor is handed over. Ignored if fd is not below max_fds, so
- * max_fds must cover all descriptors. */
-void hearth_peers_add(struct hearth_peers *peers, int fd, const struct sockaddr_storage *address);
+ * max_fds must cover all descriptors. Adds a reference to origin->tls. */
+void hearth_peers_add(struct hearth_peers *peers, int fd, const struct hearth_origin *origin);
 /* The connection is handed to gRPC: hearth_peers_guard watches it. */
 void hearth_peers_set_grpc(struct hearth_peers *peers, int fd);
 /* Finds the client that is connected now; ret_peer->fd is -1 if there is none. Any thread. */
 void hearth_peers_find(const struct hearth_peers *peers, int fd, struct hearth_peer *ret_peer);
+/* The verified certificate of the client, with a reference for the caller; NULL if it sent none, or
+ * if the connection of `peer` has gone. Any thread. */
+struct hearth_certificate *hearth_peers_certificate(struct hearth_peers *peers,
+                                                    const struct hearth_peer *peer);
+/* True for the descriptor of a TLS connection that is open. Any thread. */
+bool hearth_peers_is_relayed(const struct hearth_peers *peers, int fd);
 /* A complete call or message was received. Any thread. */
 void hearth_peers_progress(struct hearth_peers *peers, const struct hearth_peer *peer);
 /* n more calls (fewer, if negative) expect a message, which may be large. Any thread. */

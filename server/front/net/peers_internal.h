@@ -6,10 +6,10 @@
 #ifndef HEARTH_FRONT_PEERS_INTERNAL_H
 #define HEARTH_FRONT_PEERS_INTERNAL_H
 
+#include "hearth/base/sync.h"
+
 #include "net/peers.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 
 struct peer {
@@ -22,6 +22,7 @@ struct peer {
      * the same even generation before and after has a consistent address. */
     _Atomic uint64_t reading;    /* generation << 32 | number of calls that expect a message */
     _Atomic uint64_t address[3]; /* the bytes of struct address */
+    struct hearth_tls_side *tls; /* changed under tls_lock; NULL: a TCP connection */
 
     /* hearth_peers_guard: bytes received since the last progress */
     _Atomic uint32_t n_progress; /* counted relaxed: one round of the guard late does no harm */
@@ -50,15 +51,22 @@ struct hearth_peers {
     size_t n;       /* connections, those that were cut included */
     size_t n_cut;   /* connections that were cut and not removed yet */
     uint64_t quiet_bytes_per_s;
-    uint32_t *fds;  /* the descriptors of the n connections, in no order */
-    int64_t *times; /* used within hearth_peers_make_room */
+    struct hearth_mutex tls_lock; /* see struct peer; the acceptor's thread reads without it */
+    uint32_t *fds;                /* the descriptors of the n connections, in no order */
+    int64_t *times;               /* used within hearth_peers_make_room */
     struct peer by_fd[];
 };
 
 /* The kernel's cookie of a socket; 0 if the descriptor is not a socket. */
 uint64_t hearth_peers_cookie(int fd);
-/* The kernel's counters; false if the descriptor is not a TCP connection. */
-HEARTH_MUST_CHECK bool hearth_peers_measure(int fd, struct tcp_info *ret_info);
+/* What a client has sent so far. */
+struct hearth_traffic {
+    uint64_t bytes;
+    uint32_t segments; /* with data; for TLS: records */
+};
+/* The counters of the kernel, or of the relay; false if the connection has gone. */
+HEARTH_MUST_CHECK bool hearth_peers_measure(const struct hearth_peers *peers, int fd,
+                                            struct hearth_traffic *ret_traffic);
 /*
  * Resets the connection of an entry. The descriptor stays open: the library that owns it closes it.
  * Returns false if the connection had gone already.

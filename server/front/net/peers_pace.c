@@ -3,9 +3,9 @@
  *
  * Neither library reports the first byte of a head, or the progress of an incomplete frame. Known
  * are the stage of an HTTP request (by callbacks of the library), the time when a call or message
- * of gRPC was complete, and the bytes and segments that the kernel received. That is enough: a
- * client that sends anything either brings a request, which must be complete in time, or sends
- * HTTP/2 frames of its own, such as pings, which come complete: the shortest has nine bytes.
+ * of gRPC was complete, and the bytes and segments (for TLS: records) that were received. That is
+ * enough: a client that sends anything either brings a request, which must be complete in time, or
+ * sends HTTP/2 frames of its own, such as pings, which come complete: the shortest has nine bytes.
  */
 #include "hearth/base/clock.h"
 
@@ -60,10 +60,11 @@ void hearth_peers_prove(struct hearth_peers *peers, const struct hearth_peer *pe
 }
 
 /* Begins another period of measuring. */
-static void begin_period(struct peer *peer, const struct tcp_info *info, int64_t now_mono_ns)
+static void begin_period(struct peer *peer, const struct hearth_traffic *traffic,
+                         int64_t now_mono_ns)
 {
-    peer->pace.bytes = info->tcpi_bytes_received;
-    peer->pace.segments = info->tcpi_data_segs_in;
+    peer->pace.bytes = traffic->bytes;
+    peer->pace.segments = traffic->segments;
     peer->pace.mono_ns = now_mono_ns;
 }
 
@@ -74,15 +75,15 @@ static bool has_unread_bytes(int fd)
     return ioctl(fd, FIONREAD, &n) == 0 && n > 0;
 }
 
-static bool is_slow_grpc(struct peer *peer, const struct tcp_info *info,
+static bool is_slow_grpc(struct peer *peer, const struct hearth_traffic *traffic,
                          const struct hearth_pace *pace, int64_t now_mono_ns)
 {
-    if (info->tcpi_bytes_received < GREETING_BYTES) {
+    if (traffic->bytes < GREETING_BYTES) {
         return now_mono_ns - peer->added_mono_ns >= pace->head_timeout_ns;
     }
 
-    uint32_t n_segments = info->tcpi_data_segs_in - peer->pace.segments;
-    uint64_t n_bytes = info->tcpi_bytes_received - peer->pace.bytes;
+    uint32_t n_segments = traffic->segments - peer->pace.segments;
+    uint64_t n_bytes = traffic->bytes - peer->pace.bytes;
     if (n_segments < FEW_SEGMENTS || now_mono_ns - peer->pace.mono_ns < pace->head_timeout_ns) {
         return false;
     }
@@ -90,21 +91,21 @@ static bool is_slow_grpc(struct peer *peer, const struct tcp_info *info,
         return true;
     }
 
-    begin_period(peer, info, now_mono_ns);
+    begin_period(peer, traffic, now_mono_ns);
 
     return false;
 }
 
-static bool is_slow_http(struct peer *peer, const struct tcp_info *info,
+static bool is_slow_http(struct peer *peer, const struct hearth_traffic *traffic,
                          const struct hearth_pace *pace, int64_t now_mono_ns)
 {
     uint32_t stage = atomic_load_explicit(&peer->stage, memory_order_relaxed);
-    uint64_t n_bytes = info->tcpi_bytes_received - peer->pace.bytes;
+    uint64_t n_bytes = traffic->bytes - peer->pace.bytes;
     bool is_head = stage == HEARTH_PEER_HEAD || (stage == HEARTH_PEER_IDLE && n_bytes > 0);
     bool is_body = stage == HEARTH_PEER_BODY && pace->min_body_rate > 0;
 
     if (!is_head && !is_body) {
-        begin_period(peer, info, now_mono_ns);
+        begin_period(peer, traffic, now_mono_ns);
         return false;
     }
 
@@ -117,16 +118,18 @@ static bool is_slow_http(struct peer *peer, const struct tcp_info *info,
         return true;
     }
 
-    begin_period(peer, info, now_mono_ns); /* for the next part of the body */
+    begin_period(peer, traffic, now_mono_ns); /* for the next part of the body */
 
     return false;
 }
 
-static bool is_slow(struct peer *peer, int fd, const struct hearth_pace *pace, int64_t now_mono_ns)
+static bool is_slow(struct hearth_peers *peers, int fd, const struct hearth_pace *pace,
+                    int64_t now_mono_ns)
 {
-    struct tcp_info info;
+    struct peer *peer = &peers->by_fd[fd];
+    struct hearth_traffic traffic;
 
-    if (peer->is_cut || !hearth_peers_measure(fd, &info)) {
+    if (peer->is_cut || !hearth_peers_measure(peers, fd, &traffic)) {
         return false;
     }
 
@@ -138,12 +141,12 @@ static bool is_slow(struct peer *peer, int fd, const struct hearth_pace *pace, i
     }
 
     if (has_progress || has_unread_bytes(fd)) {
-        begin_period(peer, &info, now_mono_ns);
+        begin_period(peer, &traffic, now_mono_ns);
         return false;
     }
 
-    return peer->is_grpc ? is_slow_grpc(peer, &info, pace, now_mono_ns)
-                         : is_slow_http(peer, &info, pace, now_mono_ns);
+    return peer->is_grpc ? is_slow_grpc(peer, &traffic, pace, now_mono_ns)
+                         : is_slow_http(peer, &traffic, pace, now_mono_ns);
 }
 
 size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pace *pace)
@@ -157,7 +160,7 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
 
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
-        if (is_slow(&peers->by_fd[fd], fd, pace, now)) {
+        if (is_slow(peers, fd, pace, now)) {
             n_cut += hearth_peers_cut(peers, fd) ? 1 : 0;
         }
     }
@@ -168,31 +171,32 @@ size_t hearth_peers_cut_slow(struct hearth_peers *peers, const struct hearth_pac
 /* ---- room ---- */
 
 /* The time since when the connection may be cut to make room; INT64_MAX if it may not. */
-typedef int64_t since_fn(const struct peer *peer, int fd, const struct hearth_pace *pace,
+typedef int64_t since_fn(const struct hearth_peers *peers, int fd, const struct hearth_pace *pace,
                          int64_t now_mono_ns);
 
-static int64_t get_unproven_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
-                                  int64_t now_mono_ns)
+static int64_t get_unproven_since(const struct hearth_peers *peers, int fd,
+                                  const struct hearth_pace *pace, int64_t now_mono_ns)
 {
-    struct tcp_info info;
+    const struct peer *peer = &peers->by_fd[fd];
+    struct hearth_traffic traffic;
 
     if (atomic_load_explicit(&peer->is_proven, memory_order_relaxed) ||
-        !hearth_peers_measure(fd, &info)) {
+        !hearth_peers_measure(peers, fd, &traffic)) {
         return INT64_MAX;
     }
 
     /* A rate over less than a second says nothing: the first bytes may still be on their way. */
     uint64_t ms = (uint64_t)(now_mono_ns - peer->added_mono_ns) / HEARTH_NS_PER_MS;
     ms = ms < 1000 ? 1000 : ms;
-    bool is_fast = info.tcpi_bytes_received > ms * (uint64_t)pace->min_body_rate / 1000;
+    bool is_fast = traffic.bytes > ms * (uint64_t)pace->min_body_rate / 1000;
 
     return is_fast && pace->min_body_rate > 0 ? INT64_MAX : peer->added_mono_ns;
 }
 
-static int64_t get_idle_since(const struct peer *peer, int fd, const struct hearth_pace *pace,
-                              int64_t now_mono_ns)
+static int64_t get_idle_since(const struct hearth_peers *peers, int fd,
+                              const struct hearth_pace *pace, int64_t now_mono_ns)
 {
-    (void)fd;
+    const struct peer *peer = &peers->by_fd[fd];
     (void)pace;
     bool is_idle = !peer->is_grpc &&
                    atomic_load_explicit(&peer->stage, memory_order_relaxed) == HEARTH_PEER_IDLE;
@@ -219,7 +223,7 @@ static size_t cut_oldest_eighth(struct hearth_peers *peers, since_fn *since,
     for (size_t i = 0; i < peers->n; i++) {
         int fd = (int)peers->fds[i];
         struct peer *peer = &peers->by_fd[fd];
-        peer->room_since = peer->is_cut ? INT64_MAX : since(peer, fd, pace, now);
+        peer->room_since = peer->is_cut ? INT64_MAX : since(peers, fd, pace, now);
         if (peer->room_since != INT64_MAX) {
             peers->times[n++] = peer->room_since;
         }

@@ -2,6 +2,7 @@
 #include "query/selection.h"
 
 #include "rpc/front_internal.h"
+#include "rpc/gauges.h"
 
 #include <assert.h>
 
@@ -114,8 +115,7 @@ static bool wants_mean(const struct hearth_rpc *rpc, Hearth__V1__Aggregation agg
         return aggregation == HEARTH__V1__AGGREGATION__AGGREGATION_MEAN;
     }
 
-    return hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) !=
-           HEARTH_GAUGES_SUM;
+    return hearth_rpc_gauge_aggregation(rpc) != HEARTH_GAUGES_SUM;
 }
 
 enum hearth_status hearth_rpc_selection(struct hearth_rpc *rpc, const Hearth__V1__Selection *in,

@@ -78,10 +78,11 @@ static enum hearth_status check_otlp_switch(const struct hearth_otlp_options *op
                                          method->path + 1);
 }
 
-static enum hearth_status check_token(const char *token, const struct hearth_front_caller *caller,
+static enum hearth_status check_token(const struct hearth_secret *token,
+                                      const struct hearth_front_caller *caller,
                                       struct hearth_err *err)
 {
-    if (token == NULL || token[0] == '\0') {
+    if (token == NULL) {
         return HEARTH_OK;
     }
 
@@ -91,7 +92,7 @@ static enum hearth_status check_token(const char *token, const struct hearth_fro
                            "in it (agent-token)");
     }
 
-    if (caller->n_tokens > 1 || !hearth_str_eq_secret(caller->token, hearth_str_c(token))) {
+    if (caller->n_tokens > 1 || !hearth_secret_equals(token, caller->token)) {
         return HEARTH_FAIL(err, HEARTH_UNAUTHENTICATED,
                            "the metadata \"authentication\" does not hold the token of agents "
                            "(agent-token)");
@@ -100,21 +101,41 @@ static enum hearth_status check_token(const char *token, const struct hearth_fro
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
-                                      const struct hearth_method *method,
-                                      const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant, struct hearth_err *err)
+enum hearth_status hearth_front_check_switches(const struct hearth_front_options *options,
+                                               const struct hearth_method *method,
+                                               struct hearth_err *err)
 {
-    assert(method != NULL && ret_tenant != NULL);
-    size_t n_tenants = caller->n_tenants;
-    struct hearth_str tenant = caller->tenant;
-
     if ((method->flags & HEARTH_METHOD_SPANS) != 0) {
         HEARTH_TRY(check_otlp_switch(&options->otlp, method, err));
     }
+    return (method->flags & HEARTH_METHOD_AGENT) != 0 ? check_switch(&options->agents, method, err)
+                                                      : HEARTH_OK;
+}
 
+struct hearth_tenant_rules hearth_front_tenant_rules(const struct hearth_front_options *options,
+                                                     const struct hearth_method *method)
+{
+    bool many = (method->flags & HEARTH_METHOD_MANY_TENANTS) != 0;
+
+    return (struct hearth_tenant_rules){
+        .multitenancy = options->multitenancy,
+        .max_tenants = many ? options->max_read_tenants : 1,
+        .path = method->path,
+    };
+}
+
+enum hearth_status hearth_front_admit_all(const struct hearth_front_options *options,
+                                          const struct hearth_method *method,
+                                          const struct hearth_front_caller *caller,
+                                          struct hearth_arena *arena, struct hearth_tenants *ret,
+                                          struct hearth_err *err)
+{
+    assert(method != NULL && ret != NULL);
+    size_t n_tenants = caller->n_tenants;
+    struct hearth_str tenant = caller->tenant;
+
+    HEARTH_TRY(hearth_front_check_switches(options, method, err));
     if ((method->flags & HEARTH_METHOD_AGENT) != 0) {
-        HEARTH_TRY(check_switch(&options->agents, method, err));
         HEARTH_TRY(check_token(options->agents.token, caller, err));
         if (n_tenants == 0 && options->agents.tenant != NULL) {
             tenant = hearth_str_c(options->agents.tenant);
@@ -126,7 +147,9 @@ enum hearth_status hearth_front_admit(const struct hearth_front_options *options
         return HEARTH_OK;
     }
 
-    return hearth_tenant_find(options->multitenancy, n_tenants, tenant, ret_tenant, err);
+    const struct hearth_tenant_rules rules = hearth_front_tenant_rules(options, method);
+
+    return hearth_tenant_find(&rules, n_tenants, tenant, arena, ret, err);
 }
 
 bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret)
@@ -176,10 +199,9 @@ enum hearth_status hearth_agent_check_options(const struct hearth_front_options 
         return HEARTH_OK; /* no default: agents must send their tenant */
     }
 
-    struct hearth_tenant tenant;
     struct hearth_err why = HEARTH_ERR_INIT;
 
-    return hearth_tenant_find(true, 1, hearth_str_c(name), &tenant, &why) == HEARTH_OK
+    return hearth_tenant_name_check(hearth_str_c(name), &why) == HEARTH_OK
                ? HEARTH_OK
                : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "agent-tenant: %s", why.msg);
 }

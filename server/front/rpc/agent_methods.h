@@ -14,31 +14,34 @@
 
 #include "hearth/front/front.h"
 
+#include "rpc/caller.h"
 #include "rpc/method.h"
 #include "rpc/tenant.h"
-
-/* What a client says about itself in its headers. Borrowed. */
-struct hearth_front_caller {
-    size_t n_tenants, n_tokens; /* number of headers sent */
-    struct hearth_str tenant;   /* the first X-Scope-OrgID */
-    struct hearth_str token;    /* the first authentication */
-};
 
 /* The option that switches the method off; NULL if it belongs to no family. */
 const char *hearth_agent_option(const struct hearth_method *method);
 
+/* UNIMPLEMENTED for methods that an option switches off, or does not switch on. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_check_switches(const struct hearth_front_options *options,
+                                               const struct hearth_method *method,
+                                               struct hearth_err *err);
+/* What X-Scope-OrgID may say for a method. */
+struct hearth_tenant_rules hearth_front_tenant_rules(const struct hearth_front_options *options,
+                                                     const struct hearth_method *method);
 /*
- * Checks whether the caller may use the method, and finds its tenant. Any method; *ret_tenant is
- * unchanged if the method has no tenant.
+ * Finds the tenants of a caller on a listener where everybody may do everything
+ * (HEARTH_AUTH_NONE). *ret is unchanged if the method has no tenant.
  *
  * Returns  OK; UNIMPLEMENTED for methods that are switched off; UNAUTHENTICATED without the right
- *          token; otherwise the status of hearth_tenant_find.
+ *          token of agents (agent-token); otherwise the status of hearth_tenant_find.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_front_admit(const struct hearth_front_options *options,
-                                      const struct hearth_method *method,
-                                      const struct hearth_front_caller *caller,
-                                      struct hearth_tenant *ret_tenant, struct hearth_err *err);
+enum hearth_status hearth_front_admit_all(const struct hearth_front_options *options,
+                                          const struct hearth_method *method,
+                                          const struct hearth_front_caller *caller,
+                                          struct hearth_arena *arena, struct hearth_tenants *ret,
+                                          struct hearth_err *err);
 
 /* False unless the text is a number from 0 to 1. */
 HEARTH_MUST_CHECK bool hearth_sampling_ratio_parse(struct hearth_str text, double *ret);

@@ -16,6 +16,18 @@ size_t hearth_fair_share(bool multitenancy, unsigned n_threads)
     return multitenancy && n_threads > 1 ? n_threads - n_others : 0;
 }
 
+/* The limits of the tenant; of several tenants, the strictest. */
+static void find_tenant_limits(const struct hearth_rpc *rpc, struct hearth_limits *ret)
+{
+    const struct hearth_query_engine *query = rpc->front->query;
+
+    if (rpc->caller.tenants.n > 1) {
+        hearth_query_strictest_limits(query, rpc->caller.tenants.v, rpc->caller.tenants.n, ret);
+    } else {
+        hearth_query_tenant_limits(query, hearth_rpc_tenant(rpc), ret);
+    }
+}
+
 /* The limits are applied before the query allocates anything that is charged to its parents. */
 static void share_query_memory(struct hearth_rpc *rpc, const struct hearth_limits *limits)
 {
@@ -47,7 +59,7 @@ void hearth_fair_share_begin(struct hearth_rpc *rpc, struct hearth_lane_key *ret
     ret_key->max_running = is_query ? front->query_share : front->ingest_share;
     if (is_query) {
         struct hearth_limits limits;
-        hearth_query_tenant_limits(front->query, hearth_rpc_tenant(rpc), &limits);
+        find_tenant_limits(rpc, &limits);
         share_query_memory(rpc, &limits);
         ret_key->max_queued = (size_t)limits.max_queued_queries;
         if (limits.max_queries > 0) {
@@ -66,7 +78,7 @@ enum hearth_status hearth_fair_share_refuse(struct hearth_rpc *rpc, enum hearth_
 
     if (why == HEARTH_QUEUE_LANE_FULL) {
         struct hearth_limits limits;
-        hearth_query_tenant_limits(rpc->front->query, hearth_rpc_tenant(rpc), &limits);
+        find_tenant_limits(rpc, &limits);
         hearth_tenant_use_count(options->tenant_uses, hearth_rpc_tenant(rpc),
                                 HEARTH_USE_REFUSED_QUERIES, 1);
         (void)HEARTH_FAIL(&rpc->err, HEARTH_RESOURCE_EXHAUSTED,

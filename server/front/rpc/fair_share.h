@@ -3,7 +3,8 @@
  * in the queues of the pools, memory of queries.
  *
  * With multitenancy, a tenant keeps at most three quarters of a pool's threads, so that a request
- * of another tenant finds one. Without it, everything is the one tenant's.
+ * of another tenant finds one. Without it, everything is the one tenant's. A query of several
+ * tenants uses the share of the first that it names, within the strictest limits of all.
  *
  * Threads: as rpc.h.
  */

@@ -1,7 +1,7 @@
 /*
  * front_internal.h -- the front and its parts, for all rooms of this layer.
  *
- * Locks: the order is that of enum hearth_front_rank. No lock is held while the thread blocks.
+ * Locks: the order is that of ranks.h. No lock is held while the thread blocks.
  */
 #ifndef HEARTH_FRONT_FRONT_INTERNAL_H
 #define HEARTH_FRONT_FRONT_INTERNAL_H
@@ -9,6 +9,7 @@
 #include "hearth/base/sync.h"
 #include "hearth/front/front.h"
 
+#include "ranks.h"
 #include "rpc/method.h"
 #include "rpc/rpc.h"
 
@@ -19,18 +20,7 @@ struct hearth_admin;
 struct hearth_grpc;
 struct hearth_http;
 struct hearth_http_route_table;
-
-/*
- * Ranks of the front's locks (hearth/base/sync.h), outermost first. The four of HEARTH_RANK_FRONT
- * are never held together.
- */
-enum hearth_front_rank {
-    HEARTH_RANK_FRONT = HEARTH_RANKS_FRONT, /* in_flight_lock, watch_lock, drain_lock, tick_lock */
-    HEARTH_RANK_TRACE_CALL,                 /* trace_call.lock; also under in_flight_lock */
-    HEARTH_RANK_GRPC,    /* grpc.lock: open calls, and what they have read ahead */
-    HEARTH_RANK_SCRAPER, /* scraper.lock: scrapes that have ended, addresses of names, the stop */
-    HEARTH_RANK_LINGERS, /* lingers.lock: connections that are being closed */
-};
+struct hearth_oidc;
 
 struct hearth_front {
     struct hearth_front_options options; /* `listen` and `version` are NULL: not kept */
@@ -45,6 +35,7 @@ struct hearth_front {
     const struct hearth_method_table *methods;
     const struct hearth_http_route_table *routes;
 
+    struct hearth_oidc *oidc; /* NULL: no issuer is listed */
     struct hearth_acceptor *acceptor;
     struct hearth_grpc *grpc;
     struct hearth_http *http;

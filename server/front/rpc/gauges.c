@@ -17,6 +17,22 @@ static bool has_aggregation_header(const struct hearth_rpc *rpc)
     return false;
 }
 
+enum hearth_gauge_aggregation hearth_rpc_gauge_aggregation(const struct hearth_rpc *rpc)
+{
+    enum hearth_gauge_aggregation all = HEARTH_GAUGES_UNSET;
+
+    for (size_t i = 0; i < rpc->caller.tenants.n; i++) {
+        enum hearth_gauge_aggregation own =
+            hearth_query_gauge_aggregation(rpc->front->query, rpc->caller.tenants.v[i].tenant);
+        if (i > 0 && own != all) {
+            return HEARTH_GAUGES_UNSET;
+        }
+        all = own;
+    }
+
+    return all;
+}
+
 bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type)
 {
     struct hearth_profile_type type;
@@ -27,8 +43,7 @@ bool hearth_rpc_gauge_mean(struct hearth_rpc *rpc, const char *profile_type)
         return false;
     }
 
-    bool mean = hearth_query_gauge_aggregation(rpc->front->query, hearth_rpc_tenant(rpc)) ==
-                HEARTH_GAUGES_MEAN;
+    bool mean = hearth_rpc_gauge_aggregation(rpc) == HEARTH_GAUGES_MEAN;
     if (!has_aggregation_header(rpc)) { /* a diff calls this for each of its two sides */
         hearth_rpc_add_header(rpc, HEADER, mean ? "mean" : "sum");
     }

@@ -7,7 +7,12 @@
 #ifndef HEARTH_FRONT_GAUGES_H
 #define HEARTH_FRONT_GAUGES_H
 
+#include "hearth/engine/query.h"
+
 #include "rpc/rpc.h"
+
+/* The setting of the tenant; of several tenants, theirs if it is the same, otherwise UNSET. */
+enum hearth_gauge_aggregation hearth_rpc_gauge_aggregation(const struct hearth_rpc *rpc);
 
 /*
  * For querier.v1: true if the profile type is a gauge and the tenant's setting is the mean. Adds

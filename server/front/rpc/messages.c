@@ -8,6 +8,9 @@ struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
     return (struct hearth_call){
         .engine = rpc->front->query,
         .tenant = hearth_rpc_tenant(rpc),
+        .view = rpc->caller.tenants.v,
+        .tenants = rpc->caller.tenants.v,
+        .n_tenants = rpc->caller.tenants.n,
         .arena = &rpc->arena,
         .cancel = &rpc->cancel,
         .notes = &rpc->notes,

@@ -16,6 +16,7 @@ static void free_input(struct hearth_push_call *call)
 {
     hearth_arena_release(&call->arena);
     hearth_buf_release(&call->body);
+    hearth_buf_release(&call->sent);
 }
 
 static void unref_push_call(struct hearth_push_call *call)
@@ -29,7 +30,7 @@ static void unref_push_call(struct hearth_push_call *call)
 /* Memory of pushes that this call holds in addition to the request. */
 static size_t count_held_bytes(const struct hearth_push_call *call)
 {
-    return hearth_arena_held_bytes(&call->arena) + call->body.cap;
+    return hearth_arena_held_bytes(&call->arena) + call->body.cap + call->sent.cap;
 }
 
 /* Adds a header like "hearth-dropped: merged_samples=12, zero_samples=3, repeated_profiles=1". */
@@ -132,6 +133,7 @@ struct hearth_push_call *hearth_push_call_new(struct hearth_rpc *rpc)
     atomic_init(&call->refs, 1);
     hearth_arena_init_like(&call->arena, &rpc->arena);
     hearth_buf_init(&call->body, 0);
+    hearth_buf_init(&call->sent, 0);
     call->body.budget = call->arena.budget;
 
     return call;
@@ -144,7 +146,8 @@ void hearth_push_call_run(struct hearth_push_call *call)
 
     call->ingest = ingest;
     call->request.tenant = hearth_arena_str(&call->arena, hearth_rpc_tenant(rpc));
-    if (call->request.tenant.p == NULL) {
+    call->request.view = hearth_view_copy(rpc->caller.tenants.v, &call->arena);
+    if (call->request.tenant.p == NULL || call->request.view == NULL) {
         hearth_push_call_end(call, HEARTH_FAIL_ARENA(&rpc->err, &call->arena));
         return;
     }

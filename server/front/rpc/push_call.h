@@ -18,6 +18,7 @@ struct hearth_push_call {
     struct hearth_rpc *rpc;             /* not used after the other party has ended the request */
     struct hearth_arena arena;          /* released when the engine has read the push */
     struct hearth_buf body;             /* the same */
+    struct hearth_buf sent; /* the same; the body as sent, if it is kept and `body` is inflated */
     uint64_t
         dropped[HEARTH_N_DISCARDS]; /* discards before the engine; reported with the engine's */
     /* Rewrites a failure in the terms of the protocol, before the request ends; may be NULL. */

@@ -2,10 +2,10 @@
 #include "rpc/request_log.h"
 
 #include "hearth/base/log.h"
+#include "hearth/base/log_rate.h"
 #include "hearth/base/metrics.h"
 
 #include "rpc/front_internal.h"
-#include "rpc/log_rate.h"
 
 #define LINES_PER_SECOND 10
 #define SLOW_NS          (INT64_C(5) * HEARTH_NS_PER_SEC)
@@ -29,15 +29,15 @@ static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level lev
 {
     char tenant[HEARTH_TENANT_MAX_BYTES + 1];
 
-    memcpy(tenant, rpc->tenant.text, rpc->tenant.n);
-    tenant[rpc->tenant.n] = '\0';
+    memcpy(tenant, rpc->caller.tenants.first.text, rpc->caller.tenants.first.n);
+    tenant[rpc->caller.tenants.first.n] = '\0';
     char peer[HEARTH_PEER_TEXT_BYTES];
     rpc->peer_text(rpc, peer);
     hearth_log_write(
         level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
-        peer, "tenant", tenant, "code", hearth_status_name(rpc->status), "duration_us",
-        hearth_log_i64(took_ns / 1000), "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes),
-        "out_bytes",
+        peer, "tenant", rpc->caller.tenants.text != NULL ? rpc->caller.tenants.text : tenant,
+        "code", hearth_status_name(rpc->status), "duration_us", hearth_log_i64(took_ns / 1000),
+        "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes), "out_bytes",
         rpc->pieces.more != NULL ? "in pieces" : hearth_log_i64((int64_t)rpc->packed.n), "messages",
         hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
         "missed", hearth_log_i64(missed), NULL);

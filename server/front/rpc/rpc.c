@@ -11,6 +11,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/codec/pb.h"
 
+#include "rpc/audit_request.h"
 #include "rpc/client_family.h"
 #include "rpc/fair_share.h"
 #include "rpc/front_internal.h"
@@ -98,6 +99,7 @@ void hearth_rpc_release(struct hearth_rpc *rpc)
 
     hearth_pieces_release(&rpc->pieces);
     hearth_arena_release(&rpc->arena);
+    hearth_admitted_release(&rpc->caller);
     hearth_buf_release(&rpc->packed);
     hearth_buf_release(&rpc->notes);
     hearth_rpc_let_body_go(rpc);
@@ -504,6 +506,10 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
         status = HEARTH_FAIL(&rpc->err, HEARTH_UNAVAILABLE, "the server is stopping");
     }
 
+    if (rpc->is_audited) {
+        status = hearth_rpc_write_audit(rpc, status);
+    }
+
     /* Encode the answer; that may fail, too. */
     if (status == HEARTH_OK) {
         bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
@@ -649,20 +655,34 @@ static void hash_upload_body(struct hearth_rpc *rpc)
     }
 }
 
+/* Before each message of a stream: the caller's token may have ended since it began. */
+static enum hearth_status check_caller(struct hearth_rpc *rpc)
+{
+    return hearth_rpc_is_collecting(rpc)
+               ? hearth_front_readmit(rpc->method, &rpc->caller, &rpc->err)
+               : HEARTH_OK;
+}
+
+static enum hearth_status open_request(struct hearth_rpc *rpc)
+{
+    HEARTH_TRY(check_caller(rpc));
+    return rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
+                         : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
+}
+
 static void run_request(struct hearth_rpc *rpc)
 {
     rpc->run_mono_ns = hearth_clock_mono_ns();
     hash_upload_body(rpc);
     (void)hearth_budget_refused_bytes(); /* reset: it may be left from another request */
-    enum hearth_status status =
-        rpc->said_all ? hearth_cancel_check(&rpc->cancel, &rpc->err)
-                      : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
+    enum hearth_status status = open_request(rpc);
     if (status != HEARTH_OK) {
         status = hearth_rpc_judge_memory(rpc, 0, status);
         hearth_rpc_end(rpc, allow_retry_of_push(rpc, status));
         return;
     }
 
+    rpc->is_audited = (rpc->method->flags & HEARTH_METHOD_AUDIT) != 0;
     rpc->method->handle(rpc);
 }
 

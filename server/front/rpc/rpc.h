@@ -40,11 +40,11 @@
 #include "hearth/base/workers.h"
 
 #include "rpc/address_text.h"
+#include "rpc/admit.h"
 #include "rpc/connect.h"
 #include "rpc/method.h"
 #include "rpc/notes.h"
 #include "rpc/pieces.h"
-#include "rpc/tenant.h"
 
 struct hearth_front;
 struct hearth_http_call;
@@ -71,9 +71,9 @@ struct hearth_rpc {
     const char *transport; /* "grpc", "http" */
     int fd; /* polled to see whether the client left; -1: the transport sees it itself */
     void (*peer_text)(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES]);
-    struct hearth_tenant tenant; /* empty without HEARTH_METHOD_TENANT */
-    const char *client;          /* static: the family of an upload's client (client_family.h) */
-    bool utf8_label_names;       /* the client reads label names that are not classic */
+    struct hearth_admitted caller; /* who calls, for which tenant */
+    const char *client;            /* static: the family of an upload's client (client_family.h) */
+    bool utf8_label_names;         /* the client reads label names that are not classic */
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;
     enum hearth_pieces_way pieces_way; /* for large answers in JSON */
@@ -126,11 +126,13 @@ struct hearth_rpc {
     const char *note_values[HEARTH_MAX_NOTES];
     size_t n_notes;
 
-    /* ---- metrics of uploads ---- */
+    /* ---- the audit log, metrics of uploads ---- */
 
-    const char *refusal;  /* static: the reason of the refusal; NULL: the name of the status */
-    bool counts_refusals; /* the engine works on the upload, and counts the refusals itself */
-    uint64_t body_hash;   /* of the first bytes of the body, for the list of ingest errors; or 0 */
+    const char *audit_object; /* what the call was about, in the arena; NULL: its request */
+    bool is_audited;          /* the handler has begun, and its end is written to the audit log */
+    const char *refusal;      /* static: the reason of the refusal; NULL: the name of the status */
+    bool counts_refusals;     /* the engine works on the upload, and counts the refusals itself */
+    uint64_t body_hash; /* of the first bytes of the body, for the list of ingest errors; or 0 */
 
     /* ---- collecting ---- */
 
@@ -212,10 +214,13 @@ void hearth_rpc_start(struct hearth_rpc *rpc);
 /* Answers without any work, e.g. a request that breaks a rule; `rpc->err` holds the message. */
 void hearth_rpc_refuse(struct hearth_rpc *rpc, enum hearth_status status);
 
-/* Lives as long as the request; empty where the method has no HEARTH_METHOD_TENANT. */
+/*
+ * The only tenant, or the first of several. Lives as long as the request; empty where the method
+ * has no HEARTH_METHOD_TENANT.
+ */
 static inline struct hearth_str hearth_rpc_tenant(const struct hearth_rpc *rpc)
 {
-    return hearth_str_n(rpc->tenant.text, rpc->tenant.n);
+    return hearth_str_n(rpc->caller.tenants.first.text, rpc->caller.tenants.first.n);
 }
 
 /* Handles a message of a HEARTH_METHOD_CHAT in rpc->body; appends the answer to rpc->packed. */

@@ -220,7 +220,7 @@ static bool set_up_transfer(struct scrape *scrape, CURL *curl)
     rc |= curl_easy_setopt(curl, CURLOPT_PRIVATE, scrape);
     if (job->bearer != NULL) {
         rc |= curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-        rc |= curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, job->bearer);
+        rc |= curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, hearth_secret_reveal(job->bearer));
     }
 
     return rc == CURLE_OK;

@@ -280,7 +280,8 @@ static enum hearth_status check_scrape_tenants(const struct hearth_scrape_option
                                                struct hearth_err *err)
 {
     for (size_t i = 0; i < options->n_jobs; i++) {
-        enum hearth_status status = hearth_tenant_check(hearth_str_c(options->jobs[i].tenant), err);
+        enum hearth_status status =
+            hearth_tenant_name_check(hearth_str_c(options->jobs[i].tenant), err);
         if (status != HEARTH_OK) {
             hearth_err_prefix(err, "job \"%.64s\" of --scrape-config", options->jobs[i].name);
             return status;

@@ -21,8 +21,9 @@ static enum hearth_status open_intake(struct hearth_rpc *rpc)
     struct hearth_task_intake *intake;
     assert(rpc->session == NULL);
 
-    HEARTH_TRY(hearth_task_intake_new(rpc->front->ingest, rpc->front->query, hearth_rpc_tenant(rpc),
-                                      rpc->front->options.push_memory, &intake, &rpc->err));
+    const struct hearth_call call = hearth_rpc_call(rpc);
+    HEARTH_TRY(hearth_task_intake_new(rpc->front->ingest, &call, rpc->front->options.push_memory,
+                                      &intake, &rpc->err));
     rpc->session = intake;
     rpc->free_session = free_intake;
 

@@ -8,6 +8,7 @@
 #include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/message_map.h"
+#include "rpc/messages.h"
 #include "rpc/unary.h"
 
 #define REQUESTED_BY_MAX_BYTES 256u
@@ -101,8 +102,8 @@ HEARTH_UNARY(hearth_svc_admin_rebuild, Hearth__V1__RebuildRequest, Hearth__V1__R
                            (long long)in->from_ms);
     }
 
-    return hearth_admin_rebuild(rpc->front->admin, hearth_rpc_tenant(rpc), service, in->from_ms,
-                                &rpc->cancel, &rpc->arena, &rpc->err);
+    const struct hearth_call call = hearth_rpc_call(rpc);
+    return hearth_admin_rebuild(&call, service, in->from_ms, &rpc->err);
 }
 
 /* ---- deletion ---- */
@@ -136,8 +137,8 @@ static enum hearth_status read_requester(struct hearth_rpc *rpc, const char *sai
 static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V1__EraseRequest *in,
                                          struct hearth_admin_erased *erased)
 {
+    const struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_admin_erase what = {
-        .tenant = hearth_rpc_tenant(rpc),
         .selector = hearth_str_c(in->label_selector),
         .from_ms = in->start,
         .to_ms = in->end,
@@ -152,8 +153,7 @@ static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V
 
     /* Count the series. */
     HEARTH_TRY(read_requester(rpc, in->requested_by, &what.requested_by));
-    HEARTH_TRY(
-        hearth_admin_erase(rpc->front->admin, &what, &rpc->cancel, &rpc->arena, erased, &rpc->err));
+    HEARTH_TRY(hearth_admin_erase(&call, &what, erased, &rpc->err));
     if (in->dry_run) {
         return HEARTH_OK;
     }
@@ -168,8 +168,7 @@ static enum hearth_status count_or_erase(struct hearth_rpc *rpc, const Hearth__V
     /* Delete them. */
     what.only_count = false;
 
-    return hearth_admin_erase(rpc->front->admin, &what, &rpc->cancel, &rpc->arena, erased,
-                              &rpc->err);
+    return hearth_admin_erase(&call, &what, erased, &rpc->err);
 }
 
 HEARTH_MAP_TYPES(erased, struct hearth_admin_erased, Hearth__V1__EraseResponse);
@@ -208,11 +207,11 @@ static const struct hearth_message_map erasure_map =
 
 HEARTH_UNARY(hearth_svc_admin_erasures, Hearth__V1__ErasuresRequest, Hearth__V1__ErasuresResponse)
 {
+    const struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_erasure *erasures = NULL;
     size_t n = 0;
 
-    HEARTH_TRY(hearth_admin_erasures(rpc->front->admin, hearth_rpc_tenant(rpc), &rpc->arena,
-                                     &erasures, &n, &rpc->err));
+    HEARTH_TRY(hearth_admin_erasures(&call, &erasures, &n, &rpc->err));
     HEARTH_RPC_LIST(rpc, &erasure_map, erasures, n, out, erasures);
 
     return HEARTH_OK;
@@ -246,6 +245,7 @@ HEARTH_UNARY(hearth_svc_admin_get_retention, Hearth__V1__GetRetentionRequest, He
 
 HEARTH_UNARY(hearth_svc_admin_set_retention, Hearth__V1__SetRetentionRequest, Hearth__V1__Retention)
 {
+    const struct hearth_call call = hearth_rpc_call(rpc);
     int64_t value_ns = -1;
 
     if (in->value_case == HEARTH__V1__SET_RETENTION_REQUEST__VALUE_DURATION_MS) {
@@ -260,8 +260,7 @@ HEARTH_UNARY(hearth_svc_admin_set_retention, Hearth__V1__SetRetentionRequest, He
                            "set either duration_ms, or reset to true");
     }
 
-    HEARTH_TRY(hearth_admin_retention_set(rpc->front->admin, hearth_rpc_tenant(rpc),
-                                          hearth_str_c(in->name), value_ns, &rpc->err));
+    HEARTH_TRY(hearth_admin_retention_set(&call, hearth_str_c(in->name), value_ns, &rpc->err));
 
     answer_retention(rpc, out);
 

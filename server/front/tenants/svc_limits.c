@@ -5,6 +5,7 @@
 #include "handlers.h"
 #include "rpc/front_internal.h"
 #include "rpc/message_map.h"
+#include "rpc/messages.h"
 #include "rpc/unary.h"
 
 /* ---- limits ---- */
@@ -63,6 +64,7 @@ HEARTH_UNARY(hearth_svc_admin_get_limits, Hearth__V1__GetLimitsRequest, Hearth__
 
 HEARTH_UNARY(hearth_svc_admin_set_limits, Hearth__V1__SetLimitsRequest, Hearth__V1__Limits)
 {
+    const struct hearth_call call = hearth_rpc_call(rpc);
     struct hearth_admin_limit_change *changes =
         hearth_arena_array(&rpc->arena, in->n_changes, sizeof *changes);
     if (changes == NULL) {
@@ -74,8 +76,7 @@ HEARTH_UNARY(hearth_svc_admin_set_limits, Hearth__V1__SetLimitsRequest, Hearth__
                                                         hearth_str_c(in->changes[i]->value)};
     }
 
-    HEARTH_TRY(hearth_admin_limits_set(rpc->front->admin, hearth_rpc_tenant(rpc), changes,
-                                       in->n_changes, &rpc->arena, &rpc->err));
+    HEARTH_TRY(hearth_admin_limits_set(&call, changes, in->n_changes, &rpc->err));
 
     return answer_limits(rpc, out);
 }
@@ -106,6 +107,7 @@ HEARTH_UNARY(hearth_svc_admin_get_tenant_settings, Hearth__V1__GetTenantSettings
 HEARTH_UNARY(hearth_svc_admin_set_tenant_settings, Hearth__V1__TenantSettings,
              Hearth__V1__TenantSettings)
 {
+    const struct hearth_call call = hearth_rpc_call(rpc);
     enum hearth_gauge_aggregation aggregation;
 
     switch (in->gauge_aggregation) {
@@ -124,8 +126,7 @@ HEARTH_UNARY(hearth_svc_admin_set_tenant_settings, Hearth__V1__TenantSettings,
                            (int)in->gauge_aggregation);
     }
 
-    HEARTH_TRY(
-        hearth_admin_gauges_set(rpc->front->admin, hearth_rpc_tenant(rpc), aggregation, &rpc->err));
+    HEARTH_TRY(hearth_admin_gauges_set(&call, aggregation, &rpc->err));
 
     answer_settings(rpc, out);
 

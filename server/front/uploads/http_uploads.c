@@ -15,6 +15,7 @@
 
 #include "handlers.h"
 #include "http/http_call.h"
+#include "rpc/audit_request.h"
 #include "rpc/front_internal.h"
 #include "rpc/messages.h"
 #include "uploads/upload_messages.h"
@@ -321,8 +322,16 @@ static enum hearth_status delete_upload(struct hearth_rpc *rpc)
     return HEARTH_OK;
 }
 
+/* For the audit log. */
+static void name_upload(struct hearth_rpc *rpc)
+{
+    struct hearth_str id = hearth_http_arg(rpc, "id");
+    hearth_rpc_set_object(rpc, "upload " HEARTH_STR_FMT, HEARTH_STR_ARG(id));
+}
+
 void hearth_http_upload_delete(struct hearth_rpc *rpc)
 {
+    name_upload(rpc);
     hearth_rpc_end(rpc, delete_upload(rpc));
 }
 
@@ -362,5 +371,6 @@ static enum hearth_status send_original(struct hearth_rpc *rpc)
 
 void hearth_http_upload_original(struct hearth_rpc *rpc)
 {
+    name_upload(rpc);
     hearth_rpc_end(rpc, send_original(rpc));
 }

@@ -2,6 +2,7 @@
 #include "hearth/model/access.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -86,4 +87,54 @@ enum hearth_status hearth_auth_modes_parse(struct hearth_str text, unsigned *ret
     *ret_modes = modes;
 
     return HEARTH_OK;
+}
+
+static bool is_tenant_byte(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != 0 && strchr("!-_.*'()", c) != NULL);
+}
+
+enum hearth_status hearth_tenant_name_check(struct hearth_str name, struct hearth_err *err)
+{
+    if (name.n > HEARTH_MAX_TENANT_BYTES) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "tenant ID is %zu bytes long; at most %d are allowed", name.n,
+                           HEARTH_MAX_TENANT_BYTES);
+    }
+
+    if (hearth_str_eq_c(name, ".") || hearth_str_eq_c(name, "..")) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "tenant ID may not be \".\" or \"..\"");
+    }
+
+    for (size_t i = 0; i < name.n; i++) {
+        if (!is_tenant_byte((unsigned char)name.p[i])) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "tenant ID \"" HEARTH_STR_FMT "\" has a character that is not "
+                               "allowed at byte %zu; letters, digits and !-_.*'() are",
+                               HEARTH_STR_ARG(name), i);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+struct hearth_view *hearth_view_copy(const struct hearth_view *view, struct hearth_arena *arena)
+{
+    assert(view != NULL && arena != NULL);
+
+    struct hearth_view *copy = hearth_arena_zalloc(arena, sizeof *copy);
+    struct hearth_str *selectors =
+        hearth_arena_array(arena, view->n_selectors, sizeof selectors[0]);
+    if (copy == NULL || selectors == NULL) {
+        return NULL;
+    }
+
+    for (size_t i = 0; i < view->n_selectors; i++) {
+        selectors[i] = hearth_arena_str(arena, view->selectors[i]);
+    }
+    *copy =
+        (struct hearth_view){hearth_arena_str(arena, view->tenant), selectors, view->n_selectors};
+
+    return arena->refused ? NULL : copy;
 }

@@ -245,7 +245,7 @@ enum hearth_status hearth_store_background_state(struct hearth_store *store,
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct state_read read = {.store = store, .arena = arena, .ret = ret};
 
-    return hearth_store_with_pg(store, NULL, read_state, &read, err);
+    return hearth_store_as_owner(store, NULL, read_state, &read, err);
 }
 
 /* ---- building again ---- */
@@ -388,7 +388,7 @@ enum hearth_status hearth_store_rebuild(struct hearth_store *store, struct heart
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct rebuild rebuild = {store, tenant, service_id,
                               hearth_floor_ns(from_ns, HEARTH_NS_PER_DAY)};
-    HEARTH_TRY(hearth_store_with_pg(store, NULL, run_rebuild, &rebuild, err));
+    HEARTH_TRY(hearth_store_as_owner(store, NULL, run_rebuild, &rebuild, err));
 
     /* The builder builds them again now if it is this server's; another server's begins later. */
     if (store->builder != NULL) {

@@ -316,7 +316,7 @@ enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_
     take_hours(&erase);
     enum hearth_status status = take_series(&erase, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(store, NULL, erase_on, &erase, err);
+        status = hearth_store_as_owner(store, NULL, erase_on, &erase, err);
     }
 
     /* Report it. */
@@ -402,7 +402,7 @@ enum hearth_status hearth_store_erasures(struct hearth_store *store, struct hear
 
     HEARTH_TRY(hearth_store_check_open(store, err));
     struct erasure_list list = {.tenant = tenant, .arena = arena};
-    HEARTH_TRY(hearth_store_with_pg(store, NULL, list_erasures_on, &list, err));
+    HEARTH_TRY(hearth_store_as_owner(store, NULL, list_erasures_on, &list, err));
     *ret = list.erasures;
     *ret_n = list.n;
 

@@ -537,4 +537,6 @@ void hearth_retention_declare_metrics(void)
     for (size_t table = 0; table < N_TABLES; table++) {
         hearth_metric_declare(HEARTH_M_RETENTION_DAYS, TABLES[table].name);
     }
+
+    hearth_metric_declare(HEARTH_M_RETENTION_DAYS, "audit"); /* access_expire.c */
 }

@@ -488,7 +488,7 @@ enum hearth_status hearth_catalog_insert(struct hearth_catalog *catalog,
 
     struct hearth_group group = {.catalog = catalog, .items = items, .n = n};
     hearth_arena_init(&group.arena, GROUP_ARENA_BYTES);
-    enum hearth_status status = hearth_store_with_pg(catalog->store, NULL, insert_on, &group, err);
+    enum hearth_status status = hearth_store_as_owner(catalog->store, NULL, insert_on, &group, err);
     hearth_arena_release(&group.arena);
     return status;
 }

@@ -44,7 +44,7 @@ static enum hearth_status load_join(struct hearth_catalog *catalog,
     hearth_arena_init(&load.params, 0);
     join->n_starts = atomic_load(&catalog->n_starts);
     enum hearth_status status =
-        hearth_store_with_pg(catalog->store, cancel, load_join_on, &load, err);
+        hearth_store_as_owner(catalog->store, cancel, load_join_on, &load, err);
     hearth_arena_release(&load.arena);
     hearth_arena_release(&load.params);
 

@@ -317,7 +317,7 @@ enum hearth_status hearth_catalog_load(struct hearth_catalog *catalog, struct he
     hearth_arena_init(&load.arena, 0);
     hearth_arena_init(&load.params, 0);
     enum hearth_status status =
-        hearth_store_with_pg(catalog->store, cancel, refresh_on, &load, err);
+        hearth_store_as_owner(catalog->store, cancel, refresh_on, &load, err);
     hearth_arena_release(&load.arena);
     hearth_arena_release(&load.params);
 

@@ -197,12 +197,37 @@ enum hearth_status hearth_catalog_refresh(struct hearth_catalog *catalog,
 
 /* ---- public functions ---- */
 
-enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
-                                           struct hearth_cancel *cancel,
-                                           const struct hearth_label_index **ret_index,
-                                           struct hearth_err *err)
+/*
+ * Find the indexes of all tenants; the caller holds catalog->rw. False if one is not in memory:
+ * *ret_missing is the id of its tenant.
+ */
+static bool find_indexes(struct hearth_catalog *catalog, const struct hearth_str *tenants, size_t n,
+                         const struct hearth_label_index **ret_indexes, int32_t *ret_missing)
 {
-    assert(store != NULL && ret_index != NULL);
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_catalog_tenant *found = hearth_catalog_tenant_named(catalog, tenants[i]);
+        if (found != NULL && found->index == NULL) {
+            *ret_missing = found->tenant_id;
+            return false;
+        }
+
+        ret_indexes[i] = catalog->nothing;
+        if (found != NULL) {
+            atomic_store(&found->asked_mono_ns, hearth_clock_mono_ns());
+            ret_indexes[i] = found->index;
+        }
+    }
+
+    return true;
+}
+
+enum hearth_status hearth_store_indexes_lock(struct hearth_store *store,
+                                             const struct hearth_str *tenants, size_t n,
+                                             struct hearth_cancel *cancel,
+                                             const struct hearth_label_index **ret_indexes,
+                                             struct hearth_err *err)
+{
+    assert(store != NULL && tenants != NULL && n > 0 && ret_indexes != NULL);
 
     HEARTH_TRY(hearth_store_check_open(store, err));
 
@@ -211,25 +236,29 @@ enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct he
         HEARTH_TRY(hearth_catalog_refresh(catalog, cancel, err));
         HEARTH_TRY(lock_rw(catalog, pthread_rwlock_timedrdlock, cancel, err));
 
-        /* Return the index under the lock if it is in memory. */
-        struct hearth_catalog_tenant *found = hearth_catalog_tenant_named(catalog, tenant);
+        /* Return the indexes under the lock if they are in memory. */
+        int32_t tenant_id = 0;
         bool partial = catalog->is_partial; /* then a later refresh loads the whole catalogue */
-        if (!partial && (found == NULL || found->index != NULL)) {
-            *ret_index = catalog->nothing;
-            if (found != NULL) {
-                atomic_store(&found->asked_mono_ns, hearth_clock_mono_ns());
-                *ret_index = found->index;
-            }
+        if (!partial && find_indexes(catalog, tenants, n, ret_indexes, &tenant_id)) {
             return HEARTH_OK;
         }
 
-        /* Otherwise load it, and look it up again. */
-        int32_t tenant_id = found == NULL ? 0 : found->tenant_id;
+        /* Otherwise load one, and look them up again. */
         hearth_catalog_unlock(catalog);
         if (!partial) {
             HEARTH_TRY(hearth_catalog_fetch(catalog, tenant_id, cancel, err));
         }
     }
+}
+
+enum hearth_status hearth_store_index_lock(struct hearth_store *store, struct hearth_str tenant,
+                                           struct hearth_cancel *cancel,
+                                           const struct hearth_label_index **ret_index,
+                                           struct hearth_err *err)
+{
+    assert(ret_index != NULL);
+
+    return hearth_store_indexes_lock(store, &tenant, 1, cancel, ret_index, err);
 }
 
 void hearth_store_index_unlock(struct hearth_store *store, const struct hearth_label_index *index)

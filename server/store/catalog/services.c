@@ -113,8 +113,10 @@ enum hearth_status hearth_services_make(struct hearth_store *store, struct heart
         hearth_pg_param_text_array(&of_services, services, n);
         int64_t limit = hearth_store_setting(store, tenant, "max-services",
                                              (int64_t)store->options.max_services);
+        const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
         status = create_in_transaction(pg, &of_tenant, &of_services, limit, cancel, ret_fault, err);
         hearth_pg_rollback(pg);
+        pg->wall = wall;
     }
 
     if (*ret_fault == HEARTH_PG_FAULT_UNIQUE) {
@@ -220,8 +222,7 @@ static enum hearth_status find_valid_services(const struct hearth_scope *scope,
                                   .cancel = scope->cancel,
                                   .arena = &arena,
                                   .ids = ret_ids};
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, find_or_create_services, &query, err);
+    enum hearth_status status = hearth_store_with_pg(scope, find_or_create_services, &query, err);
     hearth_arena_release(&arena);
     for (size_t i = 0; i < n && status == HEARTH_OK; i++) {
         if (ret_ids[i] == 0) {

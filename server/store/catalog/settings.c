@@ -299,5 +299,5 @@ enum hearth_status hearth_store_settings_set(struct hearth_store *store, struct 
     HEARTH_TRY(hearth_store_check_open(store, err));
 
     struct settings_change change = {store, tenant, make, settings, n};
-    return hearth_store_with_pg(store, NULL, set_settings_on, &change, err);
+    return hearth_store_as_owner(store, NULL, set_settings_on, &change, err);
 }

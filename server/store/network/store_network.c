@@ -31,13 +31,13 @@ enum hearth_status hearth_network_write(const struct hearth_scope *scope, struct
 {
     assert(write != NULL && n_services != NULL);
     HEARTH_TRY(hearth_store_check_open(scope->store, err));
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, write, context, err));
+    HEARTH_TRY(hearth_store_with_pg(scope, write, context, err));
 
     /* The service does not exist yet, or was just removed: create it and write again. */
     for (int i = 0; *n_services == 0 && i < 3; i++) {
         int32_t service_id;
         HEARTH_TRY(hearth_store_service_id(scope, service, true, &service_id, err));
-        HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, write, context, err));
+        HEARTH_TRY(hearth_store_with_pg(scope, write, context, err));
     }
 
     return *n_services > 0 ? HEARTH_OK
@@ -292,7 +292,7 @@ enum hearth_status hearth_store_network_flushes(const struct hearth_scope *scope
     struct flush_read read = {.scope = scope, .reader = reader};
     make_range_params(scope, range, &arena, &read.params);
 
-    return hearth_store_with_pg(scope->store, scope->cancel, stream_flushes, &read, err);
+    return hearth_store_with_pg(scope, stream_flushes, &read, err);
 }
 
 /* ---- addresses ---- */

@@ -2,6 +2,7 @@
 #include "hearth/store/store_originals.h"
 
 #include "pg/pg_rows.h"
+#include "pg/queries.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -33,13 +34,8 @@ enum hearth_status hearth_store_originals(const struct hearth_scope *scope,
     hearth_pg_param_i32(&params, id.writer_id);
     hearth_pg_param_i64(&params, id.profile_no);
 
-    return hearth_store_select(scope,
-                               "SELECT o.original_no, o.name, o.n_bytes FROM hearth_data.original o"
-                               " JOIN hearth_data.service v ON v.service_id = o.service_id"
-                               " JOIN hearth_data.tenant t ON t.tenant_id = v.tenant_id"
-                               " WHERE t.name = $1 AND o.writer_id = $2 AND o.profile_no = $3"
-                               " ORDER BY o.part, o.original_no",
-                               &params, &original_rows, ret, ret_n, err);
+    return hearth_store_select(scope, hearth_sql_select_originals, &params, &original_rows, ret,
+                               ret_n, err);
 }
 
 struct original_slice {
@@ -56,6 +52,9 @@ enum hearth_status hearth_store_original_read(const struct hearth_scope *scope, 
                                               int64_t offset, int32_t n, struct hearth_str *ret,
                                               struct hearth_err *err)
 {
+    static const char of_client[] =
+        "SELECT CASE WHEN $2 <= n_bytes THEN substring(payload FROM $2 FOR $3) ELSE ''::bytea END"
+        " FROM hearth_data.original WHERE original_no = $1";
     struct original_slice slice;
     struct hearth_pg_params params;
     bool found;
@@ -66,14 +65,11 @@ enum hearth_status hearth_store_original_read(const struct hearth_scope *scope, 
     hearth_pg_param_i64(&params, original_no);
     hearth_pg_param_i32(&params, offset < INT32_MAX ? (int32_t)offset + 1 : INT32_MAX);
     hearth_pg_param_i32(&params, n);
-    HEARTH_TRY(hearth_store_select_one(scope,
-                                       "SELECT CASE WHEN $2 <= n_bytes THEN substring(payload FROM"
-                                       " $2 FOR $3) ELSE ''::bytea END FROM hearth_data.original"
-                                       " WHERE original_no = $1",
-                                       &params, &slice_rows, &slice, &found, err));
+    const char *sql = original_no < 0 ? hearth_sql_select_task_original : of_client;
+    HEARTH_TRY(hearth_store_select_one(scope, sql, &params, &slice_rows, &slice, &found, err));
     if (!found) {
-        return HEARTH_FAIL(err, HEARTH_NOT_FOUND,
-                           "the original was deleted meanwhile (retain-raw, max-originals-bytes)");
+        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "the original was deleted meanwhile (%s)",
+                           original_no < 0 ? "retain-tasks" : "retain-raw, max-originals-bytes");
     }
 
     *ret = slice.bytes;

@@ -1,6 +1,6 @@
 /*
  * partitions.c -- the leaves of a day: creates profile, dict_chunk, series_hour and the others
- * before they are needed.
+ * before they are needed; and the month's leaf of the audit log.
  *
  * A leaf is created by CREATE TABLE .. (LIKE parent ..) and ATTACH, two statements in one
  * transaction under an advisory lock: so only one server creates it, and the same text runs on
@@ -59,6 +59,8 @@ static const struct {
     /* A row grows for a minute: free space on its page avoids writes to the indexes. */
     {"monitor_minute", "fillfactor = 60", 1440},
     {"network_sample", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
+    /* Of months; they refuse TRUNCATE. */
+    {"audit", LEAF_OPTIONS, HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS},
 };
 
 _Static_assert(HEARTH_LEAVES_ALL + 1 == 1 << HEARTH_ARRAY_LEN(PARENTS), "a bit for each parent");
@@ -92,6 +94,21 @@ void hearth_partition_name(const char *parent, int32_t day, char out[64])
 
     split_date(day, &year, &month, &mday);
     (void)snprintf(out, 64, "hearth_data.%s_%04d%02u%02u", parent, year, month, mday);
+}
+
+int32_t hearth_partition_month(int32_t day, int32_t *ret_next)
+{
+    int year;
+    unsigned month, mday;
+
+    split_date(day, &year, &month, &mday);
+    int32_t first = day - (int32_t)mday + 1;
+
+    /* The 31st day after the first of a month lies in the next month. */
+    split_date(first + 31, &year, &month, &mday);
+    *ret_next = first + 31 - (int32_t)mday + 1;
+
+    return first;
 }
 
 /* ---- known days ---- */
@@ -200,21 +217,80 @@ static enum hearth_status look_up_leaf(struct hearth_pg *pg, const char *parent,
     return HEARTH_OK;
 }
 
+static bool is_audit(size_t parent)
+{
+    return 1u << parent == HEARTH_LEAF_AUDIT;
+}
+
+/* The days of a leaf and its bounds, in the unit of the partition key. */
+struct leaf_span {
+    int32_t day; /* the first one, which names the leaf */
+    int64_t from, to;
+};
+
+static enum hearth_status find_leaf_span(size_t parent, int32_t day, struct leaf_span *ret,
+                                         struct hearth_err *err)
+{
+    struct leaf_span span = {.day = day};
+    int64_t next = (int64_t)day + 1;
+
+    if (is_audit(parent) && day < INT32_MAX - 31 && day > INT32_MIN + 31) {
+        int32_t next_month;
+        span.day = hearth_partition_month(day, &next_month);
+        next = next_month;
+    }
+
+    if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)span.day, &span.from) ||
+        __builtin_mul_overflow(PARENTS[parent].units_per_day, next, &span.to)) {
+        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "day %" PRId32 " has no partition", day);
+    }
+
+    *ret = span;
+
+    return HEARTH_OK;
+}
+
+/* Gives the leaf the trigger that PostgreSQL does not copy from its parent. */
+static enum hearth_status forbid_truncate(struct hearth_pg *pg, const char *leaf,
+                                          struct hearth_err *err)
+{
+    char sql[320];
+
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE TRIGGER leaf_no_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT"
+                   " EXECUTE FUNCTION hearth_data.refuse_audit_change()",
+                   leaf);
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s ENABLE ALWAYS TRIGGER leaf_no_truncate", leaf);
+
+    return hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+}
+
+static enum hearth_status create_leaf(struct hearth_pg *pg, size_t parent, const char *leaf,
+                                      struct hearth_err *err)
+{
+    char sql[512];
+
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
+                   " INCLUDING CONSTRAINTS) WITH (%s)",
+                   leaf, PARENTS[parent].name, PARENTS[parent].options);
+    HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+
+    return is_audit(parent) ? forbid_truncate(pg, leaf, err) : HEARTH_OK;
+}
+
 static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32_t day,
                                       struct hearth_err *err)
 {
     assert(parent < HEARTH_ARRAY_LEN(PARENTS));
 
-    /* The bounds of the day in the unit of the partition key. */
-    int64_t from, to;
-    if (__builtin_mul_overflow(PARENTS[parent].units_per_day, (int64_t)day, &from) ||
-        __builtin_add_overflow(from, PARENTS[parent].units_per_day, &to)) {
-        return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "day %" PRId32 " has no partition", day);
-    }
-
     char leaf[64], sql[512];
+    struct leaf_span span;
     struct leaf_state state;
-    hearth_partition_name(PARENTS[parent].name, day, leaf);
+    HEARTH_TRY(find_leaf_span(parent, day, &span, err));
+    hearth_partition_name(PARENTS[parent].name, span.day, leaf);
     HEARTH_TRY(look_up_leaf(pg, PARENTS[parent].name, leaf, &state, err));
     if (state.is_occupied && !state.is_attached) {
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s is being dropped; retry", leaf);
@@ -222,18 +298,14 @@ static enum hearth_status ensure_leaf(struct hearth_pg *pg, size_t parent, int32
 
     /* Create and attach it, as far as that is missing. */
     if (!state.exists) {
-        (void)snprintf(sql, sizeof sql,
-                       "CREATE TABLE %s (LIKE hearth_data.%s INCLUDING DEFAULTS INCLUDING STORAGE"
-                       " INCLUDING CONSTRAINTS) WITH (%s)",
-                       leaf, PARENTS[parent].name, PARENTS[parent].options);
-        HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
+        HEARTH_TRY(create_leaf(pg, parent, leaf, err));
     }
 
     if (!state.is_attached) {
         (void)snprintf(sql, sizeof sql,
                        "ALTER TABLE hearth_data.%s ATTACH PARTITION %s FOR VALUES FROM (%" PRId64
                        ") TO (%" PRId64 ")",
-                       PARENTS[parent].name, leaf, from, to);
+                       PARENTS[parent].name, leaf, span.from, span.to);
         HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err));
     }
 
@@ -266,7 +338,9 @@ enum hearth_status hearth_partitions_ensure(struct hearth_store *store, struct h
         return HEARTH_OK;
     }
 
+    const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
     enum hearth_status status = create_leaves(pg, missing, day, err);
+    pg->wall = wall;
     if (status != HEARTH_OK) {
         hearth_pg_rollback(pg);
         hearth_err_prefix(err, "partitions of day %" PRId32, day);

@@ -2,6 +2,9 @@
  * partitions.h -- the leaves of partitioned tables, one for each day: creating, naming and removing
  * them (private to the store).
  *
+ * The audit log has a leaf for each month. Its day is the first one of the month; functions that
+ * create a leaf accept any day of the month.
+ *
  * partitions.c creates leaves, partitions_drop.c removes them.
  *
  * Threads: safe, also between servers.
@@ -33,13 +36,16 @@ enum {
     HEARTH_LEAF_SPAN_INDEX = 1 << 9,
     HEARTH_LEAF_MONITOR_MINUTE = 1 << 10,
     HEARTH_LEAF_NETWORK_SAMPLE = 1 << 11,
-    HEARTH_LEAVES_ALL = (1 << 12) - 1,
+    HEARTH_LEAF_AUDIT = 1 << 12, /* a month */
+    HEARTH_LEAVES_ALL = (1 << 13) - 1,
     HEARTH_LEAVES_ROLL =
         HEARTH_LEAF_ROLL_10M | HEARTH_LEAF_ROLL_1H | HEARTH_LEAF_ROLL_1D | HEARTH_LEAF_HOUR_TOTALS,
 };
 
 /* Write "hearth_data.profile_20261120" for ("profile", day). */
 void hearth_partition_name(const char *parent, int32_t day, char out[64]);
+/* Return the first day of the month of `day`; *ret_next: the first day of the next month. */
+int32_t hearth_partition_month(int32_t day, int32_t *ret_next);
 
 /* ---- partitions.c ---- */
 

@@ -12,7 +12,8 @@
  *
  * A lock that conflicts with readers is waited for only a moment, because later readers queue up
  * after it. The stage is stored in PostgreSQL's catalogs only, so any server continues half-done
- * work, and two servers at once do no harm.
+ * work, and two servers at once do no harm: a server whose table another one has renamed, detached
+ * or dropped meanwhile (42P01) looks at the stage again.
  */
 #include "hearth/base/clock.h"
 
@@ -88,7 +89,10 @@ static enum hearth_status read_stage(const struct leaf_drop *drop, struct drop_s
     return HEARTH_OK;
 }
 
-/* Run a transaction that waits for its lock only a moment; try a few times. */
+/*
+ * Run a transaction that waits for its lock only a moment; try a few times. OK also if the table is
+ * missing: the caller reads the stage again.
+ */
 static enum hearth_status run_lock_script(struct hearth_pg *pg, const char *script,
                                           struct hearth_err *err)
 {
@@ -100,6 +104,10 @@ static enum hearth_status run_lock_script(struct hearth_pg *pg, const char *scri
         }
 
         hearth_pg_rollback(pg);
+        if (fault == HEARTH_PG_FAULT_MISSING_TABLE) {
+            return HEARTH_OK;
+        }
+
         if (fault != HEARTH_PG_FAULT_RETRY || attempt == LOCK_ATTEMPTS) {
             return status;
         }
@@ -129,7 +137,8 @@ static enum hearth_status detach_leaf(const struct leaf_drop *drop, struct heart
                    drop->parent, drop->leaving);
     int64_t timeout_ms = pg->timeout_ms;
     pg->timeout_ms = DETACH_PATIENCE_MS;
-    enum hearth_status status = hearth_pg_exec(pg, sql, NULL, NULL, NULL, NULL, err);
+    enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
+    enum hearth_status status = hearth_pg_exec(pg, sql, NULL, NULL, NULL, &fault, err);
     pg->timeout_ms = timeout_ms;
 
     if (status == HEARTH_DEADLINE_EXCEEDED) {
@@ -140,7 +149,7 @@ static enum hearth_status detach_leaf(const struct leaf_drop *drop, struct heart
                            drop->leaving);
     }
 
-    return status;
+    return fault == HEARTH_PG_FAULT_MISSING_TABLE ? HEARTH_OK : status;
 }
 
 /* Finish a detaching that was interrupted. */

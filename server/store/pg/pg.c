@@ -1,5 +1,5 @@
 /*
- * pg.c -- statements, scripts and COPY on one PostgreSQL connection, and the meaning of errors.
+ * pg.c -- statements and scripts on one PostgreSQL connection, and the meaning of errors.
  *
  * The socket is non-blocking. Statements wait in await_socket() below, which checks cancellation
  * and deadline at least every 50 ms. A statement that is given up is cancelled in PostgreSQL, and
@@ -18,9 +18,8 @@
 #include <poll.h>
 #include <stdio.h>
 
-#define COPY_CHUNK_BYTES (64 * 1024)
-
-static const char COPY_HEADER[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+/* Enters tenants: $1 names, $2 services, $3 role (sql/0021_row_level_security.sql). */
+#define ENTER_SQL "SELECT hearth_data.enter_tenants($1, $2, $3)"
 
 /* ---- errors ---- */
 
@@ -58,9 +57,8 @@ static void set_fault(enum hearth_pg_fault *ret_fault, enum hearth_pg_fault faul
     }
 }
 
-/* Close a connection that is lost, and report libpq's reason. */
-static enum hearth_status fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+enum hearth_status hearth_pg_fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                       struct hearth_err *err)
 {
     char text[320];
 
@@ -119,7 +117,7 @@ static enum hearth_status await_socket(struct hearth_pg *pg, const struct patien
     for (;;) {
         int unsent = PQflush(pg->conn);
         if (unsent < 0 || PQsocket(pg->conn) < 0) {
-            return fail_lost(pg, ret_fault, err);
+            return hearth_pg_fail_lost(pg, ret_fault, err);
         }
 
         if (for_output && unsent == 0) {
@@ -149,12 +147,12 @@ static enum hearth_status await_socket(struct hearth_pg *pg, const struct patien
         struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
         int n = poll(&p, 1, hearth_pg_limit_poll(until_ns, now_ns));
         if (n < 0 && errno != EINTR) {
-            return fail_lost(pg, ret_fault, err);
+            return hearth_pg_fail_lost(pg, ret_fault, err);
         }
 
         if (n > 0 && (p.revents & ~POLLOUT) != 0) {
             if (PQconsumeInput(pg->conn) == 0) {
-                return fail_lost(pg, ret_fault, err);
+                return hearth_pg_fail_lost(pg, ret_fault, err);
             }
 
             if (!for_output) {
@@ -162,6 +160,14 @@ static enum hearth_status await_socket(struct hearth_pg *pg, const struct patien
             }
         }
     }
+}
+
+enum hearth_status hearth_pg_await_output(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                          struct hearth_err *err)
+{
+    struct patience patience = choose_patience(pg, NULL);
+
+    return await_socket(pg, &patience, true, ret_fault, err);
 }
 
 /* Return the next result; *ret_result is NULL after the last result of the message. */
@@ -178,9 +184,10 @@ static enum hearth_status next_result(struct hearth_pg *pg, const struct patienc
     return HEARTH_OK;
 }
 
-static enum hearth_status check_open(const struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                     struct hearth_err *err)
+enum hearth_status hearth_pg_check_open(const struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                        struct hearth_err *err)
 {
+    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     if (pg->conn == NULL) {
         set_fault(ret_fault, HEARTH_PG_FAULT_CONNECTION);
         return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "not connected to the database");
@@ -189,9 +196,38 @@ static enum hearth_status check_open(const struct hearth_pg *pg, enum hearth_pg_
     return HEARTH_OK;
 }
 
+/* Fetch and discard the remaining results of a pipeline, and leave the pipeline mode. */
+static void drain_pipeline(struct hearth_pg *pg, const struct patience *patience)
+{
+    int n_ends = 0; /* of statements without a result in between: there are at most three */
+
+    while (pg->conn != NULL) {
+        PGresult *result = NULL;
+        if (next_result(pg, patience, &result, NULL, NULL) != HEARTH_OK) {
+            return;
+        }
+
+        ExecStatusType state = PQresultStatus(result);
+        n_ends = result == NULL ? n_ends + 1 : 0;
+        PQclear(result);
+        if (state == PGRES_PIPELINE_SYNC || n_ends > 3) {
+            break;
+        }
+    }
+
+    if (pg->conn != NULL && PQexitPipelineMode(pg->conn) != 1) {
+        hearth_pg_close(pg); /* results are left, or the socket died */
+    }
+}
+
 /* Fetch and discard the remaining results of the message. */
 static void drain_results(struct hearth_pg *pg, const struct patience *patience)
 {
+    if (pg->conn != NULL && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF) {
+        drain_pipeline(pg, patience);
+        return;
+    }
+
     PGresult *result = NULL;
     while (pg->conn != NULL && next_result(pg, patience, &result, NULL, NULL) == HEARTH_OK &&
            result != NULL) {
@@ -212,7 +248,7 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (sqlstate == NULL) { /* made by libpq: the socket died */
         PQclear(result);
-        return fail_lost(pg, ret_fault, err);
+        return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
     (void)snprintf(code, sizeof code, "%s", sqlstate);
@@ -251,32 +287,117 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
                        code);
 }
 
-static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
-                                      const struct hearth_pg_params *params,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    assert(sql != NULL);
-    assert(params == NULL || params->n <= (int)HEARTH_ARRAY_LEN(params->values));
-
-    HEARTH_TRY(check_open(pg, ret_fault, err));
-    if (params != NULL && params->failed) {
-        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
-        return HEARTH_FAIL_ARENA(err, params->arena);
-    }
-
-    int sent = params == NULL
-                   ? PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 1)
-                   : PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
-                                       params->lengths, params->formats, 1);
-
-    return sent == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
-}
-
 static bool is_failure(const PGresult *result)
 {
     ExecStatusType state = PQresultStatus(result);
     return state == PGRES_FATAL_ERROR || state == PGRES_BAD_RESPONSE ||
-           state == PGRES_NONFATAL_ERROR;
+           state == PGRES_NONFATAL_ERROR || state == PGRES_PIPELINE_ABORTED;
+}
+
+static bool send_statement(struct hearth_pg *pg, const char *sql,
+                           const struct hearth_pg_params *params)
+{
+    assert(sql != NULL);
+    assert(params == NULL || params->n <= (int)HEARTH_ARRAY_LEN(params->values));
+
+    return params == NULL
+               ? PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 1) == 1
+               : PQsendQueryParams(pg->conn, sql, params->n, params->types, params->values,
+                                   params->lengths, params->formats, 1) == 1;
+}
+
+/* Skip the result of the first statement of a pipeline, which must not fail. */
+static enum hearth_status skip_first_result(struct hearth_pg *pg, const struct patience *patience,
+                                            enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    PGresult *result = NULL;
+
+    HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+    if (result == NULL) {
+        return hearth_pg_fail_lost(pg, ret_fault, err);
+    }
+
+    if (is_failure(result)) {
+        return fail_result(pg, patience, result, ret_fault, err);
+    }
+
+    PQclear(result);
+    HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+    if (result == NULL) { /* the end of the statement */
+        return HEARTH_OK;
+    }
+
+    PQclear(result);
+
+    return hearth_pg_fail_lost(pg, ret_fault, err);
+}
+
+/* Send two statements as one pipeline, which is one transaction unless `first` is BEGIN. */
+static bool send_pipeline(struct hearth_pg *pg, const char *first,
+                          const struct hearth_pg_params *first_params, const char *second,
+                          const struct hearth_pg_params *second_params)
+{
+    return PQenterPipelineMode(pg->conn) == 1 && send_statement(pg, first, first_params) &&
+           send_statement(pg, second, second_params) && PQpipelineSync(pg->conn) == 1;
+}
+
+/* Send the statement; outside a transaction, behind the one that enters the tenants of the wall. */
+static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
+                                      const struct hearth_pg_params *params,
+                                      const struct patience *patience,
+                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    const struct hearth_pg_params *failed =
+        params != NULL && params->failed ? params
+                                         : (pg->wall != NULL && pg->wall->failed ? pg->wall : NULL);
+    if (failed != NULL) {
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL_ARENA(err, failed->arena);
+    }
+
+    if (pg->wall == NULL || PQtransactionStatus(pg->conn) != PQTRANS_IDLE) {
+        return send_statement(pg, sql, params) ? HEARTH_OK
+                                               : hearth_pg_fail_lost(pg, ret_fault, err);
+    }
+
+    if (!send_pipeline(pg, ENTER_SQL, pg->wall, sql, params)) {
+        return hearth_pg_fail_lost(pg, ret_fault, err);
+    }
+
+    return skip_first_result(pg, patience, ret_fault, err);
+}
+
+/*
+ * Discard what follows the result of the statement. After a pipeline, its end is awaited: it is the
+ * commit, which may still fail.
+ */
+static enum hearth_status end_statement(struct hearth_pg *pg, const struct patience *patience,
+                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    if (pg->conn == NULL || PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF) {
+        drain_results(pg, patience);
+        return HEARTH_OK;
+    }
+
+    /* The end of the statement, then that of the pipeline or the failure of the commit. */
+    PGresult *result = NULL;
+    for (int i = 0; i < 3; i++) {
+        HEARTH_TRY(next_result(pg, patience, &result, ret_fault, err));
+        if (result != NULL) {
+            break;
+        }
+    }
+
+    if (result != NULL && is_failure(result)) {
+        return fail_result(pg, patience, result, ret_fault, err);
+    }
+
+    bool at_end = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+    PQclear(result);
+
+    return at_end && PQexitPipelineMode(pg->conn) == 1 ? HEARTH_OK
+                                                       : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 
 /* ---- statements ---- */
@@ -288,18 +409,23 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, cancel);
-    HEARTH_TRY(send_params(pg, sql, params, ret_fault, err));
+    HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
     PGresult *result = NULL;
     HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
     if (result == NULL) {
-        return fail_lost(pg, ret_fault, err);
+        return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
     if (is_failure(result)) {
         return fail_result(pg, &patience, result, ret_fault, err);
     }
 
-    drain_results(pg, &patience);
+    enum hearth_status status = end_statement(pg, &patience, ret_fault, err);
+    if (status != HEARTH_OK) {
+        PQclear(result);
+        return status;
+    }
+
     if (ret_result != NULL) {
         *ret_result = result;
     } else {
@@ -320,9 +446,9 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
     /* Send the statement. */
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, cancel);
-    HEARTH_TRY(send_params(pg, sql, params, ret_fault, err));
+    HEARTH_TRY(send_params(pg, sql, params, &patience, ret_fault, err));
     if (PQsetSingleRowMode(pg->conn) != 1) {
-        return fail_lost(pg, ret_fault, err);
+        return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
     /* Visit the rows. */
@@ -331,7 +457,7 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
         PGresult *result = NULL;
         HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
         if (result == NULL) {
-            return HEARTH_OK;
+            return end_statement(pg, &patience, ret_fault, err);
         }
 
         if (is_failure(result)) {
@@ -367,16 +493,21 @@ enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
     assert(sql != NULL);
 
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(check_open(pg, ret_fault, err));
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    if (pg->wall != NULL && PQtransactionStatus(pg->conn) == PQTRANS_IDLE) {
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL(err, HEARTH_INTERNAL,
+                           "a script outside a transaction would run without its tenants");
+    }
 
-    return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
+    return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 
 enum hearth_status hearth_pg_script_next(struct hearth_pg *pg, PGresult **ret_result,
                                          enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(check_open(pg, ret_fault, err));
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
     struct patience patience = choose_patience(pg, NULL);
     PGresult *result = NULL;
     HEARTH_TRY(next_result(pg, &patience, &result, ret_fault, err));
@@ -405,96 +536,46 @@ enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
     }
 }
 
+const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg)
+{
+    assert(pg->conn == NULL || PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);
+
+    const struct hearth_pg_params *wall = pg->wall;
+    pg->wall = NULL;
+
+    return wall;
+}
+
+enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
+                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    if (pg->wall == NULL) {
+        return hearth_pg_script(pg, begin, ret_fault, err);
+    }
+
+    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
+    struct patience patience = choose_patience(pg, NULL);
+    HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
+    if (pg->wall->failed) {
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL_ARENA(err, pg->wall->arena);
+    }
+
+    /* Both results are skipped. */
+    if (!send_pipeline(pg, begin, NULL, ENTER_SQL, pg->wall)) {
+        return hearth_pg_fail_lost(pg, ret_fault, err);
+    }
+
+    HEARTH_TRY(skip_first_result(pg, &patience, ret_fault, err));
+    HEARTH_TRY(skip_first_result(pg, &patience, ret_fault, err));
+
+    return end_statement(pg, &patience, ret_fault, err);
+}
+
 void hearth_pg_rollback(struct hearth_pg *pg)
 {
     if (pg->conn != NULL && PQtransactionStatus(pg->conn) != PQTRANS_IDLE &&
         hearth_pg_script(pg, "ROLLBACK", NULL, NULL) != HEARTH_OK) {
         hearth_pg_close(pg);
-    }
-}
-
-/* ---- COPY ---- */
-
-/* End the COPY on an open connection; reason: NULL, or why it fails. */
-static enum hearth_status end_copy(struct hearth_pg *pg, const char *reason,
-                                   enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    struct patience patience = choose_patience(pg, NULL);
-    int ended;
-
-    while ((ended = PQputCopyEnd(pg->conn, reason)) == 0) {
-        HEARTH_TRY(await_socket(pg, &patience, true, ret_fault, err));
-    }
-
-    return ended == 1 ? HEARTH_OK : fail_lost(pg, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_copy_put(struct hearth_pg *pg, struct hearth_str bytes,
-                                      enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(check_open(pg, ret_fault, err));
-
-    struct patience patience = choose_patience(pg, NULL);
-    for (size_t at = 0; at < bytes.n;) {
-        size_t n = bytes.n - at < COPY_CHUNK_BYTES ? bytes.n - at : COPY_CHUNK_BYTES;
-        int taken = PQputCopyData(pg->conn, bytes.p + at, (int)n);
-        if (taken < 0) {
-            return fail_lost(pg, ret_fault, err);
-        }
-
-        at += taken == 1 ? n : 0;
-        if (taken == 0 || at < bytes.n) { /* keeps libpq's buffer small */
-            HEARTH_TRY(await_socket(pg, &patience, true, ret_fault, err));
-        }
-    }
-
-    return HEARTH_OK;
-}
-
-enum hearth_status hearth_pg_copy_start(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                        struct hearth_err *err)
-{
-    return hearth_pg_copy_put(pg, hearth_str_n(COPY_HEADER, sizeof COPY_HEADER), ret_fault, err);
-}
-
-enum hearth_status hearth_pg_copy_finish(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
-                                         struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_copy_put(pg, hearth_str_n("\377\377", 2), ret_fault, err));
-    return end_copy(pg, NULL, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_copy_refuse(struct hearth_pg *pg, const char *reason,
-                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
-{
-    assert(reason != NULL);
-
-    set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
-    HEARTH_TRY(check_open(pg, ret_fault, err));
-
-    return end_copy(pg, reason, ret_fault, err);
-}
-
-enum hearth_status hearth_pg_copy(struct hearth_pg *pg, const char *copy_sql,
-                                  struct hearth_str rows, enum hearth_pg_fault *ret_fault,
-                                  struct hearth_err *err)
-{
-    HEARTH_TRY(hearth_pg_script_send(pg, copy_sql, ret_fault, err));
-
-    for (;;) {
-        PGresult *result = NULL;
-        HEARTH_TRY(hearth_pg_script_next(pg, &result, ret_fault, err));
-        if (result == NULL) {
-            return HEARTH_OK;
-        }
-
-        bool wanted = PQresultStatus(result) == PGRES_COPY_IN;
-        PQclear(result);
-        if (wanted) {
-            HEARTH_TRY(hearth_pg_copy_start(pg, ret_fault, err));
-            HEARTH_TRY(hearth_pg_copy_put(pg, rows, ret_fault, err));
-            HEARTH_TRY(hearth_pg_copy_finish(pg, ret_fault, err));
-        }
     }
 }

@@ -6,6 +6,9 @@
  * deadlines reach PostgreSQL (PQcancel). When a statement is given up because of them, or by its
  * visitor, its connection is closed too (fault CANCELLED, conn NULL).
  *
+ * On a connection with a wall, a transaction begins by entering the tenants of the wall: this
+ * statement and the caller's are sent as one pipeline, which is one transaction and one round trip.
+ *
  * Threads: a connection belongs to one thread at a time.
  */
 #ifndef HEARTH_STORE_PG_H
@@ -15,12 +18,20 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/cancel.h"
 #include "hearth/base/hash.h"
+#include "hearth/base/secret.h"
 
 #include <libpq-fe.h>
 
+struct hearth_pg_params;
+
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
-    const char *url;
+    /*
+     * Parameters of hearth_data.enter_tenants (wall.h). If set, each transaction enters these
+     * tenants first, in the same message; NULL: statements run as the owner of the tables.
+     */
+    const struct hearth_pg_params *wall;
+    const struct hearth_secret *url;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
 };
@@ -41,8 +52,13 @@ enum hearth_pg_fault {
 
 enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
 
-/* True when libpq can parse the URL. Its error text may quote a password, so it is not returned. */
-bool hearth_pg_url_valid(const char *url);
+/*
+ * True when libpq can parse the URL, and reads the same password in it as a person would: text
+ * before the last '@' that has '/', '?', '#' or another '@' must be percent-encoded, because libpq
+ * takes a part of it for the host, which it names in errors. Error texts of libpq may quote a
+ * password, so they are not returned.
+ */
+bool hearth_pg_url_valid(const struct hearth_secret *url);
 
 /* Connect, after closing an old connection. UNAVAILABLE: the reason of libpq, without password. */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
@@ -109,6 +125,21 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pg_script_next(struct hearth_pg *pg,
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_script(struct hearth_pg *pg, const char *sql,
                                                       enum hearth_pg_fault *ret_fault,
                                                       struct hearth_err *err);
+
+/*
+ * Return the wall, which may be NULL, and remove it: the next transactions run as the owner, until
+ * the caller sets pg->wall again. For work that a request needs, but no tenant may do: creating
+ * partitions and services.
+ */
+const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg);
+
+/*
+ * Begin a transaction: `begin` is the statement. The only way to begin one on a connection with a
+ * wall, which refuses scripts outside a transaction.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
+                                                     enum hearth_pg_fault *ret_fault,
+                                                     struct hearth_err *err);
 
 /* Run ROLLBACK; close the connection when that fails. Does nothing outside a transaction. */
 void hearth_pg_rollback(struct hearth_pg *pg);

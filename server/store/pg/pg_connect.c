@@ -57,13 +57,61 @@ static void ignore_notice(void *context, const PGresult *result)
     (void)result;
 }
 
-bool hearth_pg_url_valid(const char *url)
+/* True if "?key=" stands here. */
+static bool is_parameter(const char *at)
 {
+    size_t n = at[0] == '?' ? strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+    return n > 0 && at[1 + n] == '=';
+}
+
+/*
+ * False for a URI whose part before the last '@' has characters that end the part for libpq: a
+ * piece of a password would be read as a host, and errors name hosts.
+ */
+static bool is_user_encoded(const char *url)
+{
+    static const char *const schemes[] = {"postgresql://", "postgres://"};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(schemes); i++) {
+        struct hearth_str all = hearth_str_c(url);
+        if (!hearth_str_starts(all, hearth_str_c(schemes[i]))) {
+            continue;
+        }
+
+        /* Parameters may contain '@'; a '?' without "key=" after it may be part of a password. */
+        size_t from = strlen(schemes[i]), end = from, at = from;
+        while (end < all.n && !is_parameter(url + end)) {
+            at = all.p[end] == '@' ? end : at;
+            end++;
+        }
+
+        return from + strcspn(url + from, "@/?#") >= at;
+    }
+
+    return true;
+}
+
+/* False if a port is not a number: in "postgresql://user:password" it is the password. */
+static bool are_ports_numbers(const PQconninfoOption *options)
+{
+    for (; options != NULL && options->keyword != NULL; options++) {
+        const char *value = options->val;
+        if (value != NULL && strcmp(options->keyword, "port") == 0 &&
+            value[strspn(value, "0123456789,")] != '\0') {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+bool hearth_pg_url_valid(const struct hearth_secret *secret)
+{
+    const char *url = hearth_secret_reveal(secret);
     char *text = NULL;
-    PQconninfoOption *parsed = PQconninfoParse(url, &text);
+    PQconninfoOption *parsed = is_user_encoded(url) ? PQconninfoParse(url, &text) : NULL;
 
     PQfreemem(text); /* never shown: it may quote a piece of a password */
-    bool ok = parsed != NULL;
+    bool ok = parsed != NULL && are_ports_numbers(parsed);
     PQconninfoFree(parsed);
 
     return ok;
@@ -124,8 +172,9 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                        "dbname",
                                        "client_encoding",
                                        NULL};
-    const char *values[] = {"hearthd",    "10",    "5",    "3", "30000",
-                            "read-write", pg->url, "UTF8", NULL};
+    const char *values[] = {
+        "hearthd", "10", "5", "3", "30000", "read-write", hearth_secret_reveal(pg->url),
+        "UTF8",    NULL};
     pg->conn = PQconnectStartParams(keys, values, 1);
     if (pg->conn == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a database connection");

@@ -240,8 +240,7 @@ static enum hearth_status select_rows(void *context, struct hearth_pg *pg,
 static enum hearth_status select_pooled(struct selection *selection, struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_check_open(selection->scope->store, err));
-    return hearth_store_with_pg(selection->scope->store, selection->scope->cancel, select_rows,
-                                selection, err);
+    return hearth_store_with_pg(selection->scope, select_rows, selection, err);
 }
 
 static enum hearth_status select_in_transaction(struct hearth_transaction *transaction,

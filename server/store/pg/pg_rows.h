@@ -90,8 +90,8 @@ extern const struct hearth_row_type hearth_i64_rows;
 
 /*
  * Return the rows of one statement as an array in scope->arena. The statement runs again after a
- * passing fault. ret_rows: the address of a pointer to the struct of the row type. The tenant of
- * the scope is ignored.
+ * passing fault. ret_rows: the address of a pointer to the struct of the row type. It sees rows of
+ * the scope's tenants only (wall.h).
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_select(const struct hearth_scope *scope, const char *sql,
@@ -110,8 +110,8 @@ enum hearth_status hearth_store_select_one(const struct hearth_scope *scope, con
                                            bool *ret_found, struct hearth_err *err);
 
 /*
- * Run a statement and ignore its rows; *ret_n (may be NULL): their number. Uses store and cancel of
- * the scope.
+ * Run a statement and ignore its rows; *ret_n (may be NULL): their number. The arena of the scope
+ * is not used.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_run(const struct hearth_scope *scope, const char *sql,

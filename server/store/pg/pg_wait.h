@@ -7,6 +7,8 @@
 #ifndef HEARTH_STORE_PG_WAIT_H
 #define HEARTH_STORE_PG_WAIT_H
 
+#include "pg/pg.h"
+
 #include <stdint.h>
 
 /* Write libpq's text as one line: runs of white space become one blank, the end is trimmed. */
@@ -17,5 +19,17 @@ void hearth_pg_flatten(const char *text, char out[320]);
  * negative, which would mean for ever: a deadline may pass between the check and the wait.
  */
 int hearth_pg_limit_poll(int64_t until_mono_ns, int64_t now_ns);
+
+/* UNAVAILABLE if the connection is closed. Otherwise *ret_fault is NONE. ret_fault: may be NULL. */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_check_open(const struct hearth_pg *pg,
+                                                          enum hearth_pg_fault *ret_fault,
+                                                          struct hearth_err *err);
+/* Close a connection that is lost. Returns UNAVAILABLE, with libpq's reason. */
+enum hearth_status hearth_pg_fail_lost(struct hearth_pg *pg, enum hearth_pg_fault *ret_fault,
+                                       struct hearth_err *err);
+/* Wait until all output is sent, with the connection's cancellation and time limit. */
+HEARTH_MUST_CHECK enum hearth_status hearth_pg_await_output(struct hearth_pg *pg,
+                                                            enum hearth_pg_fault *ret_fault,
+                                                            struct hearth_err *err);
 
 #endif

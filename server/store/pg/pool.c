@@ -21,24 +21,23 @@ struct slot {
 };
 
 struct hearth_pool {
-    struct hearth_mutex lock; /* guards slots[].taken; a taken slot's pg belongs to its taker */
-    pthread_cond_t given;     /* with lock: a connection was given back */
-    char *url;                /* copy; slots[].pg.url point to it */
+    struct hearth_mutex lock;  /* guards slots[].taken; a taken slot's pg belongs to its taker */
+    pthread_cond_t given;      /* with lock: a connection was given back */
+    struct hearth_secret *url; /* copy; slots[].pg.url point to it */
     unsigned n_slots;
     struct slot slots[];
 };
 
-enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
+enum hearth_status hearth_pool_new(const struct hearth_secret *url, unsigned max_connections,
                                    struct hearth_pool **ret_pool, struct hearth_err *err)
 {
     assert(url != NULL && max_connections > 0);
 
     struct hearth_pool *pool =
         hearth_mem_zalloc(sizeof *pool + max_connections * sizeof pool->slots[0]);
-    char *copy = hearth_mem_strndup(url, strlen(url));
-    if (pool == NULL || copy == NULL) {
+    struct hearth_secret *copy = NULL;
+    if (pool == NULL || hearth_secret_copy(url, &copy, err) != HEARTH_OK) {
         hearth_mem_free(pool);
-        hearth_mem_free(copy);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the connection pool");
     }
 
@@ -76,7 +75,7 @@ void hearth_pool_free(struct hearth_pool *pool)
 
     (void)pthread_cond_destroy(&pool->given);
     hearth_mutex_destroy(&pool->lock);
-    hearth_mem_free(pool->url);
+    hearth_secret_free(pool->url);
     hearth_mem_free(pool);
 }
 
@@ -163,6 +162,7 @@ void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
     assert(slot >= pool->slots && slot < pool->slots + pool->n_slots);
 
     pg->cancel = NULL;
+    pg->wall = NULL;
     if (!hearth_pg_usable(pg)) { /* broken, or in a transaction */
         hearth_pg_close(pg);
     }

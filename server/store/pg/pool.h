@@ -11,7 +11,8 @@
 struct hearth_pool;
 
 /* Connections are opened when they are needed. The URL is copied; max_connections is above 0. */
-HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const char *url, unsigned max_connections,
+HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const struct hearth_secret *url,
+                                                     unsigned max_connections,
                                                      struct hearth_pool **ret_pool,
                                                      struct hearth_err *err);
 

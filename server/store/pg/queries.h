@@ -16,6 +16,8 @@ extern const char hearth_sql_find_spans[];
 extern const char hearth_sql_insert_snapshot_runs[];
 extern const char hearth_sql_insert_span_groups[];
 extern const char hearth_sql_select_left_task_flushes[];
+extern const char hearth_sql_select_originals[];
+extern const char hearth_sql_select_task_original[];
 extern const char hearth_sql_select_task_runs[];
 extern const char hearth_sql_select_task_upload_origin[];
 extern const char hearth_sql_upsert_task_run[];

@@ -20,6 +20,7 @@
 #include "pg/pool.h"
 #include "pg/session.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -73,48 +74,53 @@ struct position {
  * Return a copy of the URL that accepts standbys only, unless the URL sets target_session_attrs
  * itself. The caller frees it; NULL: no memory.
  */
-static char *make_standby_url(const char *url)
+static enum hearth_status make_standby_url(const struct hearth_secret *secret,
+                                           struct hearth_secret **ret, struct hearth_err *err)
 {
-    assert(url != NULL);
+    assert(secret != NULL);
 
-    size_t n = strlen(url) + sizeof "?target_session_attrs=standby ";
-    char *text = hearth_mem_zalloc(n);
-    if (text == NULL) {
-        return NULL;
-    }
-
+    const char *url = hearth_secret_reveal(secret);
+    struct hearth_str before = HEARTH_STR(""), after = HEARTH_STR("");
     bool is_uri = strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
     if (strstr(url, "target_session_attrs") != NULL) {
-        (void)snprintf(text, n, "%s", url);
-    } else if (is_uri) {
-        (void)snprintf(text, n, "%s%starget_session_attrs=standby", url,
-                       strchr(url, '?') == NULL ? "?" : "&");
-    } else {
-        (void)snprintf(text, n, "target_session_attrs=standby %s", url);
+        return hearth_secret_copy(secret, ret, err);
     }
 
-    return text;
+    if (!is_uri) {
+        before = HEARTH_STR("target_session_attrs=standby ");
+    } else if (strchr(url, '?') == NULL) {
+        after = HEARTH_STR("?target_session_attrs=standby");
+    } else {
+        after = HEARTH_STR("&target_session_attrs=standby");
+    }
+
+    return hearth_secret_join(before, secret, after, ret, err);
 }
 
 enum hearth_status hearth_replica_new(const struct hearth_store_options *options,
                                       struct hearth_replica **ret_replica, struct hearth_err *err)
 {
     if (!hearth_pg_url_valid(options->read_url)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "the URL of the read replica cannot be parsed; it looks like "
-                           "postgresql://user@host:5432/database");
+        return HEARTH_FAIL(
+            err, HEARTH_INVALID_ARGUMENT,
+            "the URL of the read replica cannot be parsed; it looks like "
+            "postgresql://user@host:5432/database, and characters such as @ / ? # in a "
+            "password are written %%40 %%2F %%3F %%23");
     }
 
     struct hearth_replica *replica = hearth_mem_zalloc(sizeof *replica);
-    char *url = make_standby_url(options->read_url);
+    struct hearth_secret *url = NULL;
     enum hearth_status status = HEARTH_OK;
-    if (replica == NULL || url == NULL) {
+    if (replica == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the replica's state");
     } else {
+        status = make_standby_url(options->read_url, &url, err);
+    }
+    if (status == HEARTH_OK) {
         status = hearth_pool_new(url, options->max_readers, &replica->pool, err);
     }
 
-    hearth_mem_free(url);
+    hearth_secret_free(url);
     if (status != HEARTH_OK) {
         hearth_mem_free(replica);
         return status;
@@ -309,7 +315,7 @@ static enum hearth_status take_replica(struct hearth_store *store, struct hearth
 
     /* The primary's position; the wait for it ends with the request's deadline at the latest. */
     struct position position;
-    HEARTH_TRY(hearth_store_with_pg(store, cancel, read_position, &position, err));
+    HEARTH_TRY(hearth_store_as_owner(store, cancel, read_position, &position, err));
     struct hearth_cancel patience;
     int64_t until_ns = hearth_clock_mono_ns() + replica->wait_ns;
     if (cancel != NULL && cancel->deadline_mono_ns < until_ns) {
@@ -342,10 +348,15 @@ static enum hearth_status take_replica(struct hearth_store *store, struct hearth
 
 /* ---- reads ---- */
 
-enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
-                                             struct hearth_cancel *cancel, hearth_with_pg_fn *fn,
-                                             void *context, struct hearth_err *err)
+enum hearth_status hearth_store_read_with_pg(const struct hearth_store_reader *reader,
+                                             struct hearth_err *err)
 {
+    struct hearth_store *store = reader->scope->store;
+    struct hearth_cancel *cancel = reader->scope->cancel;
+    HEARTH_CLEANUP(hearth_wall_release) struct hearth_wall wall;
+    hearth_wall_init(&wall, reader->scope, reader->services, reader->n_services);
+    const struct hearth_pg_params *params = hearth_wall_params(&wall);
+
     /* Choose the node. */
     struct hearth_pg *pg = NULL;
     if (store->replica != NULL) {
@@ -353,13 +364,14 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
     }
 
     if (pg == NULL) {
-        return hearth_store_with_pg(store, cancel, fn, context, err);
+        return hearth_store_run_on_primary(store, cancel, params, reader->fn, reader->context, err);
     }
 
     /* Read on the replica. */
     enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
     struct hearth_err failure = HEARTH_ERR_INIT;
-    enum hearth_status status = fn(context, pg, &fault, &failure);
+    pg->wall = params;
+    enum hearth_status status = reader->fn(reader->context, pg, &fault, &failure);
     hearth_pool_give(store->replica->pool, pg);
     if (status == HEARTH_OK) {
         note_outcome(store->replica, OUTCOME_REPLICA, NULL);
@@ -378,7 +390,7 @@ enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
     note_outcome(store->replica, OUTCOME_CANCELLED, failure.msg);
     HEARTH_TRY(hearth_cancel_check(cancel, err));
     if (fault == HEARTH_PG_FAULT_CONNECTION || fault == HEARTH_PG_FAULT_RETRY) {
-        return hearth_store_with_pg(store, cancel, fn, context, err);
+        return hearth_store_run_on_primary(store, cancel, params, reader->fn, reader->context, err);
     }
 
     /* Some rows were delivered: the caller has to begin again, and will use the primary. */

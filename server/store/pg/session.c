@@ -10,6 +10,7 @@
 #include "pg/disk.h"
 #include "pg/pool.h"
 #include "pg/store_state.h"
+#include "pg/wall.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -43,6 +44,10 @@ static void describe_problem(struct hearth_store *store, char reason[256])
         (void)snprintf(reason, 256, "%.255s", err.msg);
     } else {
         hearth_clocks_explain(hearth_store_clock_ahead_ns(store), reason);
+    }
+
+    if (reason[0] == '\0') {
+        hearth_wall_explain(store, reason);
     }
 }
 
@@ -96,9 +101,11 @@ void hearth_store_note_back(struct hearth_store *store)
 
 /* ---- connections ---- */
 
-enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct hearth_cancel *cancel,
-                                        hearth_with_pg_fn *fn, void *context,
-                                        struct hearth_err *err)
+enum hearth_status hearth_store_run_on_primary(struct hearth_store *store,
+                                               struct hearth_cancel *cancel,
+                                               const struct hearth_pg_params *wall,
+                                               hearth_with_pg_fn *fn, void *context,
+                                               struct hearth_err *err)
 {
     assert(fn != NULL);
 
@@ -109,6 +116,7 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
         /* Run the callback. Its error is shown only if it is the last attempt. */
         enum hearth_pg_fault fault = HEARTH_PG_FAULT_NONE;
         struct hearth_err failure = HEARTH_ERR_INIT;
+        pg->wall = wall;
         enum hearth_status status = fn(context, pg, &fault, &failure);
         hearth_pool_give(store->pool, pg);
         if (status == HEARTH_OK) {
@@ -127,6 +135,23 @@ enum hearth_status hearth_store_with_pg(struct hearth_store *store, struct heart
 
         HEARTH_TRY(hearth_cancel_check(cancel, err));
     }
+}
+
+enum hearth_status hearth_store_as_owner(struct hearth_store *store, struct hearth_cancel *cancel,
+                                         hearth_with_pg_fn *fn, void *context,
+                                         struct hearth_err *err)
+{
+    return hearth_store_run_on_primary(store, cancel, NULL, fn, context, err);
+}
+
+enum hearth_status hearth_store_with_pg(const struct hearth_scope *scope, hearth_with_pg_fn *fn,
+                                        void *context, struct hearth_err *err)
+{
+    HEARTH_CLEANUP(hearth_wall_release) struct hearth_wall wall;
+    hearth_wall_init(&wall, scope, NULL, 0);
+
+    return hearth_store_run_on_primary(scope->store, scope->cancel, hearth_wall_params(&wall), fn,
+                                       context, err);
 }
 
 /* ---- transactions ---- */
@@ -164,7 +189,7 @@ static enum hearth_status run_transaction(void *context, struct hearth_pg *pg,
     hearth_arena_reset(transaction->arena);
 
     enum hearth_status status =
-        hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", &transaction->fault, err);
+        hearth_pg_begin(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", &transaction->fault, err);
     if (status == HEARTH_OK) {
         status = run->fn(run->context, transaction, err);
     }
@@ -197,8 +222,7 @@ enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
     }
 
     struct transaction_run run = {{.scope = scope, .arena = &arena}, fn, context};
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, run_transaction, &run, err);
+    enum hearth_status status = hearth_store_with_pg(scope, run_transaction, &run, err);
     hearth_arena_release(&arena);
 
     return status;
@@ -246,7 +270,7 @@ enum hearth_status hearth_tenant_begin(struct hearth_pg *pg, struct hearth_str t
                                        struct hearth_cancel *cancel,
                                        enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
+    HEARTH_TRY(hearth_pg_begin(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
 
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);

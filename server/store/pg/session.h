@@ -41,22 +41,35 @@ typedef enum hearth_status hearth_with_pg_fn(void *context, struct hearth_pg *pg
 
 /*
  * Run `fn` on a connection of the pool; after a lost connection or a passing fault again, up to
- * four times in all. cancel: may be NULL.
+ * four times in all. Its statements see only rows of the scope's tenants (wall.h); the arena of the
+ * scope is not used.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(struct hearth_store *store,
-                                                          struct hearth_cancel *cancel,
+HEARTH_MUST_CHECK enum hearth_status hearth_store_with_pg(const struct hearth_scope *scope,
                                                           hearth_with_pg_fn *fn, void *context,
                                                           struct hearth_err *err);
 
+/* The same with statements that see the rows of all tenants. cancel: may be NULL. */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_as_owner(struct hearth_store *store,
+                                                           struct hearth_cancel *cancel,
+                                                           hearth_with_pg_fn *fn, void *context,
+                                                           struct hearth_err *err);
+
+/* A read for the tenants of a scope. */
+struct hearth_store_reader {
+    const struct hearth_scope *scope;
+    const int32_t *services; /* whose stored profiles are read; may be NULL */
+    size_t n_services;
+    hearth_with_pg_fn *fn;
+    void *context;
+};
+
 /*
- * The same for statements that only read: they run on the replica, if there is one and it has all
- * data that was committed before the call (replica.c). ABORTED: the replica gave up the read after
- * rows were delivered; the caller begins again.
+ * hearth_store_with_pg for statements that only read: they run on the replica, if there is one and
+ * it has all data that was committed before the call (replica.c). ABORTED: the replica gave up the
+ * read after rows were delivered; the caller begins again.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_store_read_with_pg(struct hearth_store *store,
-                                                               struct hearth_cancel *cancel,
-                                                               hearth_with_pg_fn *fn, void *context,
-                                                               struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status
+hearth_store_read_with_pg(const struct hearth_store_reader *reader, struct hearth_err *err);
 
 /* ---- transactions ---- */
 
@@ -80,8 +93,9 @@ typedef enum hearth_status hearth_transaction_fn(void *context,
 
 /*
  * Check that the store is open, BEGIN (READ COMMITTED), run `fn`, and COMMIT if it returns OK,
- * otherwise ROLLBACK. All of it runs again after a lost connection or a passing fault, a few times.
- * scope->arena may be NULL; its limit holds for the transaction's arena, too.
+ * otherwise ROLLBACK. It sees rows of the scope's tenants only. All of it runs again after a lost
+ * connection or a passing fault, a few times. scope->arena may be NULL; its limit holds for the
+ * transaction's arena, too.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_store_in_transaction(const struct hearth_scope *scope,
                                                                  hearth_transaction_fn *fn,
@@ -102,6 +116,12 @@ HEARTH_MUST_CHECK enum hearth_status hearth_writer_register(struct hearth_pg *pg
                                                             struct hearth_cancel *cancel,
                                                             int32_t *ret_writer_id,
                                                             struct hearth_err *err);
+
+/* Run `fn` on the primary, with a wall or without. Used by hearth_store_read_with_pg. */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_store_run_on_primary(struct hearth_store *store, struct hearth_cancel *cancel,
+                            const struct hearth_pg_params *wall, hearth_with_pg_fn *fn,
+                            void *context, struct hearth_err *err);
 
 /* BEGIN, and take the lock of the tenant as above. The caller commits or rolls back. */
 HEARTH_MUST_CHECK enum hearth_status

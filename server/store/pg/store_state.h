@@ -9,9 +9,10 @@
  *   replica      pg/replica.c: reads on another node, if the options name one
  *   partitions   pg/partitions.c: the leaves that are known to exist
  *   disk         pg/disk.c: how full the disk is
+ *   wall         pg/wall.c: the role of row-level security
  *   catalog      catalog/: tenants, services, series, hours: writes, and the index in memory
  *   settings     catalog/settings.c: settings of tenants
- *   admissions   tenants/admissions.c: which profiles are accepted
+ *   known_applications  tenants/known_applications.c: which profiles are accepted
  *   cache        read/read_dict.c: dictionaries of queries
  *   builder      build/: roll-ups, compaction, deletion, retention; erase, retention and
  *                rule_evaluator are its state
@@ -40,7 +41,7 @@ struct hearth_ingest_dicts;
 struct hearth_read_cache;
 struct hearth_partitions;
 struct hearth_builder_thread;
-struct hearth_admissions;
+struct hearth_known_applications;
 struct hearth_settings;
 struct hearth_monitors;
 struct hearth_replica;
@@ -64,9 +65,9 @@ enum hearth_store_rank {
     HEARTH_RANK_POOL,            /* pool.lock: which connections are taken */
     HEARTH_RANK_READ_CACHE,      /* cache.lock: the dictionaries of queries */
     /* leaves: no other lock of the store is acquired below them */
-    HEARTH_RANK_SETTINGS,   /* settings.lock: the settings of all tenants */
-    HEARTH_RANK_ADMISSIONS, /* admissions.lock: applications and rules */
-    HEARTH_RANK_SEEN,       /* admissions.seen_lock: services that were seen */
+    HEARTH_RANK_SETTINGS,           /* settings.lock: the settings of all tenants */
+    HEARTH_RANK_KNOWN_APPLICATIONS, /* known_applications.lock: applications and rules */
+    HEARTH_RANK_SEEN,               /* known_applications.seen_lock: services that were seen */
     HEARTH_RANK_SERIES_CACHE,
     HEARTH_RANK_CATALOG_REFRESH,
     HEARTH_RANK_PARTITIONS,
@@ -85,6 +86,14 @@ enum hearth_store_rank {
  * transactions by it.
  */
 #define HEARTH_LOCK_INGEST "4721170935208671303"
+
+#define HEARTH_WALL_ROLE_BYTES 64 /* a name of PostgreSQL and its NUL */
+
+/* State of wall.c. role is written before is_up is set, and not changed afterwards. */
+struct hearth_wall_role {
+    _Atomic bool is_up;
+    char role[HEARTH_WALL_ROLE_BYTES];
+};
 
 /* State of disk.c. Any thread reads the atomic fields; the boot thread writes. */
 struct hearth_disk {
@@ -116,7 +125,7 @@ struct hearth_retention_progress {
 
 struct hearth_store {
     struct hearth_store_options options;
-    char *url; /* owned copy; options.url points here */
+    struct hearth_secret *url; /* owned copy; options.url points here */
     struct hearth_pool *pool;
     struct hearth_catalog *catalog;
     struct hearth_committers *committers;
@@ -141,10 +150,11 @@ struct hearth_store {
     struct hearth_trace_writer *trace_writer; /* started when ready */
     struct hearth_builder_thread *builder;    /* started when ready, unless switched off */
     struct hearth_settings *settings;
-    struct hearth_admissions *admissions;
+    struct hearth_known_applications *known_applications;
     struct hearth_monitors *monitors;
     struct hearth_poll_memo *poll_memo;
     struct hearth_disk disk;
+    struct hearth_wall_role wall;
     _Atomic int64_t clock_ahead_ns; /* see hearth_store_clock_ahead_ns */
     struct hearth_erase_progress erase;
     struct hearth_retention_progress retention;

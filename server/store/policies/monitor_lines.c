@@ -219,8 +219,7 @@ enum hearth_status hearth_store_monitor_lines(const struct hearth_scope *scope,
     struct line_read read = {.scope = scope, .filter = filter};
     make_line_params(scope, filter, &read.params);
     hearth_arena_init(&read.scratch, 0);
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, stream_lines, &read, err);
+    enum hearth_status status = hearth_store_with_pg(scope, stream_lines, &read, err);
     hearth_arena_release(&read.scratch);
     HEARTH_TRY(status);
 

@@ -520,7 +520,7 @@ static void lead_writing(struct hearth_store *store, struct waiter *own)
         hearth_mutex_unlock(&monitors->lock);
 
         struct hearth_err err = HEARTH_ERR_INIT;
-        enum hearth_status status = hearth_store_with_pg(store, NULL, append_values, &batch, &err);
+        enum hearth_status status = hearth_store_as_owner(store, NULL, append_values, &batch, &err);
 
         /* Tell the waiters how their rows ended. */
         hearth_mutex_lock(&monitors->lock);

@@ -26,7 +26,7 @@
 struct read {
     const struct hearth_read_plan *plan;
     struct read_statement statement;
-    struct hearth_cancel *cancel;
+    const struct hearth_scope *scope;
     struct hearth_arena arena;        /* text and parameters of the statement */
     struct hearth_arena rows;         /* rows of the current segment */
     struct hearth_buf ids, val, val0; /* unpacked columns of the current row */
@@ -521,7 +521,7 @@ static enum hearth_status run_read_on(void *context, struct hearth_pg *pg,
 
     read->n_current = 0;
     enum hearth_status status =
-        hearth_pg_stream(pg, read->statement.sql.p, &read->statement.params, read->cancel,
+        hearth_pg_stream(pg, read->statement.sql.p, &read->statement.params, read->scope->cancel,
                          row_functions[read->statement.kind], read, ret_fault, err);
     if (read->n_rows > 0) {
         *ret_fault = HEARTH_PG_FAULT_OTHER; /* a second run would visit rows twice */
@@ -530,14 +530,32 @@ static enum hearth_status run_read_on(void *context, struct hearth_pg *pg,
     return status == HEARTH_OK ? check_generations(read, err) : status;
 }
 
-static enum hearth_status run_read(struct hearth_store *store, struct read *read,
-                                   enum read_kind kind, struct hearth_err *err)
+/* Run the statement for the services that the plan has a state of. */
+static enum hearth_status read_services(struct read *read, struct hearth_err *err)
+{
+    const struct hearth_read_state *state = read->plan->state;
+    int32_t *services = hearth_arena_array(&read->arena, state->n_services, sizeof *services);
+    if (services == NULL) {
+        return HEARTH_FAIL_ARENA(err, &read->arena);
+    }
+
+    for (size_t i = 0; i < state->n_services; i++) {
+        services[i] = state->services[i].service_id;
+    }
+
+    const struct hearth_store_reader reader = {read->scope, services, state->n_services,
+                                               run_read_on, read};
+
+    return hearth_store_read_with_pg(&reader, err);
+}
+
+static enum hearth_status run_read(struct read *read, enum read_kind kind, struct hearth_err *err)
 {
     assert(read->plan->state != NULL);
     assert((read->visit_row != NULL) == (kind == READ_ROWS));
     assert((read->visit_total != NULL) == (kind == READ_TOTALS));
 
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(read->scope->store, err));
     if (read->plan->n_legs == 0) {
         return HEARTH_OK;
     }
@@ -559,7 +577,7 @@ static enum hearth_status run_read(struct hearth_store *store, struct read *read
     enum hearth_status status =
         hearth_read_statement_make(&read->statement, kind, read->plan, &read->arena, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_read_with_pg(store, read->cancel, run_read_on, read, err);
+        status = read_services(read, err);
     }
 
     if (kind != READ_COSTS) {
@@ -579,32 +597,29 @@ static enum hearth_status run_read(struct hearth_store *store, struct read *read
     return status;
 }
 
-enum hearth_status hearth_store_read(struct hearth_store *store,
-                                     const struct hearth_read_plan *plan,
-                                     struct hearth_cancel *cancel, hearth_read_row_fn *visit,
+enum hearth_status hearth_store_read(const struct hearth_scope *scope,
+                                     const struct hearth_read_plan *plan, hearth_read_row_fn *visit,
                                      void *context, struct hearth_err *err)
 {
-    struct read read = {.plan = plan, .cancel = cancel, .visit_row = visit, .context = context};
-    return run_read(store, &read, READ_ROWS, err);
+    struct read read = {.scope = scope, .plan = plan, .visit_row = visit, .context = context};
+    return run_read(&read, READ_ROWS, err);
 }
 
-enum hearth_status hearth_store_read_totals(struct hearth_store *store,
+enum hearth_status hearth_store_read_totals(const struct hearth_scope *scope,
                                             const struct hearth_read_plan *plan,
-                                            struct hearth_cancel *cancel,
                                             hearth_read_total_fn *visit, void *context,
                                             struct hearth_err *err)
 {
-    struct read read = {.plan = plan, .cancel = cancel, .visit_total = visit, .context = context};
-    return run_read(store, &read, READ_TOTALS, err);
+    struct read read = {.scope = scope, .plan = plan, .visit_total = visit, .context = context};
+    return run_read(&read, READ_TOTALS, err);
 }
 
-enum hearth_status hearth_store_read_cost(struct hearth_store *store,
+enum hearth_status hearth_store_read_cost(const struct hearth_scope *scope,
                                           const struct hearth_read_plan *plan,
-                                          struct hearth_cancel *cancel,
                                           struct hearth_leg_cost *costs, struct hearth_err *err)
 {
     memset(costs, 0, plan->n_legs * sizeof costs[0]);
 
-    struct read read = {.plan = plan, .cancel = cancel, .costs = costs};
-    return run_read(store, &read, READ_COSTS, err);
+    struct read read = {.scope = scope, .plan = plan, .costs = costs};
+    return run_read(&read, READ_COSTS, err);
 }

@@ -399,7 +399,7 @@ static void hold_copy(struct hearth_read_cache *cache, struct copy *copy)
  * may still have too few stacks.
  */
 static enum hearth_status load_entry(struct hearth_read_cache *cache, struct entry *entry,
-                                     struct hearth_cancel *cancel, struct hearth_err *err)
+                                     const struct hearth_scope *scope, struct hearth_err *err)
 {
     hearth_mutex_assert_held(&cache->lock);
     assert(!entry->loading && entry->n_users > 0);
@@ -421,8 +421,7 @@ static enum hearth_status load_entry(struct hearth_read_cache *cache, struct ent
     entry->loading = true;
     hearth_mutex_unlock(&cache->lock);
     hearth_metric_add(HEARTH_M_CACHE_MISSES, 1);
-    enum hearth_status status =
-        hearth_read_dict_load(cache->store, entry->key, &copy->loaded, cancel, err);
+    enum hearth_status status = hearth_read_dict_load(scope, entry->key, &copy->loaded, err);
     hearth_mutex_lock(&cache->lock);
     entry->loading = false;
     (void)pthread_cond_broadcast(&cache->loaded);
@@ -462,7 +461,7 @@ static enum hearth_status wait_for_load(struct hearth_read_cache *cache,
 
 /* Hold the entry's copy when it has enough stacks; load at most once. The lock is held. */
 static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct entry *entry,
-                                     uint32_t min_stacks, struct hearth_cancel *cancel,
+                                     uint32_t min_stacks, const struct hearth_scope *scope,
                                      struct copy **ret_copy, struct hearth_err *err)
 {
     for (bool loaded = false;;) {
@@ -475,7 +474,7 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
         }
 
         if (entry->loading) {
-            HEARTH_TRY(wait_for_load(cache, cancel, err));
+            HEARTH_TRY(wait_for_load(cache, scope->cancel, err));
         } else if (loaded) {
             return HEARTH_FAIL(
                 err, HEARTH_CORRUPT,
@@ -485,7 +484,7 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
                 (unsigned)min_stacks);
         } else {
             struct hearth_err failure = HEARTH_ERR_INIT;
-            enum hearth_status status = load_entry(cache, entry, cancel, &failure);
+            enum hearth_status status = load_entry(cache, entry, scope, &failure);
             copy = entry->current;
             if (status != HEARTH_OK &&
                 (copy == NULL || copy->loaded.dict->n_tree_stacks < min_stacks)) {
@@ -501,16 +500,16 @@ static enum hearth_status hold_entry(struct hearth_read_cache *cache, struct ent
     }
 }
 
-enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hearth_dict_key key,
-                                          uint32_t min_stacks, struct hearth_cancel *cancel,
+enum hearth_status hearth_store_read_dict(const struct hearth_scope *scope,
+                                          struct hearth_dict_key key, uint32_t min_stacks,
                                           const struct hearth_dict **ret_dict,
                                           struct hearth_err *err)
 {
     assert(ret_dict != NULL);
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_open(scope->store, err));
 
     /* Hold a copy. */
-    struct hearth_read_cache *cache = store->cache;
+    struct hearth_read_cache *cache = scope->store->cache;
     struct copy *copy = NULL;
     enum hearth_status status;
     hearth_mutex_lock(&cache->lock);
@@ -518,7 +517,7 @@ enum hearth_status hearth_store_read_dict(struct hearth_store *store, struct hea
     if (entry == NULL) {
         status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
     } else {
-        status = hold_entry(cache, entry, min_stacks, cancel, &copy, err);
+        status = hold_entry(cache, entry, min_stacks, scope, &copy, err);
         entry->n_users--;
         free_idle_entry(cache, entry);
     }

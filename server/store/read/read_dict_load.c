@@ -19,7 +19,7 @@ static const char SQL_CHUNKS[] =
 struct chunk_load {
     struct hearth_dict_key key;
     struct hearth_loaded_dict *loaded;
-    struct hearth_cancel *cancel;
+    const struct hearth_scope *scope;
     struct hearth_inflater *inflater;
     struct hearth_buf bytes; /* of a chunk, unpacked */
 };
@@ -71,29 +71,29 @@ static enum hearth_status load_chunks_on(void *context, struct hearth_pg *pg,
     hearth_pg_param_i32(&params, load->key.writer_id);
     hearth_pg_param_i32(&params, load->loaded->last_stack);
     hearth_pg_param_i32(&params, load->loaded->last_string);
-    enum hearth_status status =
-        hearth_pg_stream(pg, SQL_CHUNKS, &params, load->cancel, apply_chunk, load, ret_fault, err);
+    enum hearth_status status = hearth_pg_stream(pg, SQL_CHUNKS, &params, load->scope->cancel,
+                                                 apply_chunk, load, ret_fault, err);
     hearth_arena_release(&arena);
 
     return status;
 }
 
-enum hearth_status hearth_read_dict_load(struct hearth_store *store, struct hearth_dict_key key,
-                                         struct hearth_loaded_dict *loaded,
-                                         struct hearth_cancel *cancel, struct hearth_err *err)
+enum hearth_status hearth_read_dict_load(const struct hearth_scope *scope,
+                                         struct hearth_dict_key key,
+                                         struct hearth_loaded_dict *loaded, struct hearth_err *err)
 {
     assert(loaded->dict != NULL);
 
     struct chunk_load load = {
-        .key = key, .loaded = loaded, .cancel = cancel, .inflater = hearth_inflater_new()};
+        .key = key, .loaded = loaded, .scope = scope, .inflater = hearth_inflater_new()};
     if (load.inflater == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to load a dictionary");
     }
 
     /* Apply the chunks. */
     hearth_buf_init(&load.bytes, MAX_CHUNK_BYTES);
-    enum hearth_status status =
-        hearth_store_read_with_pg(store, cancel, load_chunks_on, &load, err);
+    const struct hearth_store_reader reader = {scope, &key.service_id, 1, load_chunks_on, &load};
+    enum hearth_status status = hearth_store_read_with_pg(&reader, err);
 
     /* The chunks before a damaged one are good, and older profiles need only these. */
     if (status == HEARTH_OK || status == HEARTH_CORRUPT) {

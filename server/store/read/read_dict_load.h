@@ -16,13 +16,13 @@ struct hearth_loaded_dict {
 };
 
 /*
- * Apply the chunks that follow the last one, and extend the name tree. CORRUPT: a chunk is damaged;
+ * Apply the chunks that follow the last one, and extend the name tree. Another tenant's dictionary
+ * has no chunks. CORRUPT: a chunk is damaged;
  * the chunks before it are applied, and has_tree may be set.
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_read_dict_load(struct hearth_store *store,
+HEARTH_MUST_CHECK enum hearth_status hearth_read_dict_load(const struct hearth_scope *scope,
                                                            struct hearth_dict_key key,
                                                            struct hearth_loaded_dict *loaded,
-                                                           struct hearth_cancel *cancel,
                                                            struct hearth_err *err);
 
 #endif

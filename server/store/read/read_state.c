@@ -129,5 +129,8 @@ enum hearth_status hearth_store_read_state(const struct hearth_scope *scope,
 
     struct state_query query = {scope, service_ids, n_services, ret};
 
-    return hearth_store_read_with_pg(scope->store, scope->cancel, read_states_on, &query, err);
+    const struct hearth_store_reader reader = {scope, service_ids, n_services, read_states_on,
+                                               &query};
+
+    return hearth_store_read_with_pg(&reader, err);
 }

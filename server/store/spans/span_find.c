@@ -320,8 +320,9 @@ enum hearth_status hearth_store_find_spans(const struct hearth_scope *scope,
 
     if (finder.n_lookups > 0) {
         hearth_arena_init_like(&finder.row_arena, scope->arena);
-        enum hearth_status status =
-            hearth_store_read_with_pg(scope->store, scope->cancel, find_spans_on, &finder, err);
+        enum hearth_status status = hearth_store_read_with_pg(
+            &(struct hearth_store_reader){.scope = scope, .fn = find_spans_on, .context = &finder},
+            err);
         hearth_arena_release(&finder.row_arena);
         HEARTH_TRY(status);
 

@@ -464,7 +464,7 @@ enum hearth_status hearth_trace_batch_store(struct hearth_trace_batch *batch,
 
     enum hearth_status status = make_group_rows(&groups, err);
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(batch->store, batch->cancel, write_batch_on, &groups, err);
+        status = hearth_store_as_owner(batch->store, batch->cancel, write_batch_on, &groups, err);
     }
 
     hearth_arena_release(&batch->arena);

@@ -677,7 +677,7 @@ enum hearth_status hearth_store_report_agents(const struct hearth_scope *scope,
     }
 
     if (status == HEARTH_OK) {
-        status = hearth_store_with_pg(scope->store, scope->cancel, store_report, &report, err);
+        status = hearth_store_with_pg(scope, store_report, &report, err);
     }
 
     hearth_buf_release(&report.processes_json);

@@ -139,5 +139,7 @@ enum hearth_status hearth_store_task_left(const struct hearth_scope *scope,
     hearth_pg_param_i64(&params, range->from_ms);
     hearth_pg_param_i64(&params, range->to_ms);
 
-    return hearth_store_select(scope, SQL_LEFT, &params, &left_rows, ret, ret_n, err);
+    const struct hearth_scope own = hearth_scope_of_owner(scope); /* results of all tenants */
+
+    return hearth_store_select(&own, SQL_LEFT, &params, &left_rows, ret, ret_n, err);
 }

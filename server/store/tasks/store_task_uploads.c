@@ -202,16 +202,20 @@ enum hearth_status hearth_store_task_upload_put(const struct hearth_scope *scope
 }
 
 enum hearth_status hearth_store_task_upload_pushed(const struct hearth_scope *scope,
-                                                   struct hearth_str upload, struct hearth_err *err)
+                                                   struct hearth_str upload,
+                                                   struct hearth_profile_id profile,
+                                                   struct hearth_err *err)
 {
     HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
     struct hearth_pg_params params;
     make_upload_params(scope, upload, &arena, &params);
+    hearth_pg_param_i32(&params, profile.writer_id);
+    hearth_pg_param_i64(&params, profile.profile_no);
 
     return hearth_store_run(scope,
-                            "UPDATE hearth_data.task_upload SET is_pushed = true"
-                            " WHERE upload_id = $2 AND tenant_id ="
+                            "UPDATE hearth_data.task_upload SET is_pushed = true,"
+                            " writer_id = $3, profile_no = $4 WHERE upload_id = $2 AND tenant_id ="
                             " (SELECT tenant_id FROM hearth_data.tenant WHERE name = $1)",
                             &params, NULL, err);
 }
@@ -301,7 +305,7 @@ static enum hearth_status read_content(const struct hearth_scope *scope,
     }
 
     /* Read the pieces. */
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, stream_content, &read, err));
+    HEARTH_TRY(hearth_store_with_pg(scope, stream_content, &read, err));
     if (read.n != read.n_expected) {
         return HEARTH_FAIL(err, HEARTH_CORRUPT, "upload " HEARTH_STR_FMT " has lost bytes",
                            HEARTH_STR_ARG(upload->upload_id));

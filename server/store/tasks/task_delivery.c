@@ -324,7 +324,7 @@ static enum hearth_status add_commands(struct poll *poll, struct hearth_pg *pg,
     assert(poll->has_new);
 
     /* Lock the agent. */
-    HEARTH_TRY(hearth_pg_script(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
+    HEARTH_TRY(hearth_pg_begin(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", ret_fault, err));
     HEARTH_TRY(hearth_pg_exec(pg,
                               "SELECT pg_advisory_xact_lock(hashtextextended($1, " LOCK_SEED "))",
                               &poll->lock_params, poll->cancel, NULL, ret_fault, err));
@@ -497,7 +497,7 @@ static enum hearth_status answer_poll(const struct hearth_scope *scope,
     poll->cursor_ms = valid_cursor(request);
     poll->memo = scope->store->poll_memo;
     poll->key = make_poll_key(request);
-    HEARTH_TRY(hearth_store_with_pg(scope->store, scope->cancel, run_poll, poll, err));
+    HEARTH_TRY(hearth_store_with_pg(scope, run_poll, poll, err));
 
     *ret = poll->told;
     *ret_n = drop_received(poll);

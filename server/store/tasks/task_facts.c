@@ -686,7 +686,7 @@ static enum hearth_status read_facts(void *context, struct hearth_pg *pg,
     struct fact_read *read = context;
     memset(read->facts, 0, read->n * sizeof *read->facts);
     HEARTH_TRY(
-        hearth_pg_script(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ret_fault, err));
+        hearth_pg_begin(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ret_fault, err));
 
     enum hearth_status status = read_all_facts(read, pg, ret_fault, err);
     hearth_pg_rollback(pg);
@@ -724,6 +724,5 @@ enum hearth_status hearth_store_task_facts(const struct hearth_scope *scope,
 
     *ret = read.facts;
 
-    return n == 0 ? HEARTH_OK
-                  : hearth_store_with_pg(scope->store, scope->cancel, read_facts, &read, err);
+    return n == 0 ? HEARTH_OK : hearth_store_with_pg(scope, read_facts, &read, err);
 }

@@ -634,8 +634,7 @@ enum hearth_status hearth_store_task_chunks(const struct hearth_scope *scope,
     hearth_pg_param_rows(&read.params, &range_rows, filter->ranges, filter->n_ranges);
 
     hearth_arena_init_like(&read.scratch, scope->arena);
-    enum hearth_status status =
-        hearth_store_with_pg(scope->store, scope->cancel, stream_chunks, &read, err);
+    enum hearth_status status = hearth_store_with_pg(scope, stream_chunks, &read, err);
     hearth_arena_release(&read.scratch);
     hearth_inflater_free(read.inflater);
 

@@ -3,7 +3,7 @@
 
 #include "pg/pg_rows.h"
 #include "pg/session.h"
-#include "tenants/admissions.h"
+#include "tenants/known_applications.h"
 
 #include <assert.h>
 
@@ -35,12 +35,12 @@ static enum hearth_status move_clock(struct hearth_transaction *transaction, str
                                   NULL, NULL, err);
 }
 
-static enum hearth_status refresh_admissions_on(void *context, struct hearth_pg *pg,
-                                                enum hearth_pg_fault *ret_fault,
-                                                struct hearth_err *err)
+static enum hearth_status refresh_applications_on(void *context, struct hearth_pg *pg,
+                                                  enum hearth_pg_fault *ret_fault,
+                                                  struct hearth_err *err)
 {
     (void)ret_fault;
-    return hearth_admissions_step(context, pg, err);
+    return hearth_known_applications_step(context, pg, err);
 }
 
 /* Run the change, and let this server see it at once. */
@@ -49,8 +49,8 @@ static enum hearth_status change_applications(const struct hearth_scope *scope,
                                               struct hearth_err *err)
 {
     HEARTH_TRY(hearth_store_in_transaction(scope, change, context, err));
-    return hearth_store_with_pg(scope->store, scope->cancel, refresh_admissions_on, scope->store,
-                                err);
+    return hearth_store_as_owner(scope->store, scope->cancel, refresh_applications_on, scope->store,
+                                 err);
 }
 
 /* ---- applications ---- */

@@ -256,10 +256,11 @@ static enum hearth_status delete_rule_rows(struct hearth_transaction *transactio
                                            struct hearth_err *err)
 {
     static const char *const statements[] = {
-        "DELETE FROM hearth_data.recording_rule WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_state WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_counter WHERE rule_no = $1",
         "DELETE FROM hearth_data.rule_bucket WHERE rule_no = $1",
+        /* Last: without it the policies of the others hide their rows. */
+        "DELETE FROM hearth_data.recording_rule WHERE rule_no = $1",
     };
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, transaction->arena);
@@ -323,17 +324,25 @@ static enum hearth_status insert_rule(struct hearth_rule *rule,
     hearth_pg_param_i64(&params, rule->generation);
     hearth_pg_param_i64(&params, rule->start_ns);
 
+    /* Two statements: the policy of rule_state sees rules of earlier statements only. */
     bool found;
-
-    return hearth_transaction_select_one(
+    HEARTH_TRY(hearth_transaction_select_one(
         transaction, transaction->arena,
-        "WITH r AS (INSERT INTO hearth_data.recording_rule (tenant, id, metric_name,"
-        " matchers, group_by, external_labels, has_function, function, generation,"
-        " start_ns) VALUES ($1, $2, $3, $4, $5, $6, $7 <> 0, $8, $9, $10) RETURNING"
-        " rule_no, start_ns) INSERT INTO hearth_data.rule_state (rule_no, advanced_to,"
-        " mark_done, kept_from, n_series_dropped) SELECT rule_no, start_ns, 0,"
-        " -9223372036854775808, 0 FROM r RETURNING rule_no",
-        &params, &hearth_i64_rows, &rule->rule_no, &found, err);
+        "INSERT INTO hearth_data.recording_rule (tenant, id, metric_name, matchers, group_by,"
+        " external_labels, has_function, function, generation, start_ns) VALUES ($1, $2, $3, $4,"
+        " $5, $6, $7 <> 0, $8, $9, $10) RETURNING rule_no",
+        &params, &hearth_i64_rows, &rule->rule_no, &found, err));
+
+    struct hearth_pg_params state;
+    hearth_pg_params_init(&state, transaction->arena);
+    hearth_pg_param_i64(&state, rule->rule_no);
+    hearth_pg_param_i64(&state, rule->start_ns);
+
+    return hearth_transaction_run(
+        transaction,
+        "INSERT INTO hearth_data.rule_state (rule_no, advanced_to, mark_done, kept_from,"
+        " n_series_dropped) VALUES ($1, $2, 0, -9223372036854775808, 0)",
+        &state, NULL, err);
 }
 
 /* Stores another name and labels of the result. The counters stay. */

@@ -66,7 +66,8 @@ enum hearth_status hearth_store_scrape_claim(const struct hearth_scope *scope,
 
     int64_t *held;
     size_t n_held;
-    HEARTH_TRY(hearth_store_select(scope, CLAIM, &params, &hearth_i64_rows, &held, &n_held, err));
+    const struct hearth_scope own = hearth_scope_of_owner(scope); /* targets of several tenants */
+    HEARTH_TRY(hearth_store_select(&own, CLAIM, &params, &hearth_i64_rows, &held, &n_held, err));
 
     for (size_t i = 0; i < claims->n; i++) {
         ret_claimed[i] = false;
@@ -88,9 +89,10 @@ enum hearth_status hearth_store_scrape_release(const struct hearth_scope *scope,
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_uuid(&params, holder);
+    const struct hearth_scope own = hearth_scope_of_owner(scope); /* targets of several tenants */
 
     return hearth_store_run(
-        scope, "UPDATE hearth_data.scrape_target SET claimed_until = '-infinity' WHERE holder = $1",
+        &own, "UPDATE hearth_data.scrape_target SET claimed_until = '-infinity' WHERE holder = $1",
         &params, NULL, err);
 }
 

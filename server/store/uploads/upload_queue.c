@@ -43,10 +43,11 @@ enum hearth_status hearth_store_upload_claim(const struct hearth_scope *scope, i
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, scope->arena);
     hearth_pg_param_i64(&params, lease_ms);
+    const struct hearth_scope own = hearth_scope_of_owner(scope); /* uploads of any tenant */
 
     /* By the index on due_at. An expired lease means that its server was lost. */
     return hearth_store_select_one(
-        scope,
+        &own,
         "WITH d AS MATERIALIZED (SELECT upload_no FROM hearth_data.profile_upload"
         " WHERE state IN (1, 2) AND due_at <= now() ORDER BY due_at, upload_no LIMIT 1"
         " FOR UPDATE SKIP LOCKED)"
@@ -66,9 +67,10 @@ enum hearth_status hearth_store_upload_extend(const struct hearth_scope *scope,
     struct hearth_pg_params params;
     make_claim_params(upload, &arena, &params);
     hearth_pg_param_i64(&params, lease_ms);
+    const struct hearth_scope own = hearth_scope_of_owner(scope); /* it may name no tenant */
 
     size_t n;
-    HEARTH_TRY(hearth_store_run(scope,
+    HEARTH_TRY(hearth_store_run(&own,
                                 "UPDATE hearth_data.profile_upload SET"
                                 " due_at = now() + $3 * interval '1 millisecond'" OF_CLAIM
                                 " RETURNING 1",

@@ -168,5 +168,5 @@ enum hearth_status hearth_store_upload_read(const struct hearth_scope *scope, in
     hearth_pg_param_i32(&read.params, first);
     hearth_pg_param_i32(&read.params, n);
 
-    return hearth_store_with_pg(scope->store, scope->cancel, stream_parts, &read, err);
+    return hearth_store_with_pg(scope, stream_parts, &read, err);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,6 +182,8 @@ static void variables_of_the_client_may_stand_beside(void **state)
     struct load *l = *state;
     env(l, "HEARTH_URL=http://x:1");
     env(l, "HEARTH_TENANT=t");
+    env(l, "HEARTH_TOKEN=hearth_x");
+    env(l, "HEARTH_TOKEN_FILE=/x");
     env(l, "HEARTHD=/bin/hearthd");
     assert_loads(l);
 }
@@ -239,7 +242,7 @@ static void lists_split_at_commas_and_grow_by_repeated_flags(void **state)
     assert_string_equal(l->config.listen[1], "127.0.0.1:3");
     assert_string_equal(l->config.listen[2], "[::1]:4");
     assert_null(l->config.listen[3]);
-    assert_ptr_equal(l->config.front.listen, l->config.listen);
+    assert_string_equal(l->config.front.listen[2], "[::1]:4");
     assert_string_equal(l->config.service_labels[0], "a");
     assert_string_equal(l->config.service_labels[1], "b");
     assert_string_equal(l->config.service_labels[2], "c");
@@ -292,7 +295,7 @@ static void what_other_layers_need_is_copied_to_them(void **state)
     assert_int_equal(l->config.store.max_readers, 5);
     assert_int_equal(l->config.store.max_queue_bytes, 6 << 20);
     assert_int_equal(l->config.store.statement_timeout_ms, 7000);
-    assert_string_equal(l->config.store.url, "postgresql://h/db");
+    assert_string_equal(hearth_secret_reveal(l->config.store.url), "postgresql://h/db");
 }
 
 static void wrong_values_are_refused_with_what_is_wanted(void **state)
@@ -376,7 +379,8 @@ static void files_have_comments_blank_lines_and_quotes(void **state)
     assert_int_equal(l->config.limits.max_samples, 5);
     assert_string_equal(l->config.data_dir, "/a dir ");
     assert_string_equal(l->config.listen[1], "127.0.0.1:2");
-    assert_string_equal(l->config.database_url, "postgresql://h/db?options=a#b");
+    assert_string_equal(hearth_secret_reveal(l->config.database_url),
+                        "postgresql://h/db?options=a#b");
     assert_true(l->config.front.multitenancy);
 }
 
@@ -391,7 +395,7 @@ static void lines_that_are_no_pairs_are_refused_with_file_and_line(void **state)
 {
     struct load *l = *state;
     file(l, "# x\nmultitenancy\n", 17);
-    assert_refused_at(l, 2, "expected \"key = value\", found \"multitenancy\"");
+    assert_refused_at(l, 2, "expected \"key = value\"");
 }
 
 static void wrong_values_in_files_are_refused_with_file_and_line(void **state)
@@ -566,11 +570,120 @@ static void no_message_and_no_print_shows_the_password(void **state)
 
     flag(l, "--database-url=postgresql://u:s3cr3t@host/db");
     assert_loads(l);
-    assert_string_equal(l->config.database_url, "postgresql://u:s3cr3t@host/db");
+    assert_string_equal(hearth_secret_reveal(l->config.database_url),
+                        "postgresql://u:s3cr3t@host/db");
     char *text = printed(l);
     assert_null(strstr(text, "s3cr3t"));
     assert_non_null(strstr(text, "database-url = postgresql://u:***@host/db\n"));
     free(text);
+}
+
+/* ---- secrets in files ---- */
+
+/* A file with this text and mode; returns its path. */
+static const char *secret_file(const char *text, mode_t mode)
+{
+    static char path[32];
+    (void)strcpy(path, "/tmp/test_secret.XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    assert_true(fchmod(fd, mode) == 0 && close(fd) == 0);
+    return path;
+}
+
+static void a_secret_can_stand_in_a_file(void **state)
+{
+    struct load *l = *state;
+    char option[64];
+    const char *path = secret_file("s3cr3t\n", 0600);
+
+    (void)snprintf(option, sizeof option, "--agent-token-file=%s", path);
+    flag(l, option);
+    assert_loads(l);
+    assert_true(hearth_secret_equals(l->config.agent_token, HEARTH_STR("s3cr3t")));
+    assert_true(hearth_secret_equals(l->config.front.agents.token, HEARTH_STR("s3cr3t")));
+    assert_int_equal(l->config.n_warnings, 0);
+    char *text = printed(l);
+    assert_null(strstr(text, "s3cr3t"));
+    assert_non_null(strstr(text, "# agent-token = ***\n#   from agent-token-file\n"));
+    free(text);
+
+    /* Everybody can read it. */
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_loads(l);
+    assert_int_equal(l->config.n_warnings, 1);
+    assert_non_null(strstr(l->config.warnings[0], "every user of this machine can read"));
+
+    /* Both. */
+    env(l, "HEARTH_AGENT_TOKEN=other");
+    assert_refused(l, "agent-token (environment) and agent-token-file (flag) are both set; remove "
+                      "one of them");
+    (void)unlink(path);
+}
+
+static void a_secret_can_be_a_credential_of_systemd(void **state)
+{
+    struct load *l = *state;
+    const char *path = secret_file("postgresql://u:s3cr3t@h/db", 0400);
+    char option[64];
+
+    (void)snprintf(option, sizeof option, "--database-url-file=credential:%s", path + 5);
+    flag(l, option);
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(l->err.msg, "CREDENTIALS_DIRECTORY is not set"));
+    env(l, "CREDENTIALS_DIRECTORY=/tmp");
+    assert_loads(l);
+    assert_true(
+        hearth_secret_equals(l->config.database_url, HEARTH_STR("postgresql://u:s3cr3t@h/db")));
+    assert_ptr_equal(l->config.store.url, l->config.database_url);
+    (void)unlink(path);
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+
+    flag(l, "--agent-token-file=credential:../x");
+    assert_int_equal(load(l), HEARTH_INVALID_ARGUMENT);
+}
+
+static void every_secret_has_an_option_for_its_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_option_is_secret(&hearth_options[i])) {
+            const struct hearth_option *file = hearth_option_find_file(&hearth_options[i]);
+            assert_non_null(file);
+            assert_int_equal(file->kind, TEXT);
+        }
+    }
+}
+
+static void secrets_are_wiped_where_they_stood_and_kept_by_a_reload(void **state)
+{
+    struct load *l = *state;
+    struct hearth_config fresh;
+    struct hearth_buf changes;
+
+    flag(l, "--agent-token");
+    flag(l, "s3cr3t");
+    flag(l, "--database-url=postgresql://u:s3cr3t@h/db");
+    flag(l, "--max-samples");
+    flag(l, "5");
+    env(l, "HEARTH_READ_DATABASE_URL=postgresql://u:s3cr3t@r/db");
+    assert_loads(l);
+    hearth_config_wipe(l->argc, l->argv, l->environ);
+    assert_string_equal(l->argv[2], "***");
+    assert_string_equal(l->argv[3], "--database-url=***");
+    assert_string_equal(l->argv[5], "5");
+    assert_string_equal(l->environ[0], "HEARTH_READ_DATABASE_URL=***");
+
+    /* A reload keeps them. */
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_config_reload(&fresh, &l->config, l->argc, l->argv, l->environ, &err),
+                     HEARTH_OK);
+    assert_true(hearth_secret_equals(fresh.agent_token, HEARTH_STR("s3cr3t")));
+    hearth_buf_init(&changes, 0);
+    hearth_config_changes(&l->config, &fresh, "", &changes);
+    assert_int_equal(changes.n, 0);
+    hearth_buf_release(&changes);
+    hearth_config_release(&fresh);
 }
 
 /* ---- printing ---- */
@@ -835,6 +948,10 @@ static void differing_options_are_named_in_the_order_of_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        load_test(a_secret_can_stand_in_a_file),
+        load_test(a_secret_can_be_a_credential_of_systemd),
+        load_test(every_secret_has_an_option_for_its_file),
+        load_test(secrets_are_wiped_where_they_stood_and_kept_by_a_reload),
         load_test(the_profile_of_pyroscope_begins_with_its_defaults),
         load_test(the_profile_may_come_from_the_environment_or_a_file),
         load_test(there_is_no_third_profile),

@@ -97,7 +97,7 @@ static void every_key_of_a_job_is_read(void **state)
     const struct hearth_scrape_job *job = &options.jobs[1];
     assert_string_equal(job->tenant, "t");
     assert_string_equal(job->scheme, "https");
-    assert_string_equal(job->bearer, "secret");
+    assert_true(hearth_secret_equals(job->bearer, HEARTH_STR("secret")));
     assert_int_equal(job->interval_ns, 60000000000);
     assert_int_equal(job->timeout_ns, 5000000000);
     assert_int_equal(job->n_groups, 2);

@@ -1,5 +1,6 @@
 /* test_arena.c -- alignment, limits and reset of arenas; the allocator of mem.h. */
 #include "hearth/base/arena.h"
+#include "hearth/base/budget.h"
 #include "hearth/base/mem.h"
 
 #include <setjmp.h>
@@ -203,6 +204,53 @@ static void a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing(void 
     hearth_arena_release(&arena);
 }
 
+/* 1 MiB of numbers: the outgrown small copies are at most 64 KiB in sum. */
+static void a_regrown_array_leaves_no_large_copies_behind(void **state)
+{
+    (void)state;
+    struct hearth_arena arena;
+    struct hearth_budget budget;
+    hearth_budget_init(&budget, "test", 0);
+    hearth_arena_init(&arena, 0);
+    arena.budget = &budget;
+    uint32_t *numbers = NULL;
+    size_t cap = 0;
+
+    for (uint32_t i = 0; i < 1u << 18; i++) {
+        assert_true(hearth_arena_regrow(&arena, &numbers, &cap, i + 1, sizeof numbers[0]));
+        assert_true(cap > i);
+        numbers[i] = i;
+        if (i % 1000 == 0) {
+            assert_non_null(hearth_arena_alloc(&arena, 10)); /* other blocks stay where they are */
+        }
+    }
+    for (uint32_t i = 0; i < 1u << 18; i++) {
+        assert_int_equal(numbers[i], i);
+    }
+
+    size_t used = arena.used_bytes;
+    assert_true(used < cap * sizeof numbers[0] + 65536 + 300 * 32);
+    assert_int_equal(budget.used_bytes, hearth_arena_held_bytes(&arena));
+
+    /* Beyond the limit nothing changes. */
+    uint32_t *before = numbers;
+    arena.limit_bytes = used + 1000;
+    assert_false(hearth_arena_regrow(&arena, &numbers, &cap, cap + 1, sizeof numbers[0]));
+    assert_true(arena.over_limit);
+    assert_ptr_equal(numbers, before);
+    assert_int_equal(arena.used_bytes, used);
+
+    arena.limit_bytes = 0;
+    hearth_mem_fail_after(1);
+    bool grown = hearth_arena_regrow(&arena, &numbers, &cap, cap + 1, sizeof numbers[0]);
+    hearth_mem_fail_after(0);
+    assert_false(grown);
+    assert_int_equal(budget.used_bytes, hearth_arena_held_bytes(&arena));
+
+    hearth_arena_release(&arena);
+    assert_int_equal(budget.used_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +262,7 @@ int main(void)
         cmocka_unit_test(copies_text),
         cmocka_unit_test(reset_reuses_memory),
         cmocka_unit_test(a_grown_array_keeps_its_elements_and_a_refusal_changes_nothing),
+        cmocka_unit_test(a_regrown_array_leaves_no_large_copies_behind),
         cmocka_unit_test(a_refusal_of_the_system_is_reported),
         cmocka_unit_test(the_allocator_checks_products_and_survives_refusals),
     };

@@ -400,6 +400,26 @@ static void samples_of_async_profiler_without_an_interval_are_10_ms(void **state
     hearth_buf_release(&plain);
 }
 
+/* The same recording, whose setting "event" is made "wall": async-profiler samples each 50 ms then. */
+static void wall_time_of_async_profiler_without_an_interval_is_50_ms(void **state)
+{
+    static const char itimer[] = "event\x03\x06itimer", wall[] = "event\x03\x84\x80\x00wall";
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_buf plain;
+    struct decoded d;
+    (void)state;
+
+    hearth_buf_init(&plain, 0);
+    assert_true(read_inflated(GOLDEN "async.jfr.gz", &plain, &err));
+    char *at = memmem(plain.p, plain.n, itimer, sizeof itimer - 1);
+    assert_non_null(at);
+    memcpy(at, wall, sizeof wall - 1);
+    decode_plainly(&d, hearth_buf_view(&plain));
+    assert_int_equal(sum_of(&d, "wall"), 46 * INT64_C(50000000));
+    release(&d);
+    hearth_buf_release(&plain);
+}
+
 static int read_recording(void **state)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
@@ -431,6 +451,7 @@ int main(void)
         cmocka_unit_test(integers_have_up_to_nine_bytes),
         cmocka_unit_test(contexts_have_the_labels_of_their_snapshot),
         cmocka_unit_test(samples_of_async_profiler_without_an_interval_are_10_ms),
+        cmocka_unit_test(wall_time_of_async_profiler_without_an_interval_is_50_ms),
     };
 
     return cmocka_run_group_tests(tests, read_recording, free_recording);

@@ -25,10 +25,11 @@ static uint32_t pick(uint32_t n)
     return (g_seed >> 8) % n;
 }
 
-static void assert_equal(const struct perf_maps *maps, const struct model *model)
+static void assert_equal(const struct perf_map_pool *pool, const struct perf_maps *maps,
+                         const struct model *model)
 {
     for (uint64_t at = 0; at < N_PAGES; at++) {
-        const struct perf_map *map = hearth_perf_maps_find(maps, at);
+        const struct perf_map *map = hearth_perf_maps_find(pool, maps, at);
         if (model->object[at] == 0) {
             assert_null(map);
         } else {
@@ -66,8 +67,8 @@ static void maps_are_what_was_mapped_last(void **state)
             models[s].object[start + i] = round;
             models[s].offset[start + i] = round * 100u + i;
         }
-        assert_equal(&maps[s], &models[s]);
-        assert_equal(&maps[(s + 1) % N_SPACES], &models[(s + 1) % N_SPACES]);
+        assert_equal(&pool, &maps[s], &models[s]);
+        assert_equal(&pool, &maps[(s + 1) % N_SPACES], &models[(s + 1) % N_SPACES]);
     }
     hearth_arena_release(&arena);
 }
@@ -84,7 +85,46 @@ static void many_maps_in_order_take_little_memory(void **state)
         const struct perf_map map = {i, i + 1u, 0, i, PERF_NO_PLACE};
         assert_true(hearth_perf_maps_add(&pool, &maps, &map));
     }
-    assert_int_equal(hearth_perf_maps_find(&maps, 12345)->object, 12345);
+    assert_int_equal(hearth_perf_maps_find(&pool, &maps, 12345)->object, 12345);
+    hearth_arena_release(&arena);
+}
+
+/* Work and memory of random maps, counted: a tree that degenerates visits thousands of nodes. */
+static void many_random_maps_take_little_work_and_memory(void **state)
+{
+    struct hearth_arena arena;
+    struct perf_map_pool pool = {.arena = &arena};
+    struct perf_maps maps = {0};
+    const uint32_t n = 100000;
+
+    (void)state;
+    hearth_arena_init(&arena, 8u << 20);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t start = ((uint64_t)pick(1u << 24) << 24 | pick(1u << 24)) << 12;
+        const struct perf_map map = {start, start + 4096, 0, i, PERF_NO_PLACE};
+        assert_true(hearth_perf_maps_add(&pool, &maps, &map));
+    }
+    assert_true(pool.n_nodes < n + 100); /* hardly any overlap */
+    assert_true(pool.n_visits < 120u * (uint64_t)n);
+    hearth_arena_release(&arena);
+}
+
+static void the_number_of_nodes_is_limited(void **state)
+{
+    struct hearth_arena arena;
+    struct perf_map_pool pool = {.arena = &arena, .max_nodes = 10};
+    struct perf_maps maps = {0};
+
+    (void)state;
+    hearth_arena_init(&arena, 0);
+    for (uint32_t i = 0; i < 10; i++) {
+        const struct perf_map map = {i, i + 1u, 0, i, PERF_NO_PLACE};
+        assert_true(hearth_perf_maps_add(&pool, &maps, &map));
+    }
+    const struct perf_map last = {20, 21, 0, 20, PERF_NO_PLACE};
+    assert_false(hearth_perf_maps_add(&pool, &maps, &last));
+    assert_true(pool.is_full);
+    assert_int_equal(hearth_perf_maps_find(&pool, &maps, 9)->object, 9);
     hearth_arena_release(&arena);
 }
 
@@ -110,6 +150,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_are_what_was_mapped_last),
         cmocka_unit_test(many_maps_in_order_take_little_memory),
+        cmocka_unit_test(many_random_maps_take_little_work_and_memory),
+        cmocka_unit_test(the_number_of_nodes_is_limited),
         cmocka_unit_test(refused_memory_is_told),
     };
 

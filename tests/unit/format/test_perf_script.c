@@ -519,7 +519,7 @@ static void refuses_lines_of_no_known_form(void **state)
         {"a 1 1.5: 1 cycles: \n\tno address and no file\n\t zz (x)\n",
          "line 2 is not of perf script's output: \"no address and no file\""},
         {"# Guide\nStep 3 follows:\n",
-         "1 of 1 lines are not of perf script's output; the first is line 2, \"Step 3 follows:\""},
+         "line 2 is not of perf script's output: \"Step 3 follows:\""},
     };
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {

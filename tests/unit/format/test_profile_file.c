@@ -260,6 +260,15 @@ static void names_the_format_of_bytes_that_it_refuses(void **state)
     expect_refusal(HEARTH_STR("{\"a\": 1}"), NULL, "the file is JSON; supported are");
     expect_refusal(HEARTH_STR("go 1.22 trace\0\0\0\1"), NULL,
                    "the file is an execution trace of Go");
+
+    /* OTLP: resource_profiles with a first field of each number, and a dictionary; JSON. */
+    const char *otlp = "the file is an export of OpenTelemetry's profiles (OTLP "
+                       "ExportProfilesServiceRequest), which is sent by POST to "
+                       "/v1development/profiles with Content-Type: application/";
+    expect_refusal(HEARTH_STR("\x0a\x02\x12\x00\x12\x02\x3a\x00"), NULL, otlp);
+    expect_refusal(HEARTH_STR("\x12\x02\x3a\x00\x0a\x02\x0a\x00"), NULL, otlp);
+    expect_refusal(HEARTH_STR("\x12\x02\x3a\x00\x0a\x02\x1a\x00"), NULL, otlp);
+    expect_refusal(HEARTH_STR("{ \"resourceProfiles\":[]}"), NULL, otlp);
 }
 
 static void applies_the_limits_to_texts(void **state)

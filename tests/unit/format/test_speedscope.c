@@ -164,7 +164,7 @@ static void names_the_place_of_a_fault(void **state)
         {"[{\"unit\":\"days\"}]", "profile 0 has the unknown unit \"days\""},
         {"[{\"unit\":\"none\",\"type\":\"odd\"}]", "profile 0 has the unknown type \"odd\""},
         {"[{\"unit\":\"none\",\"endValue\":\"x\"}]", "profile 0 has no number as startValue"},
-        {"[", "'}' where a value is expected"},
+        {"[", "'}' where an object is expected"},
         {"{}", "'{' where an array is expected"},
     };
 
@@ -233,10 +233,11 @@ static void refuses_a_small_file_whose_stacks_are_large_in_sum(void **state)
     struct hearth_buf text = make_deep_events(6000);
     struct decoded d;
 
-    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){0});
+    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){.max_frames = 10000000});
     assert_int_equal(d.status, HEARTH_RESOURCE_EXHAUSTED);
     assert_string_equal(d.err.msg,
-                        "the stacks have 17997000 frames in sum; at most 16777216 are supported");
+                        "the stacks have 17997000 frames in sum; the limit is 10000000; raise it "
+                        "with --max-stack-frames, or for one tenant with hearth admin limits");
     assert_true(d.arena.used_bytes < 4u << 20);
     release(&d);
     hearth_buf_release(&text);
@@ -261,7 +262,7 @@ static void refuses_many_parts_whose_stacks_are_large_in_sum(void **state)
         hearth_buf_cstr(&text, "]}");
     }
     hearth_buf_cstr(&text, "]}");
-    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){0});
+    decode(&d, hearth_buf_view(&text), (struct hearth_pprof_limits){.max_frames = 10000000});
     assert_int_equal(d.status, HEARTH_RESOURCE_EXHAUSTED);
     assert_non_null(strstr(d.err.msg, "frames in sum"));
     release(&d);

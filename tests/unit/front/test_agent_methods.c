@@ -1,6 +1,7 @@
 /* test_agent_methods.c -- access to the methods of agents; names of methods, old and new. */
 #include "rpc/agent_methods.h"
 #include "tables.h"
+#include "test_secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static struct hearth_front_options options_with(const char *token)
 {
     struct hearth_front_options options;
     hearth_front_options_init(&options);
-    options.agents.token = token;
+    options.agents.token = test_secret(token);
     return options;
 }
 
@@ -46,11 +47,15 @@ static enum hearth_status admit(const struct hearth_front_options *options,
                                 const struct hearth_method *called,
                                 const struct hearth_front_caller *caller, char out[256])
 {
-    struct hearth_tenant tenant = {0};
+    struct hearth_tenants tenants = {0};
+    struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_front_admit(options, called, caller, &tenant, &err);
-    struct hearth_str said =
-        status == HEARTH_OK ? hearth_str_n(tenant.text, tenant.n) : hearth_str_c(err.msg);
+    hearth_arena_init(&arena, 0);
+    enum hearth_status status =
+        hearth_front_admit_all(options, called, caller, &arena, &tenants, &err);
+    hearth_arena_release(&arena);
+    struct hearth_str said = status == HEARTH_OK ? hearth_str_n(tenants.first.text, tenants.first.n)
+                                                 : hearth_str_c(err.msg);
     memcpy(out, said.p, said.n);
     out[said.n] = '\0';
     return status;

@@ -41,7 +41,7 @@ static void join(struct hearth_peers *peers, int pair[2])
 {
     struct sockaddr_storage address;
     assert_true(tcp_pair(pair, &address));
-    hearth_peers_add(peers, pair[0], &address);
+    hearth_peers_add(peers, pair[0], &(struct hearth_origin){.address = address});
 }
 
 static void part(int pair[2])

@@ -5,23 +5,40 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+static int64_t g_max_tenants = 1;
+
 static enum hearth_status find(bool multitenancy, size_t sent, const char *name, char out[160])
 {
-    struct hearth_tenant tenant;
+    struct hearth_tenants tenants;
+    struct hearth_arena arena;
     struct hearth_err err = HEARTH_ERR_INIT;
+    const struct hearth_tenant_rules rules = {multitenancy, g_max_tenants, "/a.v1.Service/Method"};
+    hearth_arena_init(&arena, 0);
     enum hearth_status status =
-        hearth_tenant_find(multitenancy, sent, hearth_str_c(name), &tenant, &err);
+        hearth_tenant_find(&rules, sent, hearth_str_c(name), &arena, &tenants, &err);
     if (status == HEARTH_OK) {
-        memcpy(out, tenant.text, tenant.n);
-        out[tenant.n] = '\0';
+        assert_true(tenants.n >= 1 && tenants.v != NULL);
+        assert_memory_equal(tenants.first.text, tenants.v[0].tenant.p, tenants.first.n);
+        assert_int_equal(tenants.first.n, tenants.v[0].tenant.n);
+        assert_int_equal(tenants.text != NULL, tenants.n > 1);
+        out[0] = '\0';
+        for (size_t i = 0; i < tenants.n; i++) {
+            size_t at = strlen(out);
+            assert_int_equal(tenants.v[i].n_selectors, 0);
+            (void)snprintf(out + at, 160 - at, "%s" HEARTH_STR_FMT, i == 0 ? "" : "|",
+                           HEARTH_STR_ARG(tenants.v[i].tenant));
+        }
+        assert_true(tenants.n == 1 || strcmp(tenants.text, out) == 0);
     } else {
         assert_int_equal(err.status, status);
         memcpy(out, err.msg, 159);
         out[159] = '\0';
     }
+    hearth_arena_release(&arena);
     return status;
 }
 
@@ -87,9 +104,48 @@ static void several_tenants_are_refused_with_a_reason(void **state)
     char out[160];
     (void)state;
     assert_int_equal(find(true, 1, "a|b", out), HEARTH_INVALID_ARGUMENT);
-    assert_non_null(strstr(out, "several tenants"));
+    assert_string_equal(
+        out, "X-Scope-OrgID names several tenants; /a.v1.Service/Method works on one tenant only");
     assert_int_equal(find(true, 2, "a", out), HEARTH_INVALID_ARGUMENT);
     assert_non_null(strstr(out, "sent 2 times"));
+}
+
+static void a_list_is_checked_sorted_and_without_repetitions(void **state)
+{
+    char out[160];
+    (void)state;
+    g_max_tenants = 3;
+    assert_int_equal(find(true, 1, "b|a", out), HEARTH_OK);
+    assert_string_equal(out, "a|b");
+    assert_int_equal(find(true, 1, "b | a|b|c|a", out), HEARTH_OK);
+    assert_string_equal(out, "a|b|c");
+    assert_int_equal(find(true, 1, "a|a", out), HEARTH_OK);
+    assert_string_equal(out, "a");
+    assert_int_equal(find(true, 1, "a|b|c|d", out), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(out, "names 4 tenants; a request may read 3 (max-read-tenants)"));
+    assert_int_equal(find(true, 1, "a||b", out), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(find(true, 1, "a|", out), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(find(true, 1, "|", out), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(find(true, 1, "a|b c", out), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(find(false, 1, "a|b", out), HEARTH_OK);
+    assert_string_equal(out, "anonymous");
+    g_max_tenants = 1;
+    assert_int_equal(find(true, 1, "a|a", out), HEARTH_OK); /* one tenant */
+}
+
+static void a_list_has_a_bounded_number_of_names(void **state)
+{
+    char out[160], names[2 * HEARTH_TENANT_MAX_NAMES + 2];
+    (void)state;
+    for (size_t i = 0; i <= HEARTH_TENANT_MAX_NAMES; i++) {
+        memcpy(&names[2 * i], "a|", 2);
+    }
+    names[2 * HEARTH_TENANT_MAX_NAMES + 1] = '\0';
+    assert_int_equal(find(true, 1, names, out), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(out, "1001 names"));
+    names[2 * HEARTH_TENANT_MAX_NAMES - 1] = '\0';
+    assert_int_equal(find(true, 1, names, out), HEARTH_OK);
+    assert_string_equal(out, "a");
 }
 
 int main(void)
@@ -101,6 +157,8 @@ int main(void)
         cmocka_unit_test(refuses_names_that_break_the_rules),
         cmocka_unit_test(a_name_has_at_most_150_bytes),
         cmocka_unit_test(several_tenants_are_refused_with_a_reason),
+        cmocka_unit_test(a_list_is_checked_sorted_and_without_repetitions),
+        cmocka_unit_test(a_list_has_a_bounded_number_of_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -731,6 +731,74 @@ static void first_and_last_hours_are_those_of_any_series(void **state)
     hearth_label_index_free(empty);
 }
 
+static void one_hit_matches_as_a_selection_decides(void **state)
+{
+    static const char *const texts[] = {
+        "{}",
+        "{pod=\"a\"}",
+        "{pod!=\"a\"}",
+        "{pod=\"\"}",
+        "{zone=~\"x|y\"}",
+        "{service_name=\"db\"}",
+        "{__profile_type__=\"" CPU "\"}",
+        "{__type__=~\"wall|samples\"}",
+        "{no_such=\"\"}",
+        "{no_such=~\".+\"}",
+        "{service_name=\"api\", pod=~\"[ab]\", __unit__!=\"count\"}"};
+    struct world *w = *state;
+    const struct hearth_series_hit missing = {.series_id = 99},
+                                   beyond = {.series_id = 1, .column = 2};
+
+    for (size_t t = 0; t < HEARTH_ARRAY_LEN(texts); t++) {
+        struct hearth_series_hits all, chosen;
+        struct hearth_index_filter filter = make_filter(w, "{}", 0, 1000);
+        assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &all, &w->err),
+                         HEARTH_OK);
+        filter = make_filter(w, texts[t], 0, 1000);
+        assert_int_equal(hearth_label_index_select(w->index, &filter, &w->arena, &chosen, &w->err),
+                         HEARTH_OK);
+        size_t n = 0;
+        for (size_t i = 0; i < all.n; i++) {
+            bool is_chosen = n < chosen.n && memcmp(&all.v[i], &chosen.v[n], sizeof all.v[i]) == 0;
+            n += is_chosen;
+            assert_int_equal(hearth_label_index_matches(w->index, filter.selector, &all.v[i]),
+                             is_chosen);
+        }
+        assert_int_equal(n, chosen.n);
+        assert_false(hearth_label_index_matches(w->index, filter.selector, &missing));
+        assert_false(hearth_label_index_matches(w->index, filter.selector, &beyond));
+    }
+    assert_true(hearth_label_index_has_series(w->index, 4));
+    assert_false(hearth_label_index_has_series(w->index, 5));
+}
+
+static void hours_of_a_selection_are_those_of_its_series(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t from, to, first, last; /* first 0: none */
+    } cases[] = {{"{}", 0, 1000, 100, 120},
+                 {"{service_name=\"api\"}", 0, 1000, 100, 110},
+                 {"{service_name=\"api\"}", 101, 1000, 110, 110},
+                 {"{pod=\"\"}", 0, 1000, 120, 120},
+                 {"{pod=\"\"}", 0, 119, 0, 0},
+                 {"{pod=\"nothing\"}", 0, 1000, 0, 0}};
+    struct world *w = *state;
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_index_filter filter =
+            make_filter(w, cases[i].text, cases[i].from, cases[i].to);
+        bool any;
+        int64_t first, last;
+        assert_int_equal(
+            hearth_label_index_hours(w->index, &filter, &w->arena, &any, &first, &last, &w->err),
+            HEARTH_OK);
+        assert_int_equal(any, cases[i].first != 0);
+        assert_int_equal(first, cases[i].first);
+        assert_int_equal(last, cases[i].last);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -740,6 +808,8 @@ int main(void)
         TEST(a_range_includes_whole_hours),
         TEST(first_and_last_hours_are_those_of_any_series),
         TEST(hours_before_the_epoch_are_found),
+        TEST(one_hit_matches_as_a_selection_decides),
+        TEST(hours_of_a_selection_are_those_of_its_series),
         TEST(names_include_the_derived_ones),
         TEST(values_are_those_of_matching_series),
         TEST(projections_are_distinct_and_sorted),

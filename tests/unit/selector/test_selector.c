@@ -241,6 +241,33 @@ static void refused_memory_is_reported(void **state)
     assert_true(refused > 100);
 }
 
+static void a_label_set_matches_if_all_matchers_do(void **state)
+{
+    static const struct {
+        const char *text;
+        bool matches;
+    } cases[] = {{"{}", true},           {"{a=\"1\"}", true},   {"{a=\"1\", b=\"3\"}", false},
+                 {"{c=\"\"}", true},     {"{c!=\"x\"}", true},  {"{c=~\".+\"}", false},
+                 {"{b=~\"1|2\"}", true}, {"{a!~\"1\"}", false}, {"{a=\"\"}", false}};
+    struct hearth_label v[] = {{HEARTH_STR("a"), HEARTH_STR("1")},
+                               {HEARTH_STR("b"), HEARTH_STR("2")}};
+    const struct hearth_labels labels = {v, 2};
+    (void)state;
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_selector selector;
+        struct hearth_arena arena;
+        hearth_arena_init(&arena, 0);
+        hearth_selector_init(&selector);
+        assert_int_equal(
+            hearth_selector_parse(&selector, hearth_str_c(cases[i].text), &arena, NULL, NULL),
+            HEARTH_OK);
+        assert_int_equal(hearth_selector_matches(&selector, &labels), cases[i].matches);
+        hearth_selector_release(&selector);
+        hearth_arena_release(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failed_text_leaves_the_selector_as_it_was, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_added_matcher_is_copied, set_up, tear_down),
+        cmocka_unit_test(a_label_set_matches_if_all_matchers_do),
         cmocka_unit_test_setup_teardown(refuses_to_add_names_and_values_that_no_text_can_contain,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_nul_byte_is_refused_at_its_offset, set_up, tear_down),

@@ -16,6 +16,18 @@
 
 /* ---- plans by hand ---- */
 
+/* Services 1 to 400 of the tenant, for tests that insert rows by SQL. */
+static inline struct hearth_store *open_with_services(char url[256],
+                                                      const struct hearth_store_options *options)
+{
+    struct hearth_store *store = open_fresh(url, options);
+    pg_cluster_run(url, "WITH t AS (INSERT INTO hearth_data.tenant (name, version) VALUES"
+                        " ('anonymous', 0) RETURNING tenant_id) INSERT INTO hearth_data.service"
+                        " (tenant_id, fingerprint, name, version) SELECT tenant_id,"
+                        " md5(i::text)::uuid, i::text, 0 FROM t, generate_series(1, 400) i");
+    return store;
+}
+
 struct hand_plan {
     struct hearth_arena arena;
     struct hearth_read_state state;
@@ -42,7 +54,7 @@ static inline const struct hearth_read_plan *finish_plan(struct hearth_store *st
         }
     }
     hearth_arena_init(&hand->arena, 0);
-    assert_ok(hearth_store_read_state(STORE_SCOPE(store, HEARTH_STR(""), &hand->arena), services, n,
+    assert_ok(hearth_store_read_state(STORE_SCOPE(store, TENANT, &hand->arena), services, n,
                                       &hand->state, &err));
     hand->plan = (struct hearth_read_plan){hand->legs, n_legs, &hand->state};
     return &hand->plan;
@@ -58,7 +70,9 @@ static inline enum hearth_status read_rows(struct hearth_store *store,
     struct hand_plan hand;
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, from_ns, to_ns, hits, n_hits};
     (void)finish_plan(store, &hand, 1);
-    enum hearth_status status = hearth_store_read(store, &hand.plan, cancel, visit, context, err);
+    enum hearth_status status = hearth_store_read(
+        &(const struct hearth_scope){.store = store, .tenant = TENANT, .cancel = cancel},
+        &hand.plan, visit, context, err);
     hearth_arena_release(&hand.arena);
     return status;
 }
@@ -73,7 +87,7 @@ static inline enum hearth_status read_totals(struct hearth_store *store,
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, from_ns, to_ns, hits, n_hits};
     (void)finish_plan(store, &hand, 1);
     enum hearth_status status =
-        hearth_store_read_totals(store, &hand.plan, NULL, visit, context, err);
+        hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, visit, context, err);
     hearth_arena_release(&hand.arena);
     return status;
 }
@@ -81,7 +95,7 @@ static inline enum hearth_status read_totals(struct hearth_store *store,
 static inline void ensure_days(struct hearth_store *store, const char *url, int64_t from_ns,
                                int64_t to_ns)
 {
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     for (int32_t day = hearth_day_of(from_ns); day <= hearth_day_of(to_ns); day++) {
         assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, day, &err));

@@ -27,10 +27,10 @@ static inline struct hearth_store *open_without_builder(const char *url)
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.builder = false;
     options.retain_agents_ns = 0; /* what tests report lies far back */
-    return open_ready(options.url, &options);
+    return open_ready(url, &options);
 }
 
 /* A builder that is this thread, with the lease. */

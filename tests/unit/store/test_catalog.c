@@ -617,10 +617,10 @@ static void series_beyond_the_limit_are_refused_and_known_ones_are_not(void **st
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.max_series = 3;
     options.builder = false;
-    struct hearth_store *store = open_ready(options.url, &options);
+    struct hearth_store *store = open_ready(url, &options);
     for (int pod = 0; pod < 3; pod++) {
         (void)resolve_one(store, TENANT, 1, pod, T0);
     }

@@ -15,10 +15,10 @@ static struct hearth_store *open_small_store(const char *url, size_t label_index
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.builder = false;
     options.label_index_bytes = label_index_bytes;
-    return open_ready(options.url, &options);
+    return open_ready(url, &options);
 }
 
 static struct hearth_str tenant_name(int number)
@@ -98,7 +98,7 @@ static void the_limit_of_series_holds_for_tenants_that_are_not_in_memory(void **
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.builder = false;
     options.max_series = 4;
     options.label_index_bytes = 1;
@@ -106,7 +106,7 @@ static void the_limit_of_series_holds_for_tenants_that_are_not_in_memory(void **
     struct hearth_series_ref ref;
     struct hearth_err refused = HEARTH_ERR_INIT;
     for (int pass = 0; pass < 2; pass++) { /* counted by refreshes, then by the database */
-        struct hearth_store *store = open_ready(options.url, &options);
+        struct hearth_store *store = open_ready(url, &options);
         for (int pod = 0; pod < 4; pod++) {
             (void)resolve_one(store, TENANT, 1, pod, T0);
             assert_int_equal(count_hits(store, HEARTH_STR("nobody"), "{}", T0, T0), 0);

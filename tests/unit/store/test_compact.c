@@ -47,7 +47,7 @@ static void open_fixture(struct fixture *fix)
     fix->store = open_ready(fix->url, &options);
     fix->builder = (struct hearth_builder){
         .store = fix->store,
-        .pg = {.url = fix->builder_url},
+        .pg = {.url = test_secret(fix->builder_url)},
         .inflater = hearth_inflater_new(),
         .packer = hearth_packer_new(1),
     };
@@ -184,7 +184,7 @@ static enum hearth_status collect_row(void *context, const struct hearth_stored_
 static struct hearth_buf see(const struct fixture *fix, int32_t service)
 {
     struct hearth_buf out;
-    struct hearth_pg pg = {.url = fix->url};
+    struct hearth_pg pg = {.url = test_secret(fix->url)};
     hearth_buf_init(&out, 0);
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct collect collect = {&out, service};
@@ -340,6 +340,7 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
     proxy.marker = "FROM hearth_data.lease";
     const char *db = strstr(fix.url, "dbname=");
     (void)snprintf(fix.builder_url, sizeof fix.builder_url, "host=%s %s", proxy.dir, db);
+    fix.builder.pg.url = test_secret(fix.builder_url);
     /* Every third message; HEARTH_ROLLUP_SECONDS (of the tests that may take long): every one. */
     int n_cuts = 0, n_kept = 0, step = getenv("HEARTH_ROLLUP_SECONDS") == NULL ? 3 : 1;
     bool was_cut = true;
@@ -432,13 +433,15 @@ static size_t count_profiles(struct fixture *fix, int64_t from_ns, int64_t to_ns
     struct hearth_read_leg leg = {HEARTH_SOURCE_SEGMENT, from_ns, to_ns, hits, 20};
     struct hearth_read_state state;
     const int32_t service = 1;
-    assert_ok(hearth_store_read_state(STORE_SCOPE(fix->store, HEARTH_STR(""), &arena), &service, 1,
-                                      &state, &err));
+    assert_ok(hearth_store_read_state(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), &arena),
+                                      &service, 1, &state, &err));
     struct hearth_read_plan plan = {.legs = &leg, .n_legs = 1, .state = &state};
     struct hearth_leg_cost cost;
     size_t n = 0;
-    assert_ok(hearth_store_read_cost(fix->store, &plan, NULL, &cost, &err));
-    assert_ok(hearth_store_read(fix->store, &plan, NULL, count_row, &n, &err));
+    assert_ok(hearth_store_read_cost(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), NULL), &plan,
+                                     &cost, &err));
+    assert_ok(hearth_store_read(STORE_SCOPE(fix->store, HEARTH_STR("anonymous"), NULL), &plan,
+                                count_row, &n, &err));
     hearth_arena_release(&arena);
     *ret_segments = cost.n_rows;
     return n;

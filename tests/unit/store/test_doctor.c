@@ -200,7 +200,7 @@ static void says_that_a_given_replica_is_none(void **state)
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.read_url = url;
+    options.read_url = test_secret(url);
     struct hearth_store *store = open_ready(url, &options);
     struct visit visit;
     examine(store, &visit);

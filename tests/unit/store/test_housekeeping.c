@@ -7,7 +7,7 @@
 
 static void keep_house(struct hearth_store *store, const char *url)
 {
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     struct hearth_housekeeping times = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_pg_connect(&pg, CONNECT_MS, &err), HEARTH_OK);

@@ -38,11 +38,12 @@ static void makes_the_schema_in_an_empty_database(void **state)
         pg_cluster_int(url, "SELECT length(checksum) FROM hearth_data.migration WHERE number = 1"),
         32);
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
-    /* Leaves for today and tomorrow, of every table that has leaves. */
+    /* Leaves for today and tomorrow, of every table that has leaves; they may share a month. */
     assert_int_equal(pg_cluster_int(url,
                                     "SELECT count(*) FROM pg_class p WHERE p.relkind = 'p' AND"
                                     " p.relnamespace = 'hearth_data'::regnamespace AND (SELECT"
-                                    " count(*) FROM pg_inherits WHERE inhparent = p.oid) <> 2"),
+                                    " count(*) FROM pg_inherits WHERE inhparent = p.oid) NOT IN"
+                                    " (2, CASE WHEN p.relname = 'audit' THEN 1 ELSE 2 END)"),
                      0);
     store_close_soon(store);
 }
@@ -169,12 +170,17 @@ static void says_so_when_a_ready_store_loses_its_database(void **state)
 static void refuses_urls_without_quoting_them(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db", "host=h password secret",
-                                      "secret"};
+    static const char *const bad[] = {"postgresql://u:se%zzcret@h/db",
+                                      "host=h password secret",
+                                      "secret",
+                                      "postgresql://u:se/cret@h/db",
+                                      "postgresql://u:se@cret@h/db",
+                                      "postgres://u:se?cret@h/db?sslmode=require",
+                                      "postgresql://u:se#cret@h"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(bad); i++) {
         struct hearth_store_options options;
         hearth_store_options_init(&options);
-        options.url = bad[i];
+        options.url = test_secret(bad[i]);
         struct hearth_store *store = NULL;
         struct hearth_err err = HEARTH_ERR_INIT;
         assert_int_equal(hearth_store_open(&options, &store, &err), HEARTH_INVALID_ARGUMENT);

@@ -27,7 +27,7 @@ static void open_fixture(struct fixture *fix)
     struct hearth_err err = HEARTH_ERR_INIT;
     *fix = (struct fixture){0};
     fix->store = open_fresh(fix->url, NULL);
-    fix->pg.url = fix->url;
+    fix->pg.url = test_secret(fix->url);
     assert_int_equal(hearth_pg_connect(&fix->pg, CONNECT_MS, &err), HEARTH_OK);
     assert_int_equal(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, DAY, &err),
                      HEARTH_OK);

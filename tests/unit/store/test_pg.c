@@ -6,6 +6,7 @@
 #include "pg/pg_wait.h"
 #include "pg/pool.h"
 #include "pg_cluster.h"
+#include "test_secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static int stop_cluster(void **state)
 
 static struct hearth_pg connect_pg(void)
 {
-    struct hearth_pg pg = {.url = g_url};
+    struct hearth_pg pg = {.url = test_secret(g_url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     if (hearth_pg_connect(&pg, 60000, &err) != HEARTH_OK) {
         fail_msg("%s", err.msg);
@@ -302,7 +303,7 @@ static void a_wrong_password_is_not_shown(void **state)
     char url[512];
     (void)snprintf(url, sizeof url, "host=%s dbname=postgres user=nobody password=geheim99",
                    g_cluster.dir);
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_pg_connect(&pg, 60000, &err), HEARTH_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "nobody"));
@@ -315,7 +316,7 @@ static void a_pool_waits_and_replaces_dead_connections(void **state)
     (void)state;
     struct hearth_pool *pool = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_pool_new(g_url, 2, &pool, &err), HEARTH_OK);
+    assert_int_equal(hearth_pool_new(test_secret(g_url), 2, &pool, &err), HEARTH_OK);
     struct hearth_pg *a = NULL, *b = NULL, *c = NULL;
     assert_int_equal(hearth_pool_take(pool, NULL, &a, &err), HEARTH_OK);
     assert_int_equal(hearth_pool_take(pool, NULL, &b, &err), HEARTH_OK);

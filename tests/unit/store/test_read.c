@@ -228,7 +228,7 @@ static void insert_rows(struct hearth_store *store, const char *url)
         [HEARTH_SOURCE_ROLL_1D] = "roll_1d",
     };
     ensure_days(store, url, T0 - DAY, T0 + 5 * DAY);
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     struct hearth_buf rows[HEARTH_N_SOURCES];
     for (int s = 0; s < HEARTH_N_SOURCES; s++) {
@@ -375,10 +375,11 @@ static void a_plan_gives_exactly_what_its_legs_name(void **state)
             expect(&hand.legs[i], &expected_rows, &expected_totals);
         }
         const struct hearth_read_plan *plan = finish_plan(store, &hand, n_legs);
-        assert_ok(hearth_store_read(store, plan, NULL, see_row, &rows, &err));
+        assert_ok(hearth_store_read(STORE_SCOPE(store, TENANT, NULL), plan, see_row, &rows, &err));
         assert_same(&rows, &expected_rows);
         if (of_totals) {
-            assert_ok(hearth_store_read_totals(store, plan, NULL, see_total, &totals, &err));
+            assert_ok(hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), plan, see_total,
+                                               &totals, &err));
             assert_same(&totals, &expected_totals);
         }
         hearth_arena_release(&hand.arena);
@@ -394,7 +395,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     ensure_days(store, url, T0, T0 + DAY);
     struct hearth_arena arena;
     hearth_arena_init(&arena, 0);
@@ -418,7 +419,7 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
         hearth_copy_bytes(&rows, packed.ts);
         hearth_copy_bytes_array(&rows, packed.vals, 2);
     }
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_pg_copy(&pg, "COPY hearth_data.hour_totals FROM STDIN (FORMAT binary)",
                              hearth_buf_view(&rows), NULL, &err));
@@ -432,11 +433,12 @@ static void packed_totals_give_each_profile_of_the_range(void **state)
     hand.legs[0] = (struct hearth_read_leg){HEARTH_SOURCE_TOTALS, T0 + 30 * minute,
                                             T0 + 2 * HOUR + 10 * minute, hits, 3};
     (void)finish_plan(store, &hand, 1);
-    assert_ok(hearth_store_read_totals(store, &hand.plan, NULL, add_total, &counter, &err));
+    assert_ok(hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, add_total,
+                                       &counter, &err));
     assert_int_equal(counter.n_rows, 2 * (30 + 10) + 60);
     assert_int_equal(counter.sum, (30 + 59) * 30 / 2 + 2000 + 45 + 40 + 60);
     struct hearth_leg_cost cost;
-    assert_ok(hearth_store_read_cost(store, &hand.plan, NULL, &cost, &err));
+    assert_ok(hearth_store_read_cost(STORE_SCOPE(store, TENANT, NULL), &hand.plan, &cost, &err));
     assert_int_equal(cost.n_rows, 3);
     assert_in_range(cost.n_bytes, 100, 2000);
     hearth_arena_release(&hand.arena);

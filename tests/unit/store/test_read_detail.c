@@ -125,7 +125,7 @@ static int make_fixture(void **state)
         }
     }
     ensure_days(fix.store, fix.url, T0, T0 + DAY);
-    struct hearth_pg pg = {.url = fix.url};
+    struct hearth_pg pg = {.url = test_secret(fix.url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     put_profiles(&fix, &pg);
     hearth_pg_close(&pg);
@@ -187,10 +187,11 @@ static void read_with(const struct hearth_read_detail *detail, bool totals)
     hand.plan.detail = *detail;
     g_taken.n = 0;
     if (totals) {
-        assert_ok(
-            hearth_store_read_totals(g_fix->store, &hand.plan, NULL, take_total, &g_taken, &err));
+        assert_ok(hearth_store_read_totals(STORE_SCOPE(g_fix->store, TENANT, NULL), &hand.plan,
+                                           take_total, &g_taken, &err));
     } else {
-        assert_ok(hearth_store_read(g_fix->store, &hand.plan, NULL, take_row, &g_taken, &err));
+        assert_ok(hearth_store_read(STORE_SCOPE(g_fix->store, TENANT, NULL), &hand.plan, take_row,
+                                    &g_taken, &err));
     }
     hearth_arena_release(&hand.arena);
 }

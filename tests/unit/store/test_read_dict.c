@@ -4,6 +4,7 @@
 #include "pg/partitions.h"
 #include "pg/pg.h"
 #include "read_fixture.h"
+#include "store_scope.h"
 #include "synth_profile.h"
 
 #define DAY_OF_TEST 20411
@@ -41,7 +42,7 @@ static void insert_chunk(const struct author *author, struct hearth_dict_mark fr
 {
     struct hearth_arena arena;
     struct hearth_pg_params params;
-    struct hearth_pg pg = {.url = author->url};
+    struct hearth_pg pg = {.url = test_secret(author->url)};
     hearth_arena_init(&arena, 0);
     hearth_pg_params_init(&params, &arena);
     hearth_pg_param_i32(&params, author->service_id);
@@ -113,7 +114,7 @@ static void author_write_string(struct author *author)
 
 static void ensure_day(struct hearth_store *store, const char *url)
 {
-    struct hearth_pg pg = {.url = url};
+    struct hearth_pg pg = {.url = test_secret(url)};
     assert_ok(hearth_pg_connect(&pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(store, &pg, HEARTH_LEAVES_ALL, DAY_OF_TEST, &err));
     hearth_pg_close(&pg);
@@ -123,9 +124,9 @@ static struct hearth_store *open_with_cache(const char *url, size_t read_dict_by
 {
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.read_dict_bytes = read_dict_bytes;
-    struct hearth_store *store = open_ready(options.url, &options);
+    struct hearth_store *store = open_ready(url, &options);
     ensure_day(store, url);
     return store;
 }
@@ -134,8 +135,9 @@ static const struct hearth_dict *acquire(struct hearth_store *store, int32_t ser
                                          uint32_t min_stacks)
 {
     const struct hearth_dict *dict = NULL;
-    assert_ok(hearth_store_read_dict(store, (struct hearth_dict_key){service_id, DAY_OF_TEST, 1},
-                                     min_stacks, NULL, &dict, &err));
+    assert_ok(hearth_store_read_dict(STORE_OWNER(store, NULL),
+                                     (struct hearth_dict_key){service_id, DAY_OF_TEST, 1},
+                                     min_stacks, &dict, &err));
     assert_true(dict->n_tree_stacks >= min_stacks);
     return dict;
 }
@@ -253,8 +255,9 @@ static void a_chunk_without_stacks_is_no_obstacle(void **state)
     author_write_string(&author);
     for (int i = 0; i < 2; i++) { /* it asks for more than there is, each time anew */
         struct hearth_err err = HEARTH_ERR_INIT;
-        assert_int_equal(hearth_store_read_dict(store, (struct hearth_dict_key){5, DAY_OF_TEST, 1},
-                                                n + 1, NULL, &dict, &err),
+        assert_int_equal(hearth_store_read_dict(STORE_OWNER(store, NULL),
+                                                (struct hearth_dict_key){5, DAY_OF_TEST, 1}, n + 1,
+                                                &dict, &err),
                          HEARTH_CORRUPT);
         assert_non_null(strstr(err.msg, "service 5"));
     }
@@ -273,8 +276,9 @@ static const struct hearth_dict *acquire_writer(struct hearth_store *store, int3
                                                 int32_t writer_id, uint32_t n)
 {
     const struct hearth_dict *dict = NULL;
-    assert_ok(hearth_store_read_dict(
-        store, (struct hearth_dict_key){service_id, DAY_OF_TEST, writer_id}, n, NULL, &dict, &err));
+    assert_ok(hearth_store_read_dict(STORE_OWNER(store, NULL),
+                                     (struct hearth_dict_key){service_id, DAY_OF_TEST, writer_id},
+                                     n, &dict, &err));
     return dict;
 }
 
@@ -383,9 +387,9 @@ static void *run_reader(void *arg)
         const struct hearth_dict *dicts[2] = {NULL, NULL};
         for (int i = 0; i < 2; i++) {
             int which = i == 0 ? first : 1 - first;
-            if (hearth_store_read_dict(r->store,
+            if (hearth_store_read_dict(STORE_OWNER(r->store, NULL),
                                        (struct hearth_dict_key){10 + which, DAY_OF_TEST, 1},
-                                       want[which], NULL, &dicts[which], NULL) != HEARTH_OK) {
+                                       want[which], &dicts[which], NULL) != HEARTH_OK) {
                 r->n_wrong++;
             }
         }
@@ -488,8 +492,9 @@ static void assert_corrupt(struct hearth_store *store, uint32_t min_stacks, cons
 {
     const struct hearth_dict *dict = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_status status = hearth_store_read_dict(
-        store, (struct hearth_dict_key){30, DAY_OF_TEST, 1}, min_stacks, NULL, &dict, &err);
+    enum hearth_status status = hearth_store_read_dict(STORE_OWNER(store, NULL),
+                                                       (struct hearth_dict_key){30, DAY_OF_TEST, 1},
+                                                       min_stacks, &dict, &err);
     if (status != HEARTH_CORRUPT) {
         print_error("%s: %s %s\n", what, hearth_status_name(status), err.msg);
     }
@@ -573,9 +578,9 @@ static void a_dictionary_nobody_wrote_is_missed(void **state)
     assert_corrupt(store, 1, "nothing there");
     const struct hearth_dict *dict = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(
-        hearth_store_read_dict(store, (struct hearth_dict_key){1, 1, 1}, 1, NULL, &dict, &err),
-        HEARTH_CORRUPT);
+    assert_int_equal(hearth_store_read_dict(STORE_OWNER(store, NULL),
+                                            (struct hearth_dict_key){1, 1, 1}, 1, &dict, &err),
+                     HEARTH_CORRUPT);
     dict = acquire(store, 31, 0); /* no sample, no stack: an empty one will do */
     assert_int_equal(dict->n_tree_stacks, 0);
     hearth_store_read_dict_release(store, dict);
@@ -598,8 +603,9 @@ static void loading_ends_with_its_request(void **state)
     hearth_cancel_init(&cancel, hearth_clock_mono_ns() + 150 * HEARTH_NS_PER_MS);
     const struct hearth_dict *dict = NULL;
     struct hearth_err err = HEARTH_ERR_INIT;
-    assert_int_equal(hearth_store_read_dict(store, (struct hearth_dict_key){40, DAY_OF_TEST, 1}, n,
-                                            &cancel, &dict, &err),
+    assert_int_equal(hearth_store_read_dict(STORE_OWNER(store, &cancel),
+                                            (struct hearth_dict_key){40, DAY_OF_TEST, 1}, n, &dict,
+                                            &err),
                      HEARTH_DEADLINE_EXCEEDED);
     PQfinish(locker);
     hearth_store_read_dict_release(store, acquire(store, 40, n));
@@ -624,7 +630,7 @@ static void refused_memory_is_an_error_and_nothing_more(void **state)
         const struct hearth_dict *dict = NULL;
         hearth_mem_fail_after(at);
         enum hearth_status status = hearth_store_read_dict(
-            store, (struct hearth_dict_key){50, DAY_OF_TEST, 1}, n, NULL, &dict, NULL);
+            STORE_OWNER(store, NULL), (struct hearth_dict_key){50, DAY_OF_TEST, 1}, n, &dict, NULL);
         hearth_mem_fail_after(0);
         assert_true(status == HEARTH_OK || status == HEARTH_NO_MEMORY);
         n_refused += status != HEARTH_OK;

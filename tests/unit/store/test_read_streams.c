@@ -51,7 +51,7 @@ static void new_leaves_are_read_by_their_index_and_other_days_not_at_all(void **
 {
     (void)state;
     char url[256], text[128];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url); /* and nobody analyzes it */
     pg_cluster_run(url, "SELECT pg_stat_reset()");
     static struct hearth_series_hit hits[MANY_SERIES];
@@ -95,7 +95,7 @@ static void totals_are_read_without_the_heap(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     vacuum_until_all_is_visible(url);
     pg_cluster_run(url, "SELECT pg_stat_reset()");
@@ -119,7 +119,7 @@ static void a_cut_connection_fails_the_read_and_doubles_no_row(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 1);
@@ -142,7 +142,7 @@ static void a_visitor_that_has_enough_ends_the_query(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 0);
@@ -188,10 +188,10 @@ static void cancellation_and_deadlines_reach_postgres(void **state)
     pg_cluster_database(&g_cluster, url);
     struct hearth_store_options options;
     hearth_store_options_init(&options);
-    options.url = url;
+    options.url = test_secret(url);
     options.statement_timeout_ms = 300;
     options.builder = false;
-    struct hearth_store *store = open_ready(options.url, &options);
+    struct hearth_store *store = open_ready(url, &options);
     ensure_days(store, url, T0, T0);
     PGconn *locker = pg_cluster_connect(url); /* a query that does not end by itself */
     PQclear(PQexec(locker, "BEGIN; LOCK TABLE hearth_data.profile IN ACCESS EXCLUSIVE MODE"));
@@ -230,7 +230,7 @@ static void a_row_without_the_column_is_corrupt(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     struct hearth_series_hit hit = {.series_id = 1, .service_id = 1, .column = 2, .n_types = 3};
     struct counter counter = {0};
@@ -251,7 +251,7 @@ static void sixty_four_columns_are_one_statement(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     ensure_days(store, url, T0, T0);
     char sql[512];
     (void)snprintf(sql, sizeof sql,
@@ -280,7 +280,7 @@ static void sixty_four_columns_are_one_statement(void **state)
 static size_t count_rows(struct hearth_store *store, const struct hearth_read_plan *plan)
 {
     struct counter counter = {0};
-    assert_ok(hearth_store_read(store, plan, NULL, count_row, &counter, &err));
+    assert_ok(hearth_store_read(STORE_SCOPE(store, TENANT, NULL), plan, count_row, &counter, &err));
     return (size_t)counter.n_rows;
 }
 
@@ -288,7 +288,7 @@ static void days_without_a_leaf_are_empty(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     struct hearth_series_hit hit = {.series_id = 1, .service_id = 1};
     struct hand_plan hand;
     for (size_t i = 0; i < HEARTH_N_SOURCES; i++) {
@@ -307,7 +307,7 @@ static void what_profile_still_holds_of_compacted_hours_does_not_come(void **sta
 {
     (void)state;
     char url[256], sql[512];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.roll_state VALUES (1, %lld, %lld, %lld, 5)",
@@ -321,7 +321,8 @@ static void what_profile_still_holds_of_compacted_hours_does_not_come(void **sta
         (struct hearth_read_leg){HEARTH_SOURCE_PROFILE, T0, T0 + HOUR, hits, MANY_SERIES};
     assert_int_equal(count_rows(store, finish_plan(store, &hand, 1)), MANY_SERIES * 75);
     struct counter counter = {0};
-    assert_ok(hearth_store_read_totals(store, &hand.plan, NULL, add_total, &counter, &err));
+    assert_ok(hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, add_total,
+                                       &counter, &err));
     assert_int_equal(counter.n_rows, MANY_SERIES * 75);
     hearth_arena_release(&hand.arena);
     close_store(store);
@@ -331,7 +332,7 @@ static void deleted_profiles_do_not_come(void **state)
 {
     (void)state;
     char url[256], sql[512];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO hearth_data.tombstone VALUES (1, 1, %lld, %lld, '{3,5}'),"
@@ -349,15 +350,16 @@ static void deleted_profiles_do_not_come(void **state)
     assert_int_equal(hand.state.n_tombstones, 2);
     assert_int_equal(count_rows(store, &hand.plan), MANY_SERIES * 150 - 11 - 21);
     struct counter counter = {0};
-    assert_ok(hearth_store_read_totals(store, &hand.plan, NULL, add_total, &counter, &err));
+    assert_ok(hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan, add_total,
+                                       &counter, &err));
     assert_int_equal(counter.n_rows, MANY_SERIES * 150 - 11 - 21);
     hearth_arena_release(&hand.arena);
     pg_cluster_run(url, "UPDATE hearth_data.tombstone SET series_ids = '{5,3}'");
     struct hearth_err err = HEARTH_ERR_INIT;
     int32_t service = 1;
     hearth_arena_init(&hand.arena, 0);
-    assert_int_equal(hearth_store_read_state(STORE_SCOPE(store, HEARTH_STR(""), &hand.arena),
-                                             &service, 1, &hand.state, &err),
+    assert_int_equal(hearth_store_read_state(STORE_SCOPE(store, TENANT, &hand.arena), &service, 1,
+                                             &hand.state, &err),
                      HEARTH_CORRUPT);
     hearth_arena_release(&hand.arena);
     close_store(store);
@@ -367,7 +369,7 @@ static void a_plan_of_another_generation_is_aborted(void **state)
 {
     (void)state;
     char url[256];
-    struct hearth_store *store = open_fresh(url, NULL);
+    struct hearth_store *store = open_with_services(url, NULL);
     fill_many(store, url);
     static struct hearth_series_hit hits[MANY_SERIES];
     many_hits(hits, 0);
@@ -385,13 +387,15 @@ static void a_plan_of_another_generation_is_aborted(void **state)
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(changes); i++) {
         assert_int_equal(count_rows(store, finish_plan(store, &hand, 1)), MANY_SERIES * 150);
         pg_cluster_run(url, changes[i]);
-        assert_int_equal(hearth_store_read(store, &hand.plan, NULL, count_row, &counter, &err),
+        assert_int_equal(hearth_store_read(STORE_SCOPE(store, TENANT, NULL), &hand.plan, count_row,
+                                           &counter, &err),
+                         HEARTH_ABORTED);
+        assert_int_equal(hearth_store_read_totals(STORE_SCOPE(store, TENANT, NULL), &hand.plan,
+                                                  add_total, &counter, &err),
                          HEARTH_ABORTED);
         assert_int_equal(
-            hearth_store_read_totals(store, &hand.plan, NULL, add_total, &counter, &err),
+            hearth_store_read_cost(STORE_SCOPE(store, TENANT, NULL), &hand.plan, &cost, &err),
             HEARTH_ABORTED);
-        assert_int_equal(hearth_store_read_cost(store, &hand.plan, NULL, &cost, &err),
-                         HEARTH_ABORTED);
         hearth_arena_release(&hand.arena);
     }
     /* Of another service: no matter. */
@@ -411,7 +415,7 @@ static void every_table_is_read_by_its_index_though_nobody_analyzed_it(void **st
     struct hearth_store_options options;
     hearth_store_options_init(&options);
     options.builder = false; /* it would count the late profiles by a scan */
-    struct hearth_store *store = open_fresh(url, &options);
+    struct hearth_store *store = open_with_services(url, &options);
     ensure_days(store, url, T0 - 6 * DAY, T0 + DAY);
     static const char *const tables[] = {"roll_10m", "roll_1h", "roll_1d"};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(tables); i++) {
@@ -454,10 +458,11 @@ static void every_table_is_read_by_its_index_though_nobody_analyzed_it(void **st
     pg_cluster_run(url, "SELECT pg_stat_reset()");
     (void)finish_plan(store, &hand, 5);
     struct counter counter = {0};
-    assert_ok(hearth_store_read(store, &hand.plan, NULL, count_row, &counter, &err));
+    assert_ok(
+        hearth_store_read(STORE_SCOPE(store, TENANT, NULL), &hand.plan, count_row, &counter, &err));
     assert_int_equal(counter.n_rows, 20 * (10 + 10 + 10 + 3) + 5 * 2);
     struct hearth_leg_cost costs[5];
-    assert_ok(hearth_store_read_cost(store, &hand.plan, NULL, costs, &err));
+    assert_ok(hearth_store_read_cost(STORE_SCOPE(store, TENANT, NULL), &hand.plan, costs, &err));
     assert_int_equal(costs[0].n_rows, 200);
     assert_int_equal(costs[3].n_rows, 60);
     assert_int_equal(costs[4].n_rows, 10);

@@ -61,7 +61,7 @@ static void open_fixture(struct fixture *fix, size_t n_series, size_t n_each)
     *fix = (struct fixture){.n_rows = 0};
     hearth_arena_init(&fix->arena, 0);
     fix->store = open_fresh(fix->url, NULL);
-    fix->pg.url = fix->url;
+    fix->pg.url = test_secret(fix->url);
     fix->inflater = hearth_inflater_new();
     assert_ok(hearth_pg_connect(&fix->pg, CONNECT_MS, &err));
     assert_ok(hearth_partitions_ensure(fix->store, &fix->pg, HEARTH_LEAVES_ALL, 20000, &err));

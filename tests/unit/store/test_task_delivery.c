@@ -87,8 +87,8 @@ static const char *ask_on(struct hearth_store *store, struct hearth_arena *arena
                                           .now_ms = now_ms,
                                           .agent_id = hearth_str_c(agent),
                                           .seen_after_ms = now_ms - 5 * MINUTE};
-    assert_ok(hearth_store_tell_agent(STORE_SCOPE(store, HEARTH_STR(""), arena), &poll, &g_told,
-                                      &g_n_told, &err));
+    assert_ok(hearth_store_tell_agent(STORE_SCOPE(store, TENANT, arena), &poll, &g_told, &g_n_told,
+                                      &err));
     return text_of_told();
 }
 
@@ -108,8 +108,8 @@ static const char *ask_instance(struct fixture *fix, const char *instance,
                                           .kind = kind,
                                           .ahead_ms = kind == HEARTH_TASK_TRACE ? MINUTE : 0,
                                           .limit = kind == HEARTH_TASK_TRACE ? 0 : 1};
-    assert_ok(hearth_store_tell_instance(STORE_SCOPE(fix->store, HEARTH_STR(""), &fix->arena),
-                                         &poll, &g_told, &g_n_told, &err));
+    assert_ok(hearth_store_tell_instance(STORE_SCOPE(fix->store, TENANT, &fix->arena), &poll,
+                                         &g_told, &g_n_told, &err));
     return text_of_told();
 }
 
@@ -410,8 +410,8 @@ static void a_cursor_out_of_range_is_refused(void **state)
     struct hearth_err err = HEARTH_ERR_INIT;
     const struct hearth_task_poll poll = {
         .tenant = TENANT, .cursor_ms = INT64_MAX, .now_ms = NOW, .agent_id = HEARTH_STR("a")};
-    assert_int_equal(hearth_store_tell_agent(STORE_SCOPE(fix.store, HEARTH_STR(""), &fix.arena),
-                                             &poll, &g_told, &g_n_told, &err),
+    assert_int_equal(hearth_store_tell_agent(STORE_SCOPE(fix.store, TENANT, &fix.arena), &poll,
+                                             &g_told, &g_n_told, &err),
                      HEARTH_INVALID_ARGUMENT);
     close_fixture(&fix);
 }
@@ -431,8 +431,8 @@ static void *poll_often(void *arg)
         size_t n;
         const struct hearth_task_poll poll = {
             .tenant = TENANT, .cursor_ms = 0, .now_ms = NOW + i, .agent_id = HEARTH_STR("a")};
-        assert_ok(hearth_store_tell_agent(
-            STORE_SCOPE(poller->store, HEARTH_STR(""), &poller->arena), &poll, &told, &n, &err));
+        assert_ok(hearth_store_tell_agent(STORE_SCOPE(poller->store, TENANT, &poller->arena), &poll,
+                                          &told, &n, &err));
         for (size_t k = 0; k < n; k++) {
             poller->n_seen[told[k].process_ids[0].p[0] - '0']++;
         }

@@ -110,9 +110,9 @@ static void parts_arrive_in_any_order_and_again_until_the_upload_is_queued(void 
     char text[16] = "";
     const struct hearth_upload_reader reader = {text, begin_text, add_text};
     assert_ok(
-        hearth_store_upload_read(scope_of(&fix, ""), upload.upload_no, 0, 100, &reader, &err));
+        hearth_store_upload_read(scope_of(&fix, "t"), upload.upload_no, 0, 100, &reader, &err));
     assert_string_equal(text, "abcdefghij");
-    assert_ok(hearth_store_upload_read(scope_of(&fix, ""), upload.upload_no, 1, 1, &reader, &err));
+    assert_ok(hearth_store_upload_read(scope_of(&fix, "t"), upload.upload_no, 1, 1, &reader, &err));
     assert_string_equal(text, "efgh");
 
     queue(&fix, ID_A);
@@ -161,26 +161,26 @@ static void an_upload_is_claimed_by_one_server_until_its_lease_ends(void **state
     assert_false(claim(&fix, 60000, &second));
 
     /* The lease ends: another claim, and the first one is worth nothing. */
-    assert_ok(hearth_store_upload_extend(scope_of(&fix, ""), &first, 0, &err));
+    assert_ok(hearth_store_upload_extend(scope_of(&fix, "t"), &first, 0, &err));
     assert_true(claim(&fix, 60000, &second));
     assert_int_equal(second.n_lost, 1);
     struct hearth_err err = HEARTH_ERR_INIT;
     first.state = HEARTH_PROFILE_UPLOAD_DONE;
-    assert_int_equal(hearth_store_upload_end(scope_of(&fix, ""), &first, &err), HEARTH_ABORTED);
-    assert_int_equal(hearth_store_upload_progress(scope_of(&fix, ""), &first, NULL, 0, &err),
+    assert_int_equal(hearth_store_upload_end(scope_of(&fix, "t"), &first, &err), HEARTH_ABORTED);
+    assert_int_equal(hearth_store_upload_progress(scope_of(&fix, "t"), &first, NULL, 0, &err),
                      HEARTH_ABORTED);
-    assert_int_equal(hearth_store_upload_extend(scope_of(&fix, ""), &first, 9, &err),
+    assert_int_equal(hearth_store_upload_extend(scope_of(&fix, "t"), &first, 9, &err),
                      HEARTH_ABORTED);
 
     /* Later, then the end. */
     second.reason = HEARTH_STR("busy");
-    assert_ok(hearth_store_upload_again(scope_of(&fix, ""), &second, 0, &err));
+    assert_ok(hearth_store_upload_again(scope_of(&fix, "t"), &second, 0, &err));
     assert_string_equal(get(&fix, ID_A).reason.p, "busy");
     assert_true(claim(&fix, 60000, &second));
     assert_int_equal(second.n_lost, 1);
     second.state = HEARTH_PROFILE_UPLOAD_FAILED;
     second.reason = HEARTH_STR("damaged");
-    assert_ok(hearth_store_upload_end(scope_of(&fix, ""), &second, &err));
+    assert_ok(hearth_store_upload_end(scope_of(&fix, "t"), &second, &err));
     assert_string_equal(get(&fix, ID_A).reason.p, "damaged");
     assert_false(claim(&fix, 60000, &second));
     close_fixture(&fix);
@@ -251,7 +251,7 @@ static void progress_and_results_are_written_once(void **state)
         {0, 1, HEARTH_STR("process_cpu:samples:count:cpu:nanoseconds"), 4, 9, 40, 40},
     };
     for (int i = 0; i < 2; i++) {
-        assert_ok(hearth_store_upload_progress(scope_of(&fix, ""), &upload, results, 2, &err));
+        assert_ok(hearth_store_upload_progress(scope_of(&fix, "t"), &upload, results, 2, &err));
     }
     struct hearth_profile_upload read = get(&fix, ID_A);
     assert_int_equal(read.n_profiles, 3);
@@ -260,7 +260,7 @@ static void progress_and_results_are_written_once(void **state)
     assert_string_equal(read.dropped.p, "skipped_lines=1");
     struct hearth_profile_upload_result *rows;
     size_t n;
-    assert_ok(hearth_store_upload_results(scope_of(&fix, ""), read.upload_no, &rows, &n, &err));
+    assert_ok(hearth_store_upload_results(scope_of(&fix, "t"), read.upload_no, &rows, &n, &err));
     assert_int_equal(n, 2);
     assert_int_equal(rows[1].total, 40);
     assert_int_equal(rows[1].profile_no, 9);

@@ -1,0 +1,128 @@
+/* cmd_access.c -- what the commands for tokens, users, grants and the audit log share; whoami. */
+#include "cmd_access.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum cli_exit cli_check_verb(struct cli *cli, const char *group, const char *arguments,
+                             size_t min_args, size_t max_args)
+{
+    char words[64];
+
+    assert(cli->n_args > 0);
+    enum cli_exit code = cli_check_output(cli);
+    if (code != CLI_OK) {
+        return code;
+    }
+    (void)snprintf(words, sizeof words, "admin %s", group);
+
+    return cli_check_words(words, cli->args[0], arguments, min_args, max_args, cli);
+}
+
+bool cli_is_verb(const struct cli *cli, const char *verb)
+{
+    return cli->n_args > 0 ? strcmp(cli->args[0], verb) == 0 : verb[0] == '\0';
+}
+
+enum hearth_status cli_make_grant(struct cli *cli, const char *tenant, const char *selector,
+                                  const char *role, Hearth__V1__Grant *ret)
+{
+    hearth__v1__grant__init(ret);
+    if (tenant == NULL) {
+        tenant = cli->tenant != NULL ? cli->tenant : "anonymous";
+    }
+    ret->tenant = cli_field(cli, tenant);
+    ret->role = cli_field(cli, role);
+    ret->selector = cli_field(cli, selector == NULL ? "" : selector);
+
+    return ret->tenant == NULL || ret->role == NULL || ret->selector == NULL
+               ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena)
+               : HEARTH_OK;
+}
+
+void cli_put_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out)
+{
+    bool is_everywhere = strcmp(grant->tenant, "*") == 0;
+
+    cli_fit(hearth_str_c(grant->role), INT_MAX, false, out);
+    hearth_buf_cstr(out, " in ");
+    cli_fit(hearth_str_c(is_everywhere ? "all tenants" : grant->tenant), INT_MAX, false, out);
+    if (grant->selector[0] != '\0') {
+        hearth_buf_cstr(out, ", only ");
+        cli_fit(hearth_str_c(grant->selector), INT_MAX, false, out);
+    }
+}
+
+void cli_date_or_never(int64_t ms, char out[32])
+{
+    if (ms == 0) {
+        (void)snprintf(out, 32, "never");
+    } else {
+        cli_date(ms, out);
+    }
+}
+
+char *cli_subject(struct cli *cli, const char *text)
+{
+    return strchr(text, ':') != NULL || text[0] == '\0'
+               ? cli_field(cli, text)
+               : hearth_arena_printf(&cli->arena, "user:%s", text);
+}
+
+enum cli_exit cli_print_done(struct cli *cli, const ProtobufCMessage *answer, const char *fmt, ...)
+{
+    char line[512];
+    struct hearth_buf out;
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    hearth_buf_init(&out, 0);
+    cli_fit(hearth_str_c(line), INT_MAX, false, &out);
+    hearth_buf_byte(&out, '\n');
+
+    return cli_print_answer(cli, answer, &out);
+}
+
+/* ---- whoami ---- */
+
+enum cli_exit cli_whoami(struct cli *cli)
+{
+    Hearth__V1__WhoAmIRequest request;
+    Hearth__V1__WhoAmIResponse *answer = NULL;
+
+    hearth__v1__who_am_irequest__init(&request);
+    enum hearth_status status = cli_call(cli, CLI_ACCESS "WhoAmI", &request,
+                                         &hearth__v1__who_am_iresponse__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    cli_fit(hearth_str_c(answer->subject), INT_MAX, false, &out);
+    if (answer->name[0] != '\0' && strcmp(answer->name, answer->subject) != 0) {
+        hearth_buf_cstr(&out, " \"");
+        cli_fit(hearth_str_c(answer->name), INT_MAX, false, &out);
+        hearth_buf_byte(&out, '"');
+    }
+    if (answer->expires_ms != 0) {
+        char end[32];
+        cli_date(answer->expires_ms, end);
+        hearth_buf_printf(&out, ", ends %s", end);
+    }
+    hearth_buf_byte(&out, '\n');
+    for (size_t i = 0; i < answer->n_grants; i++) {
+        hearth_buf_cstr(&out, "  ");
+        cli_put_grant(answer->grants[i], &out);
+        hearth_buf_byte(&out, '\n');
+    }
+    if (answer->n_grants == 0) {
+        hearth_buf_cstr(&out, "  everything: this server does not ask who calls\n");
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}

@@ -1,0 +1,33 @@
+/* cmd_access.h -- what the commands for tokens, users, grants and the audit log share. */
+#ifndef HEARTH_CLIENTS_CMD_ACCESS_H
+#define HEARTH_CLIENTS_CMD_ACCESS_H
+
+#include "hearth/pb/hearth/v1/access.pb-c.h"
+
+#include "cli.h"
+
+#define CLI_ACCESS "hearth.v1.AccessService/"
+
+/* Checks output and arguments of `hearth admin GROUP VERB`, before anything is changed. */
+enum cli_exit cli_check_verb(struct cli *cli, const char *group, const char *arguments,
+                             size_t min_args, size_t max_args);
+/* Whether the first argument is this word; "": there is no argument. */
+bool cli_is_verb(const struct cli *cli, const char *verb);
+/*
+ * A grant for a request; `selector` may be NULL. Its tenant is that of --tenant or HEARTH_TENANT if
+ * `tenant` is NULL, otherwise anonymous, the only one of a server without --multitenancy.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_make_grant(struct cli *cli, const char *tenant,
+                                                    const char *selector, const char *role,
+                                                    Hearth__V1__Grant *ret);
+/* Appends "ingest in shop", "admin in all tenants", "viewer in shop, only {team="x"}". */
+void cli_put_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out);
+/* The date as cli_date writes it, or "never" for 0. */
+void cli_date_or_never(int64_t ms, char out[32]);
+/* A subject: "user:NAME" for a name without a kind. In the arena, NULL if that is full. */
+char *cli_subject(struct cli *cli, const char *text);
+/* Prints a line for people, or the answer as JSON. */
+HEARTH_PRINTF(3, 4)
+enum cli_exit cli_print_done(struct cli *cli, const ProtobufCMessage *answer, const char *fmt, ...);
+
+#endif

@@ -1,0 +1,149 @@
+/* cmd_grants.c -- hearth admin grants and sessions. */
+#include "cmd_access.h"
+
+/* ---- grants ---- */
+
+static enum cli_exit add_grant(struct cli *cli)
+{
+    Hearth__V1__Grant request;
+    Hearth__V1__AddGrantResponse *answer = NULL;
+    enum cli_exit code = cli_check_verb(cli, "grants", "SUBJECT", 1, 1);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (cli->access.role == NULL) {
+        return cli_usage("grants add requires --role, which is ingest, viewer, profiler, editor or "
+                         "admin");
+    }
+    enum hearth_status status =
+        cli_make_grant(cli, NULL, cli->access.selector, cli->access.role, &request);
+    request.subject = cli_subject(cli, cli->args[1]);
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, CLI_ACCESS "AddGrant", &request,
+                          &hearth__v1__add_grant_response__descriptor, &answer);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    hearth_buf_printf(&out, "grant %d: %s is ", (int)answer->id, request.subject);
+    cli_put_grant(&request, &out);
+    hearth_buf_byte(&out, '\n');
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit delete_grant(struct cli *cli)
+{
+    Hearth__V1__DeleteGrantRequest request;
+    Hearth__V1__DeleteGrantResponse *answer = NULL;
+    int64_t id;
+    enum cli_exit code = cli_check_verb(cli, "grants", "ID", 1, 1);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (!hearth_str_to_i64(hearth_str_c(cli->args[1]), &id) || id <= 0 || id > INT32_MAX) {
+        return cli_usage("the id of a grant is a number; `hearth admin grants list` shows it");
+    }
+    hearth__v1__delete_grant_request__init(&request);
+    request.id = (int32_t)id;
+    enum hearth_status status = cli_call(cli, CLI_ACCESS "DeleteGrant", &request,
+                                         &hearth__v1__delete_grant_response__descriptor, &answer);
+
+    return status == HEARTH_OK
+               ? cli_print_done(cli, &answer->base, "grant %d is deleted", (int)request.id)
+               : cli_fail(cli, status);
+}
+
+static void print_stored_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out)
+{
+    char created[32];
+
+    cli_date(grant->created_ms, created);
+    hearth_buf_printf(out, "%6d  ", (int)grant->id);
+    cli_fit(hearth_str_c(grant->subject), 28, true, out);
+    hearth_buf_printf(out, "  %-20s  ", created);
+    cli_fit(hearth_str_c(grant->created_by), 20, true, out);
+    hearth_buf_cstr(out, "  ");
+    cli_put_grant(grant, out);
+    hearth_buf_byte(out, '\n');
+}
+
+static enum cli_exit list_grants(struct cli *cli)
+{
+    Hearth__V1__ListGrantsRequest request;
+    Hearth__V1__ListGrantsResponse *answer = NULL;
+    enum cli_exit code = cli_check_verb(cli, "grants", "", 0, 0);
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    hearth__v1__list_grants_request__init(&request);
+    enum hearth_status status = cli_call(cli, CLI_ACCESS "ListGrants", &request,
+                                         &hearth__v1__list_grants_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+    if (answer->n_grants == 0) {
+        hearth_buf_cstr(&out, "there are no grants\n");
+    } else {
+        hearth_buf_printf(&out, "%6s  %-28s  %-20s  %-20s  %s\n", "id", "subject", "since", "by",
+                          "may");
+    }
+    for (size_t i = 0; i < answer->n_grants; i++) {
+        print_stored_grant(answer->grants[i], &out);
+    }
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+enum cli_exit cli_grants(struct cli *cli)
+{
+    if (cli_is_verb(cli, "add")) {
+        return add_grant(cli);
+    }
+    if (cli_is_verb(cli, "delete")) {
+        return delete_grant(cli);
+    }
+    if (cli_is_verb(cli, "list")) {
+        return list_grants(cli);
+    }
+
+    return cli->n_args == 0 ? cli_usage("admin grants is followed by add, list, delete")
+                            : cli_no_such("admin grants", cli->args[0]);
+}
+
+/* ---- sessions ---- */
+
+enum cli_exit cli_sessions(struct cli *cli)
+{
+    Hearth__V1__EndSessionsRequest request;
+    Hearth__V1__EndSessionsResponse *answer = NULL;
+
+    if (!cli_is_verb(cli, "end")) {
+        return cli->n_args == 0 ? cli_usage("admin sessions is followed by end")
+                                : cli_no_such("admin sessions", cli->args[0]);
+    }
+    enum cli_exit code = cli_check_verb(cli, "sessions", "[SUBJECT]", 0, 1);
+    if (code != CLI_OK) {
+        return code;
+    }
+    hearth__v1__end_sessions_request__init(&request);
+    request.subject = cli_subject(cli, cli->n_args > 1 ? cli->args[1] : "");
+    enum hearth_status status = cli_call(cli, CLI_ACCESS "EndSessions", &request,
+                                         &hearth__v1__end_sessions_response__descriptor, &answer);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    char ended[64];
+    cli_number(answer->sessions, "session has", "sessions have", ended);
+
+    return cli_print_done(cli, &answer->base, "%s ended", ended);
+}

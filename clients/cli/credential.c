@@ -1,0 +1,201 @@
+/*
+ * credential.c -- the token that the client sends, and secrets in files.
+ *
+ * A file that others can read is refused, not only named: the next user of the machine would have
+ * the token. `ps` shows options, so files and variables stand first in help and messages.
+ */
+#include "cli.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- files ---- */
+
+static enum hearth_status check_private(FILE *file, const char *what, const char *path,
+                                        struct hearth_err *err)
+{
+    struct stat found;
+    char reason[128];
+
+    if (fstat(fileno(file), &found) != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s %.200s: %s", what, path,
+                           strerror_r(errno, reason, sizeof reason));
+    }
+    if (S_ISDIR(found.st_mode)) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s %.200s is a directory", what, path);
+    }
+
+    return (found.st_mode & (S_IRWXG | S_IRWXO)) == 0
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "%s %.200s can be read or written by others than its owner (mode "
+                             "%04o): chmod 600 %.100s",
+                             what, path, (unsigned)found.st_mode & 07777u, path);
+}
+
+struct hearth_str cli_take_line(struct hearth_str text)
+{
+    struct hearth_str none = {NULL, 0};
+
+    if (text.n > 0 && text.p[text.n - 1] == '\n') {
+        text.n--;
+    }
+    if (text.n > 0 && text.p[text.n - 1] == '\r') {
+        text.n--;
+    }
+
+    return hearth_str_find(text, '\n', 0) < text.n ? none : text;
+}
+
+static enum hearth_status read_line(struct cli *cli, FILE *file, const char *what, const char *path,
+                                    struct hearth_str *ret, struct hearth_err *err)
+{
+    char *bytes = hearth_arena_alloc(&cli->arena, CLI_MAX_SECRET_BYTES + 1);
+
+    if (bytes == NULL) {
+        return HEARTH_FAIL_ARENA(err, &cli->arena);
+    }
+    size_t n = fread(bytes, 1, CLI_MAX_SECRET_BYTES + 1, file);
+    struct hearth_str line = cli_take_line(hearth_str_n(bytes, n));
+    if (ferror(file) != 0 || n > CLI_MAX_SECRET_BYTES || line.p == NULL || line.n == 0 ||
+        memchr(line.p, '\0', line.n) != NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "%s %.200s must have one line of text, of at most %zu KiB", what, path,
+                           CLI_MAX_SECRET_BYTES >> 10);
+    }
+
+    bytes[line.n] = '\0';
+    *ret = line;
+
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_read_secret(struct cli *cli, const char *what, const char *path,
+                                   struct hearth_str *ret, struct hearth_err *err)
+{
+    char reason[128];
+    assert(what != NULL && path != NULL);
+
+    if (strcmp(path, "-") == 0) {
+        return read_line(cli, stdin, what, path, ret, err);
+    }
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s %.200s: %s", what, path,
+                           strerror_r(errno, reason, sizeof reason));
+    }
+
+    enum hearth_status status = check_private(file, what, path, err);
+    if (status == HEARTH_OK) {
+        status = read_line(cli, file, what, path, ret, err);
+    }
+    (void)fclose(file);
+
+    return status;
+}
+
+/* ---- the token ---- */
+
+/* NULL if the variable is unset or empty. */
+static const char *find_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* *ret_from says where it was found; NULL: no token is given. */
+static enum hearth_status find_token(struct cli *cli, struct hearth_str *ret, const char **ret_from,
+                                     struct hearth_err *err)
+{
+    const char *text = cli->token, *from = "--token", *path = cli->token_file;
+
+    *ret_from = NULL;
+    if (text != NULL && path != NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "--token and --token-file cannot be combined");
+    }
+    if (text == NULL && path == NULL) {
+        from = "HEARTH_TOKEN";
+        text = find_variable("HEARTH_TOKEN");
+        path = text == NULL ? find_variable("HEARTH_TOKEN_FILE") : NULL;
+    }
+
+    if (path != NULL) {
+        HEARTH_TRY(cli_read_secret(cli, "token file", path, ret, err));
+        *ret = hearth_str_trim(*ret);
+        *ret_from = hearth_arena_printf(&cli->arena, "token file %.200s", path);
+        return *ret_from == NULL ? HEARTH_FAIL_ARENA(err, &cli->arena) : HEARTH_OK;
+    }
+    if (text != NULL) {
+        *ret = hearth_str_trim(hearth_str_c(text));
+        *ret_from = from;
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_connect(struct cli *cli, const struct hearth_client_options *options,
+                               struct hearth_client **ret_client, struct hearth_err *err)
+{
+    struct hearth_client *client;
+
+    /* Read once: a pipe cannot be read again. */
+    if (cli->token_from == NULL) {
+        HEARTH_TRY(find_token(cli, &cli->token_text, &cli->token_from, err));
+    }
+    HEARTH_TRY(hearth_client_new(options, &client, err));
+    enum hearth_status status = HEARTH_OK;
+    if (cli->token_from != NULL) {
+        status = hearth_client_set_token(client, cli->token_text, err);
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(err, "%s", cli->token_from);
+        hearth_client_free(client);
+        return status;
+    }
+    *ret_client = client;
+
+    return HEARTH_OK;
+}
+
+/* What follows the server's message; NULL: nothing. */
+static const char *find_advice(const struct cli *cli, enum hearth_status status, const char *said)
+{
+    bool has_tenant = cli->tenant != NULL;
+    switch (status) {
+    case HEARTH_UNAUTHENTICATED:
+        if (strcmp(said, "no org id") == 0) {
+            return has_tenant ? NULL : "name the tenant: set HEARTH_TENANT or --tenant";
+        }
+        return cli->token_from != NULL && strstr(said, "no credential was sent") != NULL
+                   ? "this server does not take tokens"
+                   : NULL;
+    case HEARTH_PERMISSION_DENIED:
+        return strstr(said, "needs the role") == NULL ? NULL : "`hearth whoami` lists your roles";
+    case HEARTH_INVALID_ARGUMENT:
+        return has_tenant || strstr(said, "X-Scope-OrgID") == NULL
+                   ? NULL
+                   : "that is, set HEARTH_TENANT or --tenant";
+    default:
+        return NULL;
+    }
+}
+
+void cli_explain_refusal(struct cli *cli, enum hearth_status status)
+{
+    char said[sizeof cli->err.msg];
+    (void)snprintf(said, sizeof said, "%s", cli->err.msg);
+    const char *advice = find_advice(cli, status, said);
+
+    if (advice != NULL) {
+        (void)HEARTH_FAIL(&cli->err, status, "%.400s; %s", said, advice);
+    } else if (status == HEARTH_UNAUTHENTICATED && cli->token_from != NULL) {
+        (void)HEARTH_FAIL(&cli->err, status, "%s: %.250s", cli->token_from, said);
+    } else if (status == HEARTH_UNAUTHENTICATED && strstr(said, "send a token") != NULL) {
+        (void)HEARTH_FAIL(&cli->err, status,
+                          "this server wants a token: set HEARTH_TOKEN_FILE or --token-file");
+    }
+}
