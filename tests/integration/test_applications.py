@@ -7,6 +7,7 @@ import unittest
 
 from pprof import Profile
 from server import HEARTH, Cluster, RpcError, Server, eventually, now_ms
+from test_access import AccessServer, bearer
 
 SERVICE = "hearth.v1.ApplicationService/"
 
@@ -143,6 +144,51 @@ class Applications(unittest.TestCase):
         hearth("delete", "api")
         hearth("set", "api", "--profiling", "maybe", code=2)
         hearth("rule", "add", "x", code=2)
+
+
+class NarrowedCallers(unittest.TestCase):
+    """A caller whose grant has a selector."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.hearth = AccessServer()
+        cls.root = bearer(cls.hearth.token(("red", "admin"))["token"])
+        cls.narrowed = bearer(cls.hearth.token(("red", "admin", '{team="shop"}'))["token"])
+        for service, team in (("cart", "shop"), ("ledger", "bank")):
+            profile = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000).add(["main"], [7]).encode()
+            labels = {"__name__": "process_cpu", "service_name": service, "team": team}
+            cls.hearth.server.push(profile, labels, metadata=[("authorization", cls.root["Authorization"])])
+        eventually(lambda: len(cls.ask("List", cls.root)[1].get("applications", [])) == 2)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.hearth.stop()
+
+    @classmethod
+    def ask(cls, method, headers, service=SERVICE, **fields):
+        return cls.hearth.post("/" + service + method, fields, headers)[::2]
+
+    def test_they_see_the_applications_of_their_services(self):
+        names = [a["name"] for a in self.ask("List", self.narrowed)[1]["applications"]]
+        self.assertEqual(names, ["cart"])
+        self.assertEqual(self.ask("Get", self.narrowed, name="cart")[0], 200)
+        hidden, unknown = (self.ask("Get", self.narrowed, name=name) for name in ("ledger", "nobody"))
+        self.assertEqual((hidden[0], hidden[1]["message"].replace("ledger", "nobody")), (404, unknown[1]["message"]))
+
+    def test_they_change_no_others(self):
+        self.assertEqual(self.ask("Set", self.narrowed, name="cart", owner="shop")[0], 200)
+        self.assertEqual(self.ask("Set", self.narrowed, name="ledger", profiling="PROFILING_OFF")[0], 403)
+        self.assertEqual(self.ask("Delete", self.narrowed, name="ledger")[0], 404)
+        self.assertEqual(self.ask("Get", self.root, name="ledger")[1].get("owner", ""), "")
+
+    def test_they_see_and_change_no_rules_and_not_the_use_of_the_tenant(self):
+        rule = {"name": "all", "labelSelector": '{team="bank"}', "profiling": "PROFILING_ON"}
+        self.assertEqual(self.ask("SetRule", self.root, **rule)[0], 200)
+        self.assertEqual(self.ask("ListRules", self.narrowed), (200, {}))
+        self.assertEqual(self.ask("SetRule", self.narrowed, **rule)[0], 403)
+        self.assertEqual(self.ask("DeleteRule", self.narrowed, name="all")[0], 403)
+        self.assertEqual(self.ask("Usage", self.narrowed, service="hearth.v1.AdminService/")[0], 403)
+        self.assertEqual(self.ask("Usage", self.root, service="hearth.v1.AdminService/")[0], 200)
 
 
 if __name__ == "__main__":
