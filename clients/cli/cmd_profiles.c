@@ -292,6 +292,13 @@ static void print_upload(const Hearth__V1__GetProfileResponse *answer, struct he
         put_field(out, row->labels[i]->value);
         hearth_buf_byte(out, '\n');
     }
+    for (size_t i = 0; i < answer->n_client_tags; i++) {
+        hearth_buf_cstr(out, "client ");
+        put_field(out, answer->client_tags[i]->name);
+        hearth_buf_cstr(out, ": ");
+        put_field(out, answer->client_tags[i]->value);
+        hearth_buf_byte(out, '\n');
+    }
     print_totals(answer->types, answer->n_types, out);
 
     for (size_t i = 0; i < answer->n_originals; i++) {

@@ -15,7 +15,7 @@ import urllib.parse
 import wire
 from server import RpcError, Server, eventually
 from test_cli import hearth
-from test_datadog import END, INPUT, RECORDED, START, T, cpu_profile, event, recorded
+from test_datadog import END, INPUT, RECORDED, START, T, cpu_profile, event, recorded, rfc3339
 from test_ingest import form
 from test_jfr import RECORDING
 
@@ -98,6 +98,24 @@ class Originals(unittest.TestCase):
         metrics = server.metrics()
         self.assertEqual(metrics[("hearth_originals_stored_total", ())], n_files)
         self.assertEqual(metrics[("hearth_original_bytes_total", ())], n_bytes)
+
+    def test_what_a_client_says_of_its_process_is_listed_with_the_originals(self):
+        tags = "service:s,runtime-id:529f:344a,process_id:7,env:test,profiler_version:1.2,runtime_os:"
+        expected = [("runtime-id", "529f:344a"), ("process_id", "7"), ("profiler_version", "1.2")]
+        as_event = [("event", "event.json", event("s", tags_profiler=tags))]
+        as_form = [("tags[]", None, tags.encode()), ("family", None, b"python"),
+                   ("recording-start", None, rfc3339(T).encode()), ("recording-end", None, rfc3339(T + 5000).encode())]
+        for keep, parts in (("datadog", as_event), ("datadog", as_form), ("", as_event)):
+            with self.subTest(keep=keep, parts=parts):
+                server = self.serve("--keep-originals=" + keep)
+                headers, body = form([*parts, ("cpu.pprof", "cpu.pprof", timed_profile())])
+                self.assertEqual(server.http("POST", INPUT, body, headers)[0], 200)
+                (id,) = self.ids(server, "s")
+                answer = server.connect(LISTED + "GetProfile", {"id": id})
+                said = [(tag["name"], tag["value"]) for tag in answer.get("clientTags", [])]
+                self.assertEqual(said, expected if keep else [])
+                shown = hearth("profiles", "show", id, env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port}).out
+                self.assertEqual("client runtime-id: 529f:344a" in shown.splitlines(), keep != "")
 
     def test_a_large_file_is_read_in_parts_and_by_the_command_line(self):
         server = self.serve()

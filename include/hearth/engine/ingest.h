@@ -109,10 +109,11 @@ typedef enum hearth_status hearth_push_read_fn(const void *source, size_t i,
  * them that has something to store takes it along.
  */
 struct hearth_push_file {
-    struct hearth_str name;  /* valid UTF-8 without NUL; as the client said */
-    struct hearth_str bytes; /* as sent */
-    int32_t part;            /* number of the file in the upload, from 0 */
-    bool is_taken;           /* in and out: false at first */
+    struct hearth_str name;        /* valid UTF-8 without NUL; as the client said */
+    struct hearth_str bytes;       /* as sent */
+    int32_t part;                  /* number of the file in the upload, from 0 */
+    struct hearth_str client_tags; /* as hearth_original.client_tags; valid UTF-8 without NUL */
+    bool is_taken;                 /* in and out: false at first */
 };
 
 struct hearth_push_sample {

@@ -138,8 +138,9 @@ struct hearth_listed_detail {
     size_t n_series;
     const struct hearth_original *originals; /* kept files that it was made of */
     size_t n_originals;
-    int64_t start_ms, end_ms;   /* a range for queries that holds all of its rows */
-    struct hearth_str selector; /* for such queries, together with the id */
+    struct hearth_labels client_tags; /* what the client said of itself with the originals */
+    int64_t start_ms, end_ms;         /* a range for queries that holds all of its rows */
+    struct hearth_str selector;       /* for such queries, together with the id */
 };
 
 /*

@@ -3,7 +3,7 @@
  * version 4, or the plain fields of the form of version 3.
  *
  * Both name tags as "key:value". datadog_tags.def says which tags become labels under another name,
- * and which ones describe only the process or the upload and are ignored. Every other tag is a
+ * and which ones describe only the process or the upload: these are `facts`. Every other tag is a
  * label: characters other than letters, digits and '_' in its name become '_'. The first of several
  * tags with one name counts. The family is the label `language`.
  *
@@ -29,6 +29,8 @@ struct hearth_datadog_event {
     struct hearth_str family;     /* "go", "python", "java", ...; empty: not sent */
     struct hearth_label *labels;  /* in the order of the tags, with distinct names */
     size_t n_labels;
+    struct hearth_label *facts; /* tags that are no labels, in their order; may be given twice */
+    size_t n_facts;
     struct hearth_str *custom_keys; /* sample labels that the program itself has set */
     size_t n_custom_keys;
     uint64_t n_dropped_tags; /* without a colon, a name or a value; repeated; private (__) */

@@ -172,9 +172,10 @@ struct hearth_push_row {
  */
 /* A file that a profile was made of. */
 struct hearth_push_original {
-    struct hearth_str name;  /* valid UTF-8 without NUL */
-    struct hearth_str bytes; /* as sent; empty: the file is not kept */
-    int32_t part;            /* number of the file in its upload, from 0 */
+    struct hearth_str name;        /* valid UTF-8 without NUL */
+    struct hearth_str bytes;       /* as sent; empty: the file is not kept */
+    int32_t part;                  /* number of the file in its upload, from 0 */
+    struct hearth_str client_tags; /* as hearth_original.client_tags; valid UTF-8 without NUL */
 };
 
 struct hearth_push_item {

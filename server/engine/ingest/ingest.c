@@ -491,6 +491,7 @@ static enum hearth_status keep_pushed_file(struct push_job *job, struct hearth_e
     original->name = hearth_arena_str(&job->keep, file->name);
     original->bytes = hearth_arena_str(&job->keep, file->bytes);
     original->part = file->part;
+    original->client_tags = hearth_arena_str(&job->keep, file->client_tags);
 
     return job->keep.refused ? HEARTH_FAIL_ARENA(err, &job->keep) : HEARTH_OK;
 }

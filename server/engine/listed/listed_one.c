@@ -342,6 +342,40 @@ static enum hearth_status shows_whole_upload(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
+/* Those of the first file: a client says the same of all. */
+static enum hearth_status read_client_tags(const struct hearth_call *call,
+                                           struct hearth_listed_detail *detail,
+                                           struct hearth_err *err)
+{
+    struct hearth_labels *tags = &detail->client_tags;
+    struct hearth_str text = HEARTH_STR("");
+
+    for (size_t i = 0; i < detail->n_originals && text.n == 0; i++) {
+        text = detail->originals[i].client_tags;
+    }
+
+    size_t max = 1;
+    for (size_t i = 0; i < text.n; i++) {
+        max += text.p[i] == ',';
+    }
+    *tags = (struct hearth_labels){.v = hearth_arena_array(call->arena, max, sizeof tags->v[0])};
+    if (tags->v == NULL) {
+        return HEARTH_FAIL_ARENA(err, call->arena);
+    }
+
+    for (size_t at = 0, end; at < text.n; at = end + 1) {
+        end = hearth_str_find(text, ',', at);
+        size_t colon = hearth_str_find(text, ':', at);
+        if (colon < end) {
+            tags->v[tags->n++] =
+                (struct hearth_label){hearth_str_n(text.p + at, colon - at),
+                                      hearth_str_n(text.p + colon + 1, end - colon - 1)};
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hearth_profile_id id,
                                       struct hearth_listed_detail *ret, struct hearth_err *err)
 {
@@ -365,6 +399,7 @@ enum hearth_status hearth_listed_find(const struct hearth_call *call, struct hea
         HEARTH_TRY(hearth_store_originals(HEARTH_CALL_SCOPE(call), id, &originals,
                                           &detail.n_originals, err));
         detail.originals = originals;
+        HEARTH_TRY(read_client_tags(call, &detail, err));
     }
 
     *ret = detail;

@@ -14,13 +14,13 @@
 #define MORE_LABELS 4u
 
 static const struct {
-    const char *tag, *label; /* label NULL: the tag is ignored */
+    const char *tag, *label; /* label NULL: the tag is a fact */
 } g_known_tags[] = {
 #define RENAMED(tag, label) {tag, label},
-#define IGNORED(tag, why)   {tag, NULL},
+#define FACT(tag, why)      {tag, NULL},
 #include "datadog/datadog_tags.def"
 #undef RENAMED
-#undef IGNORED
+#undef FACT
 };
 
 struct tag_reader {
@@ -61,7 +61,7 @@ static void add_event_label(struct tag_reader *r, struct hearth_str name, struct
 static enum hearth_status add_named_tag(struct tag_reader *r, struct hearth_str key,
                                         struct hearth_str value)
 {
-    /* Renamed, or ignored. */
+    /* Renamed, or no label. */
     if (hearth_str_starts(key, HEARTH_STR(OWN_PREFIX))) {
         return HEARTH_OK;
     }
@@ -70,6 +70,7 @@ static enum hearth_status add_named_tag(struct tag_reader *r, struct hearth_str 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_known_tags); i++) {
         if (hearth_str_eq_c(key, g_known_tags[i].tag)) {
             if (g_known_tags[i].label == NULL) {
+                r->event->facts[r->event->n_facts++] = (struct hearth_label){key, value};
                 return HEARTH_OK;
             }
             name = hearth_str_c(g_known_tags[i].label);
@@ -124,7 +125,7 @@ static size_t count_tags(struct hearth_str tags)
     return n;
 }
 
-/* Makes room for the labels of n tags. */
+/* Makes room for n tags. */
 static enum hearth_status expect_tags(struct tag_reader *r, size_t n)
 {
     if (n > HEARTH_DATADOG_MAX_TAGS) {
@@ -134,7 +135,9 @@ static enum hearth_status expect_tags(struct tag_reader *r, size_t n)
 
     r->cap = n + MORE_LABELS;
     r->event->labels = hearth_arena_array(r->arena, r->cap, sizeof r->event->labels[0]);
-    return r->event->labels == NULL ? HEARTH_FAIL_ARENA(r->err, r->arena) : HEARTH_OK;
+    r->event->facts = hearth_arena_array(r->arena, n, sizeof r->event->facts[0]);
+    return r->event->labels == NULL || r->event->facts == NULL ? HEARTH_FAIL_ARENA(r->err, r->arena)
+                                                               : HEARTH_OK;
 }
 
 /* Tags separated by commas. */

@@ -358,6 +358,26 @@ static enum hearth_status inflate_attachments(struct datadog_request *d)
     return HEARTH_OK;
 }
 
+/* What the client said of itself beyond the labels, as struct hearth_original has it. */
+static struct hearth_str write_client_tags(const struct datadog_request *d)
+{
+    struct hearth_buf text;
+    hearth_buf_init(&text, 0);
+
+    for (size_t i = 0; i < d->event.n_facts; i++) {
+        hearth_buf_printf(&text, "%s" HEARTH_STR_FMT ":" HEARTH_STR_FMT, text.n > 0 ? "," : "",
+                          HEARTH_STR_ARG(d->event.facts[i].name),
+                          HEARTH_STR_ARG(d->event.facts[i].value));
+    }
+
+    struct hearth_str copy = hearth_buf_failed(&text)
+                                 ? (struct hearth_str){0}
+                                 : hearth_arena_str(&d->call->arena, hearth_buf_view(&text));
+    hearth_buf_release(&text);
+
+    return copy;
+}
+
 /*
  * Copies the attachments as they were sent behind the inflated ones, so that they outlive the
  * request, and gives them names.
@@ -378,14 +398,16 @@ static enum hearth_status keep_attachments(struct datadog_request *d)
         return HEARTH_FAIL(&d->rpc->err, HEARTH_NO_MEMORY, "no memory to keep the attachments");
     }
 
+    struct hearth_str client_tags = write_client_tags(d);
     for (size_t i = 0; i < d->n_attachments; i++) {
         struct datadog_attachment *a = &d->attachments[i];
         a->file = (struct hearth_push_file){
             .name = hearth_original_name_of_client(&d->call->arena, a->filename),
             .bytes = hearth_str_n(body->p + a->sent_at, a->sent.n),
             .part = (int32_t)i,
+            .client_tags = client_tags,
         };
-        if (a->file.name.p == NULL) {
+        if (a->file.name.p == NULL || client_tags.p == NULL) {
             return HEARTH_FAIL_ARENA(&d->rpc->err, &d->call->arena);
         }
     }

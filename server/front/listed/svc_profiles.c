@@ -83,6 +83,7 @@ static const struct hearth_message_member detail_members[] = {
     HEARTH_MAP(detail, start_ms, start),
     HEARTH_MAP(detail, end_ms, end),
     HEARTH_MAP_LIST(detail, originals, n_originals, originals, &original_map),
+    HEARTH_MAP_LABELS(detail, client_tags, client_tags),
 };
 static const struct hearth_message_map detail_map =
     HEARTH_MESSAGE_MAP(detail, hearth__v1__get_profile_response__descriptor);

@@ -163,8 +163,8 @@ int64_t hearth_batch_associations(const struct hearth_batch *batch);
 
 /* ---- batch_originals.c ---- */
 #define HEARTH_ORIGINAL_COLUMNS \
-    "service_id, writer_id, profile_no, part, ts, name, n_bytes, payload"
-#define HEARTH_N_ORIGINAL_COLUMNS 8
+    "service_id, writer_id, profile_no, part, ts, name, n_bytes, payload, client_tags"
+#define HEARTH_N_ORIGINAL_COLUMNS 9
 /* Return the number of items that have an original. The twins are known. */
 size_t hearth_batch_count_originals(const struct hearth_batch *batch);
 /* Put the rows of the COPY into original. */

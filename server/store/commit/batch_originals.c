@@ -38,6 +38,7 @@ static void encode_original(const struct hearth_push_item *item, struct hearth_b
     hearth_copy_bytes(out, original->name);
     hearth_copy_i64(out, (int64_t)original->bytes.n);
     hearth_copy_bytes(out, original->bytes);
+    hearth_copy_bytes(out, original->client_tags);
 }
 
 enum hearth_status hearth_batch_put_originals(const struct hearth_batch *batch,

@@ -26,7 +26,8 @@
 
 static size_t count_item_bytes(const struct hearth_push_item *item)
 {
-    size_t n = sizeof *item + item->original.name.n + item->original.bytes.n;
+    size_t n = sizeof *item + item->original.name.n + item->original.bytes.n +
+               item->original.client_tags.n;
     for (size_t i = 0; i < item->n_rows; i++) {
         const struct hearth_push_row *row = &item->rows[i];
         n += sizeof *row + row->columns.ids.n + row->attrs.n +

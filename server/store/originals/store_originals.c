@@ -19,6 +19,7 @@ static const struct hearth_column original_columns[] = {
     ORIGINAL(I64, original_no),
     ORIGINAL(TEXT, name),
     ORIGINAL(I64, n_bytes),
+    ORIGINAL(TEXT, client_tags),
 };
 static const struct hearth_row_type original_rows =
     HEARTH_ROW_TYPE(original_columns, struct hearth_original);

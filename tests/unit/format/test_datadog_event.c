@@ -69,6 +69,12 @@ static void tags_of_the_service_become_labels(void **state)
     assert_label("service_git_ref", "abc");
     assert_label("service_repository", "https://example.org/shop");
     assert_int_equal(g_event.n_dropped_tags, 0);
+
+    /* Tags that are no label. */
+    assert_int_equal(g_event.n_facts, 11);
+    assert_true(hearth_str_eq_c(g_event.facts[9].name, "snapshot"));
+    assert_true(hearth_str_eq_c(g_event.facts[8].name, "runtime-id"));
+    assert_true(hearth_str_eq_c(g_event.facts[8].value, "529f344a-516c"));
     assert_true(hearth_str_eq_c(g_event.start, "2026-11-25T20:46:18.026Z"));
     assert_true(hearth_str_eq_c(g_event.end, "2026-11-25T20:46:23.857Z"));
     assert_true(hearth_str_eq_c(g_event.family, "node"));
