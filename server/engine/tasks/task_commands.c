@@ -231,26 +231,40 @@ static enum hearth_status make_commands(const struct hearth_call *call,
     return HEARTH_OK;
 }
 
-/* An agent gets the tasks of all its processes, so a narrowed call must see all their services. */
+/*
+ * An agent gets the tasks of all its processes, so a narrowed call must see all their services. If
+ * it sees none of them, the agent does not exist for it. Hidden services are not named: the caller
+ * gave the id of the agent only.
+ */
 static enum hearth_status check_agent_services(const struct hearth_call *call,
-                                               struct hearth_str agent_id, struct hearth_err *err)
+                                               struct hearth_str agent_id, bool *ret_exists,
+                                               struct hearth_err *err)
 {
     const struct hearth_process_filter filter = {.agent_id = agent_id};
+    struct hearth_shown shown = {0};
     struct hearth_process *processes;
-    size_t n;
+    char text[HEARTH_NARROWED_BYTES];
+    size_t n, n_shown = 0;
 
+    *ret_exists = true;
     if (!hearth_call_is_narrow(call)) {
         return HEARTH_OK;
     }
 
     HEARTH_TRY(hearth_store_processes(HEARTH_CALL_SCOPE(call), &filter, &processes, &n, err));
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || !hearth_str_eq(processes[i].service, processes[i - 1].service)) {
-            HEARTH_TRY(hearth_call_check_service(call, processes[i].service, err));
-        }
+        bool shows;
+        HEARTH_TRY(hearth_call_shows_service(call, &shown, processes[i].service, &shows, err));
+        n_shown += shows;
     }
+    *ret_exists = n_shown > 0;
 
-    return HEARTH_OK;
+    return n_shown == 0 || n_shown == n
+               ? HEARTH_OK
+               : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                             "the credential is narrowed to %s, and does not see all services of "
+                             "agent \"" HEARTH_STR_FMT "\"",
+                             hearth_view_text(call->view, text), HEARTH_STR_ARG(agent_id));
 }
 
 enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
@@ -264,7 +278,13 @@ enum hearth_status hearth_tasks_ask_agent(const struct hearth_call *call,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "roverInstanceId is empty");
     }
 
-    HEARTH_TRY(check_agent_services(call, agent_id, err));
+    bool exists;
+    HEARTH_TRY(check_agent_services(call, agent_id, &exists, err));
+    if (!exists) {
+        *ret_n = 0;
+        return HEARTH_OK;
+    }
+
     int64_t now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS;
 
     const struct hearth_task_poll poll = {.tenant = call->tenant,

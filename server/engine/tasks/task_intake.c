@@ -189,7 +189,10 @@ static enum hearth_status check_metadata_times(const struct hearth_limits *limit
     return HEARTH_OK;
 }
 
-/* A narrowed sender must see all of the service of the task, or of the process if there is none. */
+/*
+ * A narrowed sender must see all of the service of the task, or of the process if there is none. A
+ * hidden service is not named, since the sender gave ids only: the answer is that for unknown ids.
+ */
 static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
                                               struct hearth_err *err)
 {
@@ -201,6 +204,8 @@ static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
     struct hearth_str service = HEARTH_STR("");
     struct hearth_process *found;
     struct hearth_task task;
+    char text[HEARTH_NARROWED_BYTES];
+    bool shows;
     size_t n;
 
     if (!hearth_call_is_narrow(&call)) {
@@ -216,6 +221,17 @@ static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
         service = n > 0 ? found[0].service : service;
     } else {
         return status;
+    }
+
+    HEARTH_TRY(hearth_call_shows_service(&call, NULL, service, &shows, err));
+
+    if (!shows) {
+        return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                           "the credential is narrowed to %s, and sees neither task "
+                           "\"" HEARTH_STR_FMT "\" nor process \"" HEARTH_STR_FMT "\"",
+                           hearth_view_text(call.view, text),
+                           HEARTH_STR_ARG(intake->metadata.task_id),
+                           HEARTH_STR_ARG(intake->metadata.process_id));
     }
 
     return hearth_call_check_later(&call, service, err);

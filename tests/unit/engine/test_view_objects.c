@@ -42,8 +42,8 @@ static void store_series(int service, int team)
     hearth_arena_release(&arena);
 }
 
-static enum hearth_status report_process(const struct hearth_call *call, const char *service,
-                                         struct hearth_err *err)
+static enum hearth_status report_process_of(const struct hearth_call *call, const char *service,
+                                            const char *agent_id, struct hearth_err *err)
 {
     struct hearth_property can = {HEARTH_STR(HEARTH_PROPERTY_CAN_PROFILE), HEARTH_STR("true")};
     const struct hearth_reported reported = {
@@ -53,11 +53,17 @@ static enum hearth_status report_process(const struct hearth_call *call, const c
                     .name = HEARTH_STR("main"),
                     .layer = HEARTH_STR("GENERAL"),
                     .detect_type = 1,
-                    .agent_id = hearth_str_c(service),
+                    .agent_id = hearth_str_c(agent_id),
                     .properties = &can,
                     .n_properties = 1},
     };
     return hearth_agents_report_processes(call, &reported, 1, err);
+}
+
+static enum hearth_status report_process(const struct hearth_call *call, const char *service,
+                                         struct hearth_err *err)
+{
+    return report_process_of(call, service, service, err);
 }
 
 static enum hearth_status create_task(const struct hearth_call *call, const char *service,
@@ -133,11 +139,28 @@ static void agents_report_for_services_that_their_credential_sees(void **state)
     assert_int_equal(report_process(&team, "svc-0", &err), HEARTH_PERMISSION_DENIED);
     assert_int_equal(report_process(&team, "svc-2", &err), HEARTH_OK);
     assert_int_equal(report_process(&name, "svc-0", &err), HEARTH_OK);
-    assert_int_equal(hearth_tasks_ask_agent(&team, HEARTH_STR("svc-1"), 0, &commands, &n, &err),
-                     HEARTH_PERMISSION_DENIED);
+    assert_ok(hearth_tasks_ask_agent(&team, HEARTH_STR("svc-1"), 0, &commands, &n, &err));
+    assert_int_equal(n, 0);
     assert_int_equal(hearth_tasks_ask_agent(&name, HEARTH_STR("svc-1"), 0, &commands, &n, &err),
                      HEARTH_OK);
     assert_int_equal(n, 1);
+}
+
+static void an_id_of_an_agent_does_not_tell_its_hidden_services(void **state)
+{
+    (void)state;
+    struct hearth_call all = call_under(NULL), team = call_under(&g_of_team);
+    struct hearth_command *commands;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    size_t n;
+
+    assert_ok(report_process_of(&all, "svc-1", "both", &err));
+    assert_ok(report_process_of(&all, "svc-2", "both", &err));
+    assert_ok(hearth_tasks_ask_agent(&all, HEARTH_STR("both"), 0, &commands, &n, &err));
+    assert_int_equal(hearth_tasks_ask_agent(&team, HEARTH_STR("both"), 0, &commands, &n, &err),
+                     HEARTH_PERMISSION_DENIED);
+    assert_non_null(strstr(err.msg, "does not see all services of agent \"both\""));
+    assert_null(strstr(err.msg, "svc-1"));
 }
 
 /* ---- tasks and policies ---- */
@@ -382,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(services_are_listed_if_all_their_series_are_visible),
         cmocka_unit_test(agents_report_for_services_that_their_credential_sees),
+        cmocka_unit_test(an_id_of_an_agent_does_not_tell_its_hidden_services),
         cmocka_unit_test(tasks_of_hidden_services_do_not_exist),
         cmocka_unit_test(policies_follow_their_service),
         cmocka_unit_test(files_are_sent_by_credentials_that_name_the_service),
