@@ -42,6 +42,7 @@ QUERIER, QUERY, SPANS = "/querier.v1.QuerierService/", "/hearth.v1.QueryService/
 ADMIN, TASKS, ACCESS = "/hearth.v1.AdminService/", "/hearth.v1.TaskService/", "/hearth.v1.AccessService/"
 PROFILES, UPLOADS, NETWORK = "/hearth.v1.ProfileService/", "/hearth.v1.UploadService/", "/hearth.v1.NetworkService/"
 POLICIES, PROCESSES, RULES = "/hearth.v1.PolicyService/", "/hearth.v1.ProcessService/", "/settings.v1.RecordingRulesService/"
+APPLICATIONS = "/hearth.v1.ApplicationService/"
 ADHOC, SETTINGS = "/adhocprofiles.v1.AdHocProfileService/", "/settings.v1.SettingsService/"
 V3, V10 = "/skywalking.v3.", "/skywalking.v10."
 
@@ -133,6 +134,7 @@ def tenant(h):
         ADMIN + "Erase": [Ask({"labelSelector": s, **ranged, "dryRun": True}, "hides") for s in SELECTORS]
         + [change({"labelSelector": s, **ranged, "expectedSeries": "2", "requestedBy": "a probe"}, "failed_precondition", "failed_precondition") for s in SELECTORS[1:2]],
         ADMIN + "Erasures": [Ask({})],
+        ADMIN + "Usage": [Ask({}, "hides", narrowed="permission_denied")],
         ADMIN + "IngestErrors": [Ask({})],
         ADMIN + "ScrapeTargets": [Ask({}, "hides")],
         ADMIN + "GetRetention": [Ask({}, "hides")],
@@ -141,6 +143,13 @@ def tenant(h):
         ADMIN + "SetLimits": [change({"changes": [{"name": "max-series", "value": "77"}]}, "ok", **denied)],
         ADMIN + "GetTenantSettings": [Ask({}, "hides")],
         ADMIN + "SetTenantSettings": [change({"gaugeAggregation": "AGGREGATION_SUM"}, "ok", **denied)],
+        APPLICATIONS + "List": [Ask({})],
+        APPLICATIONS + "Get": [refused({"name": SERVICE})],
+        APPLICATIONS + "Set": [change({"name": SERVICE, "owner": "me"}, "ok", **denied)],
+        APPLICATIONS + "Delete": [change({"name": SERVICE}, "ok")],  # what the request above has made
+        APPLICATIONS + "ListRules": [Ask({})],
+        APPLICATIONS + "SetRule": [change({"name": WORD + "rule", "labelSelector": "{}", "profiling": "PROFILING_ON"}, "ok", **denied)],
+        APPLICATIONS + "DeleteRule": [change({"name": WORD + "rule"}, "ok", **denied)],
         ACCESS + "WhoAmI": [Ask({})],
         ACCESS + "CreateToken": [change({"name": "t", "grants": [{"tenant": TENANT, "role": "viewer"}]}, "permission_denied", "permission_denied")],
         ACCESS + "RotateToken": [change({"id": ids["token"]})],

@@ -101,6 +101,9 @@ class Hidden:
         ask(uploads + "FinishUpload", {"uploadId": ids["upload"]})
         done = lambda: ask(uploads + "GetUpload", {"uploadId": ids["upload"]})["state"] == "UPLOAD_STATE_DONE"
         eventually(done, what="the end of the upload")
+        applications = "hearth.v1.ApplicationService/"
+        ask(applications + "Set", {"name": SERVICE, "owner": WORD + "people", "description": WORD + "text"})
+        ask(applications + "SetRule", {"name": WORD + "rule", "labelSelector": '{team="%s"}' % TEAM, "profiling": "PROFILING_ON"})
         token = self.hearth.token((TENANT, "viewer", '{team="%s"}' % TEAM), name=WORD + "token")
         ids["token"] = token["id"]
         grant = {"subject": "user:" + WORD + "user", "tenant": TENANT, "role": "viewer"}

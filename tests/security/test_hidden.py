@@ -195,19 +195,22 @@ class Hiding(unittest.TestCase):
         self.assertGreater(n, 150)
 
     def test_a_refusal_takes_as_long_as_for_what_does_not_exist(self):
-        """The quickest of many calls each: a class of time, not a measurement."""
+        """The quickest of many calls each: a class of time, not a measurement. On a busy machine, of more calls."""
         wrong = []
         for target, request, guess in self.guesses():
             if request.narrowed != "not_found" or not isinstance(request.body, dict):
                 continue
             for token in (self.empty, self.narrowed):
-                took = [1.0, 1.0]
-                for _ in range(12):
+                took = [60.0, 60.0]
+                differs = lambda took: max(took) > 3 * min(took) + 0.002  # noqa: E731
+                for n in range(120):
+                    if n >= 12 and not differs(took):
+                        break
                     for k, asked in enumerate((request, guess)):
                         began = time.perf_counter()
                         self.asker.ask(target, asked, token)
                         took[k] = min(took[k], time.perf_counter() - began)
-                if max(took) > 3 * min(took) + 0.002:
+                if differs(took):
                     wrong.append("%s %r: %.1f ms, %.1f ms if it does not exist" % (target.path, request.body, 1000 * took[0], 1000 * took[1]))
         self.assertEqual(wrong, [], "\n".join(wrong))
 

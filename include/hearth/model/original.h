@@ -14,7 +14,7 @@ struct hearth_original {
     struct hearth_str
         name;        /* as the client said; of a task: the id of its upload, and its format */
     int64_t n_bytes; /* as sent */
-    /* What the client said of itself, beyond labels: name:value, separated by commas; may be empty. */
+    /* What the client said of itself beyond labels: name:value, separated by commas. */
     struct hearth_str client_tags;
 };
 

@@ -111,7 +111,9 @@ static enum hearth_status conclude_datadog(struct hearth_push_call *call, enum h
 {
     const struct datadog_refusal *refusal = call->session;
 
-    if (status == HEARTH_PERMISSION_DENIED && call->request.status == status) {
+    bool is_on_purpose = status == HEARTH_PERMISSION_DENIED && call->request.status == status &&
+                         call->request.discards[HEARTH_DISCARD_HIDDEN_SERIES] == 0;
+    if (is_on_purpose) {
         hearth_request_note_refusal(call->rpc, hearth_status_name(status), call->rpc->err.msg);
         return HEARTH_OK;
     }
