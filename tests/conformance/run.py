@@ -34,6 +34,7 @@ import datadog  # noqa: E402
 import openid  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
+import secured  # noqa: E402
 import spans  # noqa: E402
 import test_contract  # noqa: E402
 import wire  # noqa: E402
@@ -147,6 +148,7 @@ class Asked:
         self.server = server
         self.address = "127.0.0.1:%d" % server.port
         self.url = "http://" + self.address
+        self.env, self.refused = {}, None  # see secured.py
         self.t = now_ms() // 1000 * 1000 - 120_000
         for labels, after_ms, profile in contract.PUSHED:
             server.push(profile((self.t + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
@@ -212,7 +214,10 @@ def sdk(asked, application, function, types, command, base="", seconds=120, labe
     """Run the program; then the server must know its types, and the function must carry most of the time."""
     server = asked.server
     started = now_ms() - 1000
-    output = run(*command, asked.url + base, application, seconds=seconds, **more)
+    env = {**asked.env, **more.pop("env", {})}
+    output = run(*command, asked.url + base, application, seconds=seconds, env=env, **more)
+    if asked.refused:
+        return None
     selector = '{service_name="%s"}' % application
 
     def arrived():
@@ -538,11 +543,13 @@ def introduced(asked, service, language, *command, **more):
         with open(output, "w") as log:
             process = subprocess.Popen(
                 [*command, address, service, "instance-1", "120"], stdout=log, stderr=log,
-                env={**os.environ, **more.pop("env", {})}, **more,
+                env={**os.environ, **asked.env, **more.pop("env", {})}, **more,
             )
 
         def arrived():
             assert process.poll() is None, "the agent ended with %s: %s" % (process.returncode, output.read_text()[-1500:])
+            if asked.refused:
+                return asked.refused()
             return asked.server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
 
         try:
@@ -553,6 +560,8 @@ def introduced(asked, service, language, *command, **more):
         if process is not None:
             process.kill()
             process.wait()
+    if asked.refused:
+        return None
     assert [(i["instance"], i["layer"]) for i in found] == [("instance-1", "GENERAL")], found
     properties = {p["name"]: p["value"] for p in found[0]["properties"]}
     assert properties.get("language", "").lower() == language and properties.get("Process No."), properties
@@ -710,8 +719,15 @@ def skywalking_java_async(asked):
 # ---- OpenTelemetry's traces ----
 
 
-def spans_kept(asked, text):
+def spans_kept(asked, *command, **more):
     """Each span that the SDK says it exported is stored once, as it was."""
+    try:
+        text = run(*command, asked.url, **more)
+    except AssertionError:  # some SDKs tell a program that its spans were refused
+        if not asked.refused:
+            raise
+    if asked.refused:
+        return ""
     said = json.loads(text)
     stored = collections.defaultdict(list)
     for trace in {s["trace"] for s in said["spans"]}:
@@ -736,17 +752,14 @@ def opentelemetry_python(asked):
     python = python_with_pip()
     exporters = ("opentelemetry-exporter-otlp-proto-%s==1.45.2" % p for p in ("grpc", "http"))
     packages = python_packages(python, "python-opentelemetry", "opentelemetry-sdk==1.45.2", *exporters)
-    address, env = asked.address, {"PYTHONPATH": str(packages)}
-    program = HERE / "opentelemetry/spans.py"
-    return ", ".join(p + " " + spans_kept(asked, run(python, program, p, address, env=env)) for p in ("grpc", "http"))
+    command, env = [python, HERE / "opentelemetry/spans.py"], {**asked.env, "PYTHONPATH": str(packages)}
+    return ", ".join(p + " " + spans_kept(asked, *command, p, env=env) for p in ("grpc", "http"))
 
 
 def opentelemetry_node(asked):
     directory = node_directory("opentelemetry")
-    address = asked.address
-    return ", ".join(
-        p + " " + spans_kept(asked, run(tool("node"), "spans.mjs", p, address, cwd=directory)) for p in ("grpc", "json", "proto")
-    )
+    command, more = [tool("node"), "spans.mjs"], {"cwd": directory, "env": asked.env}
+    return ", ".join(p + " " + spans_kept(asked, *command, p, **more) for p in ("grpc", "json", "proto"))
 
 
 # ---- an issuer of OpenID Connect ----
@@ -863,6 +876,22 @@ def graphviz(asked):
 SDKS = {"sdk go": sdk_go, "sdk python": sdk_python, "sdk node": sdk_node, "sdk rust": sdk_rust, "sdk java": sdk_java}
 DEEPFLOW = "/api/v1/profile"  # the base address of its agents, to which an SDK appends "/ingest" or the path of Push
 
+
+SECURED = {
+    **SDKS, "skywalking node": skywalking_node, "skywalking python": skywalking_python,
+    "opentelemetry python": opentelemetry_python, "opentelemetry node": opentelemetry_node,
+}
+
+
+@functools.cache
+def secured_server():
+    return secured.Secured()
+
+
+def through_tls(_, client):
+    return secured_server().check(client)
+
+
 CLIENTS = {
     "connect-go": connect_go,
     "connect-es": connect_es,
@@ -892,6 +921,7 @@ CLIENTS = {
     "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
     "oidc-provider": openid_provider,
+    **{name + ", TLS and a token": functools.partial(through_tls, client=client) for name, client in SECURED.items()},
 }
 
 
@@ -914,6 +944,8 @@ def main():
             failed.append(name)
         print("%-22s %6.1f s  %s" % (name, time.monotonic() - began, what), flush=True)
     asked.server.stop()
+    if secured_server.cache_info().currsize:
+        secured_server().server.stop()
     for name in absent:
         print("WARNING: nothing is known about %s: it could not be run, see above" % name)
     print("%d clients ok, %d failed, %d not run" % (ok, len(failed), len(absent)))
