@@ -877,9 +877,13 @@ SDKS = {"sdk go": sdk_go, "sdk python": sdk_python, "sdk node": sdk_node, "sdk r
 DEEPFLOW = "/api/v1/profile"  # the base address of its agents, to which an SDK appends "/ingest" or the path of Push
 
 
+def grpc_go(asked):
+    return secured.grpc_go(asked, go_program("grpccaller"), WORK)
+
+
 SECURED = {
     **SDKS, "skywalking node": skywalking_node, "skywalking python": skywalking_python,
-    "opentelemetry python": opentelemetry_python, "opentelemetry node": opentelemetry_node,
+    "opentelemetry python": opentelemetry_python, "opentelemetry node": opentelemetry_node, "grpc-go": grpc_go,
 }
 
 

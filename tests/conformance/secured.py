@@ -1,5 +1,8 @@
 """The clients of run.py once more, through TLS and with a token: each is refused with a wrong one, then found with its own."""
 
+import base64
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -8,7 +11,9 @@ import types
 
 import certificates
 import prometheus
-from server import PROFILES, Server, temporary_directory
+import wire
+from pprof import Decoded, Profile
+from server import PROFILES, PUSH, Server, now_ms, temporary_directory
 
 ACCESS = "hearth.v1.AccessService/"
 STORED = ("hearth_data.service", "hearth_data.series", "hearth_data.label_pair", "hearth_data.instance", "hearth_data.span_group")
@@ -82,3 +87,30 @@ class Secured:
         assert times > 0, "the client did not come as far as to be refused"
         assert self.stored() == stored, "with a wrong token: %s, before it %s" % (self.stored(), stored)
         return "%s; with a wrong token refused %d times" % (client(self.asked(self.token)), times)
+
+
+def grpc_go(asked, program, directory):
+    """A push and a query for it. grpc-go insists on h2 by ALPN."""
+    now, service = now_ms(), "conformance.grpc-go"
+    profile = Profile([("cpu", "nanoseconds")], time_ns=now * 1_000_000)
+    profile.add(["main", "work"], [7])
+    labels = [(1, [(1, name), (2, value)]) for name, value in (("__name__", "process_cpu"), ("service_name", service))]
+    cpu, selector = "process_cpu:cpu:nanoseconds:cpu:nanoseconds", '{service_name="%s"}' % service
+    requests = {
+        PUSH: [(1, labels + [(2, [(1, profile.encode())])])],
+        "querier.v1.QuerierService/SelectMergeProfile": [(1, cpu), (2, selector), (3, now - 1000), (4, now + 1000)],
+    }
+    command = [str(program), asked.address]
+    for method, fields in requests.items():
+        file = directory / (method.split("/")[1] + ".request")
+        file.write_bytes(wire.encode(fields))
+        command += [method, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, env={**os.environ, **asked.env})
+    assert done.returncode == 0, done.stderr
+    said, code = json.loads(done.stdout), "Unauthenticated" if asked.refused else "OK"
+    assert [(s["code"], s["alpn"]) for s in said] == 2 * [(code, "h2")], said
+    if asked.refused:
+        return None
+    merged = Decoded(base64.b64decode(said[1]["answer"]))
+    assert (merged.totals(), sorted(merged.by_function(0))) == ([7], ["main", "work"]), merged.by_function(0)
+    return "Push and SelectMergeProfile, h2 by ALPN"
