@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
-bench.py [--quick] [--api | --wall | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile] [--docs]
-         [--json FILE] [--build DIR]
+bench.py [--quick] [--api | --wall | --access | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile]
+         [--docs] [--json FILE] [--build DIR]
 bench.py intake [FILE...] [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
@@ -322,6 +322,12 @@ def second_wall(bench):
     return {"wall": wall.run(bench)}
 
 
+def callers_known(bench):
+    import access
+
+    return {"access": access.run(bench)}
+
+
 def traces_to_profiles(bench):
     import span_lookups
 
@@ -343,6 +349,7 @@ def main():
     parser.add_argument("--self-profile", action="store_true", help="draw hearthd by its own answers instead (needs perf)")
     parser.add_argument("--api", action="store_true", help="p50 and p99 of each question of the API instead (api.py)")
     parser.add_argument("--wall", action="store_true", help="what row-level security costs (wall.py) instead")
+    parser.add_argument("--access", action="store_true", help="what authentication costs (access.py) instead")
     parser.add_argument("--spans", nargs="?", const=10, type=float, metavar="MILLIONS",
                         help="ids of spans and traces in profiles (span_lookups.py) instead; 10 million spans unless said")
     parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks/*.md and the pictures")
@@ -355,7 +362,8 @@ def main():
     began = time.monotonic()
     measure = (
         decoders if chosen.part else whole_fleets if chosen.sets else hard_data if chosen.hard else itself if chosen.self_profile
-        else every_question if chosen.api else second_wall if chosen.wall else traces_to_profiles if chosen.spans else classic
+        else every_question if chosen.api else second_wall if chosen.wall else callers_known if chosen.access
+        else traces_to_profiles if chosen.spans else classic
     )
     numbers = measure(bench)
     say("%.0f s" % (time.monotonic() - began))

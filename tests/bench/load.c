@@ -6,6 +6,9 @@
  * load call  HOST:PORT /METHOD IN_FLIGHT SECONDS                 gRPC with an empty message
  * load post  HOST:PORT /PATH IN_FLIGHT SECONDS                   HTTP/1.1 POST of {} as JSON
  *
+ * Calls of gRPC carry a credential by the environment: BENCH_TOKEN a bearer token; BENCH_CA the file of an
+ * authority, then TLS is spoken; BENCH_CERT and BENCH_KEY the files of a client certificate.
+ *
  * RATE 0: a new call for each answer. Otherwise calls start when they are due, whether the server keeps up or
  * not (as far as IN_FLIGHT allows), and latency counts from the due time. Every push has another time and
  * its services and pods take turns. Prints JSON; the generator's own CPU is not part of any figure.
@@ -43,6 +46,8 @@ struct job {
     double seconds, rate;
     uint64_t n_calls;
     const char *method;
+    grpc_metadata credential;
+    size_t n_credentials;
     int64_t end_ns, start_ns;
     _Atomic uint64_t n_started, n_ok, n_failed;
     float *latency_ms;
@@ -223,6 +228,8 @@ static void start_call(struct call *call, grpc_channel *channel, grpc_completion
         {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_INITIAL_METADATA},
         {.op = GRPC_OP_RECV_MESSAGE},           {.op = GRPC_OP_RECV_STATUS_ON_CLIENT},
     };
+    ops[0].data.send_initial_metadata.count = g_job.n_credentials;
+    ops[0].data.send_initial_metadata.metadata = &g_job.credential;
     ops[1].data.send_message.send_message = call->out;
     ops[3].data.recv_initial_metadata.recv_initial_metadata = &call->leading;
     ops[4].data.recv_message.recv_message = &call->in;
@@ -254,11 +261,49 @@ static gpr_timespec deadline_of(int64_t due_ns)
                         gpr_time_from_nanos(left < 0 ? 0 : left, GPR_TIMESPAN));
 }
 
+/* The file that a variable of the environment names, as a text; NULL without the variable. */
+static char *file_of(const char *variable)
+{
+    const char *path = getenv(variable);
+    if (path == NULL) {
+        return NULL;
+    }
+    static const size_t cap = 64 << 10;
+    char *text = calloc(1, cap);
+    FILE *f = fopen(path, "re");
+    if (f == NULL || fread(text, 1, cap - 1, f) == 0) {
+        die(path);
+    }
+    (void)fclose(f);
+    return text;
+}
+
+static grpc_channel_credentials *make_credentials(void)
+{
+    const char *token = getenv("BENCH_TOKEN");
+    if (token != NULL) {
+        static char value[8192];
+        (void)snprintf(value, sizeof value, "Bearer %s", token);
+        g_job.credential.key = grpc_slice_from_static_string("authorization");
+        g_job.credential.value = grpc_slice_from_static_string(value);
+        g_job.n_credentials = 1;
+    }
+    char *ca = file_of("BENCH_CA"), *cert = file_of("BENCH_CERT"), *key = file_of("BENCH_KEY");
+    grpc_ssl_pem_key_cert_pair own = {key, cert};
+    grpc_channel_credentials *made =
+        ca == NULL ? grpc_insecure_credentials_create()
+                   : grpc_ssl_credentials_create(ca, cert == NULL ? NULL : &own, NULL, NULL);
+    free(ca);
+    free(cert);
+    free(key);
+    return made;
+}
+
 static void run_grpc(void)
 {
     grpc_init();
     grpc_completion_queue *queue = grpc_completion_queue_create_for_next(NULL);
-    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
+    grpc_channel_credentials *credentials = make_credentials();
     grpc_channel *channels[MAX_CHANNELS];
     for (int i = 0; i < MAX_CHANNELS; i++) {
         grpc_arg args[2] = {

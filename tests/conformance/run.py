@@ -34,6 +34,7 @@ import datadog  # noqa: E402
 import openid  # noqa: E402
 import otlp  # noqa: E402
 import schema  # noqa: E402
+import secured  # noqa: E402
 import spans  # noqa: E402
 import test_contract  # noqa: E402
 import wire  # noqa: E402
@@ -145,6 +146,9 @@ class Asked:
 
     def __init__(self, server):
         self.server = server
+        self.address = "127.0.0.1:%d" % server.port
+        self.url = "http://" + self.address
+        self.env, self.refused = {}, None  # see secured.py
         self.t = now_ms() // 1000 * 1000 - 120_000
         for labels, after_ms, profile in contract.PUSHED:
             server.push(profile((self.t + after_ms) * 1_000_000).encode(), {"__name__": "process_cpu", **labels})
@@ -183,13 +187,12 @@ class Asked:
 
 def connect_go(asked):
     program = go_program("caller")
-    return asked.check_all(run(program, "http://127.0.0.1:%d" % asked.server.port, asked.descriptors, asked.file))
+    return asked.check_all(run(program, asked.url, asked.descriptors, asked.file))
 
 
 def connect_es(asked):
     directory = node_directory()
-    url = "http://127.0.0.1:%d" % asked.server.port
-    return asked.check_all(run(tool("node"), "caller.mjs", url, asked.descriptors, asked.file, cwd=directory))
+    return asked.check_all(run(tool("node"), "caller.mjs", asked.url, asked.descriptors, asked.file, cwd=directory))
 
 
 def grpcio_reflection(asked):
@@ -199,7 +202,7 @@ def grpcio_reflection(asked):
     if not packages.is_dir():
         install(python_with_pip(), "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages, "grpcio-reflection==" + version)
     text = run(
-        python, HERE / "python/caller.py", "127.0.0.1:%d" % asked.server.port, asked.file, env={"PYTHONPATH": str(packages)}
+        python, HERE / "python/caller.py", asked.address, asked.file, env={"PYTHONPATH": str(packages)}
     )
     answers = json.loads(text)
     offered = {name.split("/")[0] for name in test_contract.OFFERED}
@@ -211,7 +214,10 @@ def sdk(asked, application, function, types, command, base="", seconds=120, labe
     """Run the program; then the server must know its types, and the function must carry most of the time."""
     server = asked.server
     started = now_ms() - 1000
-    output = run(*command, "http://127.0.0.1:%d%s" % (server.port, base), application, seconds=seconds, **more)
+    env = {**asked.env, **more.pop("env", {})}
+    output = run(*command, asked.url + base, application, seconds=seconds, env=env, **more)
+    if asked.refused:
+        return None
     selector = '{service_name="%s"}' % application
 
     def arrived():
@@ -289,7 +295,7 @@ def sdk_java(asked, base=""):
     types = [CPU, "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "mutex:contentions:count:mutex:count"]
     settings = {
         "PYROSCOPE_APPLICATION_NAME": application_of("java", base), "PYROSCOPE_LABELS": "region=eu",
-        "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d%s" % (asked.server.port, base), "PYROSCOPE_UPLOAD_INTERVAL": "5s",
+        "PYROSCOPE_SERVER_ADDRESS": asked.url + base, "PYROSCOPE_UPLOAD_INTERVAL": "5s",
         "PYROSCOPE_PROFILER_ALLOC": "64k", "PYROSCOPE_PROFILER_LOCK": "1ms",
     }
     command = [java, "-javaagent:%s" % jar, "-cp", directory / "classes", "Sdk"]
@@ -303,7 +309,7 @@ def profiles_java(asked):
     """The same agent exports by OTLP instead."""
     java, directory, jar = java_program("io.pyroscope:agent:2.9.2")
     settings = {"PYROSCOPE_FORMAT": "otlp", "PYROSCOPE_UPLOAD_INTERVAL": "5s",
-                "PYROSCOPE_SERVER_ADDRESS": "http://127.0.0.1:%d" % asked.server.port}
+                "PYROSCOPE_SERVER_ADDRESS": asked.url}
     command = [java, "-javaagent:%s" % jar, "-cp", directory / "classes", "Sdk"]
     return sdk(asked, UNKNOWN, "Sdk.burnProcessor", [CPU], command, env=settings, labels={"service_name": UNKNOWN})
 
@@ -338,7 +344,7 @@ def profiles_async_profiler(asked):
 
 def files_async_profiler(asked):
     """The files that it writes by default, a JFR with several kinds of events and collapsed stacks, by hearth upload."""
-    url, said = "http://127.0.0.1:%d" % asked.server.port, []
+    url, said = asked.url, []
     for file, options, profile_type in (
         ("sdk.jfr", "event=itimer,alloc=64k,lock=1ms,jfr", CPU), ("sdk.collapsed", "event=itimer,collapsed", "process_cpu:samples:count::"),
     ):
@@ -355,7 +361,7 @@ def files_async_profiler(asked):
 def profiles_collector(asked):
     """What its exporters send: two samples of 50 ms, one of them in a span."""
     started = now_ms() - 1000
-    services = run(go_program("collector", "go-collector"), "127.0.0.1:%d" % asked.server.port).split()
+    services = run(go_program("collector", "go-collector"), asked.address).split()
     assert len(services) == 8, services
     for service in services:
         found = [asked.server.flamegraph(CPU, '{service_name="%s"}' % service, started, now_ms() + 1000, spans=of)
@@ -369,7 +375,7 @@ def pgo(asked):
     """go build -pgo takes what the server gives of a Go program's profile, and says in the binary that it did."""
     program = go()
     server, started = asked.server, now_ms() - 1000
-    run(go_program("sdk"), "http://127.0.0.1:%d" % server.port, "conformance.pgo", seconds=120)
+    run(go_program("sdk"), asked.url, "conformance.pgo", seconds=120)
     selector = '{service_name="conformance.pgo"}'
     eventually(lambda: server.label_values("pod", started, now_ms(), []) is not None, 1)
     fields = {"profileTypeID": CPU, "labelSelector": selector, "start": started, "end": now_ms() + 1000, "format": 4,
@@ -427,7 +433,7 @@ def hexadecimal(said):
 
 def spans_go(asked):
     service = "conformance.spans.go"
-    started, said = said_by([go_program("spans"), "http://127.0.0.1:%d" % asked.server.port, service])
+    started, said = said_by([go_program("spans"), asked.url, service])
     program = spans.Program(asked.server, service, CPU, started, said["spans"], "outsideOfSpans", said["trace"])
     return program.check({function: function for function in said["spans"]})
 
@@ -438,7 +444,7 @@ def spans_python(asked):
         python, "python-spans", "pyroscope-io==1.4.0", "pyroscope-otel==1.1.0", "opentelemetry-sdk==1.45.2",
         "opentelemetry-exporter-otlp-proto-http==1.45.2",
     )
-    command = [python, HERE / "python/spans.py", "http://127.0.0.1:%d" % asked.server.port, service, "00-%s-00f067aa0ba902b7-01" % trace]
+    command = [python, HERE / "python/spans.py", asked.url, service, "00-%s-00f067aa0ba902b7-01" % trace]
     started, said = said_by(command, env={"PYTHONPATH": str(packages)})
     program = spans.Program(asked.server, service, CPU, started, said, "outside_of_spans", trace)
     return program.check({function: "GET /" + function for function in said})
@@ -447,7 +453,7 @@ def spans_python(asked):
 def spans_dd_go(asked):
     """Datadog's tracer labels what Pyroscope's SDK samples, decimal."""
     service, quiet = "conformance.spans.ddgo", {"DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false"}
-    command = [go_program("datadog", "go-datadog"), "http://127.0.0.1:%d" % asked.server.port, service]
+    command = [go_program("datadog", "go-datadog"), asked.url, service]
     started, said = said_by(command, env=quiet)
     ids = hexadecimal(said)
     return spans.Program(asked.server, service, CPU, started, ids["span"], "outsideOfSpans", roots=ids["root"]).check()
@@ -457,7 +463,7 @@ def spans_ddtrace(asked):
     """The profiler of ddtrace sends to the server as to its agent."""
     python, service = python_with_pip(), "conformance.spans.ddtrace"
     packages = python_packages(python, "python-ddtrace", "ddtrace==4.16.0")
-    command = [python, HERE / "python/ddspans.py", "http://127.0.0.1:%d" % asked.server.port, service]
+    command = [python, HERE / "python/ddspans.py", asked.url, service]
     started, said = said_by(command, env={"PYTHONPATH": str(packages)})
     ids = hexadecimal(said)
     return spans.Program(asked.server, service, CPU, started, ids["span"], "outside_of_spans", roots=ids["root"]).check()
@@ -470,7 +476,7 @@ WALL = "wall:wall:nanoseconds:wall:nanoseconds"
 
 def profiled(asked, language, types, command, **more):
     """Runs a program, and waits for its profiles: (what is known of it, a word about it)."""
-    url, service, started = "http://127.0.0.1:%d" % asked.server.port, "conformance.datadog." + language, now_ms() - 1000
+    url, service, started = asked.url, "conformance.datadog." + language, now_ms() - 1000
     env = datadog.environment(service, url, **more.pop("env", {}))
     done = subprocess.run([str(part) for part in command(url)], capture_output=True, text=True, timeout=180, env=env, **more)
     assert done.returncode == 0, "%s ended with %d: %s" % (language, done.returncode, (done.stderr or done.stdout)[-1500:])
@@ -531,17 +537,19 @@ def datadog_java(asked):
 
 def introduced(asked, service, language, *command, **more):
     """The agent says who it is, as soon as its own timers let it; then it is stopped."""
-    address, process = "127.0.0.1:%d" % asked.server.port, None
+    address, process = asked.address, None
     try:
         output = WORK / (service + ".log")
         with open(output, "w") as log:
             process = subprocess.Popen(
                 [*command, address, service, "instance-1", "120"], stdout=log, stderr=log,
-                env={**os.environ, **more.pop("env", {})}, **more,
+                env={**os.environ, **asked.env, **more.pop("env", {})}, **more,
             )
 
         def arrived():
             assert process.poll() is None, "the agent ended with %s: %s" % (process.returncode, output.read_text()[-1500:])
+            if asked.refused:
+                return asked.refused()
             return asked.server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
 
         try:
@@ -552,6 +560,8 @@ def introduced(asked, service, language, *command, **more):
         if process is not None:
             process.kill()
             process.wait()
+    if asked.refused:
+        return None
     assert [(i["instance"], i["layer"]) for i in found] == [("instance-1", "GENERAL")], found
     properties = {p["name"]: p["value"] for p in found[0]["properties"]}
     assert properties.get("language", "").lower() == language and properties.get("Process No."), properties
@@ -589,7 +599,7 @@ def traced(asked, service, function, command, endpoint="/checkout", seconds=90, 
     """A program with a slow page and a language agent goes through a trace task: it is told, its threads are looked at, its
     requests are found again, and the slow function has most of their time."""
     server = asked.server
-    arguments = ["127.0.0.1:%d" % server.port, service, service + "-1", str(seconds)]
+    arguments = [asked.address, service, service + "-1", str(seconds)]
     environment = {**os.environ, **more.pop("env", {})}
     program = subprocess.Popen(
         [str(c) for c in command] + arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more
@@ -654,7 +664,7 @@ def skywalking_java(asked, service):
     install(javac, "-d", classes / "program", directory / "Traced.java")
     settings = {
         "agent.service_name": service, "agent.instance_name": service + "-1", "collector.heartbeat_period": "5",
-        "collector.backend_service": "127.0.0.1:%d" % asked.server.port, "collector.get_profile_task_interval": "2",
+        "collector.backend_service": asked.address, "collector.get_profile_task_interval": "2",
     }
     return [java, *("-Dskywalking.%s=%s" % pair for pair in settings.items()),
             "-javaagent:%s" % (agent / "skywalking-agent.jar"), "-cp", classes / "program", "Traced"]
@@ -681,7 +691,7 @@ def skywalking_java_async(asked):
     program = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def hearth(*arguments):
-        return json.loads(run(ROOT / "build/bin/hearth", *arguments, "--url", "http://127.0.0.1:%d" % server.port, "-o", "json"))
+        return json.loads(run(ROOT / "build/bin/hearth", *arguments, "--url", asked.url, "-o", "json"))
 
     try:
         instances = lambda: server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
@@ -709,8 +719,15 @@ def skywalking_java_async(asked):
 # ---- OpenTelemetry's traces ----
 
 
-def spans_kept(asked, text):
+def spans_kept(asked, *command, **more):
     """Each span that the SDK says it exported is stored once, as it was."""
+    try:
+        text = run(*command, asked.url, **more)
+    except AssertionError:  # some SDKs tell a program that its spans were refused
+        if not asked.refused:
+            raise
+    if asked.refused:
+        return ""
     said = json.loads(text)
     stored = collections.defaultdict(list)
     for trace in {s["trace"] for s in said["spans"]}:
@@ -735,17 +752,14 @@ def opentelemetry_python(asked):
     python = python_with_pip()
     exporters = ("opentelemetry-exporter-otlp-proto-%s==1.45.2" % p for p in ("grpc", "http"))
     packages = python_packages(python, "python-opentelemetry", "opentelemetry-sdk==1.45.2", *exporters)
-    address, env = "127.0.0.1:%d" % asked.server.port, {"PYTHONPATH": str(packages)}
-    program = HERE / "opentelemetry/spans.py"
-    return ", ".join(p + " " + spans_kept(asked, run(python, program, p, address, env=env)) for p in ("grpc", "http"))
+    command, env = [python, HERE / "opentelemetry/spans.py"], {**asked.env, "PYTHONPATH": str(packages)}
+    return ", ".join(p + " " + spans_kept(asked, *command, p, env=env) for p in ("grpc", "http"))
 
 
 def opentelemetry_node(asked):
     directory = node_directory("opentelemetry")
-    address = "127.0.0.1:%d" % asked.server.port
-    return ", ".join(
-        p + " " + spans_kept(asked, run(tool("node"), "spans.mjs", p, address, cwd=directory)) for p in ("grpc", "json", "proto")
-    )
+    command, more = [tool("node"), "spans.mjs"], {"cwd": directory, "env": asked.env}
+    return ", ".join(p + " " + spans_kept(asked, *command, p, **more) for p in ("grpc", "json", "proto"))
 
 
 # ---- an issuer of OpenID Connect ----
@@ -862,6 +876,26 @@ def graphviz(asked):
 SDKS = {"sdk go": sdk_go, "sdk python": sdk_python, "sdk node": sdk_node, "sdk rust": sdk_rust, "sdk java": sdk_java}
 DEEPFLOW = "/api/v1/profile"  # the base address of its agents, to which an SDK appends "/ingest" or the path of Push
 
+
+def grpc_go(asked):
+    return secured.grpc_go(asked, go_program("grpccaller"), WORK)
+
+
+SECURED = {
+    **SDKS, "skywalking node": skywalking_node, "skywalking python": skywalking_python,
+    "opentelemetry python": opentelemetry_python, "opentelemetry node": opentelemetry_node, "grpc-go": grpc_go,
+}
+
+
+@functools.cache
+def secured_server():
+    return secured.Secured()
+
+
+def through_tls(_, client):
+    return secured_server().check(client)
+
+
 CLIENTS = {
     "connect-go": connect_go,
     "connect-es": connect_es,
@@ -891,6 +925,7 @@ CLIENTS = {
     "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
     "oidc-provider": openid_provider,
+    **{name + ", TLS and a token": functools.partial(through_tls, client=client) for name, client in SECURED.items()},
 }
 
 
@@ -913,6 +948,8 @@ def main():
             failed.append(name)
         print("%-22s %6.1f s  %s" % (name, time.monotonic() - began, what), flush=True)
     asked.server.stop()
+    if secured_server.cache_info().currsize:
+        secured_server().server.stop()
     for name in absent:
         print("WARNING: nothing is known about %s: it could not be run, see above" % name)
     print("%d clients ok, %d failed, %d not run" % (ok, len(failed), len(absent)))

@@ -2,6 +2,7 @@
 import Pyroscope from "@pyroscope/nodejs";
 
 const [serverAddress, appName] = process.argv.slice(2);
+const authToken = process.env.PYROSCOPE_AUTH_TOKEN; // a bearer token
 const kept = [];
 
 function burnProcessor(until) {
@@ -20,7 +21,9 @@ function burnMemory() {
   }
 }
 
-Pyroscope.init({ serverAddress, appName, flushIntervalMs: 2000, wall: { samplingDurationMs: 2000, collectCpuTime: true }, tags: { region: "eu" } });
+Pyroscope.init({
+  serverAddress, appName, authToken, flushIntervalMs: 2000, wall: { samplingDurationMs: 2000, collectCpuTime: true }, tags: { region: "eu" },
+});
 Pyroscope.start();
 for (let round = 0; round < 6; round++) {
   burnProcessor(Date.now() + 1000);

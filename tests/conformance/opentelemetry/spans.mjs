@@ -1,4 +1,4 @@
-// spans.mjs PROTOCOL HOST:PORT: the SDK of @opentelemetry as in its manual; prints the spans that it exported as JSON.
+// spans.mjs PROTOCOL URL: the SDK of @opentelemetry as in its manual; prints the spans that it exported as JSON.
 import { SpanKind, SpanStatusCode, context, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter as GrpcExporter } from "@opentelemetry/exporter-trace-otlp-grpc";
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
@@ -6,8 +6,8 @@ import { OTLPTraceExporter as ProtoExporter } from "@opentelemetry/exporter-trac
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 
-const [protocol, address] = process.argv.slice(2);
-const url = `http://${address}` + (protocol === "grpc" ? "" : "/v1/traces");
+const [protocol, base] = process.argv.slice(2);
+const url = base + (protocol === "grpc" ? "" : "/v1/traces");
 const exporter = new { grpc: GrpcExporter, json: JsonExporter, proto: ProtoExporter }[protocol]({ url, compression: "gzip" });
 const service = "conformance.opentelemetry.node." + protocol;
 const resource = resourceFromAttributes({ "service.name": service, "service.instance.id": "one", pod: "pod-1" });

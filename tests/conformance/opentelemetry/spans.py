@@ -1,4 +1,4 @@
-"""spans.py PROTOCOL HOST:PORT: opentelemetry-sdk as in its manual; prints the spans that it exported as JSON."""
+"""spans.py PROTOCOL URL: opentelemetry-sdk as in its manual; prints the spans that it exported as JSON."""
 
 import json
 import sys
@@ -8,16 +8,16 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-protocol, address = sys.argv[1:]
+protocol, url = sys.argv[1:]
 if protocol == "grpc":
     from grpc import Compression
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
-    exporter = OTLPSpanExporter(endpoint="http://" + address, insecure=True, compression=Compression.Gzip)
+    exporter = OTLPSpanExporter(endpoint=url, compression=Compression.Gzip)
 else:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import Compression, OTLPSpanExporter
 
-    exporter = OTLPSpanExporter(endpoint="http://%s/v1/traces" % address, compression=Compression.Gzip)
+    exporter = OTLPSpanExporter(endpoint=url + "/v1/traces", compression=Compression.Gzip)
 
 service = "conformance.opentelemetry.python." + protocol
 provider = TracerProvider(resource=Resource.create({"service.name": service, "service.instance.id": "one", "pod": "pod-1"}))

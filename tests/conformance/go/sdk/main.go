@@ -36,6 +36,9 @@ func main() {
 		UploadRate:      2 * time.Second,
 		Tags:            map[string]string{"region": "eu", "version": "1.2.3"},
 		Logger:          pyroscope.StandardLogger,
+		// A token is the password of any user.
+		BasicAuthUser:     "sdk",
+		BasicAuthPassword: os.Getenv("PYROSCOPE_AUTH_TOKEN"),
 		ProfileTypes: []pyroscope.ProfileType{
 			pyroscope.ProfileCPU, pyroscope.ProfileAllocObjects, pyroscope.ProfileAllocSpace, pyroscope.ProfileInuseObjects,
 			pyroscope.ProfileInuseSpace, pyroscope.ProfileGoroutines,

@@ -17,11 +17,13 @@ fn burn_processor(until: Instant) -> u64 {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let backend = pprof_backend(PprofConfig::default(), BackendConfig::default());
-    let agent = PyroscopeAgentBuilder::new(&arguments[1], &arguments[2], 100, "pyroscope-rs", "2.1.5", backend)
+    let mut builder = PyroscopeAgentBuilder::new(&arguments[1], &arguments[2], 100, "pyroscope-rs", "2.1.5", backend)
         .tags(vec![("region", "eu")])
-        .upload_interval(Duration::from_secs(2))
-        .build()?
-        .start()?;
+        .upload_interval(Duration::from_secs(2));
+    if let Ok(token) = std::env::var("PYROSCOPE_AUTH_TOKEN") {
+        builder = builder.basic_auth("sdk", token); // the password of any user
+    }
+    let agent = builder.build()?.start()?;
     println!("{}", burn_processor(Instant::now() + Duration::from_secs(6)));
     agent.stop()?.shutdown();
     Ok(())
