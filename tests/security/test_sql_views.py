@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 from hidden import profile
-from server import ROOT, Cluster, Server, sql
+from server import ROOT, Cluster, Server, eventually, sql
 
 RED, BLUE = "crimson", "cerulean"  # tenants; every word of one begins with its name
 # Called before any condition that costs more; an error tells the row that it was called with.
@@ -27,6 +27,7 @@ class Views(unittest.TestCase):
             cls.server.push(profile(word, 5, {}), labels, metadata=[("x-scope-orgid", word)])
             path = "/ingest?name=%sshop.%snonsense" % (word, word)
             cls.server.http("POST", path, b"a;b 1\n", {"X-Scope-OrgID": word})
+        eventually(lambda: len(cls.admin("SELECT tenant FROM hearth.applications")) == 2, what="the applications")
         cls.admin("CREATE ROLE nobody; CREATE ROLE reader")
         cls.admin("GRANT USAGE ON SCHEMA hearth TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA hearth TO reader")
         text = (ROOT / "docs/how-to/sql.md").read_text()
