@@ -22,7 +22,7 @@ class Target:
     """A process with net/http/pprof: its total of allocations grows by 100 bytes with each fetch."""
 
     def __init__(self):
-        self.fetches, self.total, self.broken, self.paths, self.delay = 0, 0, None, [], 0
+        self.fetches, self.total, self.broken, self.paths, self.delay, self.moved_to = 0, 0, None, [], 0, None
         target = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -30,7 +30,9 @@ class Target:
                 target.paths.append(self.path)
                 time.sleep(target.delay)
                 body = target.broken if target.broken is not None else target.answer(self.path)
-                self.send_response(200 if body else 404)
+                self.send_response(302 if target.moved_to else 200 if body else 404)
+                if target.moved_to:
+                    self.send_header("Location", "http://%s%s" % (target.moved_to, self.path))
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -144,6 +146,15 @@ class Scrape(unittest.TestCase):
         by_address = {t["address"]: t["failure"] for t in failures}
         self.assertIn("HTTP status 404", by_address[self.target.address])
         self.assertIn("the request failed", by_address["127.0.0.1:1"])
+
+    def test_a_target_cannot_send_the_server_elsewhere(self):
+        other = Target()
+        self.addCleanup(other.stop)
+        self.target.moved_to = other.address
+        server = self.start()
+        target = eventually(lambda: next((t for t in self.state(server) if t.get("failure")), None), what="a failure")
+        self.assertIn("HTTP status 302", target["failure"])
+        self.assertEqual(other.paths, [])
 
     def test_an_answer_beyond_the_limit_is_refused(self):
         self.target.broken = b"x" * 100_000

@@ -151,6 +151,15 @@ class Hiding(unittest.TestCase):
         self.assertEqual(changed, {}, changed)
 
 
+    def test_no_route_answers_in_html(self):
+        """A browser never runs a name as a script."""
+        for target, request in [*self.asks(False), *self.asks(True)]:
+            if target.kind == "GET":
+                path = target.path + ("?" + request.body if request.body else "")
+                _, head, _ = self.hearth.server.http("GET", path, headers={**bearer(self.hidden.owner), "Accept": "text/html"})
+                kind = head.get("content-type", "").partition(";")[0]
+                self.assertIn(kind, ("application/json", "text/plain", "text/vnd.graphviz", "application/octet-stream", ""), target.path)
+
     # ---- guesses ----
 
     def guessed(self, value):
