@@ -8,6 +8,7 @@ import unittest
 
 import functions
 import layers
+import proofs
 import rooms
 from layer_table import Table
 
@@ -163,6 +164,31 @@ class Functions(unittest.TestCase):
             self.complaints_about({"server/base/a.c": head % ", ".join(["int a"] * 9)}),
             ["server/base/a.c:1: run has 9 parameters"],
         )
+
+
+class Proofs(unittest.TestCase):
+    def missing(self, threat, promise="`tests/integration/test_{a,b}.py`"):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in (
+                ("docs/threat-model.md", "## Threats and limits\n\n| t | a | w | p |\n|---|---|---|---|\n| x | y | %s |\n" % threat),
+                ("docs/testing.md", "## Where the hard promises are tested\n\n| p | t |\n|---|---|\n| x | %s |\n" % promise),
+                ("server/base/hash.c", ""),
+            ):
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            files = {"tests/unit/base/test_hash.c", "tests/integration/test_a.py", "tests/integration/test_b.py"}
+            return list(proofs.missing(pathlib.Path(root), files))
+
+    def test_tests_and_files_that_are_there_are_no_errors(self):
+        self.assertEqual(self.missing("`base/hash.c`, `hash.c` | `test_hash`, `test_a.py`"), [])
+
+    def test_what_is_not_there_is_named(self):
+        self.assertEqual(self.missing("`base/gone.c` | `test_gone`"),
+                         ["threat-model.md: there is no test_gone", "threat-model.md: there is no server/base/gone.c"])
+        self.assertEqual(self.missing("`base/` | nothing"), ["threat-model.md: no test proves: x"])
+        self.assertEqual(self.missing("`base/` | `test_a`", "`tests/integration/test_{a,c}.py`"),
+                         ["testing.md: there is no tests/integration/test_c.py"])
 
 
 if __name__ == "__main__":
