@@ -58,8 +58,8 @@ class Secured:
         return out
 
     def asked(self, token, refused=None):
-        """What a client of run.py takes for the server. refused(): how often it was refused; a client that is to be goes no
-        further."""
+        """What a client of run.py takes for the server. refused(), where the token is wrong: how often clients were refused;
+        a client stops there, and looks for nothing."""
         credentials = {
             "PYROSCOPE_AUTH_TOKEN": token,  # also what the programs of this suite give to their SDKs
             "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20" + token,
