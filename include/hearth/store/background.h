@@ -59,8 +59,9 @@ enum hearth_status hearth_store_retention_set(struct hearth_store *store, struct
 struct hearth_erase_request {
     const struct hearth_series_hit *hits; /* of one tenant, in any order; columns are ignored */
     size_t n_hits;
-    int64_t from_ns, to_ns;                   /* both included */
-    struct hearth_str selector, requested_by; /* texts for the log */
+    int64_t from_ns, to_ns;                          /* both included */
+    struct hearth_str selector, requested_by;        /* texts for the log */
+    const struct hearth_index_texts *whole_services; /* files of others must stay; NULL: none */
 };
 
 /*
@@ -68,7 +69,8 @@ struct hearth_erase_request {
  * transaction; the builder removes them. Profiles that are pushed into the range before the builder
  * has finished are removed as well. Hours that lie within the range vanish from label queries;
  * series and label pairs that have no hour left are removed. INVALID_ARGUMENT: from_ns lies after
- * to_ns. NOT_FOUND: the tenant does not exist.
+ * to_ns. NOT_FOUND: the tenant does not exist. PERMISSION_DENIED: files of services beyond
+ * whole_services would be removed with the series.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_store_erase(struct hearth_store *store, struct hearth_str tenant,

@@ -69,6 +69,7 @@ struct selected_series {
     int64_t from_ns, to_ns;
     struct hearth_series_hit *hits; /* sorted by service, series and column */
     size_t n;
+    struct hearth_index_texts whole_services; /* of a narrowed call: those that it sees wholly */
 };
 
 /*
@@ -114,6 +115,10 @@ static enum hearth_status select_admin_series(const struct hearth_call *call,
         ret->hits = hits.v;
         ret->n = hits.n;
         keep_whole_series(ret);
+        if (status == HEARTH_OK && hearth_call_is_narrow(call)) {
+            status =
+                hearth_call_index_whole_services(index, call->arena, &ret->whole_services, err);
+        }
     }
 
     hearth_call_index_unlock(index);
@@ -179,12 +184,14 @@ static enum hearth_status erase_selected(const struct hearth_call *call,
         return HEARTH_OK;
     }
 
-    const struct hearth_erase_request request = {.hits = selected.hits,
-                                                 .n_hits = selected.n,
-                                                 .from_ns = selected.from_ns,
-                                                 .to_ns = selected.to_ns,
-                                                 .selector = what->selector,
-                                                 .requested_by = what->requested_by};
+    const struct hearth_erase_request request = {
+        .hits = selected.hits,
+        .n_hits = selected.n,
+        .from_ns = selected.from_ns,
+        .to_ns = selected.to_ns,
+        .selector = what->selector,
+        .requested_by = what->requested_by,
+        .whole_services = hearth_call_is_narrow(call) ? &selected.whole_services : NULL};
 
     return hearth_store_erase(call->engine->store, call->tenant, &request, &ret->erasure_id, err);
 }

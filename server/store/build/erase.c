@@ -196,6 +196,38 @@ static enum hearth_status insert_tombstones(struct erase *erase, struct hearth_e
                           &params, NULL, err);
 }
 
+/* PERMISSION_DENIED if one of the originals belongs to a service that must keep its own. */
+static enum hearth_status check_kept_originals(struct erase *erase, int64_t from_ns, int64_t to_ns,
+                                               struct hearth_err *err)
+{
+    const struct hearth_index_texts *whole = erase->request->whole_services;
+    struct hearth_pg_params params;
+    PGresult *result = NULL;
+
+    if (whole == NULL) {
+        return HEARTH_OK;
+    }
+
+    hearth_pg_params_init(&params, &erase->arena);
+    hearth_pg_param_i32_array(&params, erase->service_ids, erase->n);
+    hearth_pg_param_i64(&params, from_ns);
+    hearth_pg_param_i64(&params, to_ns);
+    hearth_pg_param_text_array(&params, whole->v, whole->n);
+    HEARTH_TRY(exec_erase_sql(
+        erase,
+        "SELECT FROM hearth_data.original o JOIN hearth_data.service v ON v.service_id ="
+        " o.service_id WHERE o.service_id = ANY ($1) AND o.ts BETWEEN $2 AND $3 AND"
+        " NOT v.name = ANY ($4) LIMIT 1",
+        &params, &result, err));
+    bool found = PQntuples(result) > 0;
+    PQclear(result);
+
+    return !found ? HEARTH_OK
+                  : HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                                "files that were kept as they were sent would be deleted with the "
+                                "series, and may contain series that the credential does not see");
+}
+
 /*
  * Deletes the originals of the services in the minutes of the range. An original has the samples of
  * several series, so it is deleted even if other series of its upload stay.
@@ -213,6 +245,7 @@ static enum hearth_status delete_erased_originals(struct erase *erase, struct he
         to_ns = request->to_ns + MINUTE_NS;
     }
 
+    HEARTH_TRY(check_kept_originals(erase, from_ns, to_ns, err));
     struct hearth_pg_params params;
     hearth_pg_params_init(&params, &erase->arena);
     hearth_pg_param_i32_array(&params, erase->service_ids, erase->n);
