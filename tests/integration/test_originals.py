@@ -14,6 +14,7 @@ import urllib.parse
 
 import wire
 from server import RpcError, Server, eventually
+from test_access import AccessServer, bearer
 from test_cli import hearth
 from test_datadog import END, INPUT, RECORDED, START, T, cpu_profile, event, recorded, rfc3339
 from test_ingest import form
@@ -316,6 +317,31 @@ class Originals(unittest.TestCase):
         self.assertEqual(self.read(server, second, headers=two)[0], cpu_profile((40,)))
         self.refused("not_found", server, first, headers=two)
         self.refused("not_found", server, second, headers=one)
+
+    def test_a_caller_who_sees_a_part_of_a_service_does_not_delete_its_files(self):
+        hearth = AccessServer()
+        self.addCleanup(hearth.stop)
+        editor = hearth.token(("red", "editor"), ("red", "ingest"))["token"]
+        narrowed = hearth.token(("red", "editor", '{team="shop"}'))["token"]
+        for team, service in (("shop", "shared"), ("bank", "shared"), ("shop", "cart")):
+            said = event(service, tags_profiler="service:%s,team:%s" % (service, team))
+            kind, body = form([("event", "event.json", said), ("cpu.pprof", "cpu.pprof", timed_profile())])
+            self.assertEqual(hearth.server.http("POST", INPUT, body, {**kind, **bearer(editor)})[0], 200)
+
+        def erase(service, token):
+            asked = {"labelSelector": '{service_name="%s",team="shop"}' % service, "start": START, "end": END}
+            n = hearth.post("/hearth.v1.AdminService/Erase", {**asked, "dryRun": True}, bearer(token))[2]["series"]
+            asked.update(expectedSeries=n, requestedBy="the test")
+            return hearth.post("/hearth.v1.AdminService/Erase", asked, bearer(token))[::2]
+
+        status, answer = erase("shared", narrowed)
+        self.assertEqual((status, answer.get("code")), (403, "permission_denied"))
+        self.assertIn("files that were kept", answer["message"])
+        self.assertEqual(self.rows(hearth.server), 3)
+        self.assertEqual(erase("cart", narrowed)[0], 200)
+        self.assertEqual(self.rows(hearth.server), 2)
+        self.assertEqual(erase("shared", editor)[0], 200)
+        self.assertEqual(self.rows(hearth.server), 0)
 
     def test_files_are_stored_after_a_crash_if_their_profiles_are(self):
         server = self.serve()
