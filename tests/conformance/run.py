@@ -550,7 +550,8 @@ def introduced(asked, service, language, *command, **more):
             assert process.poll() is None, "the agent ended with %s: %s" % (process.returncode, output.read_text()[-1500:])
             if asked.refused:
                 return asked.refused()
-            return asked.server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances")
+            instances = asked.server.connect("hearth.v1.ProcessService/ListInstances", {"service": service}).get("instances", [])
+            return [i for i in instances if "properties" in i]  # a heartbeat may come first
 
         try:
             found = eventually(arrived, 40, what="the instance of " + service)
