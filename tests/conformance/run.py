@@ -265,7 +265,7 @@ def sdk_python(asked, base=""):
 
 def sdk_node(asked, base=""):
     directory = node_directory()
-    # Wall time has what the profiler itself waits for, too: about three quarters.
+    # Wall time has what the profiler itself waits for, too: a quarter, but three quarters on a busy machine.
     types = ["wall:wall:nanoseconds:wall:nanoseconds"]
     command = [tool("node"), "sdk.mjs"]
     return sdk(asked, application_of("node", base), "burnProcessor", types, command, base, cwd=directory, least=0.15)
