@@ -130,6 +130,29 @@ static enum hearth_status check_addresses(const struct hearth_config *config,
     return HEARTH_OK;
 }
 
+/* Everybody on the way to a listener without TLS can read what callers prove themselves with. */
+static void warn_of_clear_credentials(const struct hearth_config *config)
+{
+    const unsigned without_secrets = HEARTH_AUTH_NONE | HEARTH_AUTH_PROXY;
+
+    for (const char *const *text = config->front.listen; *text != NULL; text++) {
+        struct hearth_listen_text listen;
+        struct hearth_err ignored = HEARTH_ERR_INIT;
+        if (hearth_listen_parse(*text, &listen, &ignored) != HEARTH_OK || listen.is_tls ||
+            hearth_listen_is_loopback(&listen)) {
+            continue;
+        }
+
+        unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : config->front.auth_modes;
+        if ((modes & ~without_secrets) != 0) {
+            HEARTH_LOG(HEARTH_LOG_WARN, "app",
+                       "tokens and passwords can be read on their way to this address: use "
+                       "https://, or a proxy with TLS on this machine",
+                       "listen", *text, NULL);
+        }
+    }
+}
+
 /* True if a listener does. */
 static bool asks_who_calls(const struct hearth_config *config)
 {
@@ -333,6 +356,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                    hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
                    HEARTH_VERSION, NULL);
     }
+    warn_of_clear_credentials(config);
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
 }

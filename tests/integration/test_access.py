@@ -357,6 +357,14 @@ class Listeners(unittest.TestCase):
         self.assertEqual(status, 200, body)
         return json.loads(body)
 
+    def test_tokens_without_tls_on_an_address_of_others_are_warned_of(self):
+        # For hearthd, a name other than "localhost" may be any machine's.
+        server = Server("--listen", "127.0.0.1:0?auth=token", "--listen", "LOCALHOST:0?auth=token", "--auth", "token")
+        self.addCleanup(server.stop)
+        warned = [line for line in server.log().splitlines() if "can be read on their way" in line]
+        self.assertEqual([re.search(r"listen=(\S+)", line).group(1).strip('"') for line in warned], ["LOCALHOST:0?auth=token"])
+        self.assertEqual([line for line in self.server.log().splitlines() if "can be read on their way" in line], [])
+
     def test_each_listener_has_its_own_way(self):
         self.assertEqual(self.types(), 401)
         self.assertEqual(self.types(cert=self.client), 403)  # known, but without any role
