@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
+#include <stdlib.h>
 
 /* The readable name while it is printed. */
 struct demangled {
@@ -49,6 +50,67 @@ static void append_demangled(const char *text, size_t n, void *context)
     out->n += n;
 }
 
+/* Parts that a name may be made of, with those that it refers to again counted each time. */
+#define MAX_PARTS 65536u
+#define MAX_DEPTH 512u
+
+/* Counts the parts below a part. False if there are more than MAX_PARTS, or they are too deep. */
+static bool count_parts(const struct demangle_component *part, unsigned depth, size_t *n)
+{
+    if (part == NULL) {
+        return true;
+    }
+    if (++*n > MAX_PARTS || depth > MAX_DEPTH) {
+        return false;
+    }
+
+    switch (part->type) {
+    case DEMANGLE_COMPONENT_NAME:
+    case DEMANGLE_COMPONENT_OPERATOR:
+    case DEMANGLE_COMPONENT_BUILTIN_TYPE:
+    case DEMANGLE_COMPONENT_EXTENDED_BUILTIN_TYPE:
+    case DEMANGLE_COMPONENT_SUB_STD:
+    case DEMANGLE_COMPONENT_CHARACTER:
+    case DEMANGLE_COMPONENT_NUMBER:
+    case DEMANGLE_COMPONENT_TEMPLATE_PARAM:
+    case DEMANGLE_COMPONENT_FUNCTION_PARAM:
+    case DEMANGLE_COMPONENT_UNNAMED_TYPE:
+    case DEMANGLE_COMPONENT_FIXED_TYPE:
+    case DEMANGLE_COMPONENT_DEFAULT_ARG:
+    case DEMANGLE_COMPONENT_LAMBDA:
+        return true; /* no parts, or one that is a small type */
+    case DEMANGLE_COMPONENT_EXTENDED_OPERATOR:
+        return count_parts(part->u.s_extended_operator.name, depth + 1, n);
+    case DEMANGLE_COMPONENT_CTOR:
+        return count_parts(part->u.s_ctor.name, depth + 1, n);
+    case DEMANGLE_COMPONENT_DTOR:
+        return count_parts(part->u.s_dtor.name, depth + 1, n);
+    default:
+        return count_parts(part->u.s_binary.left, depth + 1, n) &&
+               count_parts(part->u.s_binary.right, depth + 1, n);
+    }
+}
+
+/*
+ * For the expansion of a pack, libiberty walks through all parts of the pattern and prints nothing
+ * meanwhile: 250 bytes that refer to earlier parts keep it busy for years.
+ */
+static bool ends_soon(const char *name)
+{
+    if (strstr(name, "Dp") == NULL && strstr(name, "sp") == NULL) {
+        return true;
+    }
+
+    void *memory = NULL;
+    size_t n = 0;
+    const struct demangle_component *tree =
+        cplus_demangle_v3_components(name, DMGL_PARAMS | DMGL_ANSI, &memory);
+    bool ends = count_parts(tree, 0, &n);
+    free(memory); /* libiberty's */
+
+    return ends;
+}
+
 /* Prints a whole name; false if it is not mangled, or too long. */
 static bool print_demangled(const char *name, int options, struct demangled *out)
 {
@@ -70,7 +132,7 @@ static bool print_demangled(const char *name, int options, struct demangled *out
 static bool demangle_symbol(const char *name, enum hearth_demangle how, struct demangled *out)
 {
     /* Without parameters the demangler ignores the end of a name, even if it is no mangled one. */
-    if (!print_demangled(name, DMGL_PARAMS | DMGL_ANSI, out)) {
+    if (!ends_soon(name) || !print_demangled(name, DMGL_PARAMS | DMGL_ANSI, out)) {
         return false;
     }
     if (how == HEARTH_DEMANGLE_SIMPLE && !print_demangled(name, DMGL_NO_OPTS, out)) {

@@ -82,6 +82,20 @@ static void leaves_other_names_as_they_are(void **state)
     }
 }
 
+/* The pattern of the pack refers to the one before it at each level: 2^34 parts, without output. */
+static void leaves_packs_of_patterns_that_double(void **state)
+{
+    (void)state;
+    const char *name =
+        "_Z1fDp1aIS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_IS_"
+        "IS_IS_IS_IS_IS_IS_IS_IiiES0_ES1_ES2_ES3_ES4_ES5_ES6_ES7_ES8_ES9_ESA_ESB_ESC_ESD_ESE_ESF_"
+        "ESG_ESH_ESI_ESJ_ESK_ESL_ESM_ESN_ESO_ESP_ESQ_ESR_ESS_EST_ESU_ESV_ESW_ESX_E";
+    check(name, name, name);
+
+    /* An honest pack. */
+    check("_Z1fIJidEEvDpT_", "f<int, double>", "void f<int, double>(int, double)");
+}
+
 /* Each argument of the function names the pair before it twice: 2^60 words, if printed. */
 static void leaves_names_that_would_become_too_long(void **state)
 {
@@ -130,6 +144,7 @@ int main(void)
         cmocka_unit_test(keeps_versions_and_accepts_an_underscore_in_front),
         cmocka_unit_test(leaves_other_names_as_they_are),
         cmocka_unit_test(leaves_names_that_would_become_too_long),
+        cmocka_unit_test(leaves_packs_of_patterns_that_double),
         cmocka_unit_test(reads_the_names_of_its_modes),
     };
 
