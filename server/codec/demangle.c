@@ -105,7 +105,7 @@ static bool ends_soon(const char *name)
     size_t n = 0;
     const struct demangle_component *tree =
         cplus_demangle_v3_components(name, DMGL_PARAMS | DMGL_ANSI, &memory);
-    bool ends = count_parts(tree, 0, &n);
+    bool ends = tree != NULL ? count_parts(tree, 0, &n) : strncmp(name, "_Z", 2) != 0;
     free(memory); /* libiberty's */
 
     return ends;
