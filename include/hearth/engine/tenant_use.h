@@ -69,7 +69,7 @@ struct hearth_use_counts {
 
 struct hearth_tenant_usage {
     struct hearth_use_counts counts[HEARTH_N_USES];
-    int64_t since_ms;          /* when the entry was made, epoch; 0: there is none */
+    int64_t since_ms;          /* when the entry was made, epoch; 0: the tenant has none */
     size_t query_memory_bytes; /* held now */
     size_t query_memory_limit; /* 0: no limit */
 };

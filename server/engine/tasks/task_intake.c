@@ -190,8 +190,8 @@ static enum hearth_status check_metadata_times(const struct hearth_limits *limit
 }
 
 /*
- * A narrowed sender must see all of the service of the task, or of the process if there is none. A
- * hidden service is not named, since the sender gave ids only: the answer is that for unknown ids.
+ * A narrowed sender must see the whole service of the task; if there is no such task, the whole
+ * service of the process. The refusal names no hidden service, because the sender gave ids only.
  */
 static enum hearth_status check_metadata_view(struct hearth_task_intake *intake,
                                               struct hearth_err *err)
