@@ -180,7 +180,11 @@ struct hearth_push_request {
     _Atomic bool is_given_up;
 };
 
-/* Pushes all profiles of the request; `done` may run during this call. */
+/*
+ * Pushes all profiles of the request; `done` may run during this call. When the call returns, the
+ * caller may free what the request refers to, such as its tenant, labels and profiles; the request
+ * itself and its receipts live until `done`.
+ */
 void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request *request);
 
 /*

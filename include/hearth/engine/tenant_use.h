@@ -47,7 +47,10 @@ enum hearth_status hearth_tenant_uses_new(const struct hearth_tenant_uses_option
 /* No entry is held. NULL-safe. */
 void hearth_tenant_uses_free(struct hearth_tenant_uses *uses);
 
-/* Take the entry of a tenant; never NULL. */
+/*
+ * Take the entry of a tenant; NULL only where uses is NULL. hearth_tenant_use_give and
+ * hearth_tenant_use_add ignore a use of NULL.
+ */
 struct hearth_tenant_use *hearth_tenant_use_take(struct hearth_tenant_uses *uses,
                                                  struct hearth_str tenant);
 void hearth_tenant_use_give(struct hearth_tenant_uses *uses, struct hearth_tenant_use *use);

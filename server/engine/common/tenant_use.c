@@ -210,6 +210,9 @@ void hearth_tenant_uses_free(struct hearth_tenant_uses *uses)
 struct hearth_tenant_use *hearth_tenant_use_take(struct hearth_tenant_uses *uses,
                                                  struct hearth_str tenant)
 {
+    if (uses == NULL) {
+        return NULL;
+    }
     hearth_mutex_lock(&uses->lock);
     struct hearth_tenant_use *use = find_or_add_use(uses, tenant);
     use->n_holders++;
@@ -219,6 +222,9 @@ struct hearth_tenant_use *hearth_tenant_use_take(struct hearth_tenant_uses *uses
 
 void hearth_tenant_use_give(struct hearth_tenant_uses *uses, struct hearth_tenant_use *use)
 {
+    if (use == NULL) {
+        return;
+    }
     hearth_mutex_lock(&uses->lock);
     assert(use->n_holders > 0);
     use->n_holders--;
@@ -277,6 +283,9 @@ static void count_use(const struct hearth_tenant_uses *uses, struct hearth_tenan
 void hearth_tenant_use_add(struct hearth_tenant_uses *uses, struct hearth_tenant_use *use,
                            enum hearth_use what, int64_t n)
 {
+    if (use == NULL) {
+        return;
+    }
     hearth_mutex_lock(&uses->lock);
     count_use(uses, use, what, n);
     hearth_mutex_unlock(&uses->lock);

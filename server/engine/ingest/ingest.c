@@ -78,6 +78,7 @@ struct hearth_push_state {
         lock; /* guards the request's outcome while profiles end on several threads */
     int64_t now_ns;
     struct hearth_ingest_options options; /* with the limits of the tenant */
+    struct hearth_tenant_use *use;        /* held; NULL: pushes are not counted */
     struct hearth_arena arena;            /* memory of identities */
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
@@ -235,6 +236,7 @@ static void finish_push(struct hearth_push_state *state)
     }
 
     hearth_discards_count(request->discards);
+    hearth_tenant_use_give(state->options.uses, state->use);
     hearth_arena_release(&state->arena);
     hearth_mutex_destroy(&state->lock);
     hearth_mem_free(state);
@@ -311,8 +313,7 @@ static void end_push_job(struct hearth_push_item *item, enum hearth_status statu
         if (job->receipt != NULL) {
             job->receipt->profile = (struct hearth_profile_id){item->writer_id, item->profile_no};
         }
-        hearth_tenant_use_count(state->options.uses, state->request->tenant, HEARTH_USE_PROFILES,
-                                1);
+        hearth_tenant_use_add(state->options.uses, state->use, HEARTH_USE_PROFILES, 1);
         hearth_metric_add(HEARTH_M_PROFILES_STORED, 1);
         hearth_metric_add(HEARTH_M_SAMPLES_STORED, job->n_samples);
         hearth_metric_add(HEARTH_M_ROWS_STORED, (int64_t)item->n_rows);
@@ -595,9 +596,9 @@ static enum hearth_status run_push_job(struct push_job *job, const struct hearth
     if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
         bool is_service = err->limit != NULL && strcmp(err->limit, "max-services") == 0;
         state->request->discards[HEARTH_DISCARD_MAX_SERVICES] += is_service;
-        hearth_tenant_use_count(
-            state->options.uses, state->request->tenant,
-            is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES, 1);
+        hearth_tenant_use_add(state->options.uses, state->use,
+                              is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES,
+                              1);
     }
     HEARTH_TRY(resolved);
     job->item.service_id = refs[0].service_id;
@@ -908,6 +909,7 @@ static enum hearth_status make_push_state(struct hearth_ingest *ingest,
     state->ingest = ingest;
     state->options = ingest->options;
     state->options.limits = limits;
+    state->use = hearth_tenant_use_take(ingest->options.uses, request->tenant);
     state->now_ns = hearth_clock_wall_ns();
     state->upload_count = request->is_one_upload ? hearth_store_count_upload(ingest->store) : 0;
     hearth_mutex_init(&state->lock, HEARTH_RANK_PUSH, "push.lock");

@@ -117,8 +117,6 @@ void hearth_fair_share_count(struct hearth_rpc *rpc)
 
 void hearth_fair_share_release(struct hearth_rpc *rpc)
 {
-    if (rpc->use != NULL) {
-        hearth_tenant_use_give(rpc->front->options.tenant_uses, rpc->use);
-        rpc->use = NULL;
-    }
+    hearth_tenant_use_give(rpc->front->options.tenant_uses, rpc->use);
+    rpc->use = NULL;
 }
