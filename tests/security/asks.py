@@ -47,6 +47,13 @@ ADHOC, SETTINGS = "/adhocprofiles.v1.AdHocProfileService/", "/settings.v1.Settin
 V3, V10 = "/skywalking.v3.", "/skywalking.v10."
 
 
+def exported_profile(h):
+    """By OpenTelemetry's protocol, of the hidden service; its answer says what was not stored in one that is "ok"."""
+    e = otlp_profiles.Exporter()
+    made = e.cpu(h.now * 10**6, [e.sample(e.stack("intruder"), [5])])
+    return otlp_profiles.to_proto(e.resource({"service.name": SERVICE}, made).export())
+
+
 def series(h):
     """Queries of stored profiles."""
     ranged = h.times(start="start", end="end")
@@ -136,7 +143,7 @@ def tenant(h):
         ADMIN + "Erasures": [Ask({})],
         ADMIN + "Usage": [Ask({}, "hides", narrowed="permission_denied")],
         ADMIN + "IngestErrors": [Ask({})],
-        ADMIN + "ScrapeTargets": [Ask({}, "hides")],
+        ADMIN + "ScrapeTargets": [Ask({})],
         ADMIN + "GetRetention": [Ask({}, "hides")],
         ADMIN + "SetRetention": [change({"name": "retain-raw", "durationMs": "86400000"}, "ok", **denied)],
         ADMIN + "GetLimits": [Ask({}, "hides")],
@@ -234,7 +241,7 @@ def senders(h):
     return {
         "/push.v1.PusherService/Push": [sent([pushed])],
         "/" + otlp.EXPORT: [sent([otlp.request(({"service.name": SERVICE}, [otlp.span(otlp.new_trace())]))])],
-        "/" + otlp_profiles.EXPORT: [Ask([b""], "hides")],
+        "/" + otlp_profiles.EXPORT: [Ask([exported_profile(h)], None)],
         V3 + "EBPFProcessService/reportProcesses": [sent([[(1, process.reported()), (2, "intruder")]])],
         V3 + "EBPFProcessService/keepAlive": [sent([[(1, process.ping()), (2, ids["agent"])]])],
         V3 + "ManagementService/reportInstanceProperties": [sent([named + [(3, [(1, "intruder"), (2, "1")])]])],
@@ -305,7 +312,7 @@ def routes(h):
         ("GET", "/metrics/rules"): [Ask("", "hides")],
         ("POST", "/ingest"): ingest, ("POST", "/pyroscope/ingest"): ingest, ("POST", "/api/v1/profile/ingest"): ingest,
         ("POST", "/v1/traces"): [Ask("", None, "ok", "permission_denied", export, proto)],
-        ("POST", "/v1development/profiles"): [Ask("", "hides", data=b"", headers=proto)],
+        ("POST", "/v1development/profiles"): [Ask("", None, data=exported_profile(h), headers=proto)],
         ("POST", "/profiling/v1/input"): datadog, ("POST", "/api/v2/profile"): datadog, ("POST", "/v1/input"): datadog,
         ("GET", "/api/v1/uploads"): [Ask(""), refused(upload)],
         ("POST", "/api/v1/uploads"): [Ask(in_name, None, "ok", "permission_denied", b"a;intruder 1\n")],

@@ -24,6 +24,9 @@ VIEW = '{team="x"}'
 NUMBER = 7_000_123_456  # the value of each hidden profile: ten digits that nothing else has
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 MINUTE = 60_000
+# For --scrape-config: a target of the tenant, where nobody answers.
+TARGET_JOB = {"job_name": WORD + "job", "tenant": TENANT, "static_configs": [
+    {"targets": ["127.0.0.1:1"], "labels": {"service_name": SERVICE, "team": TEAM}}]}
 
 
 def profile(word, value, labels):
@@ -39,7 +42,7 @@ def based(content):
 class Hidden:
     """ids: of what was made, by the name of the field that takes one."""
 
-    def __init__(self, hearth, targets_file=""):
+    def __init__(self, hearth):
         self.hearth, self.server = hearth, hearth.server
         self.owner = hearth.token((TENANT, "admin"), name=WORD + "owner")["token"]
         self.metadata = [("authorization", "Bearer " + self.owner)]
@@ -60,8 +63,8 @@ class Hidden:
         return answer
 
     def times(self, **names):
-        """The range of everything: times(start="startMs", end="endMs")."""
-        values = {"start": self.now - 3_600_000, "end": self.now + 600_000}
+        """The range of everything, an hour, so that a step of an hour ends with it: times(start="startMs", end="endMs")."""
+        values = {"start": self.now - 3_000_000, "end": self.now + 600_000}
         return {name: str(values[which]) for which, name in names.items()}
 
     # ---- series ----
@@ -106,6 +109,7 @@ class Hidden:
         ask(applications + "SetRule", {"name": WORD + "rule", "labelSelector": '{team="%s"}' % TEAM, "profiling": "PROFILING_ON"})
         token = self.hearth.token((TENANT, "viewer", '{team="%s"}' % TEAM), name=WORD + "token")
         ids["token"] = token["id"]
+        self.hearth.must("CreateUser", {"name": WORD + "user", "password": "a long enough password"})
         grant = {"subject": "user:" + WORD + "user", "tenant": TENANT, "role": "viewer"}
         ids["grant"] = ask("hearth.v1.AccessService/AddGrant", grant)["id"]
         ask("hearth.v1.NetworkService/SetAddresses", {"addresses": [{"address": "10.77.0.1", "name": WORD + "address"}]})

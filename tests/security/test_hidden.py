@@ -15,8 +15,9 @@ import grpc
 import asks
 import probes
 import wire
-from hidden import TENANT, VIEW, WORD, Hidden
+from hidden import TARGET_JOB, TENANT, VIEW, WORD, Hidden
 from test_access import JSON, AccessServer, bearer
+from test_scrape import write_config
 
 CODES = {200: "ok", 400: "invalid_argument", 401: "unauthenticated", 403: "permission_denied", 404: "not_found", 415: "invalid_argument",
          422: "invalid_argument", 501: "unimplemented"}
@@ -77,7 +78,7 @@ class Asker:
 class Hiding(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.hearth = AccessServer("--otlp-traces", "--max-wrong-credentials", "100000", "--log-level", "debug")
+        cls.hearth = AccessServer("--scrape-config", write_config(TARGET_JOB, profiles={"memory": {"enabled": True}}), "--otlp-traces", "--max-wrong-credentials", "100000", "--log-level", "debug")
         cls.asker = Asker(cls.hearth.server)
         cls.hidden = Hidden(cls.hearth)
         cls.other = cls.hearth.token((OUTSIDER, "admin"), name="outsider")["token"]
@@ -128,13 +129,15 @@ class Hiding(unittest.TestCase):
 
     def told(self):
         """{(path, request): what the owner is told}, and that it is told of what is hidden where it should be."""
-        out, shows = {}, {}
+        out, shows, answers = {}, {}, {}
         for target, request in self.asks(False):
             outcome, answer = self.asker.ask(target, request, self.hidden.owner)
             if target.path.split("/")[-1] not in ("IngestErrors", "AuditLog"):  # they tell of the attempts
                 out[target.path, repr(request.body)] = self.found(answer)
             shows.setdefault((target.path, request.owner), set()).update(self.found(answer, request))
-        wrong = ["%s %s: %s" % (path, owner, found) for (path, owner), found in shows.items() if bool(found) != (owner == "shows")]
+            answers.setdefault((target.path, request.owner), []).append((outcome, answer[-200:]))
+        wrong = ["%s %s: %s of %s" % (path, owner, found, answers[path, owner]) for (path, owner), found in shows.items()
+                 if bool(found) != (owner == "shows")]
         self.assertEqual(wrong, [], "\n".join(wrong))
         return out
 
