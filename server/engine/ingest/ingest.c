@@ -20,6 +20,7 @@
 #include "common/call_internal.h"
 #include "ingest/ingest_internal.h"
 #include "ingest/push_view.h"
+#include "ingest/shown_keys.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -51,6 +52,7 @@ struct hearth_ingest {
     struct push_scratch *free_scratch;
     unsigned n_free;
     struct rate_bucket rates[RATE_SLOTS];
+    struct hearth_shown_keys *shown; /* series that narrowed senders may push */
 };
 
 /* One profile of a request. */
@@ -190,12 +192,16 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
     assert(options != NULL && ret_ingest != NULL);
 
     struct hearth_ingest *ingest = hearth_mem_zalloc(sizeof *ingest);
-    if (ingest == NULL) {
+    struct hearth_shown_keys *shown = hearth_shown_keys_new();
+    if (ingest == NULL || shown == NULL) {
+        hearth_shown_keys_free(shown);
+        hearth_mem_free(ingest);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the ingest engine");
     }
 
     ingest->options = *options;
     ingest->store = store;
+    ingest->shown = shown;
     hearth_mutex_init(&ingest->lock, HEARTH_RANK_INGEST, "ingest.lock");
     hearth_discards_declare();
     *ret_ingest = ingest;
@@ -209,6 +215,7 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
     }
 
     hearth_ingest_drop_idle(ingest);
+    hearth_shown_keys_free(ingest->shown);
     hearth_mutex_destroy(&ingest->lock);
     hearth_mem_free(ingest);
 }
@@ -930,10 +937,8 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
     memset(request->discards, 0, sizeof request->discards);
 
     struct hearth_push_view view;
-    request->status = hearth_push_view_init(&view, request->view, &request->err);
-    if (request->status == HEARTH_OK) {
-        request->status = make_push_state(ingest, request, &request->err);
-    }
+    hearth_push_view_init(&view, request->view, ingest->shown);
+    request->status = make_push_state(ingest, request, &request->err);
     if (request->status != HEARTH_OK) {
         hearth_push_view_release(&view);
         count_rejected_profile(request, request->status);

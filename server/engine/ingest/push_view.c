@@ -3,17 +3,25 @@
 
 #include "common/call_index.h"
 #include "common/shown.h"
+#include "ingest/shown_keys.h"
 
 #include <assert.h>
 
-enum hearth_status hearth_push_view_init(struct hearth_push_view *view,
-                                         const struct hearth_view *of, struct hearth_err *err)
+void hearth_push_view_init(struct hearth_push_view *view, const struct hearth_view *of,
+                           struct hearth_shown_keys *shown)
 {
-    assert(view != NULL);
+    assert(view != NULL && shown != NULL);
 
-    *view = (struct hearth_push_view){.view = of};
+    *view = (struct hearth_push_view){.view = of, .shown = shown};
     hearth_arena_init(&view->arena, 0);
-    if (!hearth_view_is_narrow(of)) {
+}
+
+/* Parses the selectors of the view, unless that is done. */
+static enum hearth_status parse_selectors(struct hearth_push_view *view, struct hearth_err *err)
+{
+    const struct hearth_view *of = view->view;
+
+    if (view->selectors != NULL) {
         return HEARTH_OK;
     }
 
@@ -63,19 +71,45 @@ static enum hearth_status refuse_series(const struct hearth_push_view *view,
     return status;
 }
 
-enum hearth_status hearth_push_view_check(const struct hearth_push_view *view,
+/* Whether the view shows the series: as remembered, or as the selectors say. */
+static enum hearth_status decide_shown(struct hearth_push_view *view,
+                                       const struct hearth_series_key *series, bool *ret,
+                                       struct hearth_err *err)
+{
+    struct hearth_shown_key key;
+
+    hearth_shown_key_make(view->view, series, &key);
+    *ret = hearth_shown_keys_has(view->shown, &key);
+    if (*ret) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(parse_selectors(view, err));
+    HEARTH_TRY(hearth_key_is_shown(series, view->selectors, view->n, ret, err));
+    if (*ret) {
+        hearth_shown_keys_add(view->shown, &key);
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_push_view_check(struct hearth_push_view *view,
                                           const struct hearth_series_key *keys, size_t n,
                                           size_t *ret_n_hidden, struct hearth_err *err)
 {
     assert(view != NULL && ret_n_hidden != NULL);
 
-    size_t n_hidden = 0, first = 0;
+    *ret_n_hidden = 0;
+    if (!hearth_view_is_narrow(view->view)) {
+        return HEARTH_OK;
+    }
 
-    for (size_t i = 0; view->n > 0 && i < n; i++) {
-        bool shows;
-        HEARTH_TRY(hearth_key_is_shown(&keys[i], view->selectors, view->n, &shows, err));
+    size_t n_hidden = 0, first = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_shown;
+        HEARTH_TRY(decide_shown(view, &keys[i], &is_shown, err));
         first = n_hidden == 0 ? i : first;
-        n_hidden += shows ? 0 : 1;
+        n_hidden += is_shown ? 0 : 1;
     }
 
     *ret_n_hidden = n_hidden;

@@ -13,25 +13,27 @@
 #include "hearth/selector/selector.h"
 #include "hearth/store/store.h"
 
+struct hearth_shown_keys;
+
 struct hearth_push_view {
-    const struct hearth_view *view;
-    struct hearth_selector *selectors; /* those of the view; n 0: everything is accepted */
+    const struct hearth_view *view; /* NULL or without selectors: everything is accepted */
+    struct hearth_shown_keys *shown;
+    struct hearth_selector *selectors; /* those of the view, once a series needed them */
     size_t n;
     struct hearth_arena arena;
 };
 
-/*
- * Parses the view, which may be NULL and is kept. Release it in any case. INVALID_ARGUMENT for a
- * malformed selector; NO_MEMORY.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_push_view_init(struct hearth_push_view *view,
-                                         const struct hearth_view *of, struct hearth_err *err);
+/* Keeps the view, which may be NULL, and `shown`, where the answers for all pushes are remembered. */
+void hearth_push_view_init(struct hearth_push_view *view, const struct hearth_view *of,
+                           struct hearth_shown_keys *shown);
 void hearth_push_view_release(struct hearth_push_view *view);
 
-/* PERMISSION_DENIED names the first series that is not accepted. *ret_n_hidden: their number. */
+/*
+ * PERMISSION_DENIED names the first series that is not accepted. *ret_n_hidden: their number.
+ * INVALID_ARGUMENT for a malformed selector of the view; NO_MEMORY.
+ */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_push_view_check(const struct hearth_push_view *view,
+enum hearth_status hearth_push_view_check(struct hearth_push_view *view,
                                           const struct hearth_series_key *keys, size_t n,
                                           size_t *ret_n_hidden, struct hearth_err *err);
 
