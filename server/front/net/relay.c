@@ -191,9 +191,17 @@ static enum moved flush_down(struct hearth_tls_stream *stream)
     return sent > 0 ? MOVED : BLOCKED;
 }
 
+static bool is_cut(const struct hearth_tls_stream *stream)
+{
+    return atomic_load_explicit(&stream->origin.tls->is_cut, memory_order_acquire);
+}
+
 /* Tells the client that no more bytes follow. */
 static enum moved end_down(struct hearth_tls_stream *stream)
 {
+    if (is_cut(stream)) { /* since this turn began: the client must see a reset, not an end */
+        return BROKEN;
+    }
     if (stream->down_ended || !stream->client.can_write) {
         return BLOCKED;
     }
@@ -284,8 +292,7 @@ enum hearth_tls_turn hearth_tls_relay(struct hearth_tls_stream *stream, char *sc
     if (stream->state == HEARTH_TLS_LINGERING) {
         return linger(stream, scratch);
     }
-    if (stream->client.hung_up ||
-        atomic_load_explicit(&stream->origin.tls->is_cut, memory_order_acquire)) {
+    if (stream->client.hung_up || is_cut(stream)) {
         return HEARTH_TLS_END;
     }
 
