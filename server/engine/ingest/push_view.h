@@ -23,7 +23,7 @@ struct hearth_push_view {
     struct hearth_arena arena;
 };
 
-/* Keeps the view, which may be NULL, and `shown`, where the answers for all pushes are remembered. */
+/* Keeps the view, which may be NULL, and `shown`, which remembers the answers for all pushes. */
 void hearth_push_view_init(struct hearth_push_view *view, const struct hearth_view *of,
                            struct hearth_shown_keys *shown);
 void hearth_push_view_release(struct hearth_push_view *view);

@@ -101,8 +101,8 @@ void hearth_shown_key_make(const struct hearth_view *view, const struct hearth_s
 
 /* ---- table ---- */
 
-static struct kept_key **find_slot(struct hearth_shown_keys *shown,
-                                   const struct hearth_shown_key *key)
+static struct kept_key **find_shown_slot(struct hearth_shown_keys *shown,
+                                         const struct hearth_shown_key *key)
 {
     uint64_t hash = hearth_hash64(key->text, key->n, hearth_hash_process_seed());
     return &shown->slots[hash % N_SLOTS];
@@ -114,7 +114,7 @@ bool hearth_shown_keys_has(struct hearth_shown_keys *shown, const struct hearth_
         return false;
     }
 
-    struct kept_key **slot = find_slot(shown, key);
+    struct kept_key **slot = find_shown_slot(shown, key);
     hearth_mutex_lock(&shown->lock);
     bool has =
         *slot != NULL && (*slot)->n == key->n && memcmp((*slot)->text, key->text, key->n) == 0;
@@ -136,7 +136,7 @@ void hearth_shown_keys_add(struct hearth_shown_keys *shown, const struct hearth_
     kept->n = key->n;
     memcpy(kept->text, key->text, key->n);
 
-    struct kept_key **slot = find_slot(shown, key);
+    struct kept_key **slot = find_shown_slot(shown, key);
     hearth_mutex_lock(&shown->lock);
     struct kept_key *older = *slot;
     *slot = kept;
