@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     (void)!hearth_accept_parse(accept_text, &accept);
     (void)!hearth_tenant_find(&rules, 1, accept_text, &of_tenants, &tenants, NULL);
     hearth_arena_release(&of_tenants);
-    (void)hearth_accept_encoding_gzip(accept_encoding);
+    (void)hearth_accept_encoding_has(accept_encoding, HEARTH_STR("gzip"));
 
     struct hearth_connect_call call;
     struct hearth_err err = HEARTH_ERR_INIT;

@@ -14,6 +14,11 @@ struct hearth_embedded {
 
 /* sql/NNNN_*.sql, sorted by number. */
 extern const struct hearth_embedded hearth_embedded_migrations[];
+/*
+ * Files of the web page by their paths ("/index.html", "/assets/..."), also as NAME.gz and NAME.br;
+ * may be none.
+ */
+extern const struct hearth_embedded hearth_embedded_web[];
 /* One file: the protocols of proto/ and their imports as a FileDescriptorSet. */
 extern const struct hearth_embedded hearth_embedded_descriptors[];
 

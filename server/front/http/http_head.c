@@ -15,6 +15,7 @@ static const struct {
     {"connect-timeout-ms", offsetof(struct hearth_http_head, connect.timeout_ms)},
     {"accept", offsetof(struct hearth_http_head, accept)},
     {"accept-encoding", offsetof(struct hearth_http_head, accept_encoding)},
+    {"if-none-match", offsetof(struct hearth_http_head, if_none_match)},
     {"user-agent", offsetof(struct hearth_http_head, user_agent)},
     {"x-datadog-trace-count", offsetof(struct hearth_http_head, trace_count)},
     {"grpc-encoding", offsetof(struct hearth_http_head, grpc_encoding)},

@@ -19,6 +19,7 @@
 #include "http/http_trailers.h"
 #include "http/quiet_routes.h"
 #include "http/routes.h"
+#include "http/web_page.h"
 #include "net/acceptor.h"
 #include "net/peer_caller.h"
 #include "rpc/client_family.h"
@@ -357,7 +358,7 @@ static void init_rpc(struct http_request *request, const struct hearth_method *m
     assert(!request->has_rpc && request->state == REQUEST_READING);
     hearth_rpc_init(rpc, request->http->front, method);
     request->has_rpc = true;
-    request->takes_gzip = hearth_accept_encoding_gzip(head->accept_encoding);
+    request->takes_gzip = hearth_accept_encoding_has(head->accept_encoding, HEARTH_STR("gzip"));
     rpc->pieces_way = request->takes_gzip ? HEARTH_PIECES_AS_GZIP : HEARTH_PIECES_AS_SENT;
     hearth_buf_init(&request->body, 0);
     rpc->transport = "http";
@@ -511,7 +512,17 @@ static void set_refusal(struct http_request *request, enum hearth_status status,
     }
 }
 
-/* A plain route that is answered at once (routes.h). */
+/* Takes the body of the answer. */
+static void set_route_answer(struct http_request *request, struct hearth_route_answer *answer)
+{
+    set_response(request, answer->code, answer->content_type, &answer->body);
+    for (size_t i = 0; i < answer->n_headers; i++) {
+        add_response_header(request, answer->headers[i].name, answer->headers[i].value);
+    }
+    request->state = REQUEST_DISCARDING;
+}
+
+/* A plain route that is answered at once (routes.h), or a file of the web page. */
 static void begin_route(struct http_request *request, struct hearth_str path, const char *method,
                         const struct hearth_http_head *head)
 {
@@ -520,6 +531,14 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
     struct hearth_front_caller caller = head->caller;
     struct hearth_admitted admitted;
     struct hearth_err err = HEARTH_ERR_INIT;
+
+    struct hearth_route_answer answer;
+    bool is_root = hearth_str_eq_c(path, "/");
+    if ((route == NULL || is_root) && caller.is_reading &&
+        hearth_web_page_get(path, head, &answer)) {
+        set_route_answer(request, &answer);
+        return;
+    }
 
     if (route == NULL) {
         set_text_response(request, 404, "404 page not found\n");
@@ -541,10 +560,8 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
 
     struct hearth_accept accept = {0};
     (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
-    struct hearth_route_answer answer;
     hearth_route_get(front, route, accept.json, &answer);
-    set_response(request, answer.code, answer.content_type, &answer.body);
-    request->state = REQUEST_DISCARDING;
+    set_route_answer(request, &answer);
 }
 
 /* What the connection says of the caller. */

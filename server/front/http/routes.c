@@ -5,6 +5,7 @@
 #include "hearth/codec/json_writer.h"
 
 #include "http/http_call.h"
+#include "http/web_page.h"
 #include "rpc/front_internal.h"
 
 #include <assert.h>
@@ -101,6 +102,11 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
                       front->version);
     hearth_buf_cstr(
         &answer->body,
+        hearth_web_page_is_here()
+            ? "GET  /                           the web page, for browsers; this list for others\n"
+            : "This program was built without the web page (HEARTH_UI=OFF).\n");
+    hearth_buf_cstr(
+        &answer->body,
         "GET  /ready                      200 if the server can work, else 503 and why\n"
         "GET  /healthz                    200 while this process answers\n"
         "GET  /metrics                    Prometheus text\n"
@@ -148,8 +154,7 @@ void hearth_route_get(struct hearth_front *front, const struct hearth_method *ro
 {
     assert(route >= g_routes && route < g_routes + HEARTH_ARRAY_LEN(g_routes));
 
+    *answer = (struct hearth_route_answer){.code = 200, .content_type = TEXT};
     hearth_buf_init(&answer->body, 0);
-    answer->code = 200;
-    answer->content_type = TEXT;
     g_route_functions[route - g_routes](front, json, answer);
 }

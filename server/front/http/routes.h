@@ -1,6 +1,6 @@
 /*
  * routes.h -- the plain GET routes that are answered at once, from the front's state: /ready,
- * /healthz, /metrics, /api/v1/status/buildinfo and /.
+ * /healthz, /metrics, /api/v1/status/buildinfo and /, and the shape of such answers.
  *
  * Threads:   safe.
  * Source:    docs/reference/api-admin.md, "Plain routes".
@@ -11,13 +11,17 @@
 #include "hearth/base/buf.h"
 
 #include "rpc/method.h"
+#include "rpc/rpc.h"
 
-struct hearth_front;
+#define HEARTH_ROUTE_HEADERS 8
 
 struct hearth_route_answer {
     unsigned code;
-    const char *content_type;
+    const char *content_type; /* NULL: none */
     struct hearth_buf body;
+    struct hearth_rpc_header headers[HEARTH_ROUTE_HEADERS]; /* texts are static, or `etag` */
+    size_t n_headers;
+    char etag[40];
 };
 
 /* The route of a path: its path and right; NULL if there is no such route. */

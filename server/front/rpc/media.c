@@ -263,7 +263,7 @@ static bool weight_is_zero(struct hearth_str text)
     return hearth_str_to_double(text, &weight) && weight <= 0;
 }
 
-bool hearth_accept_encoding_gzip(struct hearth_str header)
+bool hearth_accept_encoding_has(struct hearth_str header, struct hearth_str coding)
 {
     struct hearth_str s = hearth_str_trim(header);
     bool any = false;
@@ -286,7 +286,7 @@ bool hearth_accept_encoding_gzip(struct hearth_str header)
             }
             skip_space(s, &at);
         } while (!is_element_end(s, at));
-        if (hearth_str_eq_nocase(name, HEARTH_STR("gzip"))) {
+        if (hearth_str_eq_nocase(name, coding)) {
             return !refused;
         }
         if (hearth_str_eq_c(name, "*")) {

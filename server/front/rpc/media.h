@@ -61,7 +61,7 @@ enum hearth_status hearth_content_encoding_parse(struct hearth_str header,
                                                  enum hearth_compression *ret,
                                                  struct hearth_err *err);
 
-/* True if gzip or * is in the list with a weight above 0. False if the header is malformed. */
-bool hearth_accept_encoding_gzip(struct hearth_str header);
+/* True if the coding or * is in the list, its weight above 0. False if the header is malformed. */
+bool hearth_accept_encoding_has(struct hearth_str header, struct hearth_str coding);
 
 #endif
