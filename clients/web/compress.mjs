@@ -1,0 +1,34 @@
+// Writes each file of dist/ also as NAME.gz and NAME.br where that is smaller, and fails beyond the budget.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+const BUDGET_BYTES = 150_000; // of all files, by gzip
+
+function filesBelow(directory) {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+let total = 0;
+for (const path of filesBelow("dist")) {
+  const plain = readFileSync(path);
+  const forms = {
+    ".gz": gzipSync(plain, { level: 9 }),
+    ".br": brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } }),
+  };
+  for (const [ending, bytes] of Object.entries(forms)) {
+    if (bytes.length < plain.length) {
+      writeFileSync(path + ending, bytes);
+    }
+  }
+  total += Math.min(plain.length, forms[".gz"].length);
+  console.log(`${path}: ${plain.length} bytes, ${forms[".gz"].length} by gzip, ${forms[".br"].length} by brotli`);
+}
+console.log(`all files: ${total} bytes by gzip, of ${BUDGET_BYTES}`);
+if (total > BUDGET_BYTES) {
+  console.error("the page is larger than its budget");
+  process.exit(1);
+}

@@ -1,0 +1,58 @@
+// The address is the whole state of the page: what is asked, how it is shown, where it is zoomed. Back is undo.
+import { signal } from "@preact/signals";
+
+export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "tasks", "admin", "help"] as const;
+export type Page = (typeof PAGES)[number];
+export type Params = Record<string, string>;
+
+export interface Address {
+  page: Page;
+  params: Params;
+}
+
+export function parseAddress(path: string, search: string): Address {
+  const name = path.replace(/^\//, "");
+  const page = PAGES.find((known) => known === name) ?? "explore";
+  return { page, params: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+// Parameters are sorted, so that one state has one address.
+export function formatAddress(page: Page, params: Params): string {
+  const kept = Object.entries(params).filter(([, value]) => value !== "");
+  kept.sort(([a], [b]) => (a < b ? -1 : 1));
+  const search = new URLSearchParams(kept).toString();
+  return (page === "explore" ? "/" : "/" + page) + (search ? "?" + search : "");
+}
+
+function readAddress(): Address {
+  return typeof location === "undefined" ? parseAddress("/", "") : parseAddress(location.pathname, location.search);
+}
+
+export const address = signal<Address>(readAddress());
+
+if (typeof window !== "undefined") {
+  window.addEventListener("popstate", () => (address.value = readAddress()));
+}
+
+export function go(page: Page, params: Params): void {
+  const next = formatAddress(page, params);
+  if (next !== location.pathname + location.search) {
+    history.pushState(null, "", next);
+  }
+  address.value = readAddress();
+}
+
+// Sets parameters of the page that is shown; an empty text removes one.
+export function change(params: Params): void {
+  go(address.value.page, { ...address.value.params, ...params });
+}
+
+export function param(name: string, otherwise = ""): string {
+  return address.value.params[name] ?? otherwise;
+}
+
+// What one page hands to the next: the question, without how its answer was looked at.
+export function question(): Params {
+  const { q = "", type = "", from = "", to = "" } = address.value.params;
+  return { q, type, from, to };
+}
