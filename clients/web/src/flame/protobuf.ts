@@ -1,0 +1,94 @@
+// The part of protobuf's wire format that answers need: varints, doubles skipped, and bytes.
+
+export class Reader {
+  private at: number;
+  private readonly end: number;
+
+  constructor(
+    private readonly bytes: Uint8Array,
+    from = 0,
+    to = bytes.length,
+  ) {
+    this.at = from;
+    this.end = to;
+  }
+
+  get isDone(): boolean {
+    return this.at >= this.end;
+  }
+
+  /** An int64 as a number; exact to 2^53, which is 104 days of nanoseconds. */
+  varint(): number {
+    // Most numbers of an answer are small.
+    if (this.at < this.end && this.bytes[this.at]! < 0x80) {
+      return this.bytes[this.at++]!;
+    }
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (this.at >= this.end) {
+        throw new Error("the answer ends within a number");
+      }
+      const byte = this.bytes[this.at++]!;
+      const seven = byte & 0x7f;
+      if (shift < 28) {
+        low |= seven << shift;
+      } else if (shift === 28) {
+        low |= (seven & 0x0f) << 28;
+        high = seven >>> 4;
+      } else if (shift < 63) {
+        high |= seven << (shift - 32);
+      } else {
+        high |= (seven & 1) << 31;
+      }
+      if (byte < 0x80) {
+        return (high | 0) * 4294967296 + (low >>> 0);
+      }
+    }
+    throw new Error("a number of the answer is longer than 64 bits");
+  }
+
+  /** The next tag: field number and wire type. */
+  tag(): { field: number; wire: number } {
+    const value = this.varint();
+    return { field: Math.floor(value / 8), wire: value & 7 };
+  }
+
+  private length(): number {
+    const n = this.varint();
+    if (n < 0 || n > this.end - this.at) {
+      throw new Error("the answer ends within a field");
+    }
+    return n;
+  }
+
+  /** A reader of an embedded message or a packed list. */
+  message(): Reader {
+    const n = this.length();
+    const inner = new Reader(this.bytes, this.at, this.at + n);
+    this.at += n;
+    return inner;
+  }
+
+  text(decoder: TextDecoder): string {
+    const n = this.length();
+    const text = decoder.decode(this.bytes.subarray(this.at, this.at + n));
+    this.at += n;
+    return text;
+  }
+
+  skip(wire: number): void {
+    if (wire === 0) {
+      this.varint();
+    } else if (wire === 2) {
+      this.message();
+    } else if (wire === 1 || wire === 5) {
+      this.at += wire === 1 ? 8 : 4;
+      if (this.at > this.end) {
+        throw new Error("the answer ends within a field");
+      }
+    } else {
+      throw new Error("the answer has a field of an unknown kind");
+    }
+  }
+}

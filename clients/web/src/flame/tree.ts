@@ -1,0 +1,289 @@
+// The merged call tree as a structure of arrays: no object per node, so that a million nodes cost what their numbers cost.
+//
+// Invariants: node 0 is the root; a parent stands before its children; siblings have different names. `total` of a node
+// is its `self` and the totals of its children. In a diff, total and self are the sums of both sides.
+import { frameId, UNKNOWN } from "./names";
+import { Reader } from "./protobuf";
+
+export interface FlameDiff {
+  leftTotal: Float64Array;
+  rightTotal: Float64Array;
+  leftSelf: Float64Array;
+  rightSelf: Float64Array;
+  leftTicks: number;
+  rightTicks: number;
+}
+
+export interface FlameTree {
+  names: string[];
+  n: number;
+  name: Uint32Array;
+  parent: Int32Array;
+  depth: Uint16Array;
+  total: Float64Array;
+  self: Float64Array;
+  firstChild: Int32Array;
+  nextSibling: Int32Array;
+  maxDepth: number;
+  diff?: FlameDiff;
+}
+
+export interface Decoded {
+  tree: FlameTree;
+  unit: string;
+  aggregation: number;
+  isCut: boolean;
+}
+
+/** The server's name for what it summed to keep an answer small. */
+export const OTHER = "other";
+
+interface Graph {
+  names: string[];
+  levels: Float64Array[];
+  leftTicks: number;
+  rightTicks: number;
+}
+
+function readLevel(level: Reader): Float64Array {
+  let values = new Float64Array(64);
+  let n = 0;
+  const push = (value: number) => {
+    if (n === values.length) {
+      const larger = new Float64Array(2 * n);
+      larger.set(values);
+      values = larger;
+    }
+    values[n++] = value;
+  };
+  while (!level.isDone) {
+    const { field, wire } = level.tag();
+    if (field === 1 && wire === 2) {
+      for (const list = level.message(); !list.isDone;) {
+        push(list.varint());
+      }
+    } else if (field === 1 && wire === 0) {
+      push(level.varint());
+    } else {
+      level.skip(wire);
+    }
+  }
+  return values.subarray(0, n);
+}
+
+/** FlameGraph and FlameGraphDiff of querier.v1. */
+function readGraph(message: Reader): Graph {
+  const decoder = new TextDecoder();
+  const graph: Graph = { names: [], levels: [], leftTicks: 0, rightTicks: 0 };
+  while (!message.isDone) {
+    const { field, wire } = message.tag();
+    if (field === 1 && wire === 2) {
+      graph.names.push(message.text(decoder) || UNKNOWN);
+    } else if (field === 2 && wire === 2) {
+      graph.levels.push(readLevel(message.message()));
+    } else if (field === 5 && wire === 0) {
+      graph.leftTicks = message.varint();
+    } else if (field === 6 && wire === 0) {
+      graph.rightTicks = message.varint();
+    } else {
+      message.skip(wire);
+    }
+  }
+  return graph;
+}
+
+/** Whether the box of `parent` spans that of `node` on every side. */
+function spans(from: Float64Array[], total: Float64Array[], parent: number, node: number): boolean {
+  for (let side = 0; side < from.length; side++) {
+    const x = from[side]!;
+    const width = total[side]!;
+    if (x[parent]! > x[node]! || x[node]! + width[node]! > x[parent]! + width[parent]!) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Boxes say where they are, not whose children they are: a parent is the box above that spans its child on every side. */
+function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
+  const stride = 3 * sides + 1;
+  const n = Math.max(
+    1,
+    graph.levels.reduce((sum, level) => sum + Math.floor(level.length / stride), 0),
+  );
+  const tree = emptyTree(graph.names.length > 0 ? graph.names : ["total"], n);
+  const total = Array.from({ length: sides }, () => new Float64Array(n));
+  const self = Array.from({ length: sides }, () => new Float64Array(n));
+  const from = Array.from({ length: sides }, () => new Float64Array(n));
+
+  let node = 0;
+  let above = 0;
+  graph.levels.forEach((level, depth) => {
+    const begin = node;
+    const end = new Float64Array(sides);
+    let parent = above;
+    for (let v = 0; v + stride <= level.length; v += stride, node++) {
+      for (let side = 0; side < sides; side++) {
+        from[side]![node] = end[side]! + level[v + 3 * side]!;
+        total[side]![node] = level[v + 3 * side + 1]!;
+        self[side]![node] = level[v + 3 * side + 2]!;
+        end[side] = from[side]![node]! + total[side]![node]!;
+      }
+      const name = level[v + stride - 1]!;
+      if (!(name >= 0 && name < tree.names.length) || depth > 0xffff || (depth === 0 && node > 0)) {
+        throw new Error("the server sent a malformed flame graph");
+      }
+      tree.name[node] = name;
+      tree.depth[node] = depth;
+      if (depth === 0) {
+        continue;
+      }
+      while (parent < begin && !spans(from, total, parent, node)) {
+        parent++;
+      }
+      if (parent === begin) {
+        throw new Error("the server sent a malformed flame graph");
+      }
+      tree.parent[node] = parent;
+    }
+    above = begin;
+    tree.maxDepth = Math.max(tree.maxDepth, depth);
+  });
+
+  for (let side = 0; side < sides; side++) {
+    for (let i = 0; i < n; i++) {
+      tree.total[i]! += total[side]![i]!;
+      tree.self[i]! += self[side]![i]!;
+    }
+  }
+  if (sides === 2) {
+    tree.diff = {
+      leftTotal: total[0]!,
+      rightTotal: total[1]!,
+      leftSelf: self[0]!,
+      rightSelf: self[1]!,
+      leftTicks: graph.leftTicks,
+      rightTicks: graph.rightTicks,
+    };
+  }
+  linkChildren(tree);
+  return tree;
+}
+
+function decode(bytes: Uint8Array, sides: 1 | 2): Decoded {
+  const fields = sides === 1 ? { aggregation: 6, unit: 7 } : { aggregation: 2, unit: 3 };
+  const message = new Reader(bytes);
+  let graph: Graph = { names: [], levels: [], leftTicks: 0, rightTicks: 0 };
+  let aggregation = 0;
+  let unit = "";
+  while (!message.isDone) {
+    const { field, wire } = message.tag();
+    if (field === 1 && wire === 2) {
+      graph = readGraph(message.message());
+    } else if (field === fields.aggregation && wire === 0) {
+      aggregation = message.varint();
+    } else if (field === fields.unit && wire === 2) {
+      unit = message.text(new TextDecoder());
+    } else {
+      message.skip(wire);
+    }
+  }
+  const tree = treeOf(graph, sides);
+  return { tree, unit, aggregation, isCut: tree.names.includes(OTHER) };
+}
+
+/** hearth.v1.MergeResponse, format FLAMEGRAPH. */
+export function decodeMerge(bytes: Uint8Array): Decoded {
+  return decode(bytes, 1);
+}
+
+/** hearth.v1.DiffResponse. */
+export function decodeDiff(bytes: Uint8Array): Decoded {
+  return decode(bytes, 2);
+}
+
+export function emptyTree(names: string[], n: number): FlameTree {
+  return {
+    names,
+    n,
+    maxDepth: 0,
+    name: new Uint32Array(n),
+    parent: new Int32Array(n).fill(-1),
+    depth: new Uint16Array(n),
+    total: new Float64Array(n),
+    self: new Float64Array(n),
+    firstChild: new Int32Array(n).fill(-1),
+    nextSibling: new Int32Array(n).fill(-1),
+  };
+}
+
+/** Links every node to its siblings in the order of their numbers. */
+export function linkChildren(tree: FlameTree): void {
+  tree.firstChild.fill(-1);
+  tree.nextSibling.fill(-1);
+  for (let i = tree.n - 1; i > 0; i--) {
+    const parent = tree.parent[i]!;
+    tree.nextSibling[i] = tree.firstChild[parent]!;
+    tree.firstChild[parent] = i;
+  }
+}
+
+/** The same nodes with the largest child first, as a single picture is read. Comparisons keep the order of names. */
+export function largestFirst(tree: FlameTree): FlameTree {
+  const firstChild = tree.firstChild.slice();
+  const nextSibling = tree.nextSibling.slice();
+  const children: number[] = [];
+  for (let parent = 0; parent < tree.n; parent++) {
+    children.length = 0;
+    for (let child = tree.firstChild[parent]!; child >= 0; child = tree.nextSibling[child]!) {
+      children.push(child);
+    }
+    if (children.length < 2) {
+      continue;
+    }
+    children.sort((a, b) => tree.total[b]! - tree.total[a]! || a - b);
+    firstChild[parent] = children[0]!;
+    children.forEach((child, i) => {
+      nextSibling[child] = children[i + 1] ?? -1;
+    });
+  }
+  return { ...tree, firstChild, nextSibling };
+}
+
+/** The node's stable ids from below the root. */
+export function pathOf(tree: FlameTree, node: number): string[] {
+  const ids: string[] = [];
+  for (let i = node; i > 0; i = tree.parent[i]!) {
+    ids.push(frameId(tree.names[tree.name[i]!]!));
+  }
+  return ids.reverse();
+}
+
+/** The node at a path of stable ids, or the last one on the way that exists: data of another hour may lack the rest. */
+export function nodeAt(tree: FlameTree, path: readonly string[]): number {
+  let node = 0;
+  for (const id of path) {
+    let child = tree.firstChild[node]!;
+    while (child >= 0 && frameId(tree.names[tree.name[child]!]!) !== id) {
+      child = tree.nextSibling[child]!;
+    }
+    if (child < 0) {
+      break;
+    }
+    node = child;
+  }
+  return node;
+}
+
+/** The nodes from the root to `node`, both included. */
+export function ancestorsOf(tree: FlameTree, node: number): number[] {
+  const path: number[] = [];
+  for (let i = node; i >= 0; i = tree.parent[i]!) {
+    path.push(i);
+  }
+  return path.reverse();
+}
+
+export function nameOf(tree: FlameTree, node: number): string {
+  return tree.names[tree.name[node]!]!;
+}
