@@ -1,0 +1,32 @@
+// Decodes answers away from the page's thread. The typed arrays are handed over, not copied.
+import { decodeDiff, decodeMerge, type FlameTree } from "./tree";
+
+interface WorkRequest {
+  id: number;
+  kind: "merge" | "diff";
+  bytes: Uint8Array;
+}
+
+function buffersOf(tree: FlameTree): ArrayBuffer[] {
+  const arrays = [
+    tree.name,
+    tree.parent,
+    tree.depth,
+    tree.total,
+    tree.self,
+    tree.firstChild,
+    tree.nextSibling,
+    ...(tree.diff ? [tree.diff.leftTotal, tree.diff.rightTotal, tree.diff.leftSelf, tree.diff.rightSelf] : []),
+  ];
+  return arrays.map((array) => array.buffer as ArrayBuffer);
+}
+
+self.addEventListener("message", (event: MessageEvent<WorkRequest>) => {
+  const { id, kind, bytes } = event.data;
+  try {
+    const decoded = kind === "merge" ? decodeMerge(bytes) : decodeDiff(bytes);
+    self.postMessage({ id, decoded }, { transfer: buffersOf(decoded.tree) });
+  } catch (error) {
+    self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+  }
+});
