@@ -1,0 +1,69 @@
+// What changed between the two sides of a diff, in points of their own totals.
+import type { FlameTree } from "./tree";
+
+export interface Change {
+  /** Shares of each side's total, 0 to 1. */
+  left: number;
+  right: number;
+  /** right - left. */
+  points: number;
+  isNew: boolean;
+  isGone: boolean;
+}
+
+/** Shares that differ by less are shown as unchanged. It is a bound of attention, not of significance. */
+export const NEUTRAL_POINTS = 0.001;
+
+/** What a unit is of its side's total. */
+function perTick(ticks: number): number {
+  return ticks > 0 ? 1 / ticks : 0;
+}
+
+export function changeOf(tree: FlameTree, node: number): Change | null {
+  const diff = tree.diff;
+  if (!diff) {
+    return null;
+  }
+  const leftTotal = diff.leftTotal[node]!;
+  const rightTotal = diff.rightTotal[node]!;
+  const left = leftTotal * perTick(diff.leftTicks);
+  const right = rightTotal * perTick(diff.rightTicks);
+  return {
+    left,
+    right,
+    points: right - left,
+    isNew: leftTotal === 0 && rightTotal > 0,
+    isGone: rightTotal === 0 && leftTotal > 0,
+  };
+}
+
+/** The largest change of a frame in either direction: the end of the symmetric scale. */
+export function changeDomain(tree: FlameTree): number {
+  const diff = tree.diff;
+  if (!diff) {
+    return 0;
+  }
+  const [left, right] = [perTick(diff.leftTicks), perTick(diff.rightTicks)];
+  let largest = 0;
+  for (let i = 1; i < tree.n; i++) {
+    largest = Math.max(largest, Math.abs(diff.rightTotal[i]! * right - diff.leftTotal[i]! * left));
+  }
+  return largest;
+}
+
+/** Outermost frames that only the left side has: how many, and the share of the left side that they were. */
+export function goneFrames(tree: FlameTree): { frames: number; share: number } {
+  const gone = { frames: 0, share: 0 };
+  const diff = tree.diff;
+  if (!diff) {
+    return gone;
+  }
+  for (let i = 1; i < tree.n; i++) {
+    const parent = tree.parent[i]!;
+    if (diff.leftTotal[i]! > 0 && diff.rightTotal[i] === 0 && (parent === 0 || diff.rightTotal[parent]! > 0)) {
+      gone.frames++;
+      gone.share += diff.leftTotal[i]! * perTick(diff.leftTicks);
+    }
+  }
+  return gone;
+}
