@@ -1,0 +1,123 @@
+// What a picture is made of, decided once for canvas and SVG: the fill, pattern and text of each box.
+import { formatShare, formatValue } from "../units";
+import { desaturated, diffColour, nameColour, selfColour, textOn, type Palette, type Rgb, type Theme } from "./colours";
+import { changeDomain, changeOf } from "./diff";
+import { fitLabel, labelOf, type Label } from "./label";
+import { CULLED, type Layout } from "./layout";
+import { isMatch, type Matches } from "./search";
+import { nameOf, OTHER, type FlameTree } from "./tree";
+
+type Pattern = "none" | "hatched" | "dotted";
+
+/** Pixels from which a box has text, and from which the value stands behind the name. */
+const TEXT_WIDTH = 24;
+const VALUE_WIDTH = 160;
+export const TEXT_PADDING = 4;
+
+interface BoxText {
+  name: string;
+  /** Behind the name, where both fit. */
+  value: string;
+  /** Columns before the value. */
+  columns: number;
+}
+
+/** One pixel of background stays between boxes, as long as more of the box remains than of the gap. */
+export function drawnWidth(width: number): number {
+  return width < 3 ? width : width - 1;
+}
+
+export class Scene {
+  private readonly labels: (Label | undefined)[] = [];
+  private readonly boxFills: (Rgb | undefined)[] = [];
+  private readonly nameFills: (Rgb | undefined)[] = [];
+  private readonly textColours = new Map<Rgb, Rgb>();
+  private readonly unmatched: Rgb;
+  private readonly domain: number;
+  private readonly largestSelf: number;
+
+  constructor(
+    readonly tree: FlameTree,
+    readonly layout: Layout,
+    readonly theme: Theme,
+    readonly palette: Palette,
+    readonly unit: string,
+    readonly matches: Matches | null,
+    rootName: string,
+  ) {
+    this.labels[tree.name[0]!] = labelOf(rootName);
+    this.unmatched = desaturated(theme);
+    this.domain = changeDomain(tree);
+    this.largestSelf = palette === "self" ? tree.self.reduce((a, b) => Math.max(a, b), 0) : 0;
+  }
+
+  fill(box: number): Rgb {
+    return (this.boxFills[box] ??= this.decideFill(box));
+  }
+
+  private decideFill(box: number): Rgb {
+    const node = this.layout.node[box]!;
+    if (node === CULLED) return this.theme.culled;
+    if (node === 0) return this.theme.root;
+    if (this.matches) {
+      return isMatch(this.tree, this.matches, node) ? this.theme.match : this.unmatched;
+    }
+    if (this.tree.diff) return diffColour(this.theme, this.tree, node, this.domain);
+    if (this.palette === "self") return selfColour(this.theme, this.tree.self[node]!, this.largestSelf);
+    const name = this.tree.name[node]!;
+    return (this.nameFills[name] ??= nameColour(this.theme, this.palette, this.tree.names[name]!));
+  }
+
+  /** Hatched: what one side alone has, or what the server summed. Dotted: what is gone. */
+  pattern(box: number): Pattern {
+    const node = this.layout.node[box]!;
+    if (node === CULLED || node === 0) return "none";
+    if (nameOf(this.tree, node) === OTHER) return "hatched";
+    const change = changeOf(this.tree, node);
+    return change?.isNew ? "hatched" : change?.isGone ? "dotted" : "none";
+  }
+
+  isAncestor(box: number): boolean {
+    return box < this.layout.rowStart[this.layout.zoomRow]!;
+  }
+
+  textColour(fill: Rgb): Rgb {
+    let colour = this.textColours.get(fill);
+    if (!colour) {
+      colour = textOn(this.theme, fill);
+      this.textColours.set(fill, colour);
+    }
+    return colour;
+  }
+
+  /** In a diff the shares of both sides, because their sum answers no question. */
+  private valueText(node: number): string {
+    const change = changeOf(this.tree, node);
+    if (change) {
+      return `${formatShare(change.left, 1)} → ${formatShare(change.right, 1)}`;
+    }
+    const total = this.tree.total[node]!;
+    return `${formatValue(total, this.unit)}  ${formatShare(total, this.tree.total[0]!)}`;
+  }
+
+  /** null where nothing fits. `advance` is the width of one column. */
+  text(box: number, width: number, advance: number): BoxText | null {
+    const node = this.layout.node[box]!;
+    if (node === CULLED || width < TEXT_WIDTH) {
+      return null;
+    }
+    const columns = Math.floor((width - 2 * TEXT_PADDING) / advance);
+    const nameIndex = this.tree.name[node]!;
+    const label = (this.labels[nameIndex] ??= labelOf(this.tree.names[nameIndex]!));
+    const name = fitLabel(label, columns);
+    if (name === "") {
+      return null;
+    }
+    const value = width < VALUE_WIDTH ? "" : "  " + this.valueText(node);
+    return {
+      name,
+      value: name === label.text && label.columns + value.length <= columns ? value : "",
+      columns: label.columns,
+    };
+  }
+}
