@@ -1,0 +1,87 @@
+// What is said about a frame: in the fixed detail line and in the tooltip.
+import type { ComponentChildren } from "preact";
+import { formatChange, formatCount, formatShare, formatValue } from "../units";
+import { changeOf } from "./diff";
+import { CULLED, type Layout } from "./layout";
+import { boundedName } from "./names";
+import type { FlameTexts } from "./texts";
+import { nameOf, OTHER, type FlameDiff, type FlameTree } from "./tree";
+
+/** Enough to tell functions apart, and little enough that nothing else leaves the screen. */
+const LONGEST_NAME = 2000;
+
+export function shownName(tree: FlameTree, node: number, texts: FlameTexts): string {
+  return node === 0 ? texts.root : boundedName(nameOf(tree, node), LONGEST_NAME);
+}
+
+interface Props {
+  tree: FlameTree;
+  layout: Layout;
+  box: number;
+  unit: string;
+  texts: FlameTexts;
+}
+
+/** Each side by its own total; the sum of both is only how wide the box is. */
+function diffFacts(tree: FlameTree, diff: FlameDiff, node: number, unit: string, texts: FlameTexts): string[] {
+  const change = changeOf(tree, node)!;
+  const extra = change.isNew ? ` (${texts.onlyNew})` : change.isGone ? ` (${texts.onlyBefore})` : "";
+  const points = formatChange(change.points, 1).replace("%", "");
+  return [
+    `${texts.baseline} ${formatValue(diff.leftTotal[node]!, unit)}, ${formatShare(change.left, 1)}`,
+    `${texts.comparison} ${formatValue(diff.rightTotal[node]!, unit)}, ${formatShare(change.right, 1)}`,
+    `${texts.change} ${points} ${texts.points}${extra}`,
+    `${texts.self} ${formatValue(diff.leftSelf[node]!, unit)} → ${formatValue(diff.rightSelf[node]!, unit)}`,
+  ];
+}
+
+/** One sentence per fact; the numbers say what 100 % is. */
+function factsOf({ tree, layout, box, unit, texts }: Props): { name: string; facts: string[] } {
+  const node = layout.node[box]!;
+  const sum = layout.sum[box]!;
+  const whole = tree.total[0]!;
+  const total = `${texts.total} ${formatValue(sum, unit)}, ${formatShare(sum, whole)} ${texts.ofAll}`;
+  if (node === CULLED) {
+    return { name: texts.culled(formatCount(layout.count[box]!)), facts: [total] };
+  }
+
+  const facts = tree.diff ? diffFacts(tree, tree.diff, node, unit, texts) : [total];
+  if (!tree.diff) {
+    const parent = tree.parent[node]!;
+    const isAncestor = box < layout.rowStart[layout.zoomRow]!;
+    const self = tree.self[node]!;
+    if (parent > 0) facts.push(`${formatShare(sum, tree.total[parent]!)} ${texts.ofParent}`);
+    if (layout.zoomNode > 0 && !isAncestor)
+      facts.push(`${formatShare(sum, tree.total[layout.zoomNode]!)} ${texts.ofZoom}`);
+    facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
+  }
+  if (nameOf(tree, node) === OTHER) facts.push(texts.serverSum);
+  return { name: shownName(tree, node, texts), facts };
+}
+
+/** Two lines that are always there, so that nothing moves when the pointer does. */
+export function DetailLine(props: Props & { detail?: ComponentChildren }) {
+  const said = props.box >= 0 ? factsOf(props) : null;
+  return (
+    <div class="flame-detail">
+      <div class="flame-detail-name">{said ? <bdi>{said.name}</bdi> : props.texts.hint}</div>
+      <div class="flame-detail-facts">
+        {said?.facts.join(" · ") ?? "\u00a0"} {said && props.detail}
+      </div>
+    </div>
+  );
+}
+
+export function Tooltip(props: Props & { x: number; y: number }) {
+  const { name, facts } = factsOf(props);
+  return (
+    <div class="flame-tooltip" aria-hidden="true" style={{ left: `${props.x}px`, top: `${props.y}px` }}>
+      <div class="flame-tooltip-name">
+        <bdi>{name}</bdi>
+      </div>
+      {facts.map((fact) => (
+        <div key={fact}>{fact}</div>
+      ))}
+    </div>
+  );
+}
