@@ -1,0 +1,320 @@
+// The canvas, its pointer and its keys. Painting is by animation frames, at most one each; only the numbers around the
+// picture are rendered again when the pointer moves.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Tooltip } from "./facts";
+import { boxAt, boxOf, CULLED } from "./layout";
+import { moveCursor } from "./navigate";
+import { paint, paintRail } from "./paint";
+import type { Scene } from "./scene";
+import type { FlameTexts } from "./texts";
+import { nameOf, type FlameTree } from "./tree";
+import { Twin } from "./twin";
+import { zoomStart, type Stretch } from "./zoom";
+
+export interface MenuRequest {
+  node: number;
+  tree: FlameTree;
+  name: string;
+  /** Of the window. */
+  x: number;
+  y: number;
+}
+
+interface Props {
+  scene: Scene;
+  rowHeight: number;
+  hovered: number;
+  outlined: string | null;
+  texts: FlameTexts;
+  onWidth(width: number): void;
+  onHover(box: number): void;
+  onZoom(node: number): void;
+  onMenu(request: MenuRequest): void;
+}
+
+const ZOOM_MS = 120;
+const TOOLTIP_MS = 80;
+const LONG_PRESS_MS = 500;
+const RAIL_WIDTH = 8;
+const STILL: Stretch = { scale: 1, offset: 0 };
+
+let lastTwin = 0;
+
+export function Stage(props: Props) {
+  const { scene, rowHeight, texts } = props;
+  const { layout, tree } = scene;
+  const scroller = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const rail = useRef<HTMLCanvasElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
+  const [twinId] = useState(() => `flame-twin-${++lastTwin}`);
+  const [cursor, setCursor] = useState(0);
+  const [isFocused, setFocused] = useState(false);
+  // The cursor is shown to those who use it: a click leaves no frame around the picture.
+  const [hasKeys, setKeys] = useState(true);
+  const isCursorShown = isFocused && hasKeys;
+  const [tip, setTip] = useState<{ box: number; x: number; y: number } | null>(null);
+  const tipTimer = useRef(0);
+  const pressTimer = useRef(0);
+  const wasLongPress = useRef(false);
+  const stretch = useRef(STILL);
+  const previous = useRef(scene);
+  const painting = useRef(0);
+
+  // ---- painting ----
+
+  const outlinedName = (): number => {
+    const node = props.hovered >= 0 ? layout.node[props.hovered]! : -1;
+    if (node > 0) return tree.name[node]!;
+    if (props.outlined !== null) return tree.names.indexOf(props.outlined);
+    return isCursorShown && cursor > 0 ? tree.name[cursor]! : -1;
+  };
+
+  const draw = () => {
+    const box = scroller.current;
+    const context = canvas.current?.getContext("2d");
+    if (!box || !canvas.current || !context) return;
+    const ratio = devicePixelRatio || 1;
+    const [width, height] = [box.clientWidth, box.clientHeight];
+    fitCanvas(canvas.current, width, height, ratio);
+    paint(context, scene, {
+      width,
+      height,
+      ratio,
+      top: box.scrollTop,
+      rowHeight,
+      ...stretch.current,
+      outlinedName: outlinedName(),
+      cursor: isCursorShown ? cursor : -1,
+    });
+    const ticks = rail.current?.getContext("2d");
+    if (rail.current && ticks) {
+      fitCanvas(rail.current, RAIL_WIDTH, height, ratio);
+      paintRail(ticks, scene, RAIL_WIDTH, height, ratio);
+    }
+  };
+  const latestDraw = useRef(draw);
+  latestDraw.current = draw;
+  const drawSoon = () => {
+    cancelAnimationFrame(painting.current);
+    painting.current = requestAnimationFrame(() => latestDraw.current());
+  };
+
+  useLayoutEffect(() => {
+    drawSoon();
+  });
+  useEffect(() => {
+    const box = scroller.current!;
+    const observer = new ResizeObserver(() => {
+      props.onWidth(box.clientWidth);
+      drawSoon();
+    });
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+
+  // ---- zoom: the old picture grows or shrinks into the new one ----
+
+  useLayoutEffect(() => {
+    const from = zoomStart(previous.current.layout, layout, tree);
+    const isSameTree = previous.current.tree === tree;
+    previous.current = scene;
+    setTip(null);
+    if (!from || !isSameTree || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      return;
+    }
+    const begin = performance.now();
+    let frame = 0;
+    const step = (now: number) => {
+      const share = Math.min(1, Math.max(0, (now - begin) / ZOOM_MS));
+      stretch.current =
+        share === 1
+          ? STILL
+          : {
+              scale: from.scale + (1 - from.scale) * share,
+              offset: from.offset * (1 - share),
+            };
+      latestDraw.current();
+      if (share < 1) frame = requestAnimationFrame(step);
+    };
+    step(begin);
+    return () => {
+      cancelAnimationFrame(frame);
+      stretch.current = STILL;
+    };
+  }, [layout]);
+
+  useEffect(() => setCursor(layout.zoomNode), [tree, layout.zoomNode]);
+
+  // ---- pointer ----
+
+  const boxUnder = (event: MouseEvent): number => {
+    const area = scroller.current!.getBoundingClientRect();
+    const y = event.clientY - area.top + scroller.current!.scrollTop;
+    return boxAt(layout, event.clientX - area.left, Math.floor(y / rowHeight));
+  };
+  const nodeOf = (box: number): number => {
+    if (box < 0) return -1;
+    return layout.node[box] === CULLED ? layout.parent[box]! : layout.node[box]!;
+  };
+  const openMenu = (box: number, x: number, y: number) => {
+    const node = nodeOf(box);
+    if (node >= 0) props.onMenu({ node, tree, name: nameOf(tree, node), x, y });
+  };
+  const move = (event: PointerEvent) => {
+    // Shift holds what is shown, so that it can be read and compared.
+    if (event.shiftKey) return;
+    const box = boxUnder(event);
+    if (box === props.hovered) return;
+    props.onHover(box);
+    setTip(null);
+    clearTimeout(tipTimer.current);
+    if (box >= 0 && event.pointerType !== "touch") {
+      tipTimer.current = window.setTimeout(
+        () => setTip({ box, ...tipPlace(event, scroller.current!, rowHeight) }),
+        TOOLTIP_MS,
+      );
+    }
+  };
+  const leave = () => {
+    clearTimeout(tipTimer.current);
+    clearTimeout(pressTimer.current);
+    setTip(null);
+    props.onHover(-1);
+  };
+  const press = (event: PointerEvent) => {
+    wasLongPress.current = false;
+    if (event.pointerType !== "touch") return;
+    const box = boxUnder(event);
+    props.onHover(box);
+    pressTimer.current = window.setTimeout(() => {
+      wasLongPress.current = true;
+      openMenu(box, event.clientX, event.clientY);
+    }, LONG_PRESS_MS);
+  };
+  const click = (event: MouseEvent) => {
+    clearTimeout(pressTimer.current);
+    setKeys(false);
+    grid.current?.focus({ preventScroll: true });
+    const node = nodeOf(boxUnder(event));
+    if (node >= 0 && !wasLongPress.current) {
+      setCursor(node);
+      props.onZoom(node);
+    }
+  };
+  const menu = (event: MouseEvent) => {
+    event.preventDefault();
+    // The browser's own long press comes here too.
+    if (!wasLongPress.current) openMenu(boxUnder(event), event.clientX, event.clientY);
+    clearTimeout(pressTimer.current);
+  };
+  useEffect(
+    () => () => {
+      clearTimeout(tipTimer.current);
+      clearTimeout(pressTimer.current);
+    },
+    [],
+  );
+
+  // ---- keys ----
+
+  const showCursor = (node: number) => {
+    const box = scroller.current!;
+    const top = tree.depth[node]! * rowHeight;
+    if (top < box.scrollTop) box.scrollTop = top;
+    if (top + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight - box.clientHeight;
+  };
+  const pressKey = (event: KeyboardEvent) => {
+    setKeys(true);
+    const isCopy = (event.ctrlKey || event.metaKey) && event.key === "c";
+    if (isCopy) {
+      void navigator.clipboard?.writeText(nameOf(tree, cursor));
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moved = moveCursor(layout, tree, scene.matches, cursor, event.key);
+    if (moved !== null) {
+      setCursor(moved);
+      props.onHover(boxOf(layout, tree, moved));
+      showCursor(moved);
+    } else if (event.key === "Enter") {
+      props.onZoom(cursor);
+    } else if (event.key === "Escape" || event.key === "0") {
+      props.onZoom(0);
+    } else if (event.key === "Backspace") {
+      props.onZoom(Math.max(0, tree.parent[layout.zoomNode]!));
+    } else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) {
+      const box = Math.max(0, boxOf(layout, tree, cursor));
+      const area = scroller.current!.getBoundingClientRect();
+      openMenu(
+        box,
+        area.left + layout.x[box]!,
+        area.top + (tree.depth[cursor]! + 1) * rowHeight - scroller.current!.scrollTop,
+      );
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <div
+      class={hasKeys ? "flame-stage" : "flame-stage by-pointer"}
+      onKeyDown={pressKey}
+      onFocusIn={() => setFocused(true)}
+      onFocusOut={() => {
+        setFocused(false);
+        setKeys(true);
+      }}
+    >
+      <div
+        ref={scroller}
+        class="flame-scroll"
+        onScroll={drawSoon}
+        onPointerMove={move}
+        onPointerLeave={leave}
+        onPointerDown={press}
+        onPointerUp={() => clearTimeout(pressTimer.current)}
+        onPointerCancel={leave}
+        onClick={click}
+        onContextMenu={menu}
+      >
+        <div class="flame-height" style={{ height: `${layout.rows * rowHeight}px` }}>
+          <canvas ref={canvas} class="flame-canvas" aria-hidden="true" />
+        </div>
+      </div>
+      {scene.matches && <canvas ref={rail} class="flame-rail" aria-hidden="true" />}
+      <Twin
+        tree={tree}
+        cursor={Math.min(cursor, tree.n - 1)}
+        unit={scene.unit}
+        texts={texts}
+        id={twinId}
+        gridRef={grid}
+      />
+      {tip && tip.box < layout.n && (
+        <Tooltip tree={tree} layout={layout} box={tip.box} unit={scene.unit} texts={texts} x={tip.x} y={tip.y} />
+      )}
+    </div>
+  );
+}
+
+/** Setting a canvas' size clears it, also to the same size. */
+function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+}
+
+/** Below the row under the pointer, within the picture's width. */
+function tipPlace(event: MouseEvent, box: HTMLElement, rowHeight: number): { x: number; y: number } {
+  const area = box.getBoundingClientRect();
+  const inside = event.clientY - area.top + box.scrollTop;
+  const y = (Math.floor(inside / rowHeight) + 1) * rowHeight - box.scrollTop + 6;
+  return { x: Math.max(0, Math.min(event.clientX - area.left + 12, area.width - 440)), y };
+}
