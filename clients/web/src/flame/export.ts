@@ -1,0 +1,191 @@
+// Files of what is seen: the zoomed part of the transformed tree. Names are escaped twice over: characters that are not
+// seen are written out, and what is markup in the file's format is quoted.
+import { formatShare, formatValue } from "../units";
+import { css } from "./colours";
+import { functionsOf } from "./functions";
+import { CULLED } from "./layout";
+import { boundedName, visibleName } from "./names";
+import { paint } from "./paint";
+import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
+import { ancestorsOf, nameOf, type FlameTree } from "./tree";
+
+/** Nodes at and below `top`, parents first. */
+function subtree(tree: FlameTree, top: number): number[] {
+  const isInside = new Uint8Array(tree.n);
+  isInside[top] = 1;
+  const nodes = [top];
+  for (let i = top + 1; i < tree.n; i++) {
+    if (isInside[tree.parent[i]!]) {
+      isInside[i] = 1;
+      nodes.push(i);
+    }
+  }
+  return nodes;
+}
+
+function stackOf(tree: FlameTree, node: number): number[] {
+  return ancestorsOf(tree, node).slice(1);
+}
+
+/** "root;...;leaf value" a line. */
+export function collapsedText(tree: FlameTree, zoomNode: number): string {
+  const names = tree.names.map((name) => visibleName(name).replace(/;/g, "\\u{3b}"));
+  let text = "";
+  for (const node of subtree(tree, zoomNode)) {
+    const stack = stackOf(tree, node);
+    if (tree.self[node]! > 0 && stack.length > 0) {
+      text += `${stack.map((frame) => names[tree.name[frame]!]!).join(";")} ${tree.self[node]}\n`;
+    }
+  }
+  return text;
+}
+
+/** speedscope's own format (speedscope.app/file-format-schema.json). */
+export function speedscopeText(tree: FlameTree, zoomNode: number, unit: string, title: string): string {
+  const samples: number[][] = [];
+  const weights: number[] = [];
+  for (const node of subtree(tree, zoomNode)) {
+    if (tree.self[node]! > 0) {
+      samples.push(stackOf(tree, node).map((frame) => tree.name[frame]!));
+      weights.push(tree.self[node]!);
+    }
+  }
+  return JSON.stringify({
+    $schema: "https://www.speedscope.app/file-format-schema.json",
+    exporter: "hearth",
+    name: visibleName(title),
+    shared: { frames: tree.names.map((name) => ({ name: visibleName(name) })) },
+    profiles: [
+      {
+        type: "sampled",
+        name: visibleName(title),
+        unit: unit === "nanoseconds" || unit === "bytes" ? unit : "none",
+        startValue: 0,
+        endValue: weights.reduce((a, b) => a + b, 0),
+        samples,
+        weights,
+      },
+    ],
+  });
+}
+
+function markup(text: string): string {
+  return visibleName(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+/** The width of a column at 12 px, rounded up: a file does not know which one its reader has. */
+const SVG_ADVANCE = 7.25;
+
+export function svgText(scene: Scene, width: number, rowHeight: number, title: string): string {
+  const { layout, tree, theme, unit } = scene;
+  const height = layout.rows * rowHeight;
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<title>${markup(title)}</title>`,
+    `<defs><pattern id="hatched" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" stroke="${css(theme.text)}" stroke-opacity="0.3"/></pattern></defs>`,
+    `<rect width="${width}" height="${height}" fill="${css(theme.background)}"/>`,
+    `<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12" direction="ltr">`,
+  ];
+  for (let row = 0; row < layout.rows; row++) {
+    for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
+      parts.push(svgBox(scene, box, row * rowHeight, rowHeight - 1, tree, unit));
+    }
+  }
+  parts.push("</g></svg>");
+  return parts.join("\n");
+}
+
+function svgBox(scene: Scene, box: number, y: number, height: number, tree: FlameTree, unit: string): string {
+  const { layout } = scene;
+  const node = layout.node[box]!;
+  const x = layout.x[box]!.toFixed(2);
+  const width = drawnWidth(layout.width[box]!);
+  const fill = scene.fill(box);
+  const place = `x="${x}" y="${y}" width="${width.toFixed(2)}" height="${height}"`;
+  const sum = layout.sum[box]!;
+  const name = node === CULLED ? `(${layout.count[box]})` : nameOf(tree, node);
+  const opacity = scene.isAncestor(box) ? ` fill-opacity="0.45"` : "";
+  const pattern = scene.pattern(box);
+  const dots = pattern === "dotted" ? ` stroke="${css(scene.textColour(fill))}" stroke-dasharray="2 2"` : "";
+  const hatch = pattern === "hatched" ? `<rect ${place} fill="url(#hatched)"/>` : "";
+  const text = scene.text(box, width, SVG_ADVANCE);
+  const colour = scene.isAncestor(box) ? scene.theme.text : scene.textColour(fill);
+  const label = text
+    ? `<text x="${(layout.x[box]! + TEXT_PADDING).toFixed(2)}" y="${y + height / 2 + 4}" fill="${css(colour)}" xml:space="preserve">${markup(text.name + text.value)}</text>`
+    : "";
+  const hint = `<title>${markup(name)} · ${formatValue(sum, unit)} · ${formatShare(sum, tree.total[0]!)}</title>`;
+  return `<g>${hint}<rect ${place} fill="${css(fill)}"${opacity}${dots}/>${hatch}${label}</g>`;
+}
+
+/** Functions in the table of the one-file page. */
+const TABLE_ROWS = 200;
+
+interface PageWords {
+  function: string;
+  self: string;
+  total: string;
+}
+
+/**
+ * A page without scripts and styles: its policy allows nothing, and it needs no network. `upright` is the tree before it
+ * was flipped, for the table.
+ */
+export function htmlText(
+  scene: Scene,
+  upright: FlameTree,
+  width: number,
+  rowHeight: number,
+  title: string,
+  words: PageWords,
+): string {
+  const { unit, theme } = scene;
+  const whole = upright.total[0]!;
+  const cell = (value: number) =>
+    `<td align="right">${formatValue(value, unit)}</td><td align="right">${formatShare(value, whole)}</td>`;
+  const rows = functionsOf(upright)
+    .slice(0, TABLE_ROWS)
+    .map(
+      (row) => `<tr>${cell(row.self)}${cell(row.total)}<td><bdi>${markup(boundedName(row.name, 200))}</bdi></td></tr>`,
+    );
+  return `<!doctype html>
+<html><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'">
+<title>${markup(title)}</title></head>
+<body bgcolor="${css(theme.background)}" text="${css(theme.text)}">
+<h1>${markup(title)}</h1>
+${svgText(scene, width, rowHeight, title)}
+<table cellpadding="4"><thead><tr><th colspan="2">${markup(words.self)}</th><th colspan="2">${markup(words.total)}</th><th align="left">${markup(words.function)}</th></tr></thead>
+<tbody>
+${rows.join("\n")}
+</tbody></table></body></html>
+`;
+}
+
+/** Browsers refuse larger canvases. */
+const LARGEST_CANVAS = 16384;
+
+export function pngBlob(scene: Scene, width: number, rowHeight: number): Promise<Blob> {
+  const height = scene.layout.rows * rowHeight;
+  const ratio = Math.min(2, LARGEST_CANVAS / Math.max(width, height));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.floor(width * ratio);
+  canvas.height = Math.floor(height * ratio);
+  const context = canvas.getContext("2d");
+  if (!context) {
+    return Promise.reject(new Error("this browser has no canvas"));
+  }
+  paint(context, scene, {
+    width,
+    height,
+    top: 0,
+    rowHeight,
+    ratio,
+    scale: 1,
+    offset: 0,
+    outlinedName: -1,
+    cursor: -1,
+  });
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png");
+  });
+}
