@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  changeColour,
+  contrast,
+  css,
+  DARK,
+  desaturated,
+  kindColour,
+  KINDS,
+  LIGHT,
+  nameColour,
+  oklch,
+  packageColour,
+  selfColour,
+  textOn,
+} from "../src/flame/colours";
+import { changeOf, goneFrames } from "../src/flame/diff";
+import { collapsedText, htmlText, speedscopeText, svgText } from "../src/flame/export";
+import { fitLabel, labelOf } from "../src/flame/label";
+import { layoutTree } from "../src/flame/layout";
+import { boundedName, frameId, kindOf, packageOf, shortName, visibleName } from "../src/flame/names";
+import { Scene } from "../src/flame/scene";
+import { HOSTILE, treeOfStacks } from "./flame-fixtures";
+
+const packages: [string, string][] = [
+  ["runtime.mallocgc", "runtime"],
+  ["net/http.(*Server).Serve", "net/http"],
+  ["github.com/grafana/pyroscope/pkg/model.(*Tree[go.shape.int]).Merge", "github.com/grafana/pyroscope/pkg/model"],
+  ["java/util/HashMap.put", "java/util"],
+  ["java.util.HashMap.put", "java.util"],
+  ["std::vector<a::b>::push_back(int)", "std"],
+  ["core::fmt::write", "core"],
+  ["postgres+0x46b7c3", "postgres"],
+  ["malloc", ""],
+  ["__schedule.isra.0", ""],
+  ["", "[unknown]"],
+  ["[unknown]", "[unknown]"],
+  ["[kernel] foo", "[kernel]"],
+  ["System.Collections.List.Add", "System"],
+  ["main.main.func1", "main"],
+];
+
+test("packages of names", () => {
+  for (const [name, want] of packages) assert.equal(packageOf(name), want, name);
+  for (const name of HOSTILE)
+    assert.ok(packageOf(name).length <= Math.max(name.length, 9) && KINDS.includes(kindOf(name)));
+});
+
+test("ids and colours are the same for ever", () => {
+  assert.equal(frameId("main.main"), frameId("main.main"));
+  assert.equal(frameId("main"), "1oeqxwc");
+  assert.equal(css(packageColour(LIGHT, "net/http")), "#d9b4ea");
+  assert.equal(css(oklch(1, 0, 0)), "#ffffff");
+  assert.equal(css(oklch(0.6279, 0.2577, 29.23)), "#ff0000");
+});
+
+test("text can be read on every fill of both themes", () => {
+  for (const theme of [LIGHT, DARK]) {
+    const fills = [
+      theme.culled,
+      theme.root,
+      theme.neutral,
+      theme.quiet,
+      theme.match,
+      desaturated(theme),
+      ...KINDS.map((kind) => kindColour(theme, kind)),
+      ...Array.from({ length: 24 }, (_, i) => oklch(theme.boxLightness, 0.085, i * 15)),
+      ...[-1, -0.5, -0.1, 0, 0.1, 0.5, 1].map((at) => changeColour(theme, at)),
+      ...[0, 0.25, 0.5, 1].map((at) => selfColour(theme, at, 1)),
+    ];
+    for (const fill of fills)
+      assert.ok(contrast(textOn(theme, fill), fill) >= 4.5, `${css(fill)} ${contrast(textOn(theme, fill), fill)}`);
+    assert.ok(contrast(theme.accent, theme.background) >= 3);
+  }
+});
+
+test("invisible characters are seen, and others stay", () => {
+  assert.equal(visibleName("a\u202eb\u0000\u200b"), "a\\u{202e}b\\u{0}\\u{200b}");
+  assert.equal(visibleName("函数 größe مرحبا 👍"), "函数 größe مرحبا 👍");
+  assert.equal(visibleName("\ud800"), "\\u{d800}");
+  for (const name of HOSTILE) {
+    assert.doesNotMatch(visibleName(name), /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/);
+    assert.ok(boundedName(name, 60).length <= 60);
+  }
+});
+
+test("labels lose their package first and their method last", () => {
+  const label = labelOf("github.com/grafana/pyroscope/pkg/model.(*Tree).Merge");
+  assert.equal(fitLabel(label, 100), label.text);
+  assert.equal(fitLabel(label, 30), "…scope/pkg/model.(*Tree).Merge");
+  assert.equal(fitLabel(label, 10), "model.(*T…");
+  assert.equal(fitLabel(label, 1), "");
+  assert.equal(shortName("std::vector<int>::push_back(a::b)"), "push_back(a::b)");
+  for (const name of HOSTILE) {
+    for (const columns of [1, 2, 5, 40]) assert.ok(fitLabel(labelOf(name), columns).length <= columns);
+  }
+});
+
+test("changes are in points of each side", () => {
+  const tree = treeOfStacks({ a: [50, 30], b: [50, 0], c: [0, 70] });
+  const points = (name: string) =>
+    changeOf(
+      tree,
+      [...tree.name].findIndex((i) => tree.names[i] === name),
+    )!;
+  assert.ok(Math.abs(points("a").points + 0.2) < 1e-9);
+  assert.deepEqual([points("b").isGone, points("c").isNew, points("a").isNew], [true, true, false]);
+  assert.deepEqual(goneFrames(tree), { frames: 1, share: 0.5 });
+});
+
+const hostileTree = treeOfStacks(
+  Object.fromEntries(HOSTILE.map((name, i) => [name.replace(/;/g, ",") + ";leaf", 100 + i])),
+);
+const scene = (width: number) =>
+  new Scene(hostileTree, layoutTree(hostileTree, 0, width), LIGHT, "package", "count", null, "total");
+
+test("hostile names are text in SVG and HTML", () => {
+  const svg = svgText(scene(9000), 9000, 20, HOSTILE[0]!);
+  const html = htmlText(scene(9000), hostileTree, 9000, 20, HOSTILE[0]!, {
+    function: "Function",
+    self: "Self",
+    total: "Total",
+  });
+  for (const text of [svg, html]) {
+    assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
+    const tags = new Set([...text.matchAll(/<\/?([a-zA-Z!][\w-]*)/g)].map((tag) => tag[1]));
+    for (const tag of tags) {
+      assert.ok(
+        [
+          "svg",
+          "title",
+          "defs",
+          "pattern",
+          "path",
+          "rect",
+          "g",
+          "text",
+          "!doctype",
+          "html",
+          "head",
+          "meta",
+          "body",
+          "h1",
+          "table",
+          "thead",
+          "tbody",
+          "tr",
+          "th",
+          "td",
+          "bdi",
+        ].includes(tag!),
+        tag,
+      );
+    }
+    assert.doesNotMatch(text, / on\w+="/);
+    assert.doesNotMatch(text, /\b(href|src)="/);
+  }
+  assert.match(html, /Content-Security-Policy" content="default-src 'none'/);
+});
+
+test("collapsed stacks are a line each, and speedscope's numbers add up", () => {
+  const lines = collapsedText(hostileTree, 0).trimEnd().split("\n");
+  assert.equal(lines.length, HOSTILE.length);
+  for (const line of lines) assert.match(line, /^[^;]*;leaf \d+$/);
+  assert.equal(collapsedText(treeOfStacks({ "a;b": 2, c: 1 }), 1), "a;b 2\n");
+  const file = JSON.parse(speedscopeText(treeOfStacks({ "a;b": 2, c: 1 }), 0, "nanoseconds", "t"));
+  assert.deepEqual(
+    file.profiles[0].samples.map((s: number[]) => s.map((f) => file.shared.frames[f].name)),
+    [["a", "b"], ["c"]],
+  );
+  assert.deepEqual(
+    [file.profiles[0].weights, file.profiles[0].endValue, file.profiles[0].unit],
+    [[2, 1], 3, "nanoseconds"],
+  );
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { functionsOf } from "../src/flame/functions";
+import { sandwichOf } from "../src/flame/sandwich";
+import { searchTree } from "../src/flame/search";
+import {
+  applyTransforms,
+  collapseModule,
+  collapseRecursion,
+  flip,
+  focusFunction,
+  hideFunction,
+} from "../src/flame/transforms";
+import { checkTree, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
+
+const RECURSIVE = { "main;f;g;f;h": 4, "main;f;f": 2, "main;g": 1, "f;x": 3 };
+
+test("focus keeps what is below the outermost calls", () => {
+  assert.deepEqual(stacksOf(focusFunction(treeOfStacks(RECURSIVE), "f")), { "f;g;f;h": 4, "f;f": 2, "f;x": 3 });
+  assert.equal(focusFunction(treeOfStacks(RECURSIVE), "absent").total[0], 0);
+});
+
+test("hide gives a function's cost to its caller", () => {
+  assert.deepEqual(stacksOf(hideFunction(treeOfStacks(RECURSIVE), "f")), {
+    "main;g;h": 4,
+    main: 2,
+    "main;g": 1,
+    x: 3,
+  });
+});
+
+test("collapsed recursion keeps the function's total", () => {
+  const collapsed = collapseRecursion(treeOfStacks(RECURSIVE), "f");
+  assert.deepEqual(stacksOf(collapsed), { "main;f;h": 4, "main;f": 2, "main;g": 1, "f;x": 3 });
+});
+
+test("a collapsed package is one frame", () => {
+  const tree = treeOfStacks({ "main.main;net/http.Serve;net/http.(*conn).serve;app.Handle;net/http.Write": 5 });
+  assert.deepEqual(stacksOf(collapseModule(tree, "net/http")), { "main.main;net/http;app.Handle;net/http": 5 });
+});
+
+test("flip shows callers below the leaves", () => {
+  assert.deepEqual(stacksOf(flip(treeOfStacks({ "a;b;c": 1, "b;c": 2, a: 4 }))), { "c;b;a": 1, "c;b": 2, a: 4 });
+  assert.deepEqual(stacksOf(flip(flip(treeOfStacks(RECURSIVE)))), stacksOf(treeOfStacks(RECURSIVE)));
+});
+
+test("every transform makes a sound tree, of the same total unless it selects, and leaves its input alone", () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const tree = flip(flip(randomTree(seed, 2000, 20)));
+    const before = JSON.stringify(stacksOf(tree));
+    for (const kind of ["focus", "hide", "recursion", "module"] as const) {
+      for (const isFlipped of [false, true]) {
+        const name = kind === "module" ? "pkg3" : "pkg3.function3";
+        const upright = applyTransforms(tree, [{ kind, name }]);
+        const result = isFlipped ? flip(upright) : upright;
+        checkTree(result);
+        if (kind !== "focus") assert.equal(result.total[0], tree.total[0]);
+      }
+    }
+    assert.equal(JSON.stringify(stacksOf(tree)), before);
+  }
+});
+
+test("transforms keep both sides of a diff", () => {
+  const tree = treeOfStacks({ "a;b": [1, 2], "a;c": [3, 0], b: [0, 7] });
+  for (const result of [hideFunction(tree, "a"), flip(tree)]) {
+    assert.deepEqual([result.diff!.leftTotal[0], result.diff!.rightTotal[0]], [4, 9]);
+    assert.deepEqual([result.diff!.leftTicks, result.diff!.rightTicks], [4, 9]);
+  }
+});
+
+test("a function's total counts each sample once", () => {
+  const rows = functionsOf(treeOfStacks(RECURSIVE));
+  const f = rows.find((row) => row.name === "f")!;
+  assert.deepEqual([f.self, f.total, f.frames], [2, 9, 4]);
+  assert.deepEqual(
+    rows.map((row) => row.name),
+    ["h", "x", "f", "g", "main"],
+  );
+  const tree = randomTree(9, 3000, 15);
+  const functions = functionsOf(tree);
+  assert.equal(functions.reduce((sum, row) => sum + row.self, 0) + tree.self[0]!, tree.total[0]);
+  for (const row of functions) {
+    assert.equal(row.total, focusFunction(tree, row.name).total[0]);
+    assert.equal(row.total, searchTree(tree, `^${row.name}$`)!.total);
+  }
+});
+
+test("a sandwich has callers of the outermost and callees of the innermost call", () => {
+  const { callers, callees, self, total } = sandwichOf(treeOfStacks(RECURSIVE), "f");
+  assert.deepEqual([self, total], [2, 9]);
+  assert.deepEqual(stacksOf(callers), { "f;main": 6, f: 3 });
+  assert.deepEqual(stacksOf(callees), { "f;h": 4, f: 2, "f;x": 3 });
+});
+
+test("search counts nested matches once, and takes what is no pattern as text", () => {
+  const tree = treeOfStacks(RECURSIVE);
+  const matches = searchTree(tree, "f|g")!;
+  assert.deepEqual([matches.total, matches.frames, matches.functions, matches.isLiteral], [10, 6, 2, false]);
+  const literal = searchTree(treeOfStacks({ "a(*T).b": 1 }), "(*T")!;
+  assert.deepEqual([literal.total, literal.isLiteral], [1, true]);
+  assert.equal(searchTree(tree, "MAIN")!.total, 0);
+  assert.equal(searchTree(treeOfStacks({ Main: 1 }), "main")!.total, 1);
+  assert.equal(searchTree(tree, ""), null);
+});

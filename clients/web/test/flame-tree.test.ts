@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decodeDiff, decodeMerge, largestFirst, nodeAt, pathOf } from "../src/flame/tree";
+import { checkTree, generator, HOSTILE, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
+
+// ---- an encoder of what the server sends ----
+
+function varint(value: number): number[] {
+  let rest = BigInt.asUintN(64, BigInt(value));
+  const bytes: number[] = [];
+  do {
+    bytes.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
+    rest >>= 7n;
+  } while (rest > 0n);
+  return bytes;
+}
+const field = (number: number, bytes: number[]) => [...varint(8 * number + 2), ...varint(bytes.length), ...bytes];
+const text = (number: number, value: string) => field(number, [...new TextEncoder().encode(value)]);
+const level = (values: number[]) => field(2, field(1, values.flatMap(varint)));
+
+test("boxes of a merge become a tree", () => {
+  const graph = [
+    ...["total", "main", "a", "b"].flatMap((name) => text(1, name)),
+    ...level([0, 10, 0, 0]),
+    ...level([0, 7, 1, 1, 1, 2, 2, 2]),
+    ...level([1, 6, 6, 2, 1, 1, 1, 3]),
+    ...varint(8 * 3),
+    ...varint(10),
+  ];
+  const { tree, unit, aggregation, isCut } = decodeMerge(
+    Uint8Array.from([...field(1, graph), ...varint(8 * 6), 2, ...text(7, "bytes")]),
+  );
+  assert.deepEqual([unit, aggregation, isCut], ["bytes", 2, false]);
+  assert.deepEqual([...tree.parent], [-1, 0, 0, 1, 2]);
+  assert.deepEqual([...tree.total], [10, 7, 2, 6, 1]);
+  assert.equal(tree.maxDepth, 2);
+});
+
+test("boxes of a diff find the parent that spans them on both sides", () => {
+  const graph = [
+    ...["total", "a", "b", "c"].flatMap((name) => text(1, name)),
+    ...level([0, 5, 0, 0, 7, 0, 0]),
+    ...level([0, 5, 5, 0, 3, 3, 1, 0, 0, 0, 0, 4, 0, 2]),
+    ...level([5, 0, 0, 3, 4, 4, 3]),
+    ...varint(8 * 5),
+    5,
+    ...varint(8 * 6),
+    7,
+  ];
+  const { tree } = decodeDiff(Uint8Array.from([...field(1, graph), ...text(3, "count")]));
+  assert.deepEqual([...tree.parent], [-1, 0, 0, 2]);
+  assert.deepEqual([...tree.diff!.rightTotal], [7, 3, 4, 4]);
+  assert.deepEqual([...tree.total], [12, 8, 4, 4]);
+});
+
+test("an empty answer, and large and negative numbers", () => {
+  assert.equal(decodeMerge(new Uint8Array()).tree.n, 1);
+  for (const value of [2 ** 53 - 1, 2 ** 32, 2 ** 31, 2 ** 28, -5]) {
+    const graph = [...text(1, "total"), ...level([0, value, 0, 0])];
+    assert.equal(decodeMerge(Uint8Array.from(field(1, graph))).tree.total[0], value);
+  }
+});
+
+test("malformed answers are errors, and end", () => {
+  const graph = [...text(1, "total"), ...level([0, 10, 0, 0]), ...level([0, 11, 0, 0])];
+  assert.throws(() => decodeMerge(Uint8Array.from(field(1, graph))), /malformed/);
+  assert.throws(
+    () => decodeMerge(Uint8Array.from(field(1, [...text(1, "total"), ...level([0, 1, 0, 9])]))),
+    /malformed/,
+  );
+  const random = generator(7);
+  for (let round = 0; round < 2000; round++) {
+    const bytes = Uint8Array.from({ length: 40 }, () => Math.floor(random() * 256));
+    bytes[0] = 10;
+    try {
+      checkTree(decodeMerge(bytes).tree);
+    } catch (error) {
+      assert.ok(error instanceof Error);
+    }
+  }
+});
+
+test("hostile names arrive as they are", () => {
+  const graph = [...text(1, "total"), ...HOSTILE.flatMap((name) => text(1, name)), ...level([0, 1, 1, 0])];
+  const { tree } = decodeMerge(Uint8Array.from(field(1, graph)));
+  assert.equal(tree.names[1], HOSTILE[0]);
+  assert.equal(tree.names.length, HOSTILE.length + 1);
+});
+
+test("paths of stable ids lead back to their nodes, and to the last known ancestor otherwise", () => {
+  const tree = treeOfStacks({ "a;b;c": 1, "a;c": 2, b: 3 });
+  for (let i = 0; i < tree.n; i++) assert.equal(nodeAt(tree, pathOf(tree, i)), i);
+  const path = pathOf(tree, 1);
+  assert.equal(nodeAt(tree, [...path, "nothing", "there"]), 1);
+});
+
+test("the largest child comes first and nothing is lost", () => {
+  const tree = largestFirst(randomTree(3, 5000, 100));
+  checkTree(tree);
+  for (let i = 0; i < tree.n; i++) {
+    for (let c = tree.firstChild[i]!; c >= 0 && tree.nextSibling[c]! >= 0; c = tree.nextSibling[c]!) {
+      assert.ok(tree.total[c]! >= tree.total[tree.nextSibling[c]!]!);
+    }
+  }
+  assert.deepEqual(stacksOf(treeOfStacks({ "a;b": 2 })), { "a;b": 2 });
+});
