@@ -1,0 +1,50 @@
+// RPCs by Connect as JSON. A refusal for lack of a session shows the log-in instead of the page.
+import { signal } from "@preact/signals";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export const needsLogin = signal(false);
+// Counts up to ask everything again: after a log-in, or when somebody presses "refresh".
+export const refreshes = signal(0);
+
+export async function call<T>(method: string, message: object, abort?: AbortSignal): Promise<T> {
+  const response = await fetch("/" + method, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Connect-Protocol-Version": "1" },
+    body: JSON.stringify(message),
+    signal: abort,
+  });
+  if (!response.ok) {
+    throw await readError(response);
+  }
+  return (await response.json()) as T;
+}
+
+export async function readError(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  let code = "unknown";
+  let message = text || response.statusText;
+  try {
+    const error = JSON.parse(text) as { code?: string; message?: string };
+    code = error.code ?? code;
+    message = error.message ?? message;
+  } catch {
+    // A proxy between us and the server answers as it likes.
+  }
+  return noteError(new ApiError(response.status, code, message));
+}
+
+export function noteError(error: ApiError): ApiError {
+  if (error.status === 401) {
+    needsLogin.value = true;
+  }
+  return error;
+}

@@ -1,0 +1,99 @@
+// Totals over time by group, and what a person calls their height: cores, bytes, a number per second.
+import { formatValue } from "../units";
+import type { Span } from "../time";
+import { call } from "./connect";
+
+export interface Line {
+  labels: Record<string, string>;
+  // One value for each time of the timeline; null where nothing was measured.
+  values: (number | null)[];
+  mean: number;
+}
+
+export interface Timeline {
+  timesMs: number[];
+  lines: Line[];
+  // Of the values: "cores", "bytes", "bytes/s", or the unit of a count.
+  unit: string;
+}
+
+interface Answered {
+  series?: { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }[];
+  aggregation?: string;
+  unit?: string;
+}
+
+export interface TimelineQuestion {
+  type: string;
+  selector: string;
+  span: Span;
+  stepS: number;
+  groupBy: string[];
+  limit: number;
+  functions?: string[];
+  without?: string[];
+}
+
+export async function askTimeline(question: TimelineQuestion, abort: AbortSignal): Promise<Timeline> {
+  const { span, stepS, functions = [], without = [] } = question;
+  const stacks =
+    functions.length + without.length > 0 ? { functions, allFunctions: functions.length > 1, without } : undefined;
+  const answer = await call<Answered>(
+    "hearth.v1.QueryService/Timeline",
+    {
+      selection: {
+        profileType: question.type,
+        labelSelector: question.selector,
+        start: String(Math.floor(span.startMs)),
+        end: String(Math.floor(span.endMs)),
+        stacks,
+      },
+      step: stepS,
+      groupBy: question.groupBy,
+      limit: String(question.limit),
+    },
+    abort,
+  );
+  return toTimeline(answer, span, stepS);
+}
+
+export function toTimeline(answer: Answered, span: Span, stepS: number): Timeline {
+  const isMean = answer.aggregation === "AGGREGATION_MEAN";
+  const unit = answer.unit ?? "";
+  // Sums of a step become rates; means of memory in use stay what they are.
+  const factor = isMean ? 1 : unit === "nanoseconds" ? 1 / (stepS * 1e9) : 1 / stepS;
+  const startMs = Math.floor(span.startMs);
+  const n = Math.floor((Math.floor(span.endMs) - startMs) / (stepS * 1000)) + 1;
+  const timesMs = Array.from({ length: n }, (_, i) => startMs + i * stepS * 1000);
+
+  const lines = (answer.series ?? []).map((series) => {
+    const values: (number | null)[] = new Array(n).fill(null);
+    let sum = 0;
+    let present = 0;
+    for (const point of series.points ?? []) {
+      const i = Math.round((Number(point.timestamp) - startMs) / (stepS * 1000));
+      if (i >= 0 && i < n) {
+        values[i] = (point.value ?? 0) * factor;
+        sum += values[i]!;
+        present++;
+      }
+    }
+    const labels = Object.fromEntries((series.labels ?? []).map(({ name, value }) => [name, value]));
+    return { labels, values, mean: present === 0 ? 0 : sum / (isMean ? present : n) };
+  });
+  return { timesMs, lines, unit: isMean ? unit : rateUnit(unit) };
+}
+
+export function rateUnit(unit: string): string {
+  return unit === "nanoseconds" ? "cores" : unit === "bytes" ? "bytes/s" : "/s";
+}
+
+// A few thousandths of a core would be "0.00 cores".
+const SMALL_CORES = 0.1;
+
+export function formatHeight(value: number, unit: string): string {
+  if (unit === "cores" && value > 0 && value < SMALL_CORES) {
+    return formatValue(value * 1e9, "nanoseconds") + "/s";
+  }
+  return unit === "/s" ? formatValue(value, "count") + "/s" : formatValue(value, unit);
+}
