@@ -1,0 +1,64 @@
+// The question that the address asks: selector, profile type, range. Shared by the query bar and all pages.
+import { computed } from "@preact/signals";
+import { call, refreshes } from "../api/connect";
+import { useAnswer, type Answer } from "../api/use-answer";
+import { isRelative, resolveRange, type Range, type Span } from "../time";
+import { change, param } from "../url";
+import { texts } from "./settings";
+
+export interface ProfileType {
+  ID: string;
+  name: string;
+  sampleType: string;
+  sampleUnit: string;
+}
+
+export const range = computed<Range>(() => ({ from: param("from", "now-1h"), to: param("to", "now") }));
+export const selector = computed(() => param("q", "{}"));
+
+// The range in milliseconds, the same for everything on the page until somebody asks again.
+export const span = computed<Span>(() => {
+  void refreshes.value;
+  return resolveRange(range.value, Date.now());
+});
+
+// What every key of a question begins with.
+export const rangeKey = computed(() => `${range.value.from} ${range.value.to}`);
+
+export function formatTime(ms: number): string {
+  return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+export function rangeName(): string {
+  const { from, to } = range.value;
+  const known = to === "now" ? texts.value.ranges[from] : undefined;
+  return known ?? texts.value.fixedRange(formatTime(span.value.startMs), formatTime(span.value.endMs));
+}
+
+export function freeze(): void {
+  if (isRelative(range.value)) {
+    change({ from: String(Math.floor(span.value.startMs)), to: String(Math.floor(span.value.endMs)) });
+  }
+}
+
+export function useProfileTypes(): Answer<ProfileType[]> {
+  return useAnswer(rangeKey.value, async (abort) => {
+    const message = { start: String(Math.floor(span.value.startMs)), end: String(Math.floor(span.value.endMs)) };
+    const answer = await call<{ profileTypes?: ProfileType[] }>("querier.v1.QuerierService/ProfileTypes", message, abort);
+    return answer.profileTypes ?? [];
+  });
+}
+
+// The type of the address, or what most people want to see first: processor time.
+export function chooseType(types: ProfileType[]): ProfileType | undefined {
+  const wanted = param("type");
+  return (
+    types.find((type) => type.ID === wanted) ??
+    (wanted ? undefined : (types.find((type) => type.name === "process_cpu" && type.sampleType === "cpu") ?? types[0]))
+  );
+}
+
+// "process_cpu cpu"; the unit is seen at the values.
+export function typeName(type: ProfileType): string {
+  return type.name === type.sampleType ? type.name : `${type.name} ${type.sampleType}`;
+}
