@@ -1,0 +1,195 @@
+// The two bars above every page, keys that work everywhere, and the log-in that takes the page's place.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { call, needsLogin, refreshes } from "../api/connect";
+import { useAnswer } from "../api/use-answer";
+import { address, change, formatAddress, go, PAGES, param, question } from "../url";
+import { Login } from "../pages/login";
+import { CommandBox } from "./command-box";
+import { QueryBar } from "./query-bar";
+import { freeze, range, rangeName, span } from "./question";
+import { texts, theme, toggleLanguage, toggleTheme } from "./settings";
+
+interface WhoAmI {
+  subject?: string;
+  name?: string;
+}
+
+const ABSOLUTE = "absolute";
+const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles"];
+
+// A trace or a profile that is named by its id needs no question.
+function hasQueryBar(): boolean {
+  return HAS_QUERY_BAR.includes(address.value.page) && param("id") === "";
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
+  if (event.key === "t") {
+    toggleTheme();
+  } else if (event.key === "?") {
+    go("help", {});
+  } else if (event.key === "/") {
+    event.preventDefault();
+    document.querySelector<HTMLButtonElement>("#edit-selector")?.click();
+  }
+}
+
+function Link({ page, children }: { page: (typeof PAGES)[number]; children: ComponentChildren }) {
+  const to = page === "help" ? {} : question();
+  return (
+    <a
+      href={formatAddress(page, to)}
+      aria-current={address.value.page === page ? "page" : undefined}
+      onClick={(event) => {
+        if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
+          event.preventDefault();
+          go(page, to);
+        }
+      }}
+    >
+      {children}
+    </a>
+  );
+}
+
+// What <input type="datetime-local"> takes: local time without a zone.
+function toLocal(ms: number): string {
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function AbsoluteRange({ onDone }: { onDone(): void }) {
+  const field = (name: string, label: string, ms: number) => (
+    <input type="datetime-local" name={name} aria-label={label} defaultValue={toLocal(ms)} required />
+  );
+  return (
+    <form
+      class="absolute-range"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const fields = new FormData(event.currentTarget);
+        const [from, to] = ["from", "to"].map((name) => new Date(String(fields.get(name))).getTime());
+        if (from < to) {
+          change({ from: String(from), to: String(to) });
+          onDone();
+        }
+      }}
+    >
+      {field("from", texts.value.from, span.value.startMs)}
+      {field("to", texts.value.to, span.value.endMs)}
+      <button type="submit">{texts.value.apply}</button>
+    </form>
+  );
+}
+
+function RangePicker() {
+  const [isAbsolute, setIsAbsolute] = useState(false);
+  const { from, to } = range.value;
+  const known = to === "now" && from in texts.value.ranges;
+  return (
+    <span class="range">
+      <select
+        aria-label={texts.value.range}
+        value={known ? from : ""}
+        onChange={(event) => {
+          const chosen = event.currentTarget.value;
+          setIsAbsolute(chosen === ABSOLUTE);
+          if (chosen === ABSOLUTE) {
+            event.currentTarget.value = known ? from : "";
+          } else if (chosen !== "") {
+            change({ from: chosen, to: "now" });
+          }
+        }}
+      >
+        {!known && <option value="">{rangeName()}</option>}
+        {Object.entries(texts.value.ranges).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+        <option value={ABSOLUTE}>{texts.value.absolute}</option>
+      </select>
+      {isAbsolute && <AbsoluteRange onDone={() => setIsAbsolute(false)} />}
+      {to === "now" && (
+        <button type="button" title={texts.value.freezeHint} onClick={freeze}>
+          {texts.value.freeze}
+        </button>
+      )}
+      <button type="button" onClick={() => refreshes.value++}>
+        {texts.value.refresh}
+      </button>
+    </span>
+  );
+}
+
+function Person() {
+  const who = useAnswer("who", (abort) => call<WhoAmI>("hearth.v1.AccessService/WhoAmI", {}, abort)).value;
+  // Without authentication there is nobody to name.
+  if (!who?.subject?.startsWith("user:")) {
+    return null;
+  }
+  const logOut = async () => {
+    await fetch("/api/v1/logout", { method: "POST" });
+    needsLogin.value = true;
+  };
+  return (
+    <button type="button" title={texts.value.login.logout} onClick={logOut}>
+      {who.name}
+    </button>
+  );
+}
+
+export function Frame({ children }: { children: ComponentChildren }) {
+  const [isCommanding, setIsCommanding] = useState(false);
+  useEffect(() => {
+    const onAnyKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+        event.preventDefault();
+        setIsCommanding(true);
+      } else {
+        onKey(event);
+      }
+    };
+    document.addEventListener("keydown", onAnyKey);
+    return () => document.removeEventListener("keydown", onAnyKey);
+  }, []);
+
+  return (
+    <>
+      <header class="bar">
+        <a class="mark" href="/" onClick={(event) => (event.preventDefault(), go("explore", question()))}>
+          hearth
+        </a>
+        <nav>
+          {PAGES.filter((page) => page !== "help").map((page) => (
+            <Link key={page} page={page}>
+              {texts.value.pages[page]}
+            </Link>
+          ))}
+        </nav>
+        <span class="space" />
+        <button type="button" aria-keyshortcuts="Control+K" onClick={() => setIsCommanding(true)}>
+          {texts.value.commands.title} <kbd class="muted">Ctrl K</kbd>
+        </button>
+        <RangePicker />
+        <Link page="help">?</Link>
+        <button type="button" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
+          {theme.value === "dark" ? "☀" : "☾"}
+        </button>
+        <button type="button" lang={texts.value.otherLanguage === "中文" ? "zh" : "en"} onClick={toggleLanguage}>
+          {texts.value.otherLanguage}
+        </button>
+        <Person />
+      </header>
+      {!needsLogin.value && hasQueryBar() && <QueryBar />}
+      {isCommanding && !needsLogin.value && <CommandBox onClose={() => setIsCommanding(false)} />}
+      <main>{needsLogin.value ? <Login /> : children}</main>
+    </>
+  );
+}

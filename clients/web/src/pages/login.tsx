@@ -1,0 +1,56 @@
+// In the place of the page while the server wants to know who asks. The address stays, so the page is there afterwards.
+import { useState } from "preact/hooks";
+import { needsLogin, readError, refreshes } from "../api/connect";
+import { texts } from "../app/settings";
+
+export function Login() {
+  const [message, setMessage] = useState("");
+  const words = texts.value.login;
+
+  const logIn = async (form: HTMLFormElement) => {
+    const fields = new FormData(form);
+    const response = await fetch("/api/v1/login", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ user: fields.get("user"), password: fields.get("password") }),
+    });
+    if (response.ok) {
+      needsLogin.value = false;
+      refreshes.value++;
+    } else {
+      setMessage((await readError(response)).message);
+    }
+  };
+
+  const here = encodeURIComponent(location.pathname + location.search);
+  return (
+    <section class="sheet">
+      <h1>{words.title}</h1>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          logIn(event.currentTarget).catch((error: Error) => setMessage(error.message));
+        }}
+      >
+        <label>
+          {words.user} <input name="user" autocomplete="username" required />
+        </label>
+        <label>
+          {words.password} <input name="password" type="password" autocomplete="current-password" required />
+        </label>
+        <button type="submit" class="primary">
+          {words.submit}
+        </button>
+      </form>
+      {message !== "" && (
+        <p class="error" role="alert">
+          {message}
+        </p>
+      )}
+      <p>
+        <a href={"/api/v1/oidc/login?return=" + here}>{words.oidc}</a>
+      </p>
+      <p class="muted">{words.hint}</p>
+    </section>
+  );
+}
