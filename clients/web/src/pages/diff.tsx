@@ -1,0 +1,173 @@
+// Two ranges compared: the sentence first, then what changed most, then the picture.
+import { useMemo } from "preact/hooks";
+import { encodeDiff, type Selection } from "../api/encode";
+import { formatHeight, rateUnit } from "../api/timeline";
+import { useAnswer } from "../api/use-answer";
+import { chooseType, formatTime, rangeKey, selector, span, typeName, useProfileTypes } from "../app/question";
+import { flameTexts, texts } from "../app/settings";
+import { FlameGraph, type FlameView } from "../flame/FlameGraph";
+import { functionsOf, type FunctionRow } from "../flame/functions";
+import { loadDiff } from "../flame/load";
+import { visibleName } from "../flame/names";
+import type { FlameTree } from "../flame/tree";
+import type { Span } from "../time";
+import { formatChange } from "../units";
+import { change, param } from "../url";
+import { Empty } from "./empty";
+import { Failure, Notes } from "./notice";
+
+const MAX_NODES = 16384;
+const MAX_CHANGES = 10;
+const DAY_MS = 86_400_000;
+const PRESETS = ["previous", "day", "week", "same"];
+
+function earlier(now: Span, preset: string): Span {
+  if (preset === "same") {
+    return now;
+  }
+  const by = preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
+  return { startMs: now.startMs - by, endMs: now.endMs - by };
+}
+
+interface Change {
+  row: FunctionRow;
+  points: number;
+}
+
+// Shares of each side's own total, so that a longer range is not a larger cost.
+function changesOf(tree: FlameTree): Change[] {
+  const { leftTicks, rightTicks } = tree.diff!;
+  const share = (part: number | undefined, ticks: number) => (ticks > 0 ? (100 * (part ?? 0)) / ticks : 0);
+  return functionsOf(tree)
+    .map((row) => ({ row, points: share(row.right?.self, rightTicks) - share(row.left?.self, leftTicks) }))
+    .filter(({ points }) => points !== 0)
+    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points));
+}
+
+function Verdict({ tree, unit, name, before, now }: { tree: FlameTree; unit: string; name: string; before: Span; now: Span }) {
+  const words = texts.value.diff;
+  const perSecond = (ticks: number, range: Span) => (1000 * ticks) / (range.endMs - range.startMs);
+  const left = perSecond(tree.diff!.leftTicks, before);
+  const right = perSecond(tree.diff!.rightTicks, now);
+  const format = (value: number) => formatHeight(unit === "nanoseconds" ? value / 1e9 : value, rateUnit(unit));
+  return (
+    <>
+      <p class="verdict">
+        {left > 0 ? words.verdict(formatChange(right - left, left), name, format(left), format(right)) : words.nothingBefore(name, format(right))}
+      </p>
+      <p class="muted">{words.rates}</p>
+    </>
+  );
+}
+
+function Changes({ tree }: { tree: FlameTree }) {
+  const changes = useMemo(() => changesOf(tree).slice(0, MAX_CHANGES), [tree]);
+  if (changes.length === 0) {
+    return <p>{texts.value.diff.unchanged}</p>;
+  }
+  const largest = Math.max(...changes.map(({ points }) => Math.abs(points)), 0.01);
+  return (
+    <section>
+      <h2>{texts.value.diff.list}</h2>
+      <ol class="changes">
+        {changes.map(({ row, points }) => (
+          <li key={row.name}>
+            <span class="number">{(points > 0 ? "▲ +" : "▼ −") + Math.abs(points).toFixed(2)}</span>
+            <meter class={points > 0 ? "more" : "less"} min={0} max={largest} value={Math.abs(points)} />
+            <span class="code name" title={visibleName(row.name)}>
+              {visibleName(row.name)}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Side({ title, range }: { title: string; range: Span }) {
+  return (
+    <span class="side">
+      <b>{title}</b> {formatTime(range.startMs)} – {formatTime(range.endMs)}
+    </span>
+  );
+}
+
+export function Diff() {
+  const words = texts.value.diff;
+  const types = useProfileTypes();
+  const type = chooseType(types.value ?? []);
+  const preset = PRESETS.find((each) => each === param("against")) ?? "previous";
+  const isSwapped = param("swap") === "1";
+  const now = span.value;
+  const before = earlier(now, preset);
+
+  const other = param("base") || selector.value;
+  const select = (range: Span, of: string): Selection => ({
+    type: type?.ID ?? "",
+    selector: of,
+    startMs: range.startMs,
+    endMs: range.endMs,
+    functions: [],
+    without: [],
+  });
+  const [left, right] = isSwapped ? [now, before] : [before, now];
+  const [leftSelector, rightSelector] = isSwapped ? [selector.value, other] : [other, selector.value];
+  const key = type ? `${rangeKey.value} ${type.ID} ${selector.value} ${other} ${preset} ${isSwapped}` : null;
+  const compared = useAnswer(key, (abort) => loadDiff(encodeDiff(select(left, leftSelector), select(right, rightSelector), MAX_NODES), abort));
+  const tree = compared.value?.tree;
+
+  if (types.value?.length === 0) {
+    return <Empty />;
+  }
+  const view: FlameView = {
+    zoom: param("zoom").split(".").filter((id) => id !== ""),
+    search: param("search"),
+    flip: false,
+    transforms: [],
+  };
+  return (
+    <section class="diff" aria-busy={compared.isLoading}>
+      <div class="headline">
+        <h1>{words.title}</h1>
+        <Side title={words.baseline} range={left} />
+        <Side title={words.comparison} range={right} />
+        <select aria-label={words.baseline} value={preset} onChange={(event) => change({ against: event.currentTarget.value, zoom: "" })}>
+          {PRESETS.map((each) => (
+            <option key={each} value={each}>
+              {words.presets[each]}
+            </option>
+          ))}
+        </select>
+        <input
+          class="code wide"
+          aria-label={words.baselineSelector}
+          placeholder={words.baselineSelector}
+          value={param("base")}
+          spellcheck={false}
+          onChange={(event) => change({ base: event.currentTarget.value.trim(), zoom: "" })}
+        />
+        <button type="button" aria-pressed={isSwapped} onClick={() => change({ swap: isSwapped ? "" : "1", zoom: "" })}>
+          {words.swap}
+        </button>
+      </div>
+      <Failure error={types.error ?? compared.error} />
+      <Notes notes={compared.value?.notes ?? []} />
+      {tree?.diff && type && (
+        <>
+          <Verdict tree={tree} unit={compared.value!.unit} name={typeName(type)} before={left} now={right} />
+          <Changes tree={tree} />
+          <div class="views flame">
+            <FlameGraph
+              tree={tree}
+              unit={compared.value!.unit}
+              view={view}
+              palette="package"
+              texts={flameTexts.value}
+              onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
+            />
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
