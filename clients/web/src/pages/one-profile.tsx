@@ -1,0 +1,96 @@
+// One upload: what it measured, where it came from, its stacks.
+import { call } from "../api/connect";
+import { useAnswer } from "../api/use-answer";
+import { pageTexts } from "../app/page-texts";
+import { formatTime } from "../app/question";
+import { formatCount, formatDuration, formatValue } from "../units";
+import { change, param } from "../url";
+import type { ListedProfile } from "./list-profiles";
+import { MergedFlame } from "./merged";
+import { Failure } from "./notice";
+
+interface Got {
+  profile?: ListedProfile;
+  types?: { profileType: string; total?: string }[];
+  labelSelector?: string;
+  start?: string;
+  end?: string;
+  originals?: { name?: string; sizeBytes?: string }[];
+  clientTags?: { name: string; value?: string }[];
+}
+
+// "process_cpu cpu" of an id with five parts, and the unit of its values.
+export function partsOfType(id: string): { name: string; unit: string } {
+  const [name, sample, unit = ""] = id.split(":");
+  return { name: name === sample ? name : `${name} ${sample}`, unit };
+}
+
+function Facts({ title, facts }: { title: string; facts: [string, string][] }) {
+  if (facts.length === 0) {
+    return null;
+  }
+  return (
+    <section class="facts">
+      <h2>{title}</h2>
+      <dl class="keys">
+        {facts.map(([name, value]) => (
+          <>
+            <dt class="muted">{name}</dt>
+            <dd class="code">{value}</dd>
+          </>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+export function OneProfile({ id }: { id: string }) {
+  const words = pageTexts.value;
+  const got = useAnswer(id, (abort) => call<Got>("hearth.v1.ProfileService/GetProfile", { id }, abort));
+  const { profile, types = [], labelSelector = "{}", start = "0", end = "0", originals = [], clientTags = [] } = got.value ?? {};
+  const type = types.find((each) => each.profileType === param("type")) ?? types[0];
+
+  return (
+    <section aria-busy={got.isLoading}>
+      <div class="headline">
+        <h1>
+          {words.list.one} {profile && `${profile.service ?? ""}, ${formatTime(Number(profile.timeNs ?? 0) / 1e6)}`}
+        </h1>
+        {type && <span class="figure">{formatValue(Number(type.total ?? 0), partsOfType(type.profileType).unit)}</span>}
+        {profile && <span class="muted">{formatDuration(Number(profile.durationNs ?? 0) / 1e6)}</span>}
+        <button type="button" onClick={() => change({ id: "", zoom: "", search: "" })}>
+          {words.back}
+        </button>
+      </div>
+      <Failure error={got.error} />
+      <div class="tabs" role="group" aria-label={words.profileType}>
+        {types.map(({ profileType, total }) => (
+          <button key={profileType} type="button" aria-pressed={profileType === type.profileType} onClick={() => change({ type: profileType, zoom: "" })}>
+            {partsOfType(profileType).name} <span class="muted">{formatValue(Number(total ?? 0), partsOfType(profileType).unit)}</span>
+          </button>
+        ))}
+      </div>
+      {type && (
+        <MergedFlame
+          selection={{
+            type: type.profileType,
+            selector: labelSelector,
+            startMs: Number(start),
+            endMs: Number(end),
+            functions: [],
+            without: [],
+            profileIds: [id],
+          }}
+        />
+      )}
+      <div class="columns">
+        <Facts title={words.list.labels} facts={(profile?.labels ?? []).map(({ name, value = "" }) => [name, value])} />
+        <Facts title={words.list.client} facts={clientTags.map(({ name, value = "" }) => [name, value])} />
+        <Facts
+          title={words.list.originals}
+          facts={originals.map(({ name, sizeBytes }, i) => [name || formatCount(i + 1), formatValue(Number(sizeBytes ?? 0), "bytes")])}
+        />
+      </div>
+    </section>
+  );
+}
