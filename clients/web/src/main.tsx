@@ -1,0 +1,35 @@
+import { render } from "preact";
+import { Frame } from "./app/frame";
+import { Admin } from "./pages/admin";
+import { Diff } from "./pages/diff";
+import { Explore } from "./pages/explore";
+import { Help } from "./pages/help";
+import { ListProfiles } from "./pages/list-profiles";
+import { Profile } from "./pages/profile";
+import { Tasks } from "./pages/tasks";
+import { Traces } from "./pages/traces";
+import "./styles/tokens.css";
+import "./styles/page.css";
+import { address, type Page } from "./url";
+
+const pages: Record<Page, () => preact.JSX.Element> = {
+  explore: Explore,
+  profile: Profile,
+  diff: Diff,
+  traces: Traces,
+  profiles: ListProfiles,
+  tasks: Tasks,
+  admin: Admin,
+  help: Help,
+};
+
+function App() {
+  const Shown = pages[address.value.page];
+  return (
+    <Frame>
+      <Shown />
+    </Frame>
+  );
+}
+
+render(<App />, document.getElementById("page")!);

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
+import { chooseStep, resolveRange, resolveTime } from "../src/time";
+import { pointer } from "../src/pointer";
+import { PAGES, formatAddress, parseAddress } from "../src/url";
+
+test("every page with every parameter comes back from its address", () => {
+  const params = { q: '{a="ü & b", c=~"x+|y"}', from: "now-1h", zoom: "1f.2e", with: "main\nf(a, b)" };
+  for (const page of PAGES) {
+    const at = new URL("http://host" + formatAddress(page, params));
+    assert.deepEqual(parseAddress(at.pathname, at.search), { page, params });
+  }
+});
+
+test("one state has one address: sorted, without empty parameters", () => {
+  assert.equal(formatAddress("explore", { to: "now", from: "now-1h", q: "" }), "/?from=now-1h&to=now");
+  assert.equal(formatAddress("diff", {}), "/diff");
+});
+
+test("an unknown path is the first page", () => {
+  assert.equal(parseAddress("/nowhere", "").page, "explore");
+});
+
+test("times are relative to now or milliseconds, and anything else is refused", () => {
+  assert.equal(resolveTime("now", 1000), 1000);
+  assert.equal(resolveTime("now-90m", 6e6), 6e5);
+  assert.equal(resolveTime("1700000000000", 0), 1700000000000);
+  for (const text of ["", "-1", "now+1h", "now-1y", "1e3", "yesterday"]) {
+    assert.ok(Number.isNaN(resolveTime(text, 0)), text);
+  }
+});
+
+test("a range that makes no sense is the last hour", () => {
+  const hour = { startMs: 0, endMs: 3.6e6 };
+  assert.deepEqual(resolveRange({ from: "now", to: "now-1h" }, 3.6e6), hour);
+  assert.deepEqual(resolveRange({ from: "x", to: "y" }, 3.6e6), hour);
+});
+
+test("a step is a length that people know and gives at most the points asked for", () => {
+  assert.equal(chooseStep({ startMs: 0, endMs: 3.6e6 }, 240), 15);
+  assert.equal(chooseStep({ startMs: 0, endMs: 3.6e6 }, 48), 120);
+});
+
+test("selectors come back from their chips, whatever the values contain", () => {
+  const matchers = [
+    { name: "a", op: "=", value: 'quote " back \\ line \n comma , brace }' },
+    { name: "b", op: "!~", value: "x.*" },
+  ] as const;
+  assert.deepEqual(parseSelector(formatSelector([...matchers])), matchers);
+  assert.deepEqual(parseSelector("{}"), []);
+});
+
+test("what is no list of matchers stays a text", () => {
+  for (const text of ['{a="b"', "{a=b}", '{a="b" c="d"}', "cpu{}"]) {
+    assert.equal(parseSelector(text), null, text);
+  }
+});
+
+test("a matcher takes the place of those with the same label and operator", () => {
+  const both = withMatcher('{service_name="a", pod!="x"}', { name: "service_name", op: "=", value: "b" });
+  assert.equal(serviceOf(both), "b");
+  assert.equal(parseSelector(both)?.length, 2);
+});
+
+test("the caret of an error stands below the byte that the server names", () => {
+  assert.equal(pointer("{a,,}", 3), "   ^");
+  assert.equal(pointer('{a="é",,}', 8), "       ^");
+});
