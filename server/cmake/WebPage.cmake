@@ -1,7 +1,7 @@
 # The web page (clients/web) as a table of files within hearthd. It is built in the build directory, of copies, so that the
 # tree stays as it is. Packages are those of package-lock.json, from the registry that npm is set to; their scripts do not
 # run.
-option(HEARTH_UI "Build the web page into hearthd: needs Node 18 or later, and npm" OFF)
+option(HEARTH_UI "Build the web page into hearthd: needs Node 18 or later, and npm" ON)
 
 # hearth_web_page(OUT): a .c file with hearth_embedded_web, which is empty without HEARTH_UI.
 function(hearth_web_page out)

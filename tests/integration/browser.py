@@ -1,0 +1,75 @@
+"""A headless Chromium, as Debian packages it, that looks at hearthd's web page."""
+
+import os
+import shutil
+import time
+import unittest
+
+from server import temporary_directory
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+except ImportError:
+    webdriver = None
+
+WAIT_S = 20
+
+
+def require_browser():
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if webdriver is None:
+        missing.append("python3-selenium")
+    if missing:
+        raise unittest.SkipTest("not installed: " + ", ".join(missing))
+
+
+class Browser:
+    def __init__(self, width=1280, height=800):
+        options = Options()
+        for argument in ("--headless=new", "--disable-gpu", "--lang=en-US", "--disable-dev-shm-usage", "--no-first-run",
+                         "--user-data-dir=" + temporary_directory(), "--window-size=%d,%d" % (width, height)):
+            options.add_argument(argument)
+        if os.getuid() == 0:
+            options.add_argument("--no-sandbox")  # Chromium's own needs a user other than root
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+    def open(self, url):
+        self.driver.get(url)
+
+    def find(self, css):
+        """The element, as soon as it is there and seen."""
+        return self.until(lambda: next((e for e in self.driver.find_elements(By.CSS_SELECTOR, css) if e.is_displayed()), None), css)
+
+    def find_text(self, css, text):
+        """The first element with the text in it."""
+        def look():
+            return next((e for e in self.driver.find_elements(By.CSS_SELECTOR, css) if text in e.text), None)
+        return self.until(look, "%r in %s" % (text, css))
+
+    def until(self, look, what):
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            try:
+                found = look()
+                if found:
+                    return found
+            except Exception as error:  # an element that was drawn anew meanwhile
+                if "stale" not in str(error):
+                    raise
+            time.sleep(0.05)
+        raise AssertionError("did not see %s at %s:\n%s" % (what, self.driver.current_url, self.driver.find_element(By.TAG_NAME, "body").text[:2000]))
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self):
+        """What the browser logged, but for answers that were refusals: errors of scripts, reports of the Content-Security-Policy."""
+        return [entry["message"] for entry in self.driver.get_log("browser")
+                if entry["level"] in ("SEVERE", "WARNING") and "the server responded with a status of" not in entry["message"]]
+
+    def stop(self):
+        self.driver.quit()

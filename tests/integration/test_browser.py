@@ -1,0 +1,143 @@
+"""The web page, used by a browser: from the list of services to the hottest function, and everything that the address keeps."""
+
+import unittest
+import urllib.parse
+
+import browser
+from pprof import Profile
+from server import Server, now_ms
+from test_access import AccessServer
+from test_web_page import WITHOUT
+
+HOSTILE = [
+    "<script>window.hacked = 1</script>", "<img src=x onerror='window.hacked=1'>", "javascript:window.hacked=1", "\u202eevil\u202c",
+    "zero\u200bwidth", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, "tab\tand\x07bell", "{{7*7}}", "%s%n${jndi:ldap://x}",
+    "</title><svg onload=window.hacked=1>", "a\nb", "\ufeffmark", "' onmouseover='window.hacked=1", "&lt;b&gt;", "\u2028line",
+]
+
+
+def profile(stacks):
+    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
+    for stack, value in stacks:
+        made.add(stack, [value])
+    return made.encode()
+
+
+def require_page(server):
+    if WITHOUT in server.http("GET", "/")[2]:
+        server.stop()
+        raise unittest.SkipTest("hearthd was built without the web page")
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        browser.require_browser()
+        cls.server = Server("--builder=false")
+        require_page(cls.server)
+        shop = profile([(["main", "handle", "json.encode"], 6_000_000_000), (["main", "handle", "db.query"], 2_000_000_000),
+                        (["main", "idle"], 1_000_000_000)])
+        cls.server.push(shop, {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-1", "region": "eu"})
+        cls.server.push(profile([(["main", "work"], 1_000_000_000)]), {"__name__": "process_cpu", "service_name": "cart"})
+        cls.server.push(profile([(["main", name], 10_000_000) for name in HOSTILE]),
+                        {"__name__": "process_cpu", "service_name": "hostile", "team": "<b>x</b>"})
+        cls.browser = browser.Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.stop()
+        cls.server.stop()
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+
+    def open(self, path="/", **params):
+        self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
+
+    def address(self):
+        parts = urllib.parse.urlsplit(self.browser.driver.current_url)
+        return parts.path, dict(urllib.parse.parse_qsl(parts.query))
+
+    def test_two_clicks_lead_from_the_services_to_the_hottest_function(self):
+        self.open()
+        row = self.browser.find_text("tbody tr", "shop")
+        self.assertRegex(row.text, r"\d (ms/s|cores)")
+        self.browser.find_text("tbody th a", "shop").click()
+        first = self.browser.find(".functions tbody th")
+        self.assertEqual(first.text, "json.encode")
+        self.assertIn("66.67%", self.browser.find_text(".functions tbody tr", "json.encode").text)
+        colours = self.browser.run("""
+            const canvas = document.querySelector("canvas.flame-canvas") ?? document.querySelector(".flame canvas");
+            const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            const seen = new Set();
+            for (let i = 0; i < pixels.length; i += 4) seen.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+            return seen.size;""")
+        self.assertGreater(colours, 5, "the flame graph is not drawn")
+
+    def test_back_undoes_and_a_reload_changes_nothing(self):
+        self.open("/profile", q='{service_name="shop"}')
+        self.browser.find_text(".tabs button", "Table").click()
+        self.browser.until(lambda: self.address()[1].get("view") == "table", "view=table in the address")
+        self.assertEqual(self.browser.driver.find_elements("css selector", ".flame canvas"), [])
+        self.browser.driver.refresh()
+        self.browser.find(".functions tbody th")
+        self.assertEqual(self.address()[1]["view"], "table")
+        self.browser.driver.back()
+        self.browser.find(".flame canvas")
+        self.assertNotIn("view", self.address()[1])
+
+    def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):
+        self.open("/profile", q='{service_name=~"["}')
+        self.assertIn("[", self.browser.find(".error").text)
+
+    def test_names_are_text_wherever_they_come_from(self):
+        for path in ("/", "/profile"):
+            self.open(path, q='{service_name="hostile"}', service="hostile", by="team")
+            self.browser.find("tbody th")
+            self.browser.find_text("body", "<script>") if path == "/profile" else self.browser.find_text("body", "<b>x</b>")
+        self.assertIsNone(self.browser.run("return window.hacked ?? null"))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('main script, main img, main b').length"), 0)
+
+    def test_theme_and_language_are_remembered(self):
+        self.open("/help")
+        self.browser.run("localStorage.clear()")
+        self.open("/help")
+        before = self.browser.run("return document.documentElement.dataset.theme")
+        self.browser.find_text("header button", "中文").click()
+        self.browser.find("button[title='切换浅色与深色']").click()
+        self.open("/help")
+        self.browser.find_text("h1", "如何阅读")
+        self.assertNotEqual(self.browser.run("return document.documentElement.dataset.theme"), before)
+        self.browser.run("localStorage.clear()")
+
+    def test_a_store_without_profiles_says_how_to_send_one(self):
+        self.open("/", **{"from": "1000", "to": "2000"})
+        self.assertIn("127.0.0.1:%d" % self.server.port, self.browser.find(".snippet").text)
+
+
+class LogIn(unittest.TestCase):
+    def test_who_is_not_known_logs_in_and_is_back_where_the_link_led(self):
+        browser.require_browser()
+        hearth = AccessServer()
+        self.addCleanup(hearth.stop)
+        if WITHOUT in hearth.server.http("GET", "/", None, {})[2]:
+            self.skipTest("hearthd was built without the web page")
+        hearth.must("CreateUser", {"name": "anna", "password": "a long enough password"})
+        hearth.must("AddGrant", {"subject": "user:anna", "tenant": "shop", "role": "viewer"})
+        seen = browser.Browser()
+        self.addCleanup(seen.stop)
+        seen.open("http://%s/profile?from=now-6h&q=%%7B%%7D" % hearth.address)
+        seen.find("input[name=user]").send_keys("anna")
+        seen.find("input[name=password]").send_keys("not it at all")
+        seen.find("form button").click()
+        seen.find_text("[role=alert]", "password")
+        seen.find("input[name=password]").clear()
+        seen.find("input[name=password]").send_keys("a long enough password")
+        seen.find("form button").click()
+        seen.find_text("h1", "No profiles in this range")
+        self.assertIn("from=now-6h", seen.driver.current_url)
+        seen.find_text("header button", "anna")
+
+
+if __name__ == "__main__":
+    unittest.main()
