@@ -154,13 +154,16 @@ class Hiding(unittest.TestCase):
         self.assertEqual(changed, {}, changed)
 
 
-    def test_no_route_answers_in_html(self):
-        """A browser never runs a name as a script."""
+    def test_no_route_but_that_of_the_page_answers_in_html(self):
+        """A browser never runs a name as a script. The page is the same for everybody."""
         for target, request in [*self.asks(False), *self.asks(True)]:
             if target.kind == "GET":
                 path = target.path + ("?" + request.body if request.body else "")
-                _, head, _ = self.hearth.server.http("GET", path, headers={**bearer(self.hidden.owner), "Accept": "text/html"})
+                _, head, body = self.hearth.server.http("GET", path, headers={**bearer(self.hidden.owner), "Accept": "text/html"})
                 kind = head.get("content-type", "").partition(";")[0]
+                if target.path == "/" and kind == "text/html":
+                    self.assertEqual(body, self.hearth.server.http("GET", path, headers={"Accept": "text/html"})[2])
+                    continue
                 self.assertIn(kind, ("application/json", "text/plain", "text/vnd.graphviz", "application/octet-stream", ""), target.path)
 
     # ---- guesses ----
