@@ -1,11 +1,27 @@
 // In the place of the page while the server wants to know who asks. The address stays, so the page is there afterwards.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { needsLogin, readError, refreshes } from "../api/connect";
 import { texts } from "../app/settings";
+
+/** Whether log-in at an issuer leads anywhere: the server then redirects, and otherwise refuses. */
+function useIssuer(login: string): boolean {
+  const [hasIssuer, setHasIssuer] = useState(false);
+  useEffect(() => {
+    const abort = new AbortController();
+    fetch(login, { method: "HEAD", redirect: "manual", signal: abort.signal }).then(
+      (answer) => setHasIssuer(answer.type === "opaqueredirect"),
+      () => setHasIssuer(false),
+    );
+    return () => abort.abort();
+  }, [login]);
+  return hasIssuer;
+}
 
 export function Login() {
   const [message, setMessage] = useState("");
   const words = texts.value.login;
+  const issuerLogin = "/api/v1/oidc/login?return=" + encodeURIComponent(location.pathname + location.search);
+  const hasIssuer = useIssuer(issuerLogin);
 
   const logIn = async (form: HTMLFormElement) => {
     const fields = new FormData(form);
@@ -22,7 +38,6 @@ export function Login() {
     }
   };
 
-  const here = encodeURIComponent(location.pathname + location.search);
   return (
     <section class="sheet">
       <h1>{words.title}</h1>
@@ -47,9 +62,11 @@ export function Login() {
           {message}
         </p>
       )}
-      <p>
-        <a href={"/api/v1/oidc/login?return=" + here}>{words.oidc}</a>
-      </p>
+      {hasIssuer && (
+        <p>
+          <a href={issuerLogin}>{words.oidc}</a>
+        </p>
+      )}
       <p class="muted">{words.hint}</p>
     </section>
   );
