@@ -1,11 +1,12 @@
 """The web page, used by a browser: from the list of services to the hottest function, and everything that the address keeps."""
 
+import pathlib
 import unittest
 import urllib.parse
 
 import browser
 from pprof import Profile
-from server import Server, now_ms
+from server import Server, now_ms, temporary_directory
 from test_access import AccessServer
 from test_web_page import WITHOUT
 
@@ -110,6 +111,26 @@ class Page(unittest.TestCase):
         self.assertNotEqual(self.browser.run("return document.documentElement.dataset.theme"), before)
         self.browser.run("localStorage.clear()")
 
+    def test_a_file_is_looked_at_and_two_are_compared(self):
+        directory = pathlib.Path(temporary_directory())
+        (directory / "before.txt").write_text("main;parse 80\nmain;write 20\n")
+        (directory / "after.txt").write_text("main;parse 60\nmain;write 40\nmain;new 10\n")
+        self.open("/adhoc")
+        self.browser.find("input[type=file]").send_keys(str(directory / "before.txt"))
+        self.browser.find_text(".files", "before.txt")
+        self.browser.find(".flame canvas")
+        self.browser.find("input[type=file]").send_keys("%s\n%s" % (directory / "before.txt", directory / "after.txt"))
+        self.browser.find_text("body", "baseline")
+        self.browser.find(".flame canvas")
+        self.browser.find("input[type=file]").send_keys(str(self.picture(directory)))
+        self.browser.find_text("[role=status]", "profile")
+
+    def picture(self, directory):
+        """No profile at all."""
+        path = directory / "picture.png"
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+        return path
+
     def test_a_store_without_profiles_says_how_to_send_one(self):
         self.open("/", **{"from": "1000", "to": "2000"})
         self.assertIn("127.0.0.1:%d" % self.server.port, self.browser.find(".snippet").text)
@@ -128,6 +149,7 @@ class LogIn(unittest.TestCase):
         self.addCleanup(seen.stop)
         seen.open("http://%s/profile?from=now-6h&q=%%7B%%7D" % hearth.address)
         seen.find("input[name=user]").send_keys("anna")
+        self.assertEqual(seen.driver.find_elements("css selector", "main a"), [], "there is no issuer to log in at")
         seen.find("input[name=password]").send_keys("not it at all")
         seen.find("form button").click()
         seen.find_text("[role=alert]", "password")

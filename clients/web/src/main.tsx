@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { Frame } from "./app/frame";
+import { AdHoc } from "./pages/adhoc";
 import { Admin } from "./pages/admin";
 import { Diff } from "./pages/diff";
 import { Explore } from "./pages/explore";
@@ -18,6 +19,7 @@ const pages: Record<Page, () => preact.JSX.Element> = {
   diff: Diff,
   traces: Traces,
   profiles: ListProfiles,
+  adhoc: AdHoc,
   tasks: Tasks,
   admin: Admin,
   help: Help,

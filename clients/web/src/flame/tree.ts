@@ -38,7 +38,7 @@ export interface Decoded {
 /** The server's name for what it summed to keep an answer small. */
 export const OTHER = "other";
 
-interface Graph {
+export interface Graph {
   names: string[];
   levels: Float64Array[];
   leftTicks: number;
@@ -105,7 +105,7 @@ function spans(from: Float64Array[], total: Float64Array[], parent: number, node
 }
 
 /** Boxes say where they are, not whose children they are: a parent is the box above that spans its child on every side. */
-function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
+export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
   const stride = 3 * sides + 1;
   const n = Math.max(
     1,

@@ -2,7 +2,7 @@
 
 export const en = {
   language: "English",
-  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", tasks: "Tasks", admin: "Admin", help: "Help" },
+  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", admin: "Admin", help: "Help" },
   selector: "Label selector",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "Edit the selector as text",

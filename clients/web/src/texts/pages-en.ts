@@ -10,6 +10,12 @@ export const pagesEn = {
   value: "Value",
   nothing: "Nothing in this range.",
   profileType: "Profile type",
+  adhoc: {
+    title: "Files of any profiler, without storing them in a series",
+    drop: "Drop one file here to look at it, or two to compare them",
+    sending: "The file is being sent",
+    compared: "The one that was chosen first is the baseline.",
+  },
   traces: {
     title: "Traces and spans",
     id: "Trace or span id",

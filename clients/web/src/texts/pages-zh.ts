@@ -10,6 +10,12 @@ export const pagesZh: PagesTexts = {
   value: "数值",
   nothing: "此时间范围内没有内容。",
   profileType: "剖析类型",
+  adhoc: {
+    title: "查看任意剖析器的文件，不存入序列",
+    drop: "把一个文件拖到这里查看，或拖两个文件进行对比",
+    sending: "正在发送文件",
+    compared: "先选中的一个是基线。",
+  },
   traces: {
     title: "链路与跨度",
     id: "链路或跨度的 ID",

@@ -2,7 +2,7 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   language: "中文",
-  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", tasks: "任务", admin: "管理", help: "帮助" },
+  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", admin: "管理", help: "帮助" },
   selector: "标签选择器",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "以文本编辑选择器",

@@ -1,0 +1,163 @@
+// Files of any profiler, looked at without storing them in a series: one alone, or two compared.
+import { useState } from "preact/hooks";
+import { call, refreshes } from "../api/connect";
+import { useAnswer } from "../api/use-answer";
+import { pageTexts } from "../app/page-texts";
+import { formatTime } from "../app/question";
+import { flameTexts } from "../app/settings";
+import { decodeFlamebearer } from "../flame/flamebearer";
+import { FlameGraph } from "../flame/FlameGraph";
+import { visibleName } from "../flame/names";
+import { change, param } from "../url";
+import { Failure } from "./notice";
+
+const SERVICE = "adhocprofiles.v1.AdHocProfileService/";
+const CHUNK = 0x8000;
+
+interface Listed {
+  profiles?: { id: string; name?: string; uploadedAt?: string }[];
+}
+
+interface Shown {
+  id?: string;
+  profileType?: string;
+  profileTypes?: string[];
+  flamebearerProfile: string;
+}
+
+async function encodeFile(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let i = 0; i < bytes.length; i += CHUNK) {
+    text += String.fromCharCode(...bytes.subarray(i, i + CHUNK));
+  }
+  return btoa(text);
+}
+
+async function upload(files: FileList): Promise<string[]> {
+  const ids: string[] = [];
+  for (const file of files) {
+    const message = { name: file.name, profile: await encodeFile(file) };
+    ids.push((await call<{ id: string }>(SERVICE + "Upload", message)).id);
+  }
+  return ids;
+}
+
+function chosenIds(): string[] {
+  return param("ids").split(" ").filter((id) => id !== "");
+}
+
+function choose(ids: string[]): void {
+  change({ ids: ids.slice(-2).join(" "), kind: "", zoom: "", search: "" });
+}
+
+function Drop() {
+  const [message, setMessage] = useState("");
+  const [isOver, setIsOver] = useState(false);
+  const words = pageTexts.value.adhoc;
+
+  const take = async (files: FileList | null) => {
+    if (!files || files.length === 0) {
+      return;
+    }
+    try {
+      setMessage(words.sending);
+      const ids = await upload(files);
+      setMessage("");
+      refreshes.value++;
+      choose(ids);
+    } catch (error) {
+      setMessage((error as Error).message);
+    }
+  };
+
+  return (
+    <label
+      class={"drop" + (isOver ? " over" : "")}
+      onDragOver={(event) => (event.preventDefault(), setIsOver(true))}
+      onDragLeave={() => setIsOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setIsOver(false);
+        void take(event.dataTransfer?.files ?? null);
+      }}
+    >
+      {words.drop}
+      <input type="file" multiple onChange={(event) => void take(event.currentTarget.files)} />
+      {message !== "" && <span role="status">{message}</span>}
+    </label>
+  );
+}
+
+function ask(ids: string[], kind: string, abort: AbortSignal): Promise<Shown> {
+  const wanted = kind === "" ? {} : { profileType: kind };
+  return ids.length === 1
+    ? call<Shown>(SERVICE + "Get", { id: ids[0], ...wanted }, abort)
+    : call<Shown>(SERVICE + "Diff", { leftId: ids[0], rightId: ids[1], ...wanted }, abort);
+}
+
+function Picture({ ids }: { ids: string[] }) {
+  const kind = param("kind");
+  const shown = useAnswer(`${ids.join(" ")} ${kind}`, async (abort) => {
+    const answer = await ask(ids, kind, abort);
+    return { answer, decoded: decodeFlamebearer(answer.flamebearerProfile) };
+  });
+  const types = shown.value?.answer.profileTypes ?? [];
+  return (
+    <section class="adhoc" aria-busy={shown.isLoading}>
+      <Failure error={shown.error} />
+      {types.length > 1 && (
+        <select
+          aria-label={pageTexts.value.profileType}
+          value={kind || shown.value?.answer.profileType || types[0]}
+          onChange={(event) => change({ kind: event.currentTarget.value, zoom: "" })}
+        >
+          {types.map((type) => (
+            <option key={type}>{type}</option>
+          ))}
+        </select>
+      )}
+      {shown.value && (
+        <div class="views flame">
+          <FlameGraph
+            tree={shown.value.decoded.tree}
+            unit={shown.value.decoded.unit}
+            view={{ zoom: param("zoom").split(".").filter((id) => id !== ""), search: param("search"), flip: false, transforms: [] }}
+            palette="package"
+            texts={flameTexts.value}
+            onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+export function AdHoc() {
+  const listed = useAnswer("adhoc", (abort) => call<Listed>(SERVICE + "List", {}, abort));
+  const ids = chosenIds();
+  const words = pageTexts.value.adhoc;
+  return (
+    <section class="diff">
+      <h1>{words.title}</h1>
+      <Drop />
+      <Failure error={listed.error} />
+      <ul class="files">
+        {(listed.value?.profiles ?? []).map(({ id, name, uploadedAt }) => (
+          <li key={id}>
+            <label>
+              <input
+                type="checkbox"
+                checked={ids.includes(id)}
+                onChange={(event) => choose(event.currentTarget.checked ? [...ids, id] : ids.filter((each) => each !== id))}
+              />{" "}
+              <span class="code">{visibleName(name ?? "")}</span> <span class="muted">{formatTime(Number(uploadedAt ?? 0))}</span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      {ids.length > 0 && <Picture ids={ids} />}
+      {ids.length === 2 && <p class="muted">{words.compared}</p>}
+    </section>
+  );
+}
