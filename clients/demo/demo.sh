@@ -119,7 +119,7 @@ if ! $stay; then
     say "Done; the server ends with this report. Run ./dev demo on a terminal and it stays"
     exit 0
 fi
-say "hearthd stays until Ctrl-C. In another terminal:"
+say "hearthd stays until Ctrl-C. Open $HEARTH_URL in a browser, or in another terminal:"
 cat <<NEXT
   export HEARTH_URL=$HEARTH_URL PATH=$(cd "$bin" && pwd):\$PATH
   hearth flame '{service_name="postgres", load="read"}'

@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+"""Pictures of the web page, for README and docs: pictures.py DIRECTORY [WIDTH HEIGHT]
+
+A hearthd with the recordings of the demo, spread over an hour: PostgreSQL that first reads, then writes. Each page is drawn in
+both themes. Whoever changes the page looks at all of them.
+"""
+
+import gzip
+import pathlib
+import sys
+import time
+import urllib.parse
+
+import browser
+from server import ROOT, Server, now_ms
+
+RECORDINGS = ROOT / "clients/demo/recording"
+SELECTED = {"q": '{service_name="postgres"}'}
+PAGES = {
+    "explore": ("/", {"service": "postgres"}),
+    "profile": ("/profile", {**SELECTED, "by": "load"}),
+    "sandwich": ("/profile", {**SELECTED, "view": "sandwich", "function": "secure_read"}),
+    "diff": ("/diff", {**SELECTED, "from": "now-26m", "to": "now"}),
+    "profiles": ("/profiles", {}),
+    "traces": ("/traces", {}),
+    "tasks": ("/tasks", {}),
+    "admin": ("/admin", {}),
+    "help": ("/help", {}),
+}
+
+
+def fill(server):
+    for minutes in range(56, 0, -4):
+        load = "read" if minutes > 26 else "write"
+        recording = RECORDINGS / ("%d.txt.gz" % (1 + minutes // 4 % 3 + (0 if load == "read" else 3)))
+        for service in ["postgres"] + (["postgres-standby"] if minutes % 8 == 0 else []):
+            at = now_ms() // 1000 - minutes * 60
+            name = urllib.parse.quote("%s{load=%s}" % (service, load))
+            path = "/ingest?name=%s&from=%d&until=%d&format=perf_script&sampleRate=99" % (name, at, at + 3)
+            status, _, answer = server.http("POST", path, gzip.decompress(recording.read_bytes()))
+            assert status == 200, answer
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1])
+    width, height = (int(n) for n in sys.argv[2:4] or (1280, 800))
+    server = Server()
+    fill(server)
+    seen = browser.Browser(width, height)
+    base = "http://127.0.0.1:%d" % server.port
+    for theme in ("light", "dark"):
+        seen.open(base + "/help")
+        seen.run("localStorage.setItem('hearth.theme', arguments[0])", theme)
+        for name, (path, params) in PAGES.items():
+            seen.open(base + path + "?" + urllib.parse.urlencode(params))
+            seen.find("main h1")
+            time.sleep(2)  # charts and pictures are drawn after their answers
+            seen.driver.save_screenshot(str(directory / ("%s-%s.png" % (name, theme))))
+    print("\n".join(seen.complaints()))
+    seen.stop()
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()
