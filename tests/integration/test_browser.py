@@ -1,15 +1,18 @@
 """The web page, used by a browser: from the list of services to the hottest function, and everything that the address keeps."""
 
+import os
 import pathlib
+import subprocess
 import unittest
 import urllib.parse
 
 import browser
 from pprof import Profile
-from server import Server, now_ms, temporary_directory
+from server import ROOT, Server, now_ms, temporary_directory
 from test_access import AccessServer
 from test_web_page import WITHOUT
 
+HEARTH = os.environ.get("HEARTH", str(ROOT / "build/bin/hearth"))
 HOSTILE = [
     "<script>window.hacked = 1</script>", "<img src=x onerror='window.hacked=1'>", "javascript:window.hacked=1", "\u202eevil\u202c",
     "zero\u200bwidth", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, "tab\tand\x07bell", "{{7*7}}", "%s%n${jndi:ldap://x}",
@@ -133,7 +136,11 @@ class Page(unittest.TestCase):
 
     def test_a_store_without_profiles_says_how_to_send_one(self):
         self.open("/", **{"from": "1000", "to": "2000"})
-        self.assertIn("127.0.0.1:%d" % self.server.port, self.browser.find(".snippet").text)
+        command = self.browser.find(".snippet").text.split()
+        self.assertEqual(command[:2] + command[-2:], ["hearth", "record", "--", "./my-program"])
+        done = subprocess.run([HEARTH, *command[1:-1], "true"], capture_output=True, text=True)
+        self.assertNotIn("unknown option", done.stderr)
+        self.assertIn("http://127.0.0.1:%d" % self.server.port, command)
 
 
 class LogIn(unittest.TestCase):

@@ -5,7 +5,7 @@ import { texts } from "../app/settings";
 
 function snippets(origin: string, host: string): Record<string, string> {
   return {
-    "hearth record": `hearth record --url ${origin} --service my-service -- ./my-program`,
+    "hearth record": `hearth record --url ${origin} --label service_name=my-service -- ./my-program`,
     Go: `pyroscope.Start(pyroscope.Config{
   ApplicationName: "my-service",
   ServerAddress:   "${origin}",
@@ -27,11 +27,15 @@ end`,
     ".NET": `PYROSCOPE_APPLICATION_NAME=my-service PYROSCOPE_SERVER_ADDRESS=${origin}
 CORECLR_ENABLE_PROFILING=1 dotnet app.dll`,
     perf: `perf record -g -- ./my-program
-hearth upload perf.data --url ${origin} --service my-service`,
-    OpenTelemetry: `exporters:
-  otlp:
+hearth upload perf.data --url ${origin} --label service_name=my-service`,
+    OpenTelemetry: `# otelcol --feature-gates=service.profilesSupport
+exporters:
+  otlp/hearth:
     endpoint: ${host}
-    tls: { insecure: ${origin.startsWith("http:")} }`,
+    tls: { insecure: ${origin.startsWith("http:")} }
+service:
+  pipelines:
+    profiles: { receivers: [otlp], exporters: [otlp/hearth] }`,
     Datadog: `DD_TRACE_AGENT_URL=${origin} DD_PROFILING_ENABLED=true DD_SERVICE=my-service ddtrace-run python app.py`,
     SkyWalking: `-javaagent:skywalking-agent.jar
   -Dskywalking.agent.service_name=my-service -Dskywalking.collector.backend_service=${host}`,
