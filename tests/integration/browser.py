@@ -9,6 +9,7 @@ from server import temporary_directory
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
@@ -35,7 +36,10 @@ class Browser:
         if os.getuid() == 0:
             options.add_argument("--no-sandbox")  # Chromium's own needs a user other than root
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        try:
+            self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        except WebDriverException as error:  # a container may refuse what it needs
+            raise unittest.SkipTest("Chromium does not start here: " + str(error).splitlines()[0]) from None
 
     def open(self, url):
         self.driver.get(url)

@@ -29,7 +29,6 @@ def profile(stacks):
 
 def require_page(server):
     if WITHOUT in server.http("GET", "/")[2]:
-        server.stop()
         raise unittest.SkipTest("hearthd was built without the web page")
 
 
@@ -37,7 +36,10 @@ class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         browser.require_browser()
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.stop)
         cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
         require_page(cls.server)
         shop = profile([(["main", "handle", "json.encode"], 6_000_000_000), (["main", "handle", "db.query"], 2_000_000_000),
                         (["main", "idle"], 1_000_000_000)])
@@ -45,12 +47,6 @@ class Page(unittest.TestCase):
         cls.server.push(profile([(["main", "work"], 1_000_000_000)]), {"__name__": "process_cpu", "service_name": "cart"})
         cls.server.push(profile([(["main", name], 10_000_000) for name in HOSTILE]),
                         {"__name__": "process_cpu", "service_name": "hostile", "team": "<b>x</b>"})
-        cls.browser = browser.Browser()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.stop()
-        cls.server.stop()
 
     def tearDown(self):
         self.assertEqual(self.browser.complaints(), [])
@@ -146,14 +142,13 @@ class Page(unittest.TestCase):
 class LogIn(unittest.TestCase):
     def test_who_is_not_known_logs_in_and_is_back_where_the_link_led(self):
         browser.require_browser()
-        hearth = AccessServer()
-        self.addCleanup(hearth.stop)
-        if WITHOUT in hearth.server.http("GET", "/", None, {})[2]:
-            self.skipTest("hearthd was built without the web page")
-        hearth.must("CreateUser", {"name": "anna", "password": "a long enough password"})
-        hearth.must("AddGrant", {"subject": "user:anna", "tenant": "shop", "role": "viewer"})
         seen = browser.Browser()
         self.addCleanup(seen.stop)
+        hearth = AccessServer()
+        self.addCleanup(hearth.stop)
+        require_page(hearth.server)
+        hearth.must("CreateUser", {"name": "anna", "password": "a long enough password"})
+        hearth.must("AddGrant", {"subject": "user:anna", "tenant": "shop", "role": "viewer"})
         seen.open("http://%s/profile?from=now-6h&q=%%7B%%7D" % hearth.address)
         seen.find("input[name=user]").send_keys("anna")
         self.assertEqual(seen.driver.find_elements("css selector", "main a"), [], "there is no issuer to log in at")

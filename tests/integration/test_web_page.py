@@ -15,12 +15,9 @@ class WebPage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
         if WITHOUT in cls.get("/")[2]:
             raise unittest.SkipTest("hearthd was built without the web page")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
 
     @classmethod
     def get(cls, path, headers={}, method="GET"):
