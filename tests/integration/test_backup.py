@@ -114,6 +114,8 @@ class Backup(unittest.TestCase):
         self.goes_on(server)
 
     def test_settings_of_the_leaves_survive_a_dump(self):
+        self.server.terminate()  # its background work makes and drops leaves
+        self.addCleanup(self.server.start)
         other = Cluster()
         self.addCleanup(other.stop)
         dump = os.path.join(other.directory, "hearth.dump")
