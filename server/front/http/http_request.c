@@ -515,7 +515,14 @@ static void set_refusal(struct http_request *request, enum hearth_status status,
 /* Takes the body of the answer. */
 static void set_route_answer(struct http_request *request, struct hearth_route_answer *answer)
 {
-    set_response(request, answer->code, answer->content_type, &answer->body);
+    if (answer->fixed.n > 0) {
+        request->response = MHD_create_response_from_buffer(
+            answer->fixed.n, (void *)(uintptr_t)answer->fixed.p, MHD_RESPMEM_PERSISTENT);
+        set_response_head(request, answer->code, answer->content_type);
+    } else {
+        set_response(request, answer->code, answer->content_type, &answer->body);
+    }
+
     for (size_t i = 0; i < answer->n_headers; i++) {
         add_response_header(request, answer->headers[i].name, answer->headers[i].value);
     }

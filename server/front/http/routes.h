@@ -19,6 +19,7 @@ struct hearth_route_answer {
     unsigned code;
     const char *content_type; /* NULL: none */
     struct hearth_buf body;
+    struct hearth_str fixed; /* bytes that live as long as the process, instead of `body` */
     struct hearth_rpc_header headers[HEARTH_ROUTE_HEADERS]; /* texts are static, or `etag` */
     size_t n_headers;
     char etag[40];

@@ -18,7 +18,8 @@
 
 /*
  * Scripts, styles and answers come from this server only; nothing may frame the page, and no text
- * becomes markup (clients/web/src/trusted.ts makes the only trusted value, a worker's address).
+ * becomes markup (clients/web/src/flame/trusted.ts makes the only trusted value, a worker's
+ * address).
  */
 static const char g_policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -113,7 +114,6 @@ static const struct hearth_embedded *choose_coding(struct hearth_str path,
         const char *ending, *name;
     } codings[] = {{".br", "br"}, {".gz", "gzip"}};
 
-    add_header(answer, "Vary", "Accept, Accept-Encoding");
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(codings); i++) {
         const struct hearth_embedded *coded = find_embedded(path, codings[i].ending);
         if (coded != NULL &&
@@ -174,16 +174,16 @@ bool hearth_web_page_get(struct hearth_str path, const struct hearth_http_head *
     add_header(answer, "Referrer-Policy", "no-referrer");
     add_etag(plain, answer);
 
-    /* The browser has it already, or the bytes. */
-    const struct hearth_embedded *chosen =
-        choose_coding(path, plain, head->accept_encoding, answer);
+    add_header(answer, "Vary", "Accept, Accept-Encoding");
     if (names_etag(head->if_none_match, answer->etag)) {
         answer->code = 304;
         return true;
     }
 
+    const struct hearth_embedded *chosen =
+        choose_coding(path, plain, head->accept_encoding, answer);
     answer->content_type = find_content_type(path);
-    hearth_buf_append(&answer->body, chosen->bytes, chosen->n_bytes);
+    answer->fixed = hearth_str_n((const char *)chosen->bytes, chosen->n_bytes);
 
     return true;
 }

@@ -19,7 +19,8 @@
  * with the page if a browser opens them: links and reloads begin there.
  *
  * Returns false, and leaves the answer alone, if the path is no file of the page, or the program
- * was built without it (HEARTH_UI=OFF). Release answer->body afterwards.
+ * was built without it (HEARTH_UI=OFF). The bytes of the file are not copied: answer->body stays
+ * empty, so that many readers of large files cost no memory.
  */
 bool hearth_web_page_get(struct hearth_str path, const struct hearth_http_head *head,
                          struct hearth_route_answer *answer);
