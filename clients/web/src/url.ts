@@ -51,6 +51,18 @@ export function param(name: string, otherwise = ""): string {
   return address.value.params[name] ?? otherwise;
 }
 
+// A list in one parameter: entries are separated by line feeds, which names may contain, too.
+export function parseList(text: string): string[] {
+  return text
+    .split("\n")
+    .filter((entry) => entry !== "")
+    .map((entry) => entry.replace(/\\(n|\\)/g, (_, c: string) => (c === "n" ? "\n" : c)));
+}
+
+export function formatList(entries: string[]): string {
+  return entries.map((entry) => entry.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")).join("\n");
+}
+
 // What one page hands to the next: the question, without how its answer was looked at.
 export function question(): Params {
   const { q = "", type = "", from = "", to = "" } = address.value.params;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { cliCommand } from "../src/cli-command";
 import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
 import { pointer } from "../src/pointer";
-import { PAGES, formatAddress, parseAddress } from "../src/url";
+import { PAGES, formatAddress, formatList, parseAddress, parseList } from "../src/url";
 
 test("every page with every parameter comes back from its address", () => {
   const params = { q: '{a="ü & b", c=~"x+|y"}', from: "now-1h", zoom: "1f.2e", with: "main\nf(a, b)" };
@@ -66,4 +67,18 @@ test("a matcher takes the place of those with the same label and operator", () =
 test("the caret of an error stands below the byte that the server names", () => {
   assert.equal(pointer("{a,,}", 3), "   ^");
   assert.equal(pointer('{a="é",,}', 8), "       ^");
+});
+
+test("lists in an address keep names with line feeds and backslashes", () => {
+  for (const names of [[], ["a"], ["a\nb", "App\\Http\\Kernel", "\\n"], ["\\\n\\"]]) {
+    assert.deepEqual(parseList(formatList(names)), names);
+  }
+});
+
+test("the command line is offered only where it means the same", () => {
+  const selection = { type: "cpu", selector: '{a="it\'s"}', startMs: 0, endMs: 1, functions: [] as string[], without: [] as string[] };
+  const command = (part: object) => cliCommand({ ...selection, ...part }, "http://h", "now-1h", "now");
+  assert.equal(command({}), `hearth flame '{a="it'\\''s"}' --url http://h --type 'cpu' --from 'now-1h' --to 'now'`);
+  assert.match(command({ functions: ["f"], without: ["g h"] })!, /^hearth top .* --function 'f' --without 'g h'$/);
+  assert.equal(command({ functions: ["f", "g"] }), null);
 });

@@ -1,6 +1,7 @@
 // What a person takes away from a profile: a link, a command, a file of what is seen.
 import type { RefObject } from "preact";
 import type { Selection } from "../api/encode";
+import { cliCommand } from "../cli-command";
 import { isRelative } from "../time";
 import { range, span } from "../app/question";
 import { texts } from "../app/settings";
@@ -14,17 +15,6 @@ function save(content: Blob | string, name: string, type: string): void {
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
-}
-
-function shellQuote(text: string): string {
-  return "'" + text.replace(/'/g, "'\\''") + "'";
-}
-
-// The same question of the command line client.
-export function cliCommand(selection: Selection, origin: string, from: string, to: string): string {
-  const parts = ["hearth", "flame", shellQuote(selection.selector), "--url", origin, "--type", shellQuote(selection.type)];
-  parts.push("--from", shellQuote(from), "--to", shellQuote(to));
-  return parts.join(" ");
 }
 
 interface Props {
@@ -43,11 +33,9 @@ export function Actions({ exports, title, selection }: Props) {
     const link = formatAddress(address.value.page, { ...address.value.params, from, to });
     void navigator.clipboard.writeText(location.origin + link);
   };
-  const copyCli = () => {
-    const { startMs, endMs } = span.value;
-    const times = [startMs, endMs].map((ms) => new Date(ms).toISOString());
-    void navigator.clipboard.writeText(cliCommand(selection, location.origin, times[0], times[1]));
-  };
+  const { startMs, endMs } = span.value;
+  const times = [startMs, endMs].map((ms) => new Date(ms).toISOString());
+  const command = cliCommand(selection, location.origin, times[0], times[1]);
   const exportAs = async (form: string) => {
     const made = exports.current;
     const name = title.replace(/[^\w.-]+/g, "_") || "profile";
@@ -73,9 +61,11 @@ export function Actions({ exports, title, selection }: Props) {
       <button type="button" onClick={copyLink}>
         {words.copyLink}
       </button>
-      <button type="button" onClick={copyCli}>
-        {words.copyCli}
-      </button>
+      {command && (
+        <button type="button" onClick={() => void navigator.clipboard.writeText(command)}>
+          {words.copyCli}
+        </button>
+      )}
       <select
         aria-label={words.export}
         value=""

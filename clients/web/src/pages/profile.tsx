@@ -18,8 +18,9 @@ import { ancestorsOf, nameOf, type FlameTree } from "../flame/tree";
 import { serviceOf } from "../selector";
 import { chooseStep } from "../time";
 import { formatValue } from "../units";
-import { change, param } from "../url";
+import { change, formatList, param, parseList } from "../url";
 import { Actions } from "./actions";
+import { zoomOfAddress } from "./address-flame";
 import { Empty } from "./empty";
 import { FunctionTable } from "./function-table";
 import { Menu, type MenuItem } from "./menu";
@@ -32,15 +33,14 @@ const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 const PALETTES: Palette[] = ["package", "kind", "self"];
 const KINDS: TransformKind[] = ["focus", "hide", "recursion", "module"];
 
-// Lists in the address: one entry on each line, because names may contain anything else.
 function listParam(name: string): string[] {
-  return param(name).split("\n").filter((entry) => entry !== "");
+  return parseList(param(name));
 }
 
 function add(name: string, entry: string): void {
   const entries = listParam(name);
   if (!entries.includes(entry)) {
-    change({ [name]: [...entries, entry].join("\n"), zoom: "" });
+    change({ [name]: formatList([...entries, entry]), zoom: "" });
   }
 }
 
@@ -53,7 +53,7 @@ function readTransforms(): Transform[] {
 
 function readView(): FlameView {
   return {
-    zoom: param("zoom").split(".").filter((id) => id !== ""),
+    zoom: zoomOfAddress(),
     search: param("search"),
     flip: param("flip") === "1",
     transforms: readTransforms(),
@@ -65,7 +65,7 @@ function writeView(view: FlameView): void {
     zoom: view.zoom.join("."),
     search: view.search,
     flip: view.flip ? "1" : "",
-    transforms: view.transforms.map(({ kind, name }) => `${kind} ${name}`).join("\n"),
+    transforms: formatList(view.transforms.map(({ kind, name }) => `${kind} ${name}`)),
   });
 }
 
@@ -157,7 +157,7 @@ function StackChips() {
           <button
             type="button"
             aria-label={texts.value.removeMatcher(text)}
-            onClick={() => change({ [list]: listParam(list).filter((each) => each !== name).join("\n"), zoom: "" })}
+            onClick={() => change({ [list]: formatList(listParam(list).filter((each) => each !== name)), zoom: "" })}
           >
             ✕
           </button>
