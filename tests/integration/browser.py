@@ -61,7 +61,7 @@ class Browser:
                 found = look()
                 if found:
                     return found
-            except Exception as error:  # an element that was drawn anew meanwhile
+            except Exception as error:  # the page has replaced the element meanwhile
                 if "stale" not in str(error):
                     raise
             time.sleep(0.05)

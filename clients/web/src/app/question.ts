@@ -58,7 +58,13 @@ export function chooseType(types: ProfileType[]): ProfileType | undefined {
   );
 }
 
-// "process_cpu cpu"; the unit is seen at the values.
+// "process_cpu cpu" of an id with five parts, and the unit of its values.
+export function partsOfType(id: string): { name: string; unit: string } {
+  const [name, sample, unit = ""] = id.split(":");
+  return { name: name === sample ? name : `${name} ${sample}`, unit };
+}
+
+// The unit is seen at the values.
 export function typeName(type: ProfileType): string {
-  return type.name === type.sampleType ? type.name : `${type.name} ${type.sampleType}`;
+  return partsOfType(type.ID).name;
 }

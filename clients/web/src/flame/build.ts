@@ -11,7 +11,7 @@ export class TreeBuilder {
     this.parents[0] = -1;
   }
 
-  /** The child of `parent` with this name, made if there is none. */
+  /** Returns the child of `parent` with this name; makes it first where it is missing. */
   child(parent: number, name: number): number {
     const key = parent * this.names.length + name;
     const known = this.byKey.get(key);

@@ -4,11 +4,10 @@ import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
-import { flameTexts } from "../app/settings";
 import { decodeFlamebearer } from "../flame/flamebearer";
-import { FlameGraph } from "../flame/FlameGraph";
 import { visibleName } from "../flame/names";
 import { change, param } from "../url";
+import { AddressFlame } from "./address-flame";
 import { Failure } from "./notice";
 
 const SERVICE = "adhocprofiles.v1.AdHocProfileService/";
@@ -119,14 +118,7 @@ function Picture({ ids }: { ids: string[] }) {
       )}
       {shown.value && (
         <div class="views flame">
-          <FlameGraph
-            tree={shown.value.decoded.tree}
-            unit={shown.value.decoded.unit}
-            view={{ zoom: param("zoom").split(".").filter((id) => id !== ""), search: param("search"), flip: false, transforms: [] }}
-            palette="package"
-            texts={flameTexts.value}
-            onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
-          />
+          <AddressFlame tree={shown.value.decoded.tree} unit={shown.value.decoded.unit} />
         </div>
       )}
     </section>

@@ -4,8 +4,7 @@ import { encodeDiff, type Selection } from "../api/encode";
 import { formatHeight, rateUnit } from "../api/timeline";
 import { useAnswer } from "../api/use-answer";
 import { chooseType, formatTime, rangeKey, selector, span, typeName, useProfileTypes } from "../app/question";
-import { flameTexts, texts } from "../app/settings";
-import { FlameGraph, type FlameView } from "../flame/FlameGraph";
+import { texts } from "../app/settings";
 import { functionsOf, type FunctionRow } from "../flame/functions";
 import { loadDiff } from "../flame/load";
 import { visibleName } from "../flame/names";
@@ -13,6 +12,7 @@ import type { FlameTree } from "../flame/tree";
 import type { Span } from "../time";
 import { formatChange } from "../units";
 import { change, param } from "../url";
+import { AddressFlame } from "./address-flame";
 import { Empty } from "./empty";
 import { Failure, Notes } from "./notice";
 
@@ -119,12 +119,6 @@ export function Diff() {
   if (types.value?.length === 0) {
     return <Empty />;
   }
-  const view: FlameView = {
-    zoom: param("zoom").split(".").filter((id) => id !== ""),
-    search: param("search"),
-    flip: false,
-    transforms: [],
-  };
   return (
     <section class="diff" aria-busy={compared.isLoading}>
       <div class="headline">
@@ -157,14 +151,7 @@ export function Diff() {
           <Verdict tree={tree} unit={compared.value!.unit} name={typeName(type)} before={left} now={right} />
           <Changes tree={tree} />
           <div class="views flame">
-            <FlameGraph
-              tree={tree}
-              unit={compared.value!.unit}
-              view={view}
-              palette="package"
-              texts={flameTexts.value}
-              onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
-            />
+            <AddressFlame tree={tree} unit={compared.value!.unit} />
           </div>
         </>
       )}

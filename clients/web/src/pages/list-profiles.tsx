@@ -10,6 +10,7 @@ import { change, param } from "../url";
 import { Empty } from "./empty";
 import { Failure } from "./notice";
 import { OneProfile } from "./one-profile";
+import { Pager } from "./pager";
 
 const PAGE_SIZE = 100;
 const FACET_VALUES = 5;
@@ -163,18 +164,7 @@ function AllProfiles() {
             </tbody>
           </table>
           {listed.value && rows.length === 0 && <p class="muted">{words.nothing}</p>}
-          <p class="tabs">
-            {page !== "" && (
-              <button type="button" onClick={() => change({ page: "" })}>
-                {words.first}
-              </button>
-            )}
-            {listed.value?.nextPageToken && (
-              <button type="button" onClick={() => change({ page: listed.value!.nextPageToken! })}>
-                {words.more}
-              </button>
-            )}
-          </p>
+          <Pager next={listed.value?.nextPageToken} />
         </div>
         {showsFacets && facets.value && <FacetList facets={facets.value} />}
       </div>

@@ -1,4 +1,5 @@
-// In the place of the page while the server wants to know who asks. The address stays, so the page is there afterwards.
+// The log-in stands in the place of the page while the server knows no caller. The address stays, so that the page is
+// there afterwards.
 import { useEffect, useState } from "preact/hooks";
 import { needsLogin, readError, refreshes } from "../api/connect";
 import { texts } from "../app/settings";

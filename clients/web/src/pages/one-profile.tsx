@@ -2,27 +2,22 @@
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { pageTexts } from "../app/page-texts";
-import { formatTime } from "../app/question";
+import { formatTime, partsOfType } from "../app/question";
 import { formatCount, formatDuration, formatValue } from "../units";
 import { change, param } from "../url";
 import type { ListedProfile } from "./list-profiles";
 import { MergedFlame } from "./merged";
 import { Failure } from "./notice";
+import { TypeTabs, type TypeTotal } from "./type-tabs";
 
 interface Got {
   profile?: ListedProfile;
-  types?: { profileType: string; total?: string }[];
+  types?: TypeTotal[];
   labelSelector?: string;
   start?: string;
   end?: string;
   originals?: { name?: string; sizeBytes?: string }[];
   clientTags?: { name: string; value?: string }[];
-}
-
-// "process_cpu cpu" of an id with five parts, and the unit of its values.
-export function partsOfType(id: string): { name: string; unit: string } {
-  const [name, sample, unit = ""] = id.split(":");
-  return { name: name === sample ? name : `${name} ${sample}`, unit };
 }
 
 function Facts({ title, facts }: { title: string; facts: [string, string][] }) {
@@ -63,13 +58,7 @@ export function OneProfile({ id }: { id: string }) {
         </button>
       </div>
       <Failure error={got.error} />
-      <div class="tabs" role="group" aria-label={words.profileType}>
-        {types.map(({ profileType, total }) => (
-          <button key={profileType} type="button" aria-pressed={profileType === type.profileType} onClick={() => change({ type: profileType, zoom: "" })}>
-            {partsOfType(profileType).name} <span class="muted">{formatValue(Number(total ?? 0), partsOfType(profileType).unit)}</span>
-          </button>
-        ))}
-      </div>
+      <TypeTabs types={types} chosen={type} />
       {type && (
         <MergedFlame
           selection={{

@@ -8,6 +8,7 @@ import { formatDuration } from "../units";
 import { change, param } from "../url";
 import { NewTask } from "./new-task";
 import { Failure } from "./notice";
+import { Pager } from "./pager";
 import { OneTask } from "./one-task";
 
 export interface Task {
@@ -76,18 +77,7 @@ function AllTasks() {
           </tbody>
         </table>
       )}
-      <p class="tabs">
-        {page !== "" && (
-          <button type="button" onClick={() => change({ page: "" })}>
-            {words.first}
-          </button>
-        )}
-        {listed.value?.nextPageToken && (
-          <button type="button" onClick={() => change({ page: listed.value!.nextPageToken! })}>
-            {words.more}
-          </button>
-        )}
-      </p>
+      <Pager next={listed.value?.nextPageToken} />
     </section>
   );
 }

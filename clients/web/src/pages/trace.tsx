@@ -1,10 +1,11 @@
 // One trace: its spans with their cost, and the stacks of the one that is chosen.
 import { pageTexts } from "../app/page-texts";
+import { partsOfType } from "../app/question";
 import { nanosecondsBetween, placeSpans, type PlacedSpan, type StoredSpan } from "../trace-tree";
 import { formatCount, formatDuration, formatValue } from "../units";
 import { change, param } from "../url";
 import { MergedFlame } from "./merged";
-import { partsOfType } from "./one-profile";
+import { TypeTabs } from "./type-tabs";
 
 const MAX_SPANS = 500;
 
@@ -109,13 +110,7 @@ export function FoundTrace({ lookup }: { lookup: Lookup }) {
       {type && <p class={isExact ? "muted" : "note"}>{isExact ? words.traces.exact : words.traces.window}</p>}
       {!type && <p class="note">{words.traces.none}</p>}
       {(!type || !isExact) && <p class="muted">{[lookup.reason, lookup.searched].filter(Boolean).join(" ")}</p>}
-      <div class="tabs" role="group" aria-label={words.profileType}>
-        {types.map(({ profileType, total }) => (
-          <button key={profileType} type="button" aria-pressed={profileType === type.profileType} onClick={() => change({ type: profileType, zoom: "" })}>
-            {partsOfType(profileType).name} <span class="muted">{formatValue(Number(total ?? 0), partsOfType(profileType).unit)}</span>
-          </button>
-        ))}
-      </div>
+      <TypeTabs types={types} chosen={type} />
       {rows.length > 0 && (
         <>
           <h2>{words.traces.spansTitle}</h2>

@@ -1,0 +1,22 @@
+// A flame graph whose zoom and search stand in the address.
+import { flameTexts } from "../app/settings";
+import { FlameGraph } from "../flame/FlameGraph";
+import type { FlameTree } from "../flame/tree";
+import { change, param } from "../url";
+
+export function zoomOfAddress(): string[] {
+  return param("zoom").split(".").filter((id) => id !== "");
+}
+
+export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) {
+  return (
+    <FlameGraph
+      tree={tree}
+      unit={unit}
+      view={{ zoom: zoomOfAddress(), search: param("search"), flip: false, transforms: [] }}
+      palette="package"
+      texts={flameTexts.value}
+      onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
+    />
+  );
+}
