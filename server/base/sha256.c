@@ -21,6 +21,22 @@ static uint32_t rotate_right(uint32_t value, unsigned n)
     return value >> n | value << (32 - n);
 }
 
+/* One round whose variable a is v[at]. With a constant `at`, all variables stay in registers. */
+static inline void run_round(uint32_t v[8], size_t at, uint32_t key)
+{
+    uint32_t *a = &v[at], *b = &v[(at + 1) % 8], *c = &v[(at + 2) % 8], *d = &v[(at + 3) % 8];
+    uint32_t *e = &v[(at + 4) % 8], *f = &v[(at + 5) % 8], *g = &v[(at + 6) % 8];
+    uint32_t *h = &v[(at + 7) % 8];
+
+    uint32_t s1 = rotate_right(*e, 6) ^ rotate_right(*e, 11) ^ rotate_right(*e, 25);
+    uint32_t choice = (*e & *f) ^ (~*e & *g);
+    uint32_t t1 = *h + s1 + choice + key;
+    uint32_t s0 = rotate_right(*a, 2) ^ rotate_right(*a, 13) ^ rotate_right(*a, 22);
+    uint32_t majority = (*a & *b) ^ (*a & *c) ^ (*b & *c);
+    *d += t1;
+    *h = t1 + s0 + majority; /* the next round's a */
+}
+
 static void hash_block(struct hearth_sha256 *hash, const unsigned char *block)
 {
     /* The message schedule (6.2.2, step 1). */
@@ -36,18 +52,21 @@ static void hash_block(struct hearth_sha256 *hash, const unsigned char *block)
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
 
-    /* The working variables a to h, and 64 rounds (steps 2 and 3). */
+    /*
+     * The working variables a to h, and 64 rounds (steps 2 and 3). In round i, a is at v[-i], b
+     * behind it, and so on, modulo 8: so no variable moves from one round to the next.
+     */
     uint32_t v[8];
     memcpy(v, hash->state, sizeof v);
-    for (size_t i = 0; i < 64; i++) {
-        uint32_t s1 = rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25);
-        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + choice + g_rounds[i] + w[i];
-        uint32_t s0 = rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += t1;
-        v[0] = t1 + s0 + majority;
+    for (size_t i = 0; i < 64; i += 8) {
+        run_round(v, 0, g_rounds[i] + w[i]);
+        run_round(v, 7, g_rounds[i + 1] + w[i + 1]);
+        run_round(v, 6, g_rounds[i + 2] + w[i + 2]);
+        run_round(v, 5, g_rounds[i + 3] + w[i + 3]);
+        run_round(v, 4, g_rounds[i + 4] + w[i + 4]);
+        run_round(v, 3, g_rounds[i + 5] + w[i + 5]);
+        run_round(v, 2, g_rounds[i + 6] + w[i + 6]);
+        run_round(v, 1, g_rounds[i + 7] + w[i + 7]);
     }
 
     /* The new hash value (step 4). */
