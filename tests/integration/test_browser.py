@@ -38,7 +38,7 @@ class Page(unittest.TestCase):
         browser.require_browser()
         cls.browser = browser.Browser()
         cls.addClassCleanup(cls.browser.stop)
-        cls.server = Server("--builder=false")
+        cls.server = Server("--builder=false", *("--retain-%s=2h" % kept for kept in ("raw", "10m", "1h", "1d")))
         cls.addClassCleanup(cls.server.stop)
         require_page(cls.server)
         shop = profile([(["main", "handle", "json.encode"], 6_000_000_000), (["main", "handle", "db.query"], 2_000_000_000),
@@ -89,6 +89,13 @@ class Page(unittest.TestCase):
     def test_a_selector_that_is_wrong_is_refused_with_the_words_of_the_server(self):
         self.open("/profile", q='{service_name=~"["}')
         self.assertIn("[", self.browser.find(".error").text)
+
+    def test_what_an_answer_lacks_stands_on_the_page(self):
+        self.open("/", **{"from": "now-5h"})
+        self.assertIn("retain-raw", self.browser.find(".note").text)
+        self.open("/", **{"from": "now-1h"})
+        self.browser.find_text("tbody tr", "shop")
+        self.assertEqual(self.browser.driver.find_elements("css selector", ".note"), [])
 
     def test_names_are_text_wherever_they_come_from(self):
         for path in ("/", "/profile"):

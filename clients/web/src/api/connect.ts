@@ -1,5 +1,6 @@
 // RPCs by Connect as JSON. A refusal for lack of a session shows the log-in instead of the page.
 import { signal } from "@preact/signals";
+import { notesOf } from "../notes";
 
 export class ApiError extends Error {
   constructor(
@@ -15,6 +16,13 @@ export const needsLogin = signal(false);
 // Counts up to ask everything again: after a log-in, or when somebody presses "refresh".
 export const refreshes = signal(0);
 
+const noted = new WeakMap<AbortSignal, string[]>();
+
+// What the answers that were asked for with this signal lack, in the server's words.
+export function notesFor(abort: AbortSignal): string[] {
+  return noted.get(abort) ?? [];
+}
+
 export async function call<T>(method: string, message: object, abort?: AbortSignal): Promise<T> {
   const response = await fetch("/" + method, {
     method: "POST",
@@ -24,6 +32,9 @@ export async function call<T>(method: string, message: object, abort?: AbortSign
   });
   if (!response.ok) {
     throw await readError(response);
+  }
+  if (abort) {
+    noted.set(abort, [...notesFor(abort), ...notesOf(response)]);
   }
   return (await response.json()) as T;
 }

@@ -2,9 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, needsLogin, refreshes } from "../api/connect";
-import { useAnswer } from "../api/use-answer";
+import { shownNotes, useAnswer } from "../api/use-answer";
 import { address, change, formatAddress, go, PAGES, param, question } from "../url";
 import { Login } from "../pages/login";
+import { Notes } from "../pages/notice";
 import { CommandBox } from "./command-box";
 import { QueryBar } from "./query-bar";
 import { freeze, range, rangeName, span } from "./question";
@@ -189,7 +190,10 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </header>
       {!needsLogin.value && hasQueryBar() && <QueryBar />}
       {isCommanding && !needsLogin.value && <CommandBox onClose={() => setIsCommanding(false)} />}
-      <main>{needsLogin.value ? <Login /> : children}</main>
+      <main>
+        <Notes notes={shownNotes()} />
+        {needsLogin.value ? <Login /> : children}
+      </main>
     </>
   );
 }

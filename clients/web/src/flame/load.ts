@@ -1,4 +1,5 @@
 // Asks for merged stack traces and diffs in protobuf, and has a worker decode them.
+import { notesOf } from "../notes";
 import { workerUrl } from "./trusted";
 import type { Decoded } from "./tree";
 // Vite gives the file's address in the build; a worker from a blob would need a looser policy.
@@ -65,17 +66,6 @@ async function errorOf(response: Response): Promise<LoadError> {
     return new LoadError(response.status, code ?? "unknown", message ?? text, requestId);
   } catch {
     return new LoadError(response.status, "unknown", text || response.statusText, requestId);
-  }
-}
-
-function notesOf(response: Response): string[] {
-  // Several headers arrive joined by commas, which notes have too: they stay one text.
-  const joined = response.headers.get("hearth-note");
-  if (!joined) return [];
-  try {
-    return [decodeURIComponent(joined)];
-  } catch {
-    return [joined];
   }
 }
 

@@ -116,6 +116,7 @@ function Picture({ ids }: { ids: string[] }) {
           ))}
         </select>
       )}
+      {shown.value?.decoded.isCut && <p class="note">{pageTexts.value.adhoc.cut}</p>}
       {shown.value && (
         <div class="views flame">
           <AddressFlame tree={shown.value.decoded.tree} unit={shown.value.decoded.unit} />

@@ -14,6 +14,7 @@ export const pagesEn = {
     title: "Files of any profiler, without storing them in a series",
     drop: "Drop one file here to look at it, or two to compare them",
     sending: "The file is being sent",
+    cut: "Small frames were summed by the server as “other”.",
     compared: "The one that was chosen first is the baseline.",
   },
   traces: {
