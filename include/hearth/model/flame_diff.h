@@ -22,6 +22,8 @@ struct hearth_flame_diff {
     size_t n_names;
     struct hearth_flame_level *levels; /* seven values per node */
     size_t n_levels;
+    uint32_t *parents; /* [n_nodes]: of nodes numbered level by level; the root's is 0 */
+    size_t n_nodes;
     int64_t total;    /* both sides together */
     int64_t max_self; /* largest self of either side */
     int64_t left_total, right_total;

@@ -42,12 +42,15 @@ static int64_t get_larger(struct pair pair)
 struct pair_step {
     uint32_t node; /* HEARTH_NO_NODE: an `other` */
     uint32_t level;
+    size_t parent;         /* its box; the root's is its own */
     struct pair x, folded; /* folded: the values of an `other` */
 };
 
 struct pair_box {
     struct pair x, total, self;
     uint32_t level, name; /* name: index into the result's names */
+    size_t parent;        /* index of its box */
+    uint32_t place;       /* its number in the result */
 };
 
 struct diff_maker {
@@ -253,7 +256,7 @@ static enum hearth_status find_bound(struct diff_maker *d, int64_t max_nodes,
 
 /* ---- the walk ---- */
 
-/* Push the children of `step` that are shown, ascending, then `other`. */
+/* Push the children of `step`, whose box is the latest, that are shown, ascending, then `other`. */
 static enum hearth_status expand_pair_step(struct diff_maker *d, const struct pair_step *step,
                                            struct hearth_err *err)
 {
@@ -291,7 +294,8 @@ static enum hearth_status expand_pair_step(struct diff_maker *d, const struct pa
 
     for (size_t i = 0; i < d->n_kids; i++) {
         uint32_t node = d->kids[i].node;
-        d->stack[d->n_stack++] = (struct pair_step){.node = node, .level = step->level + 1, .x = x};
+        d->stack[d->n_stack++] = (struct pair_step){
+            .node = node, .level = step->level + 1, .parent = d->n_boxes - 1, .x = x};
         for (size_t s = 0; s < N_SIDES; s++) {
             x.v[s] += d->total[node].v[s];
             folded.v[s] -= d->total[node].v[s];
@@ -300,8 +304,11 @@ static enum hearth_status expand_pair_step(struct diff_maker *d, const struct pa
 
     /* The rest is `other`. */
     if (get_larger(folded) != 0) {
-        d->stack[d->n_stack++] = (struct pair_step){
-            .node = HEARTH_NO_NODE, .level = step->level + 1, .x = x, .folded = folded};
+        d->stack[d->n_stack++] = (struct pair_step){.node = HEARTH_NO_NODE,
+                                                    .level = step->level + 1,
+                                                    .parent = d->n_boxes - 1,
+                                                    .x = x,
+                                                    .folded = folded};
     }
 
     return HEARTH_OK;
@@ -348,6 +355,7 @@ static bool add_pair_box(struct diff_maker *d, const struct pair_step *step)
         .total = is_other ? step->folded : d->total[step->node],
         .self = is_other ? step->folded : d->self[step->node],
         .level = step->level,
+        .parent = step->parent,
         .name = step->level == 0 ? 0
                                  : use_common_name(d, is_other ? HEARTH_NO_NODE
                                                                : d->tree.nodes[step->node].name),
@@ -409,13 +417,16 @@ static enum hearth_status fill_pair_levels(struct diff_maker *d, struct hearth_f
                                            struct hearth_err *err)
 {
     diff->levels = hearth_arena_calloc(d->arena, d->n_levels, sizeof diff->levels[0]);
-    int64_t *values = hearth_arena_array(d->arena, d->n_boxes, BOX_VALUES * sizeof *values);
-    if (diff->levels == NULL || values == NULL) {
+    diff->parents = hearth_arena_array(d->arena, d->n_boxes, sizeof diff->parents[0]);
+    int64_t *all = hearth_arena_array(d->arena, d->n_boxes, BOX_VALUES * sizeof *all);
+    if (diff->levels == NULL || diff->parents == NULL || all == NULL) {
         return HEARTH_FAIL_ARENA(err, d->arena);
     }
 
     /* All levels share one array. */
     diff->n_levels = d->n_levels;
+    diff->n_nodes = d->n_boxes;
+    int64_t *values = all;
     for (size_t l = 0; l < d->n_levels; l++) {
         size_t n = BOX_VALUES * d->per_level[l];
         diff->levels[l] = (struct hearth_flame_level){.values = values, .n = n, .cap = n};
@@ -424,7 +435,7 @@ static enum hearth_status fill_pair_levels(struct diff_maker *d, struct hearth_f
 
     /* Boxes of a level come right to left. */
     for (size_t i = 0; i < d->n_boxes; i++) {
-        const struct pair_box *box = &d->boxes[i];
+        struct pair_box *box = &d->boxes[i];
         int64_t *to = diff->levels[box->level].values + BOX_VALUES * --d->per_level[box->level];
         for (size_t s = 0; s < N_SIDES; s++) {
             to[3 * s] = box->x.v[s];
@@ -433,6 +444,8 @@ static enum hearth_status fill_pair_levels(struct diff_maker *d, struct hearth_f
         }
 
         to[6] = box->name;
+        box->place = (uint32_t)((size_t)(to - all) / BOX_VALUES);
+        diff->parents[box->place] = d->boxes[box->parent].place; /* made before it */
         diff->max_self =
             get_larger(box->self) > diff->max_self ? get_larger(box->self) : diff->max_self;
     }

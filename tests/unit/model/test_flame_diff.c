@@ -27,12 +27,38 @@ static void print_diff(const struct hearth_flame_diff *diff, struct hearth_buf *
     }
 }
 
+/* What a parent has is its own and its children's. */
+static void assert_parents_have_their_children(const struct hearth_flame_diff *diff)
+{
+    int64_t *rest = calloc(diff->n_nodes, 2 * sizeof *rest);
+    size_t node = 0;
+    assert_non_null(rest);
+    for (size_t l = 0; l < diff->n_levels; l++) {
+        for (size_t i = 0; i < diff->levels[l].n; i += 7, node++) {
+            const int64_t *v = diff->levels[l].values + i;
+            for (size_t s = 0; s < 2; s++) {
+                rest[2 * node + s] = v[3 * s + 1] - v[3 * s + 2];
+                if (node > 0) {
+                    assert_true(diff->parents[node] < node);
+                    rest[2 * diff->parents[node] + s] -= v[3 * s + 1];
+                }
+            }
+        }
+    }
+    assert_int_equal(node, diff->n_nodes);
+    for (size_t i = 0; i < 2 * node; i++) {
+        assert_int_equal(rest[i], 0);
+    }
+    free(rest);
+}
+
 static void make(struct fixture *left, struct fixture *right, int64_t max_nodes,
                  struct hearth_arena *arena, struct hearth_flame_diff *ret)
 {
     struct hearth_err err = HEARTH_ERR_INIT;
     assert_int_equal(hearth_flame_diff_make(&left->tree, &right->tree, max_nodes, arena, ret, &err),
                      HEARTH_OK);
+    assert_parents_have_their_children(ret);
 }
 
 /* A stack of one side; a NULL text ends the list. */
