@@ -88,7 +88,7 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
                                        struct hearth_change *changes, struct hearth_err *err);
 
-/* The probability that |t| of Student's distribution with n degrees of freedom (n >= 1) is larger. */
+/* The probability of a larger |t| in Student's distribution of n >= 1 degrees of freedom. */
 double hearth_student_p(double t, double n);
 /* The t that |t| exceeds with probability 0.05. */
 double hearth_student_t95(double n);

@@ -166,6 +166,16 @@ static double find_usual_variance(const struct hearth_noise *noise, size_t item)
                : 0;
 }
 
+/*
+ * The 95th percentile of a variance that is estimated with n degrees of freedom, over the true one:
+ * that of chi-squared over n, in the approximation of Wilson and Hilferty.
+ */
+static double find_chance_ratio(double n)
+{
+    double root = 1 - 2 / (9 * n) + 1.644854 * sqrt(2 / (9 * n));
+    return root * root * root;
+}
+
 /* Keeps the larger p and the wider interval of an item. */
 static void keep_weaker(struct hearth_noise *noise, size_t item, double p, double half)
 {
@@ -195,15 +205,20 @@ enum hearth_status hearth_noise_divide(struct hearth_noise *noise, size_t n_part
         errors[i].usual = find_usual_variance(noise, i);
     }
 
-    /* No item varies less than an item of its size usually does. */
+    /*
+     * No item varies less than an item of its size usually does. If it does not vary more than that
+     * either, but for chance, its variance is known as well as that of all items together.
+     */
     double dispersion = find_dispersion(errors, noise->n_items, scratch);
     double t95[MAX_FREEDOM + 1] = {0}; /* by degrees of freedom; 0: not computed yet */
     double pooled = (double)(division.n_of_group[IN_BOTH] + division.n_of_group[ONLY_LEFT] +
                              division.n_of_group[ONLY_RIGHT] - 1);
     for (size_t i = 0; i < noise->n_items; i++) {
         double least = dispersion * errors[i].usual, variance = errors[i].variance;
-        double freedom =
-            variance < least && pooled > errors[i].freedom ? pooled : errors[i].freedom;
+        double freedom = errors[i].freedom;
+        if (variance <= least * find_chance_ratio(freedom) && pooled > freedom) {
+            freedom = pooled;
+        }
         variance = variance < least ? least : variance;
         freedom = freedom > MAX_FREEDOM ? MAX_FREEDOM : freedom < 1 ? 1 : floor(freedom);
 
@@ -241,7 +256,7 @@ struct ranked_item {
     size_t item;
 };
 
-static int compare_ranked(const void *left, const void *right)
+static int compare_item_ranks(const void *left, const void *right)
 {
     struct ranked_item a, b;
     memcpy(&a, left, sizeof a);
@@ -267,7 +282,7 @@ enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
 
     /* The q of an item is the least level at which it or a less likely one is accepted. */
     if (n > 0) {
-        qsort(ranked, n, sizeof ranked[0], compare_ranked);
+        qsort(ranked, n, sizeof ranked[0], compare_item_ranks);
     }
 
     double q = 1;
