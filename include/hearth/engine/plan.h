@@ -32,6 +32,11 @@ struct hearth_plan_input {
     bool totals; /* the query wants the total of each profile (a time series): no blocks of sums */
     bool rows;   /* the query wants single profiles: neither blocks nor totals */
     bool gauge;  /* the profile type is a gauge */
+    /*
+     * Longer blocks are used only for time of which nothing shorter is kept, so that sums can be
+     * assigned to parts of the range; 0: any block.
+     */
+    int64_t longest_block_ns;
     /* The (service_id, shape_id, column) whose every series is selected, says the label index. */
     const struct hearth_series_hit *covered; /* series_id = -shape_id; sorted like hits */
     size_t n_covered;

@@ -193,6 +193,35 @@ static enum hearth_status add_summed_dicts(const struct hearth_query *query,
     return status;
 }
 
+enum hearth_status hearth_sums_tree(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec, struct hearth_sums *sums,
+                                    int64_t max_nodes, struct hearth_stacktree *tree,
+                                    struct hearth_err *err)
+{
+    assert(query != NULL && spec != NULL && sums != NULL && tree != NULL);
+
+    struct hearth_arena scratch;
+    struct hearth_tree_merge merge;
+    hearth_arena_init_like(&scratch, query->call.arena);
+    hearth_tree_merge_init(&merge, &scratch);
+    struct hearth_merge_spec how = *spec;
+    enum hearth_status status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
+    if (status == HEARTH_OK) {
+        status = add_summed_dicts(query, spec, sums, &merge, err);
+    }
+
+    /* The sums are not needed for the nodes of the tree. */
+    hearth_sums_release(sums);
+    if (status == HEARTH_OK) {
+        status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
+        note_joined_stacks(query, &merge);
+    }
+
+    hearth_tree_merge_release(&merge);
+    hearth_arena_release(&scratch);
+    return status == HEARTH_OK ? hearth_stacktree_seal(tree, err) : status;
+}
+
 enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               int64_t max_nodes, struct hearth_stacktree *tree,
@@ -202,31 +231,12 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
 
     struct hearth_sums sums;
     enum hearth_status status = hearth_query_sum(query, spec, &sums, err);
-    struct hearth_arena scratch;
-
-    struct hearth_tree_merge merge;
-    hearth_arena_init_like(&scratch, query->call.arena);
-    hearth_tree_merge_init(&merge, &scratch);
-    struct hearth_merge_spec how = *spec;
-
     if (status == HEARTH_OK) {
-        status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
+        status = hearth_sums_tree(query, spec, &sums, max_nodes, tree, err);
     }
 
-    if (status == HEARTH_OK) {
-        status = add_summed_dicts(query, spec, &sums, &merge, err);
-    }
-
-    /* The sums are not needed for the nodes of the tree. */
     hearth_sums_release(&sums);
-    if (status == HEARTH_OK) {
-        status = hearth_tree_merge_finish(&merge, &how, max_nodes, tree, err);
-        note_joined_stacks(query, &merge);
-    }
-
-    hearth_tree_merge_release(&merge);
-    hearth_arena_release(&scratch);
-    return status == HEARTH_OK ? hearth_stacktree_seal(tree, err) : status;
+    return status;
 }
 
 enum hearth_status hearth_query_max_nodes(const struct hearth_query *query,

@@ -56,6 +56,12 @@ static void set_up_tiers(struct planner *p)
                                            HEARTH_SOURCE_ROLL_10M};
     const int64_t lengths[3] = {HEARTH_NS_PER_DAY, HEARTH_NS_PER_HOUR, PLAN_NS_PER_10M};
     for (size_t i = 0; i < 3; i++) {
+        bool is_long = in->longest_block_ns > 0 && lengths[i] > in->longest_block_ns;
+        int64_t shorter_from_ns =
+            i < 2 ? find_tier_cutoff(in->now_ns, kept[i + 1], lengths[i + 1]) : p->rows_cutoff_ns;
+        if (is_long && shorter_from_ns <= in->from_ns) {
+            continue;
+        }
         p->tiers[p->n_tiers++] = (struct plan_tier){
             sources[i], lengths[i], find_tier_cutoff(in->now_ns, kept[i], lengths[i]), false};
     }

@@ -111,6 +111,7 @@ enum hearth_status hearth_selection_plan(const struct hearth_query *query,
         .totals = selection->totals,
         .rows = selection->rows,
         .gauge = selection->gauge,
+        .longest_block_ns = selection->longest_block_ns,
         .covered = selection->covered,
         .n_covered = selection->n_covered,
     };

@@ -32,6 +32,7 @@ struct hearth_selection {
     size_t n_services;
     int64_t from_ns, to_ns; /* both included */
     bool totals, rows, gauge;
+    int64_t longest_block_ns; /* as in plan.h; set afterwards */
     uint32_t *same_labels; /* gauges: [n_hits], equal for hits that differ in their shapes only */
     struct hearth_read_detail detail; /* columns and filters of single profiles; with `rows` */
     const struct hearth_profile_match *match; /* the reader must apply it; NULL: all rows count */

@@ -199,6 +199,12 @@ enum hearth_status hearth_query_function_tree(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               int64_t max_nodes, struct hearth_stacktree *tree,
                                               struct hearth_err *err);
+/* The same of sorted sums of what spec selects, which it releases. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_sums_tree(const struct hearth_query *query,
+                                    const struct hearth_merge_spec *spec, struct hearth_sums *sums,
+                                    int64_t max_nodes, struct hearth_stacktree *tree,
+                                    struct hearth_err *err);
 /*
  * The number of nodes that a flame graph may have. Errors: INVALID_ARGUMENT above
  * max_flamegraph_nodes.

@@ -494,6 +494,26 @@ static void a_range_becomes_days_hours_minutes_and_rows(void **state)
     expect_notes("");
 }
 
+static void long_blocks_are_used_only_where_nothing_shorter_is_kept(void **state)
+{
+    (void)state;
+    int64_t today = floor_to(NOW, DAY);
+    simple_world(today + 10 * HOUR, INT64_MIN);
+    g_simple.in.longest_block_ns = HOUR;
+    expect_plan(today - DAY, today - 1, "late -24.00..0.00\nroll_1h* -24.00..0.00\n");
+    g_simple.in.longest_block_ns = MIN10 - 1;
+    expect_plan(today - HOUR, today - 1, "profile -1.00..0.00\nlate -1.00..0.00\n");
+
+    /* Blocks of hours are kept for 31 days, those of days for a year. */
+    g_simple.in.retention = (struct hearth_retention){7 * DAY, 7 * DAY, 31 * DAY, 366 * DAY};
+    g_simple.in.longest_block_ns = HOUR;
+    expect_plan(today - 40 * DAY, today - 39 * DAY - 1, "roll_1d* -960.00..-936.00\n");
+    expect_plan(today - 20 * DAY, today - 19 * DAY - 1, "roll_1h* -480.00..-456.00\n");
+    g_simple.in.longest_block_ns = MIN10;
+    expect_plan(today - 20 * DAY, today - 19 * DAY - 1, "roll_1h* -480.00..-456.00\n");
+    expect_notes("");
+}
+
 static void a_deletion_is_cut_out_of_the_blocks_it_touches_only(void **state)
 {
     (void)state;
@@ -608,6 +628,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instant_of_every_series_is_answered_exactly_once),
         cmocka_unit_test(a_range_becomes_days_hours_minutes_and_rows),
+        cmocka_unit_test(long_blocks_are_used_only_where_nothing_shorter_is_kept),
         cmocka_unit_test(a_deletion_is_cut_out_of_the_blocks_it_touches_only),
         cmocka_unit_test(what_retention_took_is_cut_inward_and_said),
         cmocka_unit_test(many_services_that_stand_apart_still_make_few_legs),
