@@ -20,6 +20,7 @@
 #include "hearth/engine/limits.h"
 #include "hearth/model/flame_diff.h"
 #include "hearth/model/labels.h"
+#include "hearth/model/noise.h"
 #include "hearth/model/profile_source.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
@@ -384,12 +385,52 @@ enum hearth_status hearth_query_label_stats(const struct hearth_query *query,
 
 /* ---- two sides (engine/answer/diff.c) ---- */
 
-/* Each side has its own range; both queries have the same engine, tenant and arena. */
+/* How changes were told from noise (model/noise.h). */
+enum hearth_noise_method {
+    HEARTH_NOISE_UNKNOWN, /* they were not */
+    HEARTH_NOISE_PARTS,   /* from the variation between slices of time, and between series */
+    HEARTH_NOISE_POISSON, /* from the number of samples; more variation than that is not seen */
+};
+
+struct hearth_function_change {
+    struct hearth_str name;
+    int64_t self[2];            /* of the left and the right side */
+    struct hearth_change share; /* of the self in the total of its side */
+};
+
+/*
+ * Which changes of a diff are beyond noise. Only nodes and functions with at least
+ * HEARTH_NOISE_LEAST_SHARE of a side are judged; others have p and q of 1.
+ */
+struct hearth_diff_noise {
+    enum hearth_noise_method method;
+    const char *reason; /* why the method is not PARTS; static text */
+    int64_t slice_ns[2];
+    size_t n_slices[2];          /* slices with data */
+    size_t n_series[2];          /* series with data in their parts; 0: series were not compared */
+    struct hearth_change *nodes; /* [diff->n_nodes]: of the node's total; numbered as parents */
+    size_t n_judged_nodes, n_changed_nodes;
+    /* Changed ones first, then by the size of the change. */
+    struct hearth_function_change *functions;
+    size_t n_functions, n_changed_functions;
+    /* The total per second; not for gauges, nor without slices. */
+    bool has_rate;
+    double rates[2];
+    struct hearth_change rate;
+};
+
+#define HEARTH_NOISE_LEAST_SHARE 0.001
+
+/*
+ * Each side has its own range; both queries have the same engine, tenant and arena. ret_noise may
+ * be NULL: noise is then not estimated, which costs as much as the diff or more.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *left_spec,
                                      const struct hearth_query *right,
                                      const struct hearth_merge_spec *right_spec,
+                                     struct hearth_diff_noise *ret_noise,
                                      struct hearth_flame_diff *ret, struct hearth_err *err);
 
 /*

@@ -1,9 +1,10 @@
 /*
- * compare_sides.c -- compares two selections, which are summed one after the other.
+ * diff.c -- compares two selections, which are summed one after the other.
  *
  * Both trees are made whole and truncated together: if each were truncated by itself, their boxes
  * "other" would differ.
  */
+#include "answer/diff_noise.h"
 #include "select/query_internal.h"
 
 #include <assert.h>
@@ -95,8 +96,9 @@ static enum hearth_status note_folded_frames(const struct hearth_query *query,
                : HEARTH_OK;
 }
 
-static enum hearth_status compare_sides(struct diff_side sides[2], struct hearth_flame_diff *ret,
-                                        struct hearth_err *err)
+static enum hearth_status compare_sides(struct diff_side sides[2],
+                                        struct hearth_diff_noise *ret_noise,
+                                        struct hearth_flame_diff *ret, struct hearth_err *err)
 {
     int64_t max_nodes[2];
 
@@ -114,6 +116,13 @@ static enum hearth_status compare_sides(struct diff_side sides[2], struct hearth
     int64_t n = find_common_max_nodes(sides, max_nodes);
     HEARTH_TRY(hearth_flame_diff_make(&sides[0].tree, &sides[1].tree, n, sides[0].query->call.arena,
                                       ret, err));
+    if (ret_noise != NULL) {
+        const struct hearth_noise_task task = {{sides[0].query, sides[1].query},
+                                               {sides[0].spec, sides[1].spec},
+                                               {&sides[0].tree, &sides[1].tree},
+                                               ret};
+        HEARTH_TRY(hearth_diff_noise_make(&task, ret_noise, err));
+    }
 
     return note_folded_frames(sides[0].query, ret, n, err);
 }
@@ -122,6 +131,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      const struct hearth_merge_spec *left_spec,
                                      const struct hearth_query *right,
                                      const struct hearth_merge_spec *right_spec,
+                                     struct hearth_diff_noise *ret_noise,
                                      struct hearth_flame_diff *ret, struct hearth_err *err)
 {
     assert(left->call.arena == right->call.arena);
@@ -134,7 +144,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
         hearth_stacktree_init(&sides[i].tree, sides[i].query->call.arena);
     }
 
-    enum hearth_status status = compare_sides(sides, ret, err);
+    enum hearth_status status = compare_sides(sides, ret_noise, ret, err);
     for (int i = 0; i < 2; i++) {
         hearth_stacktree_release(&sides[i].tree);
     }

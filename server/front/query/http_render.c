@@ -522,7 +522,8 @@ static enum hearth_status render_diff(struct hearth_rpc *rpc)
 
     /* Query and answer. */
     HEARTH_TRY(describe_type(rpc, &specs[0], &about));
-    HEARTH_TRY(hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], &diff, &rpc->err));
+    HEARTH_TRY(
+        hearth_query_diff(&queries[0], &specs[0], &queries[1], &specs[1], NULL, &diff, &rpc->err));
 
     return answer_rendering(rpc, hearth_flamebearer_double(&diff, &about), (struct timelines){0});
 }

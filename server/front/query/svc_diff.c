@@ -42,7 +42,7 @@ HEARTH_UNARY(hearth_svc_diff, Querier__V1__DiffRequest, Querier__V1__DiffRespons
     /* Both sides are read before a query runs. */
     HEARTH_TRY(read_diff_side(rpc, "left", in->left, &left, &left_spec));
     HEARTH_TRY(read_diff_side(rpc, "right", in->right, &right, &right_spec));
-    HEARTH_TRY(hearth_query_diff(&left, &left_spec, &right, &right_spec, &diff, &rpc->err));
+    HEARTH_TRY(hearth_query_diff(&left, &left_spec, &right, &right_spec, NULL, &diff, &rpc->err));
     out->flamegraph = hearth_rpc_map(rpc, &hearth_flame_diff_map, &diff);
 
     return HEARTH_OK;

@@ -97,8 +97,8 @@ HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__Di
                            "left and right differ in unit or aggregation: nothing to compare");
     }
 
-    HEARTH_TRY(
-        hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge, &graph, &rpc->err));
+    HEARTH_TRY(hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge, NULL, &graph,
+                                 &rpc->err));
 
     /* Fill the answer. */
     out->flamegraph = hearth_rpc_map(rpc, &hearth_flame_diff_map, &graph);

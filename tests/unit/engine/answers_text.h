@@ -193,7 +193,8 @@ static inline void write_diff(const struct asked *a, struct hearth_buf *out)
     struct hearth_flame_diff diff = {0};
 
     left.end_ms = right.start_ms = left.start_ms + (left.end_ms - left.start_ms) / 3;
-    write_status(out, "diff", hearth_query_diff(&left, &spec, &right, &spec, &diff, &err), &err);
+    write_status(out, "diff", hearth_query_diff(&left, &spec, &right, &spec, NULL, &diff, &err),
+                 &err);
     hearth_buf_printf(out, "%lld %lld\n", (long long)diff.left_total, (long long)diff.right_total);
     for (size_t i = 0; i < diff.n_levels; i++) {
         for (size_t k = 0; k < diff.levels[i].n; k++) {
