@@ -1,5 +1,6 @@
 /* svc_selections.c -- hearth.v1: merged stack traces, diffs and totals over time of a Selection. */
 #include "handlers.h"
+#include "query/noise_answer.h"
 #include "query/query_maps.h"
 #include "query/selection.h"
 #include "rpc/unary.h"
@@ -82,6 +83,7 @@ HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__Di
 {
     struct hearth_rpc_selection left, right;
     struct hearth_flame_diff graph = {0};
+    struct hearth_diff_noise noise;
 
     /* Read both sides. */
     HEARTH_TRY(read_selected_side(rpc, "left", in->left, in->max_nodes, &left));
@@ -97,13 +99,14 @@ HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__Di
                            "left and right differ in unit or aggregation: nothing to compare");
     }
 
-    HEARTH_TRY(hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge, NULL, &graph,
-                                 &rpc->err));
+    HEARTH_TRY(hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge,
+                                 in->noise ? &noise : NULL, &graph, &rpc->err));
 
     /* Fill the answer. */
     out->flamegraph = hearth_rpc_map(rpc, &hearth_flame_diff_map, &graph);
     out->aggregation = left.aggregation;
     out->unit = left.unit;
+    out->noise = in->noise ? hearth_rpc_diff_noise(rpc, &graph, &noise) : NULL;
 
     return HEARTH_OK;
 }
