@@ -13,6 +13,8 @@
 /* A unit of time from which on sample values are taken for multiples of a sampling period. */
 #define MIN_PERIOD_NS 1000
 
+#define RATE_BATCHES 8u
+
 struct noise_run {
     const struct hearth_noise_task *task;
     struct hearth_diff_parts parts;
@@ -94,40 +96,56 @@ static enum hearth_status judge_family(struct noise_run *run,
     return hearth_noise_finish(&noise, *ret, err);
 }
 
-/* Judges the total per second, by slices. */
+/*
+ * Sums slices of a side to at most RATE_BATCHES batches. Profiles may be rarer than slices, and a
+ * slice without any would seem to be one without load.
+ */
+static void sum_batches(const struct noise_run *run, size_t side, size_t first,
+                        int64_t durations[2 * RATE_BATCHES], int64_t totals[2 * RATE_BATCHES])
+{
+    const struct hearth_diff_part_side *of = &run->parts.sides[side];
+    size_t n_each = (of->n_slices + RATE_BATCHES - 1) / RATE_BATCHES;
+
+    for (size_t i = 0; i < of->n_slices; i++) {
+        size_t part = of->first_part + i, batch = first + i / n_each;
+        durations[batch] += hearth_diff_slice_overlap(of, part);
+        totals[batch] += run->items.weights[HEARTH_DIFF_BY_SLICES][side][part];
+    }
+}
+
+/* Judges the total per second. */
 static enum hearth_status judge_rate(struct noise_run *run, struct hearth_diff_noise *ret,
                                      struct hearth_err *err)
 {
-    size_t n = run->parts.n_parts[HEARTH_DIFF_BY_SLICES];
-    struct hearth_noise_side sides[2];
-    int64_t durations[2] = {0, 0};
+    const struct hearth_diff_part_side *sides = run->parts.sides;
+    int64_t durations[2][2 * RATE_BATCHES] = {{0}}, totals[2][2 * RATE_BATCHES] = {{0}};
+    int64_t duration[2] = {0, 0};
+    bool is_same_time =
+        sides[0].first_part == sides[1].first_part && sides[0].n_slices == sides[1].n_slices;
 
+    sum_batches(run, 0, 0, durations[0], totals[0]);
+    sum_batches(run, 1, is_same_time ? 0 : RATE_BATCHES, durations[1], totals[1]);
     for (size_t s = 0; s < 2; s++) {
-        int64_t *overlaps = hearth_arena_calloc(run->items.arena, n, sizeof overlaps[0]);
-        if (overlaps == NULL) {
-            return HEARTH_FAIL_ARENA(err, run->items.arena);
+        for (size_t i = 0; i < 2 * RATE_BATCHES; i++) {
+            duration[s] += durations[s][i];
         }
-        for (size_t i = 0; i < n; i++) {
-            overlaps[i] = hearth_diff_slice_overlap(&run->parts.sides[s], i);
-            durations[s] += overlaps[i];
-        }
-        sides[s] =
-            (struct hearth_noise_side){overlaps, run->items.weights[HEARTH_DIFF_BY_SLICES][s]};
     }
 
     struct hearth_noise noise;
-    const int64_t *const totals[2] = {&run->items.totals[0], &run->items.totals[1]};
+    const int64_t *const whole[2] = {&run->items.totals[0], &run->items.totals[1]};
+    const struct hearth_noise_side parts[2] = {{durations[0], totals[0]},
+                                               {durations[1], totals[1]}};
     HEARTH_TRY(
-        hearth_noise_init(&noise, HEARTH_NOISE_RATES, 1, totals, durations, run->items.arena, err));
-    HEARTH_TRY(hearth_noise_divide(&noise, n, sides, &ret->has_rate, err));
+        hearth_noise_init(&noise, HEARTH_NOISE_RATES, 1, whole, duration, run->items.arena, err));
+    HEARTH_TRY(hearth_noise_divide(&noise, 2 * RATE_BATCHES, parts, &ret->has_rate, err));
     HEARTH_TRY(hearth_noise_finish(&noise, &ret->rate, err));
 
-    /* From nanoseconds to seconds. */
-    ret->rate.change *= HEARTH_NS_PER_SEC;
-    ret->rate.low *= HEARTH_NS_PER_SEC;
-    ret->rate.high *= HEARTH_NS_PER_SEC;
+    /* From nanoseconds to seconds. No rate is less than 0. */
     ret->rates[0] = noise.left[0] * HEARTH_NS_PER_SEC;
     ret->rates[1] = noise.right[0] * HEARTH_NS_PER_SEC;
+    ret->rate.change *= HEARTH_NS_PER_SEC;
+    ret->rate.low = fmax(ret->rate.low * HEARTH_NS_PER_SEC, -ret->rates[0]);
+    ret->rate.high *= HEARTH_NS_PER_SEC;
 
     return HEARTH_OK;
 }
