@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isChanged } from "../src/flame/diff";
 import { decodeDiff, decodeMerge, largestFirst, nodeAt, pathOf } from "../src/flame/tree";
 import { checkTree, generator, HOSTILE, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
@@ -51,6 +52,56 @@ test("boxes of a diff find the parent that spans them on both sides", () => {
   assert.deepEqual([...tree.parent], [-1, 0, 0, 2]);
   assert.deepEqual([...tree.diff!.rightTotal], [7, 3, 4, 4]);
   assert.deepEqual([...tree.total], [12, 8, 4, 4]);
+});
+
+test("the judgement of a diff says which changes are seen", () => {
+  const bytes = (values: number[], size: 4 | 8) => {
+    const view = new DataView(new ArrayBuffer(size * values.length));
+    values.forEach((value, i) => (size === 4 ? view.setFloat32(4 * i, value, true) : view.setFloat64(8 * i, value, true)));
+    return [...new Uint8Array(view.buffer)];
+  };
+  const double = (number: number, value: number) => [...varint(8 * number + 1), ...bytes([value], 8)];
+  const number = (field: number, value: number) => [...varint(8 * field), ...varint(value)];
+  const judged = (low: number[], high: number[], q: number[]) =>
+    field(13, [low, high, q].flatMap((column, i) => field(i + 1, bytes(column, 4))));
+  const graph = [
+    ...["total", "a", "b"].flatMap((name) => text(1, name)),
+    ...level([0, 1000, 0, 0, 1000, 0, 0]),
+    ...level([0, 500, 500, 0, 600, 600, 1, 0, 500, 500, 0, 400, 400, 2]),
+    ...number(5, 1000),
+    ...number(6, 1000),
+  ];
+  const noise = (n: number) => [
+    ...number(1, 1),
+    ...text(2, "because"),
+    ...[3, 4, 5, 6, 7, 8, 9, 10, 11, 12].flatMap((each) => number(each, each)),
+    ...judged([0], [0], [1]),
+    ...judged([0.05, -0.3], [0.15, 0.1], [0.01, 0.2].slice(0, n)),
+    ...field(14, [...text(1, "a"), ...number(2, 500), ...number(3, 600), ...[0.1, 0.05, 0.15, 0.01].flatMap((v, i) => double(4 + i, v))]),
+    ...field(15, [10, 11, -1, 3, 0.4].flatMap((v, i) => double(1 + i, v))),
+  ];
+  const { tree } = decodeDiff(Uint8Array.from([...field(1, graph), ...field(4, noise(2))]));
+  const { low, high, q, functions, rate, ...rest } = tree.diff!.noise!;
+  assert.deepEqual(rest, {
+    method: "parts",
+    reason: "because",
+    sliceSeconds: [3, 4],
+    slices: [5, 6],
+    series: [7, 8],
+    judgedNodes: 9,
+    changedNodes: 10,
+    judgedFunctions: 11,
+    changedFunctions: 12,
+  });
+  assert.deepEqual([low.length, high.length, q[0]], [3, 3, 1]);
+  assert.deepEqual(functions, [{ name: "a", leftSelf: 500, rightSelf: 600, change: 0.1, low: 0.05, high: 0.15, q: 0.01 }]);
+  assert.deepEqual(rate, { left: 10, right: 11, low: -1, high: 3, p: 0.4 });
+
+  // Both frames changed by ten points; only the first is beyond noise. Without a judgement, both are seen.
+  assert.deepEqual([0, 1, 2].map((node) => isChanged(tree, node)), [false, true, false]);
+  const { tree: unjudged } = decodeDiff(Uint8Array.from(field(1, graph)));
+  assert.deepEqual([0, 1, 2].map((node) => isChanged(unjudged, node)), [false, true, true]);
+  assert.throws(() => decodeDiff(Uint8Array.from([...field(1, graph), ...field(4, noise(1))])), /judged other frames/);
 });
 
 test("an empty answer, and large and negative numbers", () => {

@@ -65,5 +65,6 @@ export function encodeMerge(selection: Selection, maxNodes: number): Uint8Array 
 }
 
 export function encodeDiff(left: Selection, right: Selection, maxNodes: number): Uint8Array {
-  return new Uint8Array([...field(1, encodeSelection(left)), ...field(2, encodeSelection(right)), 3 * 8, ...varint(maxNodes)]);
+  const noise = [5 * 8, 1];
+  return new Uint8Array([...field(1, encodeSelection(left)), ...field(2, encodeSelection(right)), 3 * 8, ...varint(maxNodes), ...noise]);
 }

@@ -1,5 +1,5 @@
 // Colours of frames in OKLCH, where equal steps look equal, turned to sRGB once per name.
-import { changeOf, NEUTRAL_POINTS } from "./diff";
+import { changeOf, isChanged } from "./diff";
 import { hashText, isBackground, kindOf, packageOf, type FrameKind } from "./names";
 import { OTHER, type FlameTree } from "./tree";
 
@@ -140,8 +140,9 @@ export function changeColour(theme: Theme, position: number): Rgb {
 }
 
 export function diffColour(theme: Theme, tree: FlameTree, node: number, domain: number): Rgb {
-  const points = changeOf(tree, node)?.points ?? 0;
-  return Math.abs(points) < NEUTRAL_POINTS || domain === 0 ? theme.neutral : changeColour(theme, points / domain);
+  return domain === 0 || !isChanged(tree, node)
+    ? theme.neutral
+    : changeColour(theme, (changeOf(tree, node)?.points ?? 0) / domain);
 }
 
 /** The same lightness with hardly any hue: what a search did not find. */

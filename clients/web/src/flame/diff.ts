@@ -1,4 +1,5 @@
 // What changed between the two sides of a diff, in points of their own totals.
+import { BEYOND_Q, type Noise } from "./noise";
 import type { FlameTree } from "./tree";
 
 export interface Change {
@@ -11,7 +12,7 @@ export interface Change {
   isGone: boolean;
 }
 
-/** Shares that differ by less are shown as unchanged. It is a bound of attention, not of significance. */
+/** Where noise is not known, shares that differ by less are shown as unchanged. */
 export const NEUTRAL_POINTS = 0.001;
 
 /** What a unit is of its side's total. */
@@ -37,7 +38,19 @@ export function changeOf(tree: FlameTree, node: number): Change | null {
   };
 }
 
-/** The largest change of a frame in either direction: the end of the symmetric scale. */
+/** What the server knows of the noise in this tree; undefined if it could not judge, or the tree was transformed. */
+export function judgementOf(tree: FlameTree): Noise | undefined {
+  const noise = tree.diff?.noise;
+  return noise && noise.method !== "unknown" ? noise : undefined;
+}
+
+/** Whether the change of a node is to be seen: beyond noise, or at least not small where noise is not known. */
+export function isChanged(tree: FlameTree, node: number): boolean {
+  const noise = judgementOf(tree);
+  return noise ? noise.q[node]! <= BEYOND_Q : Math.abs(changeOf(tree, node)?.points ?? 0) >= NEUTRAL_POINTS;
+}
+
+/** The largest change that is shown, in either direction: the end of the symmetric scale. */
 export function changeDomain(tree: FlameTree): number {
   const diff = tree.diff;
   if (!diff) {
@@ -46,7 +59,9 @@ export function changeDomain(tree: FlameTree): number {
   const [left, right] = [perTick(diff.leftTicks), perTick(diff.rightTicks)];
   let largest = 0;
   for (let i = 1; i < tree.n; i++) {
-    largest = Math.max(largest, Math.abs(diff.rightTotal[i]! * right - diff.leftTotal[i]! * left));
+    if (isChanged(tree, i)) {
+      largest = Math.max(largest, Math.abs(diff.rightTotal[i]! * right - diff.leftTotal[i]! * left));
+    }
   }
   return largest;
 }

@@ -1,7 +1,7 @@
 // What is said about a frame: in the fixed detail line and in the tooltip.
 import type { ComponentChildren } from "preact";
 import { formatChange, formatCount, formatShare, formatValue } from "../units";
-import { changeOf } from "./diff";
+import { changeOf, isChanged, judgementOf } from "./diff";
 import { CULLED, type Layout } from "./layout";
 import { boundedName } from "./names";
 import type { FlameTexts } from "./texts";
@@ -26,11 +26,16 @@ interface Props {
 function diffFacts(tree: FlameTree, diff: FlameDiff, node: number, unit: string, texts: FlameTexts): string[] {
   const change = changeOf(tree, node)!;
   const extra = change.isNew ? ` (${texts.onlyNew})` : change.isGone ? ` (${texts.onlyBefore})` : "";
-  const points = formatChange(change.points, 1).replace("%", "");
+  const inPoints = (share: number) => formatChange(share, 1).replace("%", "");
+  const noise = judgementOf(tree);
+  const isJudged = noise !== undefined && noise.q[node]! < 1;
+  const judgement = isJudged
+    ? ` (${texts.interval(inPoints(noise.low[node]!), inPoints(noise.high[node]!))}), ${isChanged(tree, node) ? texts.beyondNoise : texts.withinNoise}`
+    : "";
   return [
     `${texts.baseline} ${formatValue(diff.leftTotal[node]!, unit)}, ${formatShare(change.left, 1)}`,
     `${texts.comparison} ${formatValue(diff.rightTotal[node]!, unit)}, ${formatShare(change.right, 1)}`,
-    `${texts.change} ${points} ${texts.points}${extra}`,
+    `${texts.change} ${inPoints(change.points)} ${texts.points}${judgement}${extra}`,
     `${texts.self} ${formatValue(diff.leftSelf[node]!, unit)} → ${formatValue(diff.rightSelf[node]!, unit)}`,
   ];
 }

@@ -12,7 +12,7 @@ import {
   type Rgb,
   type Theme,
 } from "./colours";
-import { changeDomain, goneFrames } from "./diff";
+import { changeDomain, goneFrames, judgementOf } from "./diff";
 import { boundedName, packageOf } from "./names";
 import type { FlameTexts } from "./texts";
 import type { FlameTree } from "./tree";
@@ -80,7 +80,7 @@ function DiffLegend({ tree, theme, texts }: Props) {
         <Swatch colour={changeColour(theme, -1)} /> {texts.less} {end(-1)}
       </span>
       <span>
-        <Swatch colour={theme.neutral} /> {texts.neutral}
+        <Swatch colour={theme.neutral} /> {judgementOf(tree) ? texts.withinNoise : texts.neutral}
       </span>
       <span>
         <Swatch colour={changeColour(theme, 1)} /> {texts.more} {end(1)}

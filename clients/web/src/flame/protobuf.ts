@@ -1,4 +1,4 @@
-// The part of protobuf's wire format that answers need: varints, doubles skipped, and bytes.
+// The part of protobuf's wire format that answers need.
 
 export class Reader {
   private at: number;
@@ -54,6 +54,23 @@ export class Reader {
     return { field: Math.floor(value / 8), wire: value & 7 };
   }
 
+  private fixed(n: 4 | 8): DataView {
+    if (this.end - this.at < n) {
+      throw new Error("the answer ends within a number");
+    }
+    const view = new DataView(this.bytes.buffer, this.bytes.byteOffset + this.at, n);
+    this.at += n;
+    return view;
+  }
+
+  float(): number {
+    return this.fixed(4).getFloat32(0, true);
+  }
+
+  double(): number {
+    return this.fixed(8).getFloat64(0, true);
+  }
+
   private length(): number {
     const n = this.varint();
     if (n < 0 || n > this.end - this.at) {
@@ -83,10 +100,7 @@ export class Reader {
     } else if (wire === 2) {
       this.message();
     } else if (wire === 1 || wire === 5) {
-      this.at += wire === 1 ? 8 : 4;
-      if (this.at > this.end) {
-        throw new Error("the answer ends within a field");
-      }
+      this.fixed(wire === 1 ? 8 : 4);
     } else {
       throw new Error("the answer has a field of an unknown kind");
     }

@@ -19,6 +19,9 @@ export interface FlameTexts {
   less: string;
   more: string;
   neutral: string;
+  withinNoise: string;
+  beyondNoise: string;
+  interval(low: string, high: string): string;
   selfLow: string;
   selfHigh: string;
   kinds: Record<"go" | "java" | "script" | "native" | "kernel" | "unknown", string>;

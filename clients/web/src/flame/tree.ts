@@ -3,6 +3,7 @@
 // Invariants: node 0 is the root; a parent stands before its children; siblings have different names. `total` of a node
 // is its `self` and the totals of its children. In a diff, total and self are the sums of both sides.
 import { frameId, UNKNOWN } from "./names";
+import { readNoise, type Noise } from "./noise";
 import { Reader } from "./protobuf";
 
 export interface FlameDiff {
@@ -12,6 +13,8 @@ export interface FlameDiff {
   rightSelf: Float64Array;
   leftTicks: number;
   rightTicks: number;
+  /** Of the nodes as the server sent them: a tree that was transformed has none. */
+  noise?: Noise;
 }
 
 export interface FlameTree {
@@ -176,6 +179,7 @@ function decode(bytes: Uint8Array, sides: 1 | 2): Decoded {
   let graph: Graph = { names: [], levels: [], leftTicks: 0, rightTicks: 0 };
   let aggregation = 0;
   let unit = "";
+  let noise: Reader | undefined;
   while (!message.isDone) {
     const { field, wire } = message.tag();
     if (field === 1 && wire === 2) {
@@ -184,11 +188,16 @@ function decode(bytes: Uint8Array, sides: 1 | 2): Decoded {
       aggregation = message.varint();
     } else if (field === fields.unit && wire === 2) {
       unit = message.text(new TextDecoder());
+    } else if (sides === 2 && field === 4 && wire === 2) {
+      noise = message.message();
     } else {
       message.skip(wire);
     }
   }
   const tree = treeOf(graph, sides);
+  if (tree.diff && noise) {
+    tree.diff.noise = readNoise(noise, tree.n);
+  }
   return { tree, unit, aggregation, isCut: tree.names.includes(OTHER) };
 }
 

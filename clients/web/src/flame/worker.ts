@@ -17,6 +17,7 @@ function buffersOf(tree: FlameTree): ArrayBuffer[] {
     tree.firstChild,
     tree.nextSibling,
     ...(tree.diff ? [tree.diff.leftTotal, tree.diff.rightTotal, tree.diff.leftSelf, tree.diff.rightSelf] : []),
+    ...(tree.diff?.noise ? [tree.diff.noise.low, tree.diff.noise.high, tree.diff.noise.q] : []),
   ];
   return arrays.map((array) => array.buffer as ArrayBuffer);
 }
