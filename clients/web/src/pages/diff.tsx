@@ -1,23 +1,17 @@
 // Two ranges compared: the sentence first, then what changed most, then the picture.
-import { useMemo } from "preact/hooks";
 import { encodeDiff, type Selection } from "../api/encode";
-import { formatHeight, rateUnit } from "../api/timeline";
 import { useAnswer } from "../api/use-answer";
 import { chooseType, formatTime, rangeKey, selector, span, typeName, useProfileTypes } from "../app/question";
 import { texts } from "../app/settings";
-import { functionsOf, type FunctionRow } from "../flame/functions";
 import { loadDiff } from "../flame/load";
-import { visibleName } from "../flame/names";
-import type { FlameTree } from "../flame/tree";
 import type { Span } from "../time";
-import { formatChange } from "../units";
 import { change, param } from "../url";
 import { AddressFlame } from "./address-flame";
 import { Empty } from "./empty";
 import { Failure, Notes } from "./notice";
+import { Changes, Verdict } from "./verdict";
 
 const MAX_NODES = 16384;
-const MAX_CHANGES = 10;
 const DAY_MS = 86_400_000;
 const PRESETS = ["previous", "day", "week", "same"];
 
@@ -27,61 +21,6 @@ function earlier(now: Span, preset: string): Span {
   }
   const by = preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
   return { startMs: now.startMs - by, endMs: now.endMs - by };
-}
-
-interface Change {
-  row: FunctionRow;
-  points: number;
-}
-
-// Shares of each side's own total, so that a longer range is not a larger cost.
-function changesOf(tree: FlameTree): Change[] {
-  const { leftTicks, rightTicks } = tree.diff!;
-  const share = (part: number | undefined, ticks: number) => (ticks > 0 ? (100 * (part ?? 0)) / ticks : 0);
-  return functionsOf(tree)
-    .map((row) => ({ row, points: share(row.right?.self, rightTicks) - share(row.left?.self, leftTicks) }))
-    .filter(({ points }) => points !== 0)
-    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points));
-}
-
-function Verdict({ tree, unit, name, before, now }: { tree: FlameTree; unit: string; name: string; before: Span; now: Span }) {
-  const words = texts.value.diff;
-  const perSecond = (ticks: number, range: Span) => (1000 * ticks) / (range.endMs - range.startMs);
-  const left = perSecond(tree.diff!.leftTicks, before);
-  const right = perSecond(tree.diff!.rightTicks, now);
-  const format = (value: number) => formatHeight(unit === "nanoseconds" ? value / 1e9 : value, rateUnit(unit));
-  return (
-    <>
-      <p class="verdict">
-        {left > 0 ? words.verdict(formatChange(right - left, left), name, format(left), format(right)) : words.nothingBefore(name, format(right))}
-      </p>
-      <p class="muted">{words.rates}</p>
-    </>
-  );
-}
-
-function Changes({ tree }: { tree: FlameTree }) {
-  const changes = useMemo(() => changesOf(tree).slice(0, MAX_CHANGES), [tree]);
-  if (changes.length === 0) {
-    return <p>{texts.value.diff.unchanged}</p>;
-  }
-  const largest = Math.max(...changes.map(({ points }) => Math.abs(points)), 0.01);
-  return (
-    <section>
-      <h2>{texts.value.diff.list}</h2>
-      <ol class="changes">
-        {changes.map(({ row, points }) => (
-          <li key={row.name}>
-            <span class="number">{(points > 0 ? "▲ +" : "▼ −") + Math.abs(points).toFixed(2)}</span>
-            <meter class={points > 0 ? "more" : "less"} min={0} max={largest} value={Math.abs(points)} />
-            <span class="code name" title={visibleName(row.name)}>
-              {visibleName(row.name)}
-            </span>
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
 }
 
 function Side({ title, range }: { title: string; range: Span }) {

@@ -107,9 +107,22 @@ export const en = {
       `${type} changed by ${change}: ${before} before, ${after} after.`,
     nothingBefore: (type: string, after: string) => `The baseline has no ${type}; the comparison has ${after}.`,
     baselineSelector: "Baseline selector, if another",
-    rates: "Both are per second of their ranges. Whether a change is beyond noise is not computed yet.",
+    rates: "Both are per second of their ranges.",
     unchanged: "No function has another share than before.",
     list: "Functions that changed most (self, in points of the total)",
+  },
+  noise: {
+    interval: (low: string, high: string) => `95 %: ${low} … ${high}`,
+    totalWithin: "The change of the total is within noise.",
+    functions: (changed: number, others: string) =>
+      `${changed === 1 ? "1 function" : `${changed} functions`} changed beyond noise; ${others} did not (self, in points of the total)`,
+    more: (n: string) => `${n} more changed beyond noise: the colours of the flame graph show them.`,
+    how: "How noise is told from change",
+    parts: (slices: string, length: string, series: string) => `${slices} slices of ${length}${series && ` and ${series} series`}`,
+    method: (left: string, right: string) =>
+      `The baseline has ${left}, the comparison ${right}. How much shares vary between them is noise. A change is beyond it if fewer than 5 % of such findings are expected to be chance (Benjamini and Hochberg). Only what has at least 0.1 % of a side is judged. After a transform of the flame graph, its colours show all changes of at least 0.1 points.`,
+    poisson: (reason: string) => `Judged by the number of samples alone: ${reason}. Load that varies from minute to minute, or from process to process, is not seen as noise.`,
+    unknown: (reason: string) => `Noise is not known${reason && `: ${reason}`}. All changes of at least 0.1 points are coloured.`,
   },
   login: {
     title: "Log in",

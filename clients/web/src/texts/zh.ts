@@ -101,9 +101,21 @@ export const zh: Texts = {
     verdict: (change, type, before, after) => `${type} 变化 ${change}：之前 ${before}，之后 ${after}。`,
     nothingBefore: (type, after) => `基线中没有 ${type}；对比中为 ${after}。`,
     baselineSelector: "基线选择器（若不同）",
-    rates: "两者均按各自时间范围折算为每秒。变化是否超出噪声，目前尚未计算。",
+    rates: "两者均按各自时间范围折算为每秒。",
     unchanged: "所有函数的占比都与之前相同。",
     list: "变化最大的函数（自身耗用，占总计的百分点）",
+  },
+  noise: {
+    interval: (low, high) => `95 %：${low} … ${high}`,
+    totalWithin: "总量的变化在噪声范围之内。",
+    functions: (changed, others) => `${changed} 个函数的变化超出噪声，另外 ${others} 个没有（自身耗用，占总计的百分点）`,
+    more: (n) => `还有 ${n} 个函数的变化超出噪声，见火焰图的颜色。`,
+    how: "如何区分变化与噪声",
+    parts: (slices, length, series) => `${slices} 个时长 ${length} 的时间片${series && `和 ${series} 个序列`}`,
+    method: (left, right) =>
+      `基线有 ${left}，对比有 ${right}。占比在它们之间的波动就是噪声。若预计此类发现中属于偶然的不到 5 %，则该变化超出噪声（Benjamini–Hochberg 方法）。只判断至少占一侧 0.1 % 的部分。对火焰图做变换之后，颜色显示所有不小于 0.1 个百分点的变化。`,
+    poisson: (reason) => `仅按样本数判断：${reason}。随时间或随进程变化的负载不会被视为噪声。`,
+    unknown: (reason) => `噪声未知${reason && `：${reason}`}。所有不小于 0.1 个百分点的变化都会着色。`,
   },
   login: {
     title: "登录",
