@@ -1,7 +1,7 @@
 /*
  * cmd_diff.c -- two selections side by side: the functions that changed, and on a terminal the flame
  * graph of both. Shares of each side's total are compared, so that sides of different length or load
- * may be.
+ * may be. The server says which changes are beyond noise.
  */
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
@@ -17,10 +17,14 @@ enum {
     EVERY_NODE = 1048576
 };
 
+/* A change is beyond noise if its q is at most this (hearth/v1/query.proto). */
+#define BEYOND_Q 0.05
+
 /* Node of a level; [0] left, [1] right. */
 struct node {
     int64_t x[2], total[2], self[2];
     size_t name, parent;
+    bool within_noise;
 };
 
 struct diff {
@@ -29,13 +33,15 @@ struct diff {
     size_t *n_nodes;
     double whole[2];
     struct hearth_str unit;
+    const Hearth__V1__DiffNoise *noise; /* NULL: the server is too old, or could not judge */
 };
 
 /* What a function has on each side; a recursive call counts once in total. */
 struct row {
     const char *name;
     int64_t self[2], total[2];
-    double change; /* of its self, in shares */
+    double change;                            /* of its self, in shares */
+    const Hearth__V1__FunctionChange *judged; /* NULL: its change is not judged */
 };
 
 static enum hearth_status fail_malformed(struct cli *cli)
@@ -61,6 +67,9 @@ static enum hearth_status read_level(struct cli *cli, struct diff *d, size_t l)
             return fail_malformed(cli);
         }
         node->name = (size_t)v[6];
+        node->within_noise = d->noise != NULL && l < d->noise->n_levels &&
+                             i < d->noise->levels[l]->n_q &&
+                             (double)d->noise->levels[l]->q[i] > BEYOND_Q;
         for (int side = 0; side < 2; side++) {
             node->x[side] = end[side] + v[3 * side];
             node->total[side] = v[3 * side + 1];
@@ -117,13 +126,60 @@ static bool is_below_itself(const struct diff *d, size_t level, const struct nod
     return false;
 }
 
+static bool is_beyond_noise(const struct row *row)
+{
+    return row->judged != NULL && row->judged->q <= BEYOND_Q;
+}
+
 static int by_change(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
+    if (is_beyond_noise(x) != is_beyond_noise(y)) {
+        return is_beyond_noise(x) ? -1 : 1;
+    }
     if (fabs(x->change) != fabs(y->change)) {
         return fabs(x->change) < fabs(y->change) ? 1 : -1;
     }
     return strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const Hearth__V1__FunctionChange *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* Compares a text with the name of an element. */
+static int compare_name(const void *name, const void *element)
+{
+    const Hearth__V1__FunctionChange *const *change = element;
+    return strcmp(name, (*change)->name);
+}
+
+/* Gives each row the server's judgement of its function. */
+static enum hearth_status judge_rows(struct cli *cli, const struct diff *d, struct row *rows,
+                                     size_t n_rows)
+{
+    size_t n = d->noise == NULL ? 0 : d->noise->n_functions;
+    const Hearth__V1__FunctionChange **sorted =
+        hearth_arena_array(&cli->arena, n, sizeof sorted[0]);
+
+    if (sorted == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] = d->noise->functions[i];
+    }
+    if (n > 0) {
+        qsort(sorted, n, sizeof sorted[0], by_name);
+    }
+    for (size_t i = 0; i < n_rows && n > 0; i++) {
+        const Hearth__V1__FunctionChange **found =
+            bsearch(rows[i].name, sorted, n, sizeof sorted[0], compare_name);
+        rows[i].judged = found == NULL ? NULL : *found;
+    }
+
+    return HEARTH_OK;
 }
 
 static enum hearth_status make_rows(struct cli *cli, const struct diff *d, struct row **ret,
@@ -154,11 +210,27 @@ static enum hearth_status make_rows(struct cli *cli, const struct diff *d, struc
             rows[n_rows++] = row;
         }
     }
+    HEARTH_TRY(judge_rows(cli, d, rows, n_rows));
     qsort(rows, n_rows, sizeof rows[0], by_change);
     *ret = rows;
     *ret_n = n_rows;
 
     return HEARTH_OK;
+}
+
+/* The interval of the change of a row's self, with a star if it is beyond noise; returns its width. */
+static int print_interval(const struct row *row, struct hearth_buf *out)
+{
+    char ends[2][32], text[72] = "";
+
+    if (row->judged != NULL) {
+        cli_percent(row->judged->low, 1, true, ends[0]);
+        cli_percent(row->judged->high, 1, true, ends[1]);
+        (void)snprintf(text, sizeof text, "%s..%s", ends[0], ends[1]);
+    }
+    hearth_buf_printf(out, " %s %18s", is_beyond_noise(row) ? "*" : " ", text);
+
+    return 21;
 }
 
 static void print_diff_row(const struct cli *cli, const struct diff *d, const struct row *row,
@@ -174,9 +246,13 @@ static void print_diff_row(const struct cli *cli, const struct diff *d, const st
     cli_percent(row->change, 1, true, change[0]);
     cli_percent(total, 1, true, change[1]);
     const char *mark = row->total[0] == 0 ? "new  " : row->total[1] == 0 ? "gone " : "     ";
-    hearth_buf_printf(out, "%8s %8s %8s  %8s %8s %8s  %s", text[0], text[1], change[0], text[2],
-                      text[3], change[1], mark);
-    cli_fit(hearth_str_c(row->name), cli->width > 100 ? cli->width - 61 : 40, false, out);
+    hearth_buf_printf(out, "%8s %8s %8s", text[0], text[1], change[0]);
+    int taken = 61;
+    if (d->noise != NULL) {
+        taken += print_interval(row, out);
+    }
+    hearth_buf_printf(out, "  %8s %8s %8s  %s", text[2], text[3], change[1], mark);
+    cli_fit(hearth_str_c(row->name), cli->width > taken + 39 ? cli->width - taken : 40, false, out);
     hearth_buf_byte(out, '\n');
 }
 
@@ -186,9 +262,12 @@ static void print_diff_table(const struct cli *cli, const struct diff *d, const 
     size_t limit = cli->has_limit ? (size_t)cli->limit : 30;
     char whole[2][48];
 
-    hearth_buf_printf(out, "%8s %8s %8s  %8s %8s %8s\n", "self", "self", "", "total", "total", "");
-    hearth_buf_printf(out, "%8s %8s %8s  %8s %8s %8s       function\n", "base", "now", "change",
-                      "base", "now", "change");
+    const char *gap = d->noise != NULL ? "                     " : "";
+    const char *interval = d->noise != NULL ? "       95 % interval" : "";
+    hearth_buf_printf(out, "%8s %8s %8s%s  %8s %8s %8s\n", "self", "self", "", gap, "total",
+                      "total", "");
+    hearth_buf_printf(out, "%8s %8s %8s%s  %8s %8s %8s       function\n", "base", "now", "change",
+                      interval, "base", "now", "change");
     for (size_t i = 0; i < n && i < limit; i++) {
         print_diff_row(cli, d, &rows[i], out);
     }
@@ -202,14 +281,51 @@ static void print_diff_table(const struct cli *cli, const struct diff *d, const 
                       whole[1]);
 }
 
+/* How many changes are beyond noise, and how that is known. */
+static void print_judgement(const Hearth__V1__DiffNoise *noise, struct hearth_buf *out)
+{
+    if (noise == NULL) {
+        return;
+    }
+    if (noise->method == HEARTH__V1__NOISE_METHOD__NOISE_METHOD_UNSPECIFIED) {
+        hearth_buf_printf(out, "noise is not known: %s\n", noise->reason);
+        return;
+    }
+    hearth_buf_printf(out, "* beyond noise: %lld of %lld functions with at least 0.1 %% of a side",
+                      (long long)noise->changed_functions, (long long)noise->judged_functions);
+    if (noise->method == HEARTH__V1__NOISE_METHOD__NOISE_METHOD_POISSON) {
+        hearth_buf_printf(out, "; %s\n", noise->reason);
+        return;
+    }
+    hearth_buf_printf(out, ", by %lld and %lld slices of time", (long long)noise->left_slices,
+                      (long long)noise->right_slices);
+    if (noise->left_series > 0) {
+        hearth_buf_printf(out, ", and %lld and %lld series", (long long)noise->left_series,
+                          (long long)noise->right_series);
+    }
+    hearth_buf_byte(out, '\n');
+
+    const Hearth__V1__RateChange *rate = noise->rate;
+    if (rate != NULL && rate->left > 0) {
+        char ends[3][32];
+        cli_percent(rate->right - rate->left, rate->left, true, ends[0]);
+        cli_percent(rate->low, rate->left, true, ends[1]);
+        cli_percent(rate->high, rate->left, true, ends[2]);
+        hearth_buf_printf(out, "total per second: %s (95 %%: %s..%s)\n", ends[0], ends[1], ends[2]);
+    }
+}
+
 /* ---- the picture ---- */
 
-/* Blue: less; grey: about the same; orange to red: more. By the ratio of shares. */
+/* Blue: less; grey: about the same, or within noise; orange to red: more. By the ratio of shares. */
 static unsigned diff_color(const struct diff *d, const struct node *node)
 {
     static const unsigned char scale[] = {27, 33, 75, 117, 250, 222, 215, 208, 202};
     double base = side_share(d, 0, (double)node->total[0]),
            now = side_share(d, 1, (double)node->total[1]);
+    if (node->within_noise) {
+        return scale[4];
+    }
     double change = base + now > 0 ? (now - base) / (base + now) : 0; /* -1: gone; 1: new */
     int at = (int)(change * 4 + 4.5);
     return scale[at < 0 ? 0 : at > 8 ? 8 : at];
@@ -303,7 +419,7 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
 }
 
 static enum hearth_status ask_diff(struct cli *cli, const char **ret_type, struct diff *d,
-                                   ProtobufCMessage **ret)
+                                   const Hearth__V1__DiffNoise **ret_noise, ProtobufCMessage **ret)
 {
     Hearth__V1__DiffRequest request;
     Hearth__V1__Selection left, right;
@@ -318,6 +434,7 @@ static enum hearth_status ask_diff(struct cli *cli, const char **ret_type, struc
     hearth__v1__diff_request__init(&request);
     request.left = &left;
     request.right = &right;
+    request.noise = true;
     request.max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
     HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Diff", &request,
@@ -325,6 +442,8 @@ static enum hearth_status ask_diff(struct cli *cli, const char **ret_type, struc
     cli_say_aggregation(&right, answer->aggregation);
     *ret_type = right.profile_type;
     d->graph = answer->flamegraph;
+    *ret_noise = answer->noise;
+    d->noise = answer->noise != NULL && answer->noise->n_levels > 0 ? answer->noise : NULL;
     *ret = &answer->base;
 
     return HEARTH_OK;
@@ -338,7 +457,8 @@ enum cli_exit cli_diff(struct cli *cli)
     struct hearth_profile_type parts;
     struct row *rows = NULL;
     size_t n_rows = 0;
-    enum hearth_status status = ask_diff(cli, &type, &d, &answer);
+    const Hearth__V1__DiffNoise *noise = NULL;
+    enum hearth_status status = ask_diff(cli, &type, &d, &noise, &answer);
 
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
@@ -363,6 +483,7 @@ enum cli_exit cli_diff(struct cli *cli)
         paint_diff(cli, &d, &out);
     }
     print_diff_table(cli, &d, rows, n_rows, &out);
+    print_judgement(noise, &out);
 
     return cli_print_answer(cli, answer, &out);
 }

@@ -173,6 +173,8 @@ class CliQuestions(unittest.TestCase):
                 "   0.00%   12.50%  +12.50%   100.00%  100.00%   +0.00%       main",
                 "   0.00%    0.00%   +0.00%     0.00%   37.50%  +37.50%  new  c",
                 "total: 15 ns, now 8 ns; shares are of each side's own total",
+                "noise is not known: a side has data in fewer than 4 slices of time and 4 series, and values of this "
+                "type do not tell the number of samples",
             ],
         )
         answer = self.json("diff", BEFORE, AFTER)["flamegraph"]

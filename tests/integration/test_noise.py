@@ -4,11 +4,12 @@ import collections
 import gzip
 import os
 import random
+import subprocess
 import unittest
 
 from pprof import Profile
 from questions import CPU
-from server import Server, note, now_ms
+from server import HEARTH, Server, note, now_ms
 
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "noise", "python.txt.gz")
 SHARED = os.path.join(os.path.dirname(__file__), *[".."] * 3, "shared", "data", "jfr", "expected",
@@ -95,7 +96,7 @@ class Noise(unittest.TestCase):
         self.assertGreater(first["low"], 0)
         self.assertLess(first["low"], 0.05 / 1.05)
         self.assertGreater(first["high"], 0.03)
-        return answer
+        return {**answer, "selectors": selectors}
 
     def test_random_halves_of_a_recording_are_equal_and_a_planted_regression_is_found(self):
         runs = read_runs(GOLDEN)
@@ -106,6 +107,18 @@ class Noise(unittest.TestCase):
         answer = self.assert_worse_is_found("worse", plant)
         n = sum(sum(run.values()) for run in runs)
         note("%d of %d random halves of %d samples seem to differ" % (alarms, SPLITS, n))
+
+        # The command line shows the same.
+        url = "http://127.0.0.1:%d" % self.server.port
+        command = [HEARTH, "diff", *answer["selectors"], "--type", CPU, "--url", url]
+        command += ["--from", str(START), "--to", str(START + SLICES * MINUTE - 1), "--limit", "3"]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        row = lines[2].split()
+        self.assertEqual((row[3], row[-1]), ("*", "lower"))
+        first = answer["noise"]["functions"][0]
+        self.assertEqual(row[4], "%+.2f%%..%+.2f%%" % (100 * first["low"], 100 * first["high"]))
+        self.assertRegex(lines[-2], r"^\* beyond noise: [12] of \d+ .* 12 and 12 slices of time, and 5 and 5 series$")
+        self.assertRegex(lines[-1], r"^total per second: [-+]\d+\.\d\d% \(95 %: [-+].*%\.\.\+.*%\)$")
 
         # What did not change is not coloured, and the levels are those of the flame graph.
         noise = answer["noise"]
