@@ -13,13 +13,14 @@ import { Changes, Verdict } from "./verdict";
 
 const MAX_NODES = 16384;
 const DAY_MS = 86_400_000;
-const PRESETS = ["previous", "day", "week", "same"];
+const HOUR_MS = 3_600_000;
+const PRESETS = ["previous", "hour", "day", "week", "same"];
 
 function earlier(now: Span, preset: string): Span {
   if (preset === "same") {
     return now;
   }
-  const by = preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
+  const by = preset === "hour" ? HOUR_MS : preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
   return { startMs: now.startMs - by, endMs: now.endMs - by };
 }
 

@@ -2,7 +2,7 @@
 
 export const en = {
   language: "English",
-  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", admin: "Admin", help: "Help" },
+  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help" },
   selector: "Label selector",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "Edit the selector as text",
@@ -98,6 +98,7 @@ export const en = {
     comparison: "Comparison",
     presets: {
       previous: "the same length before",
+      hour: "an hour before",
       day: "a day before",
       week: "a week before",
       same: "the same range",

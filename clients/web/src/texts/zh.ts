@@ -2,7 +2,7 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   language: "中文",
-  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", admin: "管理", help: "帮助" },
+  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", policies: "策略", network: "网络", admin: "管理", help: "帮助" },
   selector: "标签选择器",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "以文本编辑选择器",
@@ -96,7 +96,7 @@ export const zh: Texts = {
     title: "有何变化",
     baseline: "基线",
     comparison: "对比",
-    presets: { previous: "前一段同长时间", day: "一天前", week: "一周前", same: "同一时间范围" },
+    presets: { previous: "前一段同长时间", hour: "一小时前", day: "一天前", week: "一周前", same: "同一时间范围" },
     swap: "互换",
     verdict: (change, type, before, after) => `${type} 变化 ${change}：之前 ${before}，之后 ${after}。`,
     nothingBefore: (type, after) => `基线中没有 ${type}；对比中为 ${after}。`,
