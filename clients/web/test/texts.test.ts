@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { directingEn } from "../src/texts/directing-en";
+import { directingZh } from "../src/texts/directing-zh";
 import { en } from "../src/texts/en";
 import { pagesEn } from "../src/texts/pages-en";
 import { pagesZh } from "../src/texts/pages-zh";
@@ -13,7 +15,7 @@ function leaves(table: object, path = ""): Leaf[] {
   );
 }
 
-const tables: [object, object][] = [[en, zh], [pagesEn, pagesZh]];
+const tables: [object, object][] = [[en, zh], [pagesEn, pagesZh], [directingEn, directingZh]];
 
 test("both languages have the same texts", () => {
   for (const [english, chinese] of tables) {
