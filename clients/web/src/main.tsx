@@ -6,6 +6,8 @@ import { Diff } from "./pages/diff";
 import { Explore } from "./pages/explore";
 import { Help } from "./pages/help";
 import { ListProfiles } from "./pages/list-profiles";
+import { Network } from "./pages/network";
+import { Policies } from "./pages/policies";
 import { Profile } from "./pages/profile";
 import { Tasks } from "./pages/tasks";
 import { Traces } from "./pages/traces";
@@ -21,6 +23,8 @@ const pages: Record<Page, () => preact.JSX.Element> = {
   profiles: ListProfiles,
   adhoc: AdHoc,
   tasks: Tasks,
+  policies: Policies,
+  network: Network,
   admin: Admin,
   help: Help,
 };

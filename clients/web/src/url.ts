@@ -1,7 +1,7 @@
 // The address is the whole state of the page: what is asked, how it is shown, where it is zoomed. Back is undo.
 import { signal } from "@preact/signals";
 
-export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "adhoc", "tasks", "admin", "help"] as const;
+export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "adhoc", "tasks", "policies", "network", "admin", "help"] as const;
 export type Page = (typeof PAGES)[number];
 export type Params = Record<string, string>;
 

@@ -3,7 +3,7 @@ import { computed } from "@preact/signals";
 import { call, refreshes } from "../api/connect";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { isRelative, resolveRange, type Range, type Span } from "../time";
-import { change, param } from "../url";
+import { address, change, param, type Page } from "../url";
 import { texts } from "./settings";
 
 export interface ProfileType {
@@ -13,7 +13,13 @@ export interface ProfileType {
   sampleUnit: string;
 }
 
-export const range = computed<Range>(() => ({ from: param("from", "now-1h"), to: param("to", "now") }));
+// A policy is tried on the past day; everything else begins with the last hour.
+const FIRST_FROM: Partial<Record<Page, string>> = { policies: "now-24h" };
+
+export const range = computed<Range>(() => ({
+  from: param("from", FIRST_FROM[address.value.page] ?? "now-1h"),
+  to: param("to", "now"),
+}));
 export const selector = computed(() => param("q", "{}"));
 
 // The range in milliseconds, the same for everything on the page until somebody asks again.

@@ -19,6 +19,13 @@ export interface Task {
   durationMs?: string;
   state?: string;
   stateReason?: string;
+  origin?: string;
+  instance?: string;
+  process?: string;
+  instances?: string[];
+  endpoint?: string;
+  events?: string[];
+  causes?: { message?: string }[];
 }
 
 interface Listed {
