@@ -1,41 +1,138 @@
-// The progress of a task: who was told, who answered, and why nothing arrived.
+// One task: who was told, who answered, why nothing arrived, and what it brought.
 import { useEffect, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
+import { directingTexts } from "../app/directing-texts";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { formatDuration } from "../units";
-import { change } from "../url";
+import { go } from "../url";
 import { Failure } from "./notice";
+import { TaskLinks } from "./task-links";
+import { TaskResult } from "./task-result";
 import type { Task } from "./tasks";
+import "./directing.css";
 
+const SERVICE = "hearth.v1.TaskService/";
 const LOOK_AGAIN_MS = 3000;
-const OPEN_STATES = ["NOT_STARTED", "WAITING_FOR_AGENT", "NO_PROCESS_MATCHES", "NOTIFIED", "RUNNING"];
+const OPEN_STATES = ["NOT_STARTED", "WAITING_FOR_AGENT", "NO_PROCESS_MATCHES", "UNSUPPORTED", "NOTIFIED", "RUNNING"];
+const FINE_STATES = ["NOT_STARTED", "NOTIFIED", "RUNNING", "FINISHED", "CANCELLED"];
+
+interface LogEntry {
+  instance?: string;
+  processId?: string;
+  event?: string;
+  atMs?: string;
+  message?: string;
+}
+
+interface Target {
+  instance?: string;
+  processId?: string;
+  process?: string;
+  state?: string;
+  reason?: string;
+}
 
 interface Got {
   task?: Task;
-  log?: { instance?: string; event?: string; atMs?: string; message?: string }[];
-  targets?: { instance?: string; processId?: string; process?: string; state?: string; reason?: string }[];
+  log?: LogEntry[];
+  targets?: Target[];
+}
+
+function bareState(state = ""): string {
+  return state.replace("TASK_STATE_", "");
+}
+
+// A task whose end is behind it does not change any more, whatever its state says.
+function canChange(task: Task): boolean {
+  return OPEN_STATES.includes(bareState(task.state));
+}
+
+// said: what stands above already.
+function Targets({ targets, log, said }: { targets: Target[]; log: LogEntry[]; said?: string }) {
+  const words = directingTexts.value;
+  const { tasks } = pageTexts.value;
+  const timeOf = (target: Target, isTold: boolean) => {
+    const entry = log.find(
+      ({ instance, processId = "", event }) =>
+        instance === target.instance && processId === (target.processId ?? "") && (event === "TASK_EVENT_NOTIFIED") === isTold,
+    );
+    return entry && formatTime(Number(entry.atMs ?? 0));
+  };
+  return (
+    <>
+      <h2>{tasks.targets}</h2>
+      {targets.length === 0 && <p class="muted">{tasks.noTargets}</p>}
+      {targets.length > 0 && (
+        <div class="rows">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{words.instance}</th>
+                <th scope="col">{words.policies.process}</th>
+                <th scope="col">{tasks.state}</th>
+                <th scope="col">{words.tasks.told}</th>
+                <th scope="col">{words.tasks.answered}</th>
+                <th scope="col">{words.tasks.reason}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {targets.map((target) => (
+                <tr key={`${target.instance} ${target.processId}`}>
+                  <th scope="row" class="named code">
+                    {target.instance}
+                  </th>
+                  <td class="named code">{target.process}</td>
+                  <td>{tasks.states[target.state ?? ""] ?? target.state}</td>
+                  <td>{timeOf(target, true)}</td>
+                  <td>{timeOf(target, false)}</td>
+                  <td class="reason muted">{target.reason !== said && target.reason}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {log.length > 0 && (
+        <details>
+          <summary>{words.tasks.log}</summary>
+          <ul class="plain-list">
+            {log.map((entry, i) => (
+              <li key={i}>
+                {formatTime(Number(entry.atMs ?? 0))} <span class="code">{entry.instance}</span> {tasks.events[entry.event ?? ""] ?? entry.event}{" "}
+                <span class="muted">{entry.message}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
 }
 
 export function OneTask({ id }: { id: string }) {
-  const words = pageTexts.value;
+  const words = directingTexts.value.tasks;
+  const { back, tasks } = pageTexts.value;
   const [note, setNote] = useState("");
   const [error, setError] = useState<Error>();
-  const got = useAnswer(id, (abort) => call<Got>("hearth.v1.TaskService/GetTask", { taskId: id }, abort));
+  // The page looks again by itself, without dimming what stands on it.
+  const [round, setRound] = useState(0);
+  const got = useAnswer(`${id} ${round}`, (abort) => call<Got>(SERVICE + "GetTask", { taskId: id }, abort));
   const { task, log = [], targets = [] } = got.value ?? {};
-  const isOpen = task !== undefined && OPEN_STATES.includes((task.state ?? "").replace("TASK_STATE_", ""));
+  const isOpen = task !== undefined && canChange(task);
 
   useEffect(() => {
     if (isOpen) {
-      const timer = setInterval(() => refreshes.value++, LOOK_AGAIN_MS);
+      const timer = setInterval(() => setRound((old) => old + 1), LOOK_AGAIN_MS);
       return () => clearInterval(timer);
     }
     return undefined;
   }, [isOpen]);
 
-  const cancel = () => {
-    call<{ note?: string }>("hearth.v1.TaskService/CancelTask", { taskId: id }).then((answer) => {
+  const change = (method: string) => {
+    call<{ note?: string }>(SERVICE + method, { taskId: id }).then((answer) => {
+      setError(undefined);
       setNote(answer.note ?? "");
       refreshes.value++;
     }, setError);
@@ -43,43 +140,44 @@ export function OneTask({ id }: { id: string }) {
   return (
     <section>
       <div class="headline">
-        <h1>{task ? `${words.tasks.kinds[task.kind] ?? task.kind}: ${task.service ?? ""}` : words.tasks.title}</h1>
-        {task && <span class="figure">{words.tasks.states[task.state ?? ""] ?? task.state}</span>}
-        {isOpen && (
-          <button type="button" onClick={cancel}>
-            {words.tasks.cancel}
+        <h1>{task ? words.of(tasks.kinds[task.kind] ?? task.kind, task.service ?? "") : tasks.title}</h1>
+        {task && (
+          <span class="figure" role="status">
+            {tasks.states[task.state ?? ""] ?? task.state}
+          </span>
+        )}
+        {isOpen && task.kind === "TASK_KIND_NETWORK" && (
+          <button type="button" onClick={() => change("KeepAliveTask")}>
+            {words.keep}
           </button>
         )}
-        <button type="button" onClick={() => change({ id: "" })}>
-          {words.back}
+        {isOpen && (
+          <button type="button" onClick={() => change("CancelTask")}>
+            {tasks.cancel}
+          </button>
+        )}
+        <button type="button" onClick={() => go("tasks", {})}>
+          {back}
         </button>
+        {task && <TaskLinks task={task} />}
       </div>
       <Failure error={got.error ?? error} />
       {task && (
-        <p>
-          {formatTime(Number(task.startMs ?? 0))}, {formatDuration(Number(task.durationMs ?? 0))}. {task.stateReason}
-        </p>
+        <>
+          <p>
+            {formatTime(Number(task.startMs ?? 0))}, {formatDuration(Number(task.durationMs ?? 0))}.{" "}
+            <span class={FINE_STATES.includes(bareState(task.state)) ? "" : "note"}>{task.stateReason}</span>
+          </p>
+          {(task.causes ?? []).map(({ message = "" }) => (
+            <p key={message}>
+              {words.byPolicy}: <span class="code">{message}</span>
+            </p>
+          ))}
+          {note !== "" && <p class="note">{note}</p>}
+          <Targets targets={targets} log={log} said={task.stateReason} />
+          {task.kind !== "TASK_KIND_NETWORK" && <TaskResult task={task} round={round} isOpen={isOpen} />}
+        </>
       )}
-      {note !== "" && <p class="note">{note}</p>}
-      <h2>{words.tasks.targets}</h2>
-      {targets.length === 0 && <p class="muted">{words.tasks.noTargets}</p>}
-      <ul class="plain-list">
-        {targets.map((target) => (
-          <li key={`${target.instance} ${target.processId}`}>
-            <span class="code">{[target.instance, target.process].filter(Boolean).join(" ")}</span>{" "}
-            {words.tasks.states[target.state ?? ""] ?? target.state} <span class="muted">{target.reason}</span>
-          </li>
-        ))}
-      </ul>
-      {log.length > 0 && <h2>{words.tasks.progress}</h2>}
-      <ul class="plain-list">
-        {log.map((entry, i) => (
-          <li key={i}>
-            {formatTime(Number(entry.atMs ?? 0))} <span class="code">{entry.instance}</span>{" "}
-            {words.tasks.events[entry.event ?? ""] ?? entry.event} <span class="muted">{entry.message}</span>
-          </li>
-        ))}
-      </ul>
     </section>
   );
 }

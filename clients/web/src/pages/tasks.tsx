@@ -1,7 +1,8 @@
 // Tasks for agents: all of them, or the progress of one.
-import { useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
+import { directingTexts } from "../app/directing-texts";
+import { PageLink } from "../app/link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { formatDuration } from "../units";
@@ -10,6 +11,8 @@ import { NewTask } from "./new-task";
 import { Failure } from "./notice";
 import { Pager } from "./pager";
 import { OneTask } from "./one-task";
+import { TaskLinks } from "./task-links";
+import "./directing.css";
 
 export interface Task {
   taskId: string;
@@ -40,14 +43,14 @@ export function Tasks() {
 function AllTasks() {
   const words = pageTexts.value;
   const page = param("page");
-  const [isNew, setIsNew] = useState(false);
+  const isNew = param("new") === "1";
   const listed = useAnswer(`tasks ${page}`, (abort) => call<Listed>("hearth.v1.TaskService/ListTasks", { pageToken: page }, abort));
   const tasks = listed.value?.tasks ?? [];
   return (
     <section aria-busy={listed.isLoading}>
       <div class="headline">
         <h1>{words.tasks.title}</h1>
-        <button type="button" class="primary" aria-expanded={isNew} onClick={() => setIsNew(!isNew)}>
+        <button type="button" class="primary" aria-expanded={isNew} onClick={() => change({ new: isNew ? "" : "1" })}>
           {words.tasks.create}
         </button>
       </div>
@@ -55,34 +58,43 @@ function AllTasks() {
       {isNew && <NewTask />}
       {listed.value && tasks.length === 0 && <p class="muted">{words.tasks.none}</p>}
       {tasks.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.tasks.started}</th>
-              <th scope="col">{words.service}</th>
-              <th scope="col">{words.tasks.kind}</th>
-              <th scope="col" class="number">
-                {words.duration}
-              </th>
-              <th scope="col">{words.tasks.state}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {tasks.map((task) => (
-              <tr key={task.taskId}>
-                <th scope="row">
-                  <button type="button" class="plain" onClick={() => change({ id: task.taskId })}>
-                    {formatTime(Number(task.startMs ?? 0))}
-                  </button>
+        <div class="rows">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{words.tasks.started}</th>
+                <th scope="col">{words.service}</th>
+                <th scope="col">{words.tasks.kind}</th>
+                <th scope="col" class="number">
+                  {words.duration}
                 </th>
-                <td>{task.service}</td>
-                <td>{words.tasks.kinds[task.kind] ?? task.kind}</td>
-                <td class="number">{formatDuration(Number(task.durationMs ?? 0))}</td>
-                <td title={task.stateReason}>{words.tasks.states[task.state ?? ""] ?? task.state}</td>
+                <th scope="col">{words.tasks.state}</th>
+                <th scope="col" />
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {tasks.map((task) => (
+                <tr key={task.taskId}>
+                  <th scope="row">
+                    <PageLink page="tasks" params={{ id: task.taskId }}>
+                      {formatTime(Number(task.startMs ?? 0))}
+                    </PageLink>
+                  </th>
+                  <td class="named">{task.service}</td>
+                  <td>
+                    {words.tasks.kinds[task.kind] ?? task.kind}{" "}
+                    {task.origin === "TASK_ORIGIN_POLICY" && <span class="muted">{directingTexts.value.tasks.byPolicy}</span>}
+                  </td>
+                  <td class="number">{formatDuration(Number(task.durationMs ?? 0))}</td>
+                  <td title={task.stateReason}>{words.tasks.states[task.state ?? ""] ?? task.state}</td>
+                  <td>
+                    <TaskLinks task={task} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
       <Pager next={listed.value?.nextPageToken} />
     </section>
