@@ -42,8 +42,14 @@ const MONITOR_PREFIX = "MONITOR_KIND_";
 export const FIRST_THRESHOLD: Record<string, number> = {
   PROCESS_CPU: 80, PROCESS_THREAD_COUNT: 500, SYSTEM_LOAD: 8, HTTP_ERROR_RATE: 5, HTTP_AVG_RESPONSE_TIME: 500,
 };
+// Percentages end at 100, even if a process with several threads can use more of them.
+const PERCENTAGES = ["PROCESS_CPU", "HTTP_ERROR_RATE"];
 const FIRST_PERIOD = 10;
 const FIRST_COUNT = 3;
+
+export function largestThreshold(monitor: string): number {
+  return PERCENTAGES.includes(monitor) ? 100 : Number.MAX_SAFE_INTEGER;
+}
 
 export function isHttp(monitor: string): boolean {
   return monitor.startsWith("HTTP_");

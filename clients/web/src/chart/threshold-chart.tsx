@@ -18,6 +18,7 @@ interface Props {
   maxima: Maxima;
   span: Span;
   threshold: number;
+  largest: number;
   // Times at which the rule would have started profiling.
   firedMs: number[];
   theme: string;
@@ -80,17 +81,18 @@ function useLines({ maxima, span, theme, valueText }: Props, top: number) {
 }
 
 export function ThresholdChart(props: Props) {
-  const { maxima, span, threshold, firedMs, label, valueText, onMove, onDone } = props;
+  const { maxima, span, threshold, largest, firedMs, label, valueText, onMove, onDone } = props;
   // While the threshold is held, the axis stays what it was: it must not move away below the pointer.
   const [heldTop, setHeldTop] = useState<number>();
   const top = heldTop ?? scaleTop(maxima, threshold);
   const lines = useLines(props, top);
   const area = useRef<HTMLDivElement>(null);
 
+  const within = (value: number) => Math.min(largest, Math.max(1, value));
   const valueAt = (clientY: number) => {
     const { top: above, height } = area.current!.getBoundingClientRect();
     const share = 1 - (clientY - above) / height;
-    return Math.max(1, Math.round(Math.min(1, Math.max(0, share)) * top));
+    return within(Math.round(Math.min(1, share) * top));
   };
   const onKey = (event: KeyboardEvent) => {
     const step = Math.max(1, Math.round(top / 100));
@@ -99,7 +101,7 @@ export function ThresholdChart(props: Props) {
     };
     if (moves[event.key] !== undefined) {
       event.preventDefault();
-      onMove(Math.max(1, threshold + moves[event.key]));
+      onMove(within(threshold + moves[event.key]));
     }
   };
   const share = 100 * (1 - Math.min(threshold, top) / top);
@@ -117,7 +119,7 @@ export function ThresholdChart(props: Props) {
           aria-orientation="vertical"
           aria-label={label}
           aria-valuemin={1}
-          aria-valuemax={Math.ceil(top)}
+          aria-valuemax={Math.min(largest, Math.ceil(top))}
           aria-valuenow={threshold}
           aria-valuetext={valueText(threshold)}
           style={{ top: `${share}%` }}

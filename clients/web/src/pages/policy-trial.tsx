@@ -9,7 +9,7 @@ import { theme } from "../app/settings";
 import { COLOURED, ThresholdChart } from "../chart/threshold-chart";
 import { lineColour } from "../chart/timeline-chart";
 import { maximaOf, type Maxima, type MonitorLine } from "../monitor-lines";
-import { isHttp, MONITORS, type Rule } from "../policy";
+import { isHttp, largestThreshold, MONITORS, type Rule } from "../policy";
 import { chooseStep } from "../time";
 import { formatCount, formatDuration } from "../units";
 import { Failure } from "./notice";
@@ -106,7 +106,8 @@ export function PolicyTrial({ service, rule, targets, onHold, onRule }: Props) {
   );
   const ofKind = (run.value?.triggers ?? []).filter(({ kind }) => kind === "TASK_KIND_" + rule.kind);
   const fired = ofKind.filter(({ cause }) => cause?.monitor === rule.monitor);
-  const isOfOther = (note: string) => MONITORS.some((each) => each !== rule.monitor && note.includes(each));
+  const isOfOther = (note: string) =>
+    MONITORS.some((each) => each !== rule.monitor && note.includes(each)) || (note.startsWith("HTTP") && !isHttp(rule.monitor));
   const notes = (run.error ? [] : (run.value?.notes ?? [])).filter((note) => !isOfOther(note));
   const monitor = words.monitors[rule.monitor];
   return (
@@ -131,6 +132,7 @@ export function PolicyTrial({ service, rule, targets, onHold, onRule }: Props) {
           maxima={maxima}
           span={range}
           threshold={rule.threshold}
+          largest={largestThreshold(rule.monitor)}
           firedMs={fired.map(({ atMs }) => Number(atMs ?? 0))}
           theme={theme.value}
           label={words.policies.thresholdOf(monitor)}
