@@ -65,8 +65,8 @@ export function componentsOf(call: NetworkCall): string {
   return [...new Set([...(call.sourceComponents ?? []), ...(call.destinationComponents ?? [])])].join(", ");
 }
 
-export function callName(call: NetworkCall, nodes: NetworkNode[]): string {
-  const name = (id: string) => visibleName(nameOf(nodes.find(({ processId }) => processId === id)));
+export function callName(call: NetworkCall, nodes: Map<string, NetworkNode>): string {
+  const name = (id: string) => visibleName(nameOf(nodes.get(id)));
   return `${name(call.sourceId)} → ${name(call.destinationId)}`;
 }
 
@@ -123,7 +123,7 @@ export function Calls({ nodes, calls, chosen, bytes, hasTraffic }: Props) {
                     type="button"
                     class="plain"
                     aria-pressed={call === chosen}
-                    aria-label={callName(call, nodes)}
+                    aria-label={callName(call, byId)}
                     onClick={() => change({ call: call === chosen ? "" : call.callId, metric: "" })}
                   >
                     <End node={byId.get(call.destinationId)} />

@@ -28,10 +28,8 @@ function isVirtual({ detectType }: NetworkNode): boolean {
   return detectType === "DETECT_TYPE_VIRTUAL";
 }
 
-function describe(call: NetworkCall, nodes: NetworkNode[]): string {
-  const addresses = nodes
-    .filter(({ processId }) => processId === call.sourceId || processId === call.destinationId)
-    .flatMap((node) => (node.addresses ?? []).slice(0, 3));
+function describe(call: NetworkCall, nodes: Map<string, NetworkNode>): string {
+  const addresses = [call.sourceId, call.destinationId].flatMap((id) => (nodes.get(id)?.addresses ?? []).slice(0, 3));
   return [callName(call, nodes), componentsOf(call), addresses.join(", ")].filter(Boolean).join(" · ");
 }
 
@@ -53,8 +51,15 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
       ),
     [nodes, calls, instance],
   );
-  const byId = new Map(calls.map((call) => [call.callId, call]));
-  const ofNode = (id: string) => calls.filter((call) => call.sourceId === id || call.destinationId === id);
+  const { byId, nodeById, ofNode } = useMemo(() => {
+    const ofNode = new Map<string, NetworkCall[]>();
+    for (const call of calls) {
+      for (const id of new Set([call.sourceId, call.destinationId])) {
+        ofNode.set(id, [...(ofNode.get(id) ?? []), call]);
+      }
+    }
+    return { ofNode, byId: new Map(calls.map((call) => [call.callId, call])), nodeById: new Map(nodes.map((node) => [node.processId, node])) };
+  }, [nodes, calls]);
   const largest = Math.max(0, ...[...bytes.values()].map(totalOf));
   const current = byId.get(at ?? "") ?? chosen;
   // Keys go down the page, whatever the order of the server.
@@ -81,7 +86,7 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
   return (
     <>
       <p class="detail" role="status">
-        {pointed ? describeNode(pointed) : current ? describe(current, nodes) : <span class="muted">{words.hint}</span>}
+        {pointed ? describeNode(pointed) : current ? describe(current, nodeById) : <span class="muted">{words.hint}</span>}
       </p>
       <div
         class="drawing"
@@ -94,6 +99,7 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
         onMouseLeave={() => (setPointed(undefined), setAt(undefined))}
       >
         <svg
+          role="presentation"
           width={layout.width + 2 * PADDING}
           height={layout.height + 2 * PADDING}
           viewBox={`${-PADDING} ${-PADDING} ${layout.width + 2 * PADDING} ${layout.height + 2 * PADDING}`}
@@ -108,7 +114,7 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
                 data-edge={id}
                 role="option"
                 aria-selected={call === chosen}
-                aria-label={callName(call, nodes)}
+                aria-label={describe(call, nodeById)}
                 class={"edge" + (call === chosen ? " chosen-edge" : "") + (isLit(call) ? " lit" : "")}
                 onMouseEnter={() => (setPointed(undefined), setAt(id))}
                 onClick={() => open(id)}
@@ -120,8 +126,8 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
             );
           })}
           {layout.nodes.map(({ id, x, y }) => {
-            const node = nodes.find(({ processId }) => processId === id)!;
-            const touching = ofNode(id);
+            const node = nodeById.get(id)!;
+            const touching = ofNode.get(id) ?? [];
             return (
               <svg
                 key={id}

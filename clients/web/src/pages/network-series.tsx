@@ -53,6 +53,7 @@ export function CallSeries({ within, chosen, nodes }: Props) {
     const { lines = [] } = await call<{ lines?: TrafficLine[] }>("hearth.v1.NetworkService/NetworkSeries", { ...within, callId: chosen.callId }, abort);
     return { lines, ...span.peek() };
   });
+  const byId = new Map(nodes.map((node) => [node.processId, node]));
   const lines = answer.value?.lines ?? [];
   const metrics = [...new Set(lines.map(({ metric = "" }) => metric))].sort();
   const metric = [param("metric"), ...FIRST].find((each) => metrics.includes(each)) ?? metrics[0];
@@ -60,7 +61,7 @@ export function CallSeries({ within, chosen, nodes }: Props) {
   return (
     <section aria-busy={answer.isLoading}>
       <div class="headline">
-        <h2 class="named">{callName(chosen, nodes)}</h2>
+        <h2 class="named">{callName(chosen, byId)}</h2>
         {metrics.length > 0 && (
           <select class="code" aria-label={words.metric} value={metric} onChange={(event) => change({ metric: event.currentTarget.value })}>
             {metrics.map((each) => (

@@ -1,5 +1,5 @@
 // The policy of one service. Changes stand in the address as edits of single rules, and are laid over what is stored.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { ApiError, call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
@@ -60,6 +60,11 @@ export function OnePolicy({ service }: { service: string }) {
     change({ edits: formatList(editsBetween(storedRules, next).map(formatEdit)), ...more });
   };
   const setRule = (rule: Rule) => setRules(applyEdits(rules, [rule]));
+  // What stands below does not depend on edits: it is left alone while the threshold is dragged.
+  const past = useMemo(
+    () => <PolicyPast service={service} kinds={[...new Set(storedRules.map(({ kind }) => kind))]} onRestore={(version) => setRules(rulesOf(version))} />,
+    [got.value],
+  );
   const save = async () => {
     try {
       const who = await call<{ name?: string }>("hearth.v1.AccessService/WhoAmI", {});
@@ -130,7 +135,7 @@ export function OnePolicy({ service }: { service: string }) {
               onRule={setRule}
             />
           )}
-          <PolicyPast service={service} kinds={[...new Set(storedRules.map(({ kind }) => kind))]} onRestore={(version) => setRules(rulesOf(version))} />
+          {past}
         </>
       )}
     </section>
