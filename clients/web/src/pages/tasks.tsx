@@ -11,6 +11,7 @@ import { NewTask } from "./new-task";
 import { Failure } from "./notice";
 import { Pager } from "./pager";
 import { OneTask } from "./one-task";
+import { ServiceField } from "./service-field";
 import { TaskLinks } from "./task-links";
 import "./directing.css";
 
@@ -44,7 +45,10 @@ function AllTasks() {
   const words = pageTexts.value;
   const page = param("page");
   const isNew = param("new") === "1";
-  const listed = useAnswer(`tasks ${page}`, (abort) => call<Listed>("hearth.v1.TaskService/ListTasks", { pageToken: page }, abort));
+  const only = param("only");
+  const listed = useAnswer(`${only} ${page}`, (abort) =>
+    call<Listed>("hearth.v1.TaskService/ListTasks", { service: only, pageToken: page }, abort),
+  );
   const tasks = listed.value?.tasks ?? [];
   return (
     <section aria-busy={listed.isLoading}>
@@ -53,10 +57,16 @@ function AllTasks() {
         <button type="button" class="primary" aria-expanded={isNew} onClick={() => change({ new: isNew ? "" : "1" })}>
           {words.tasks.create}
         </button>
+        <ServiceField
+          value={only}
+          aria-label={directingTexts.value.tasks.filter}
+          placeholder={directingTexts.value.tasks.filter}
+          onChange={(event) => change({ only: event.currentTarget.value.trim(), page: "" })}
+        />
       </div>
       <Failure error={listed.error} />
       {isNew && <NewTask />}
-      {listed.value && tasks.length === 0 && <p class="muted">{words.tasks.none}</p>}
+      {listed.value && tasks.length === 0 && <p class="muted">{only === "" ? words.tasks.none : directingTexts.value.tasks.noneOf(only)}</p>}
       {tasks.length > 0 && (
         <div class="rows">
           <table>
