@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
+import { PageLink } from "../app/link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { formatDuration } from "../units";
@@ -168,11 +169,14 @@ export function OneTask({ id }: { id: string }) {
             {formatTime(Number(task.startMs ?? 0))}, {formatDuration(Number(task.durationMs ?? 0))}.{" "}
             <span class={FINE_STATES.includes(bareState(task.state)) ? "" : "note"}>{task.stateReason}</span>
           </p>
-          {(task.causes ?? []).map(({ message = "" }) => (
-            <p key={message}>
-              {words.byPolicy}: <span class="code">{message}</span>
+          {task.origin === "TASK_ORIGIN_POLICY" && (
+            <p>
+              {words.byPolicy}: <span class="code">{(task.causes ?? []).map(({ message }) => message).join("; ")}</span>{" "}
+              <PageLink page="policies" params={{ service: task.service ?? "" }}>
+                {directingTexts.value.links.policy}
+              </PageLink>
             </p>
-          ))}
+          )}
           {note !== "" && <p class="note">{note}</p>}
           <Targets targets={targets} log={log} said={task.stateReason} />
           {task.kind !== "TASK_KIND_NETWORK" && <TaskResult task={task} round={round} isOpen={isOpen} />}

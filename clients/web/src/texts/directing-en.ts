@@ -64,6 +64,8 @@ export const directingEn = {
       `No metrics of ${monitor} in this range. Agents report them while a policy watches them: save the rule as “observing” first, and try it when metrics have arrived.`,
     means: (step: string) => `Means of ${step} are drawn, because single values would be too many: peaks are higher. A shorter range shows every value.`,
     moreLines: (n: string) => `${n} more lines are grey.`,
+    markFired: "would have started",
+    markStarted: "started",
     firedList: "When, where and why",
     started: (range: string) => `Tasks that the policy started, ${range}`,
     nothingStarted: "The policy started no task in this range.",
@@ -165,7 +167,7 @@ export const directingEn = {
     filter: "Only this service",
     noneOf: (service: string) => `There are no tasks of ${service}. Clear the field above to see all tasks.`,
   },
-  links: { task: "Task", profile: "Profile", diff: "Diff against an hour before", network: "Network" },
+  links: { tasks: "Tasks", policy: "Policy", profile: "Profile", diff: "Diff against an hour before", network: "Network" },
   service: "Service",
   instance: "Instance",
 };

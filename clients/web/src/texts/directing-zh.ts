@@ -57,6 +57,8 @@ export const directingZh: DirectingTexts = {
     noMetrics: (monitor) => `此时间范围内没有${monitor}的指标。只有策略在监视时代理才会上报：请先以“仅观察”保存规则，待指标到达后再试。`,
     means: (step) => `单个数值过多，图中是每 ${step} 的平均值，实际峰值更高。缩短时间范围可看到每个数值。`,
     moreLines: (n) => `另有 ${n} 条线显示为灰色。`,
+    markFired: "会触发",
+    markStarted: "已触发",
     firedList: "时间、位置与原因",
     started: (range) => `策略发起的任务，${range}`,
     nothingStarted: "此时间范围内策略没有发起任务。",
@@ -158,7 +160,7 @@ export const directingZh: DirectingTexts = {
     filter: "只看此服务",
     noneOf: (service) => `没有 ${service} 的任务。清空上方输入框可查看所有任务。`,
   },
-  links: { task: "任务", profile: "剖析", diff: "与一小时前对比", network: "网络" },
+  links: { tasks: "任务", policy: "策略", profile: "剖析", diff: "与一小时前对比", network: "网络" },
   service: "服务",
   instance: "实例",
 };
