@@ -21,6 +21,8 @@ interface Props {
   largest: number;
   // Times at which the rule would have started profiling.
   firedMs: number[];
+  // Times at which it did.
+  startedMs: number[];
   theme: string;
   label: string;
   valueText(value: number): string;
@@ -81,7 +83,7 @@ function useLines({ maxima, span, theme, valueText }: Props, top: number) {
 }
 
 export function ThresholdChart(props: Props) {
-  const { maxima, span, threshold, largest, firedMs, label, valueText, onMove, onDone } = props;
+  const { maxima, span, threshold, largest, firedMs, startedMs, label, valueText, onMove, onDone } = props;
   // While the threshold is held, the axis stays what it was: it must not move away below the pointer.
   const [heldTop, setHeldTop] = useState<number>();
   const top = heldTop ?? scaleTop(maxima, threshold);
@@ -104,14 +106,15 @@ export function ThresholdChart(props: Props) {
       onMove(within(threshold + moves[event.key]));
     }
   };
+  const marks = (name: string, times: number[]) =>
+    times.map((ms) => <i class={name} key={name + ms} style={{ left: `${(100 * (ms - span.startMs)) / (span.endMs - span.startMs)}%` }} />);
   const share = 100 * (1 - Math.min(threshold, top) / top);
   return (
     <div class="threshold-chart">
       <div ref={lines} aria-hidden="true" />
       <div class="threshold-area" ref={area}>
-        {firedMs.map((ms) => (
-          <i class="fired" key={ms} style={{ left: `${(100 * (ms - span.startMs)) / (span.endMs - span.startMs)}%` }} />
-        ))}
+        {marks("mark-fired", firedMs)}
+        {marks("mark-started", startedMs)}
         <div
           class="threshold"
           role="slider"

@@ -3,12 +3,13 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
+import { PageLink } from "../app/link";
 import { pageTexts } from "../app/page-texts";
 import { applyEdits, editsBetween, formatEdit, parseEdit, placeOfError, ruleKey, rulesOf, targetsOf, type Rule } from "../policy";
 import { change, formatList, param, parseList } from "../url";
 import { Failure, Notes } from "./notice";
 import type { GotPolicy } from "./policies";
-import { PolicyPast } from "./policy-past";
+import { PolicyPast, useStarted } from "./policy-past";
 import { PolicyRules } from "./policy-rules";
 import { PolicyTrial } from "./policy-trial";
 import { stateOf } from "./policy-words";
@@ -30,6 +31,7 @@ async function getPolicy(service: string, abort: AbortSignal): Promise<GotPolicy
 export function OnePolicy({ service }: { service: string }) {
   const words = directingTexts.value.policies;
   const got = useAnswer(service, (abort) => getPolicy(service, abort));
+  const started = useStarted(service);
   const stored = got.value?.policy ?? {};
   const storedRules = rulesOf(stored);
   const edits = parseList(param("edits")).flatMap((text) => parseEdit(text) ?? []);
@@ -62,8 +64,15 @@ export function OnePolicy({ service }: { service: string }) {
   const setRule = (rule: Rule) => setRules(applyEdits(rules, [rule]));
   // What stands below does not depend on edits: it is left alone while the threshold is dragged.
   const past = useMemo(
-    () => <PolicyPast service={service} kinds={[...new Set(storedRules.map(({ kind }) => kind))]} onRestore={(version) => setRules(rulesOf(version))} />,
-    [got.value],
+    () => (
+      <PolicyPast
+        service={service}
+        kinds={[...new Set(storedRules.map(({ kind }) => kind))]}
+        started={started}
+        onRestore={(version) => setRules(rulesOf(version))}
+      />
+    ),
+    [got.value, started],
   );
   const save = async () => {
     try {
@@ -92,6 +101,14 @@ export function OnePolicy({ service }: { service: string }) {
         <button type="button" onClick={() => change({ service: "", edits: "", mode: "", rule: "" })}>
           {pageTexts.value.back}
         </button>
+        <span class="links">
+          <PageLink page="tasks" params={{ only: service }}>
+            {directingTexts.value.links.tasks}
+          </PageLink>
+          <PageLink page="network" params={{ service }}>
+            {directingTexts.value.links.network}
+          </PageLink>
+        </span>
       </div>
       <Failure error={got.error ?? outcome.error} />
       {got.value && (
@@ -131,6 +148,7 @@ export function OnePolicy({ service }: { service: string }) {
               service={service}
               rule={shown.find((rule) => ruleKey(rule) === ruleKey(chosen))!}
               targets={targetsOf(shown, stored)}
+              started={started.value?.tasks ?? []}
               onHold={setHeld}
               onRule={setRule}
             />

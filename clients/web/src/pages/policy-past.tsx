@@ -1,6 +1,6 @@
 // What a policy has done: the tasks that it started, the processes that it watches, its earlier versions.
 import { call } from "../api/connect";
-import { useAnswer } from "../api/use-answer";
+import { useAnswer, type Answer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
 import { PageLink } from "../app/link";
 import { pageTexts } from "../app/page-texts";
@@ -14,11 +14,13 @@ import type { Task } from "./tasks";
 
 const TASKS_SHOWN = 50;
 
-function Started({ service }: { service: string }) {
-  const words = directingTexts.value;
-  const tasks = pageTexts.value.tasks;
-  const listed = useAnswer(`${rangeKey.value} ${service}`, (abort) =>
-    call<{ tasks?: Task[] }>(
+export interface StartedTasks {
+  tasks?: Task[];
+}
+
+export function useStarted(service: string): Answer<StartedTasks> {
+  return useAnswer(`${rangeKey.value} ${service}`, (abort) =>
+    call<StartedTasks>(
       "hearth.v1.TaskService/ListTasks",
       {
         service,
@@ -30,6 +32,11 @@ function Started({ service }: { service: string }) {
       abort,
     ),
   );
+}
+
+function Started({ listed }: { listed: Answer<StartedTasks> }) {
+  const words = directingTexts.value;
+  const tasks = pageTexts.value.tasks;
   const started = listed.value?.tasks ?? [];
   return (
     <section>
@@ -201,10 +208,17 @@ function History({ service, onRestore }: { service: string; onRestore(version: S
   );
 }
 
-export function PolicyPast({ service, kinds, onRestore }: { service: string; kinds: string[]; onRestore(version: StoredPolicy): void }) {
+interface Props {
+  service: string;
+  kinds: string[];
+  started: Answer<StartedTasks>;
+  onRestore(version: StoredPolicy): void;
+}
+
+export function PolicyPast({ service, kinds, started, onRestore }: Props) {
   return (
     <>
-      <Started service={service} />
+      <Started listed={started} />
       <Instances service={service} kinds={kinds} />
       <History service={service} onRestore={onRestore} />
     </>

@@ -14,6 +14,7 @@ import { chooseStep } from "../time";
 import { formatCount, formatDuration } from "../units";
 import { Failure } from "./notice";
 import { monitorValue, ruleName } from "./policy-words";
+import type { Task } from "./tasks";
 
 interface Trigger {
   kind: string;
@@ -63,6 +64,12 @@ function Legend({ maxima }: { maxima: Maxima }) {
           <i class="swatch" style={{ background: lineColour(i) }} /> <span class="named">{name}</span>
         </li>
       ))}
+      <li>
+        <i class="mark-fired" /> {directingTexts.value.policies.markFired}
+      </li>
+      <li>
+        <i class="mark-started" /> {directingTexts.value.policies.markStarted}
+      </li>
       {maxima.lines.length > COLOURED && <li class="muted">{directingTexts.value.policies.moreLines(formatCount(maxima.lines.length - COLOURED))}</li>}
     </ul>
   );
@@ -89,11 +96,13 @@ interface Props {
   service: string;
   rule: Rule;
   targets: object[];
+  // Tasks that policies of the service started in the range.
+  started: Task[];
   onHold(rule: Rule): void;
   onRule(rule: Rule): void;
 }
 
-export function PolicyTrial({ service, rule, targets, onHold, onRule }: Props) {
+export function PolicyTrial({ service, rule, targets, started, onHold, onRule }: Props) {
   const words = directingTexts.value;
   const range = span.value;
   const series = useAnswer(`${rangeKey.value} ${service} ${rule.monitor}`, (abort) => askSeries(service, rule.monitor, abort));
@@ -133,6 +142,7 @@ export function PolicyTrial({ service, rule, targets, onHold, onRule }: Props) {
           span={range}
           threshold={rule.threshold}
           largest={largestThreshold(rule.monitor)}
+          startedMs={started.filter(({ kind }) => kind === "TASK_KIND_" + rule.kind).map(({ startMs }) => Number(startMs ?? 0))}
           firedMs={fired.map(({ atMs }) => Number(atMs ?? 0))}
           theme={theme.value}
           label={words.policies.thresholdOf(monitor)}
@@ -141,7 +151,7 @@ export function PolicyTrial({ service, rule, targets, onHold, onRule }: Props) {
           onDone={(threshold) => onRule({ ...rule, threshold })}
         />
       )}
-      <Legend maxima={maxima} />
+      {maxima.lines.length > 0 && <Legend maxima={maxima} />}
       {fired.length > 0 && <Fired triggers={fired} />}
       {notes.map((note) => (
         <p class="muted" key={note}>
