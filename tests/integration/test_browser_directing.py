@@ -37,7 +37,7 @@ class Directing(unittest.TestCase):
         return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.browser.driver.current_url).query))
 
     def actions(self):
-        """For what is more than a click: dragging."""
+        """The driver's chains of actions, for dragging."""
         from selenium.webdriver import ActionChains  # require_browser skips where it is missing
         return ActionChains(self.browser.driver)
 

@@ -1,4 +1,4 @@
-// What agents reported of their monitors, as lines to draw. A step shows its largest value: a mean would hide the very
+// Converts the values of monitors into lines to draw. A step shows its largest value, because a mean would hide the
 // peaks that a threshold is about.
 import type { Span } from "./time";
 

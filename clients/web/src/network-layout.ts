@@ -51,7 +51,7 @@ function compare(a: Node, b: Node): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1;
 }
 
-// Peers by the mean place of the processes that they talk to, then by name.
+// Sorts peers by the mean place of the processes that they talk to, then by name.
 function orderLayer(layer: Node[], own: Map<string, number>, edges: Edge[]): Node[] {
   const places = new Map<string, number[]>(layer.map(({ id }) => [id, []]));
   for (const { source, destination } of edges) {
@@ -71,7 +71,7 @@ function orderLayer(layer: Node[], own: Map<string, number>, edges: Edge[]): Nod
 
 interface Placed extends LaidNode {
   layer: number;
-  // Where lines bend: the sides of the layer, beyond a near column.
+  // The sides of the layer, where lines bend.
   leftX: number;
   rightX: number;
 }
@@ -100,7 +100,7 @@ function place(layers: Node[][], hasCallers: boolean): Map<string, Placed> {
 function pathOf(from: Placed, to: Placed): Omit<LaidEdge, "id"> {
   const middle = BOX_HEIGHT / 2;
   if (from.layer === to.layer) {
-    // Two of one layer, or a process that calls itself: a bow on the right.
+    // Calls within a layer, also of a process to itself, are bows on its right.
     const x = from.rightX;
     const [y, end] = [from.y + middle - 4, to.y + middle + 4];
     const path = `M${from.x + BOX_WIDTH} ${y}H${x}C${x + BOW} ${y} ${x + BOW} ${end} ${x} ${end}H${to.x + BOX_WIDTH}`;

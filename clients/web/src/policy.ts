@@ -38,7 +38,7 @@ export const MONITORS = ["PROCESS_CPU", "PROCESS_THREAD_COUNT", "SYSTEM_LOAD", "
 const KIND_PREFIX = "TASK_KIND_";
 const MONITOR_PREFIX = "MONITOR_KIND_";
 
-// Where somebody who writes a rule begins: values that a service in trouble reaches and a healthy one does not.
+// Thresholds of new rules. A service in trouble reaches them, and a healthy one does not.
 export const FIRST_THRESHOLD: Record<string, number> = {
   PROCESS_CPU: 80, PROCESS_THREAD_COUNT: 500, SYSTEM_LOAD: 8, HTTP_ERROR_RATE: 5, HTTP_AVG_RESPONSE_TIME: 500,
 };
@@ -97,7 +97,7 @@ export function applyEdits(rules: Rule[], edits: Edit[]): Rule[] {
   return [...byKey.values()].sort((a, b) => place(a) - place(b));
 }
 
-// What changes `from` into `to`.
+// Returns the edits that change `from` into `to`.
 export function editsBetween(from: Rule[], to: Rule[]): Edit[] {
   const before = new Map(from.map((rule) => [ruleKey(rule), formatEdit(rule)]));
   const after = new Set(to.map(ruleKey));

@@ -1,4 +1,4 @@
-// A file for the person in front of the page.
+// Offers a file to the person in front of the page.
 export function saveFile(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

@@ -6,7 +6,7 @@ export const EVENTS: Record<string, string[]> = {
   TASK_KIND_ASYNC_PROFILER: ["cpu", "wall", "lock", "alloc", "ctimer", "itimer"],
   TASK_KIND_PPROF: ["cpu", "heap", "block", "mutex", "goroutine", "threadcreate", "allocs"],
 };
-// Snapshots of the present, and rates of an event: what the agent takes besides a duration.
+// Events that agents take a snapshot of, without a duration, and events that have a rate.
 const WITHOUT_DURATION = ["heap", "goroutine", "threadcreate", "allocs"];
 const WITH_RATE = ["block", "mutex"];
 const MINUTE_MS = 60_000;
@@ -56,7 +56,7 @@ export function hasDuration({ kind, event }: Draft): boolean {
   return kind !== "TASK_KIND_NETWORK" && !(kind === "TASK_KIND_PPROF" && WITHOUT_DURATION.includes(event));
 }
 
-// Captured bytes are the same for requests and responses; none asks for whole messages, which are not captured.
+// The limit of captured bytes is the same for requests and responses. Without a limit nothing is captured.
 function samplingRule({ slowerThanMs, is4xx, is5xx, bodyBytes }: Draft): object {
   const body = bodyBytes > 0 ? { maxRequestBytes: bodyBytes, maxResponseBytes: bodyBytes } : {};
   return {

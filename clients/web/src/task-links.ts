@@ -15,7 +15,7 @@ export interface LinkedTask {
 // The last data of a task arrives a little after its end.
 const LATE_MS = 60_000;
 
-// What agents send for a kind of task, as profile types; others are found by the first type that the range has.
+// Profile types of what agents send for a kind of task. For other kinds the page chooses among the types of the range.
 const TYPES: Record<string, string> = {
   TASK_KIND_ON_CPU: "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
   TASK_KIND_OFF_CPU: "off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds",

@@ -1,5 +1,5 @@
-// An answer to a question that changes faster than the server answers, as while something is dragged. One question is
-// on its way at a time; when its answer is there, the latest question follows, and those between are never asked.
+// Asks a question that changes faster than the server answers, for example while a threshold is dragged. One request is
+// on its way at a time. When its answer has arrived, the latest question follows; those between are skipped.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { refreshes } from "./connect";
 import type { Answer } from "./use-answer";

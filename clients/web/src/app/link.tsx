@@ -1,4 +1,4 @@
-// A link within the page: an address for the browser's own menu, and no reload for a plain click.
+// A link within the page. It has an address for the browser's own menu, and a plain click does not reload the page.
 import type { ComponentChildren } from "preact";
 import { formatAddress, go, type Page, type Params } from "../url";
 

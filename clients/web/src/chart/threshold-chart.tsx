@@ -10,7 +10,7 @@ const HEIGHT = 220;
 const TOP = 16;
 const AXIS = 36;
 const LEFT = 64;
-// More lines than colours would be drawn alike: the rest is grey.
+// There are as many colours as this; further lines are grey.
 export const COLOURED = 8;
 const PAGE = 10;
 
@@ -21,7 +21,7 @@ interface Props {
   largest: number;
   // Times at which the rule would have started profiling.
   firedMs: number[];
-  // Times at which it did.
+  // Times at which a policy did start it.
   startedMs: number[];
   theme: string;
   label: string;
@@ -30,7 +30,7 @@ interface Props {
   onDone(threshold: number): void;
 }
 
-// The largest value of the axis: what is drawn and the threshold have room below it.
+// Returns the largest value of the axis, which leaves room above the lines and the threshold.
 function scaleTop(maxima: Maxima, threshold: number): number {
   return Math.max(1, (maxima.lines[0]?.peak ?? 0) * 1.1, threshold * 1.25);
 }
@@ -84,7 +84,7 @@ function useLines({ maxima, span, theme, valueText }: Props, top: number) {
 
 export function ThresholdChart(props: Props) {
   const { maxima, span, threshold, largest, firedMs, startedMs, label, valueText, onMove, onDone } = props;
-  // While the threshold is held, the axis stays what it was: it must not move away below the pointer.
+  // The axis does not change while the threshold is held, or the threshold would move away below the pointer.
   const [heldTop, setHeldTop] = useState<number>();
   const top = heldTop ?? scaleTop(maxima, threshold);
   const lines = useLines(props, top);

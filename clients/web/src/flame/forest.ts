@@ -1,10 +1,10 @@
-// Trees of elements with ids, as analyses of tasks answer them, as one tree for the flame graph.
+// Converts the trees of an analysis, whose elements have ids, into one tree for the flame graph.
 import { TreeBuilder } from "./build";
 import { emptyTree, type FlameTree } from "./tree";
 
 export interface ForestElement {
   id: number;
-  /** That of no other element: this is a root. */
+  /** If no element has this id, the element is a root. */
   parentId: number;
   name: string;
   total: number;
@@ -36,7 +36,7 @@ export function treeOfForest(trees: readonly ForestElement[][], rootName = "tota
       nodes[at] = builder.child(parent === undefined ? 0 : nodes[parent]!, idOf(name));
       source.self[at]! += total;
       if (parent !== undefined) {
-        // Durations of children may overlap: what is left is never less than nothing.
+        // Durations of children may overlap, so their sum can exceed that of their parent.
         source.self[parent] = Math.max(0, source.self[parent]! - total);
       }
       places.set(id, at++);

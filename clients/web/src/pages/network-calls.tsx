@@ -1,4 +1,4 @@
-// The connections of an instance as a table, the largest first: what the drawing shows, to be read.
+// The connections of an instance as a table, the largest first. It holds all that the drawing shows.
 import { directingTexts } from "../app/directing-texts";
 import { visibleName } from "../flame/names";
 import { formatValue } from "../units";
@@ -37,7 +37,7 @@ export interface Traffic {
   read: number;
 }
 
-// Bytes of a minute by connection. Where both ends were watched, the client's count is taken.
+// Returns the bytes of a mean minute by connection. If both ends were watched, the client's count is taken.
 export function trafficOf(lines: TrafficLine[]): Map<string, Traffic> {
   const found = new Map<string, Traffic>();
   const isFromClient = new Set(lines.filter(({ detectPoint }) => detectPoint === "CLIENT").map(({ callId }) => callId));
@@ -60,7 +60,7 @@ export function nameOf(node?: NetworkNode): string {
   return node?.name || node?.addresses?.[0] || node?.processId || "";
 }
 
-// Both ends may see the protocol; each is named once.
+// Both ends may report the same protocol, which is named once.
 export function componentsOf(call: NetworkCall): string {
   return [...new Set([...(call.sourceComponents ?? []), ...(call.destinationComponents ?? [])])].join(", ");
 }

@@ -1,5 +1,5 @@
-// The topology as a drawing. One stop of the Tab key; arrow keys move between connections, Enter opens one. Names are cut
-// in their boxes, and whole in the line above.
+// The topology as a drawing. It is one stop of the Tab key: arrow keys move between connections and Enter opens one.
+// Names are cut in their boxes and whole in the line above.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { directingTexts } from "../app/directing-texts";
 import { boundedName, visibleName } from "../flame/names";
@@ -19,7 +19,7 @@ interface Props {
   bytes: Map<string, Traffic>;
 }
 
-// 1 to 5 pixels, by the root of the bytes: one large connection must not make all others equally thin.
+// Returns 1 to 5 pixels. The root of the bytes keeps one large connection from making all others equally thin.
 function widthOf(traffic: Traffic | undefined, largest: number): number {
   return largest > 0 ? 1 + 4 * Math.sqrt(totalOf(traffic) / largest) : 1.5;
 }
@@ -62,7 +62,7 @@ export function NetworkDrawing({ instance, nodes, calls, chosen, bytes }: Props)
   }, [nodes, calls]);
   const largest = Math.max(0, ...[...bytes.values()].map(totalOf));
   const current = byId.get(at ?? "") ?? chosen;
-  // Keys go down the page, whatever the order of the server.
+  // Arrow keys go down the page, whatever the order of the server.
   const order = [...layout.edges].sort((a, b) => a.tip.y - b.tip.y || a.tip.x - b.tip.x || (a.id < b.id ? -1 : 1));
   const open = (id: string) => change({ call: id === chosen?.callId ? "" : id, metric: "" });
   const isLit = (call: NetworkCall) =>

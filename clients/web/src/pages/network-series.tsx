@@ -11,10 +11,10 @@ import { callName, type NetworkCall, type NetworkNode, type TrafficLine } from "
 import { Failure } from "./notice";
 
 const MINUTE_MS = 60_000;
-// What a person looks for first, if the connection has it.
+// The metrics that are shown first, if the connection has them.
 const FIRST = ["http1_client_duration_percentile", "http1_server_duration_percentile", "client_write_rtt_time_percentile", "client_write_cpm", "server_write_cpm"];
 
-// Units of agents as those of the page: factor and unit.
+// Converts units of agents to those of the page: factor and unit.
 const UNITS: Record<string, [number, string]> = {
   ns: [1, "nanoseconds"], us: [1e3, "nanoseconds"], ms: [1e6, "nanoseconds"],
   B: [1, "bytes"], "B/min": [1 / 60, "bytes/s"], "1/min": [1 / 60, "/s"],

@@ -14,7 +14,7 @@ import { ServiceField } from "./service-field";
 import "./directing.css";
 
 const SERVICE = "hearth.v1.NetworkService/";
-// A point for each minute, metric and connection: a longer range is more than a table needs.
+// An answer has a point for each minute, metric and connection, too many for a table beyond this range.
 const TRAFFIC_MS = 6 * 3_600_000;
 const TRAFFIC = ["client_write", "client_read", "server_write", "server_read"].map((name) => name + "_total_bytes");
 

@@ -38,7 +38,7 @@ async function learn(service: string, abort: AbortSignal): Promise<Known> {
   return { prepared, instances: listed.instances ?? [] };
 }
 
-// Why no task of the kind can run on the service now; empty if one can, as far as agents have said.
+// Returns why no task of the kind can run on the service now, or nothing if agents have not said that it cannot.
 function impossible(kind: string, { prepared, instances }: Known): string {
   const words = directingTexts.value.tasks;
   if (BY_EBPF.includes(kind)) {
@@ -52,7 +52,7 @@ function impossible(kind: string, { prepared, instances }: Known): string {
   return wanted === undefined || languages.length === 0 || languages.includes(wanted) ? "" : words.otherLanguage([...new Set(languages)].join(", "));
 }
 
-// What is still missing in the form.
+// Returns which field of the form has to be filled in next.
 function missing(draft: Draft): string {
   const words = pageTexts.value.tasks;
   if (draft.service === "") {
@@ -136,7 +136,7 @@ function Sampling({ draft, number }: { draft: Draft; number(name: string, key: s
   );
 }
 
-// What starting the task asks of whom.
+// Says what the task will do to how many processes or instances.
 function effect(draft: Draft, known: Known): string {
   const words = directingTexts.value.tasks;
   if (draft.kind === "TASK_KIND_NETWORK") {
@@ -156,7 +156,7 @@ export function NewTask() {
   const [error, setError] = useState<Error>();
   const asked = useAnswer(service || null, (abort) => learn(service, abort));
   const known = service === "" ? undefined : asked.value;
-  // Until somebody chooses, the first kind that is possible.
+  // The first kind that is possible is chosen until a person chooses another.
   const possible = known && TASK_KINDS.find((each) => impossible(each, known) === "");
   const draft = draftOf({ ...address.value.params, kind: kind ?? possible ?? "" });
   const why = (known && impossible(draft.kind, known)) || missing(draft);

@@ -1,4 +1,4 @@
-// Said in the place of the results of a task while there are none.
+// The sentence in the place of the results of a task while there are none.
 import { directingTexts } from "../app/directing-texts";
 
 export function NothingYet({ isOpen }: { isOpen: boolean }) {

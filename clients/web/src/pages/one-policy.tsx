@@ -40,7 +40,7 @@ export function OnePolicy({ service }: { service: string }) {
   const isEdited = editsBetween(storedRules, rules).length > 0 || isObserving !== Boolean(stored.isObserving);
   const chosen = rules.find((rule) => ruleKey(rule) === param("rule")) ?? rules[0];
 
-  // What is typed or dragged at this moment and not yet in the address.
+  // A rule while it is typed or dragged, before it is written to the address.
   const [held, setHeld] = useState<Rule>();
   const shown = held ? rules.map((rule) => (ruleKey(rule) === ruleKey(held) ? held : rule)) : rules;
   const [outcome, setOutcome] = useState<{ error?: Error; saved?: string; wasChanged?: boolean }>({});
@@ -62,7 +62,7 @@ export function OnePolicy({ service }: { service: string }) {
     change({ edits: formatList(editsBetween(storedRules, next).map(formatEdit)), ...more });
   };
   const setRule = (rule: Rule) => setRules(applyEdits(rules, [rule]));
-  // What stands below does not depend on edits: it is left alone while the threshold is dragged.
+  // This part does not depend on edits, so it is not drawn again while the threshold is dragged.
   const past = useMemo(
     () => (
       <PolicyPast

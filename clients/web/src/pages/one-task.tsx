@@ -1,4 +1,4 @@
-// One task: who was told, who answered, why nothing arrived, and what it brought.
+// One task: which instances were told and answered, why nothing arrived, and the results.
 import { useEffect, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
@@ -45,12 +45,12 @@ function bareState(state = ""): string {
   return state.replace("TASK_STATE_", "");
 }
 
-// A task whose end is behind it does not change any more, whatever its state says.
+// After its end, a task does not change any more.
 function canChange(task: Task): boolean {
   return OPEN_STATES.includes(bareState(task.state));
 }
 
-// said: what stands above already.
+// said: the reason of the whole task, which is not repeated for each target.
 function Targets({ targets, log, said }: { targets: Target[]; log: LogEntry[]; said?: string }) {
   const words = directingTexts.value;
   const { tasks } = pageTexts.value;
@@ -117,7 +117,7 @@ export function OneTask({ id }: { id: string }) {
   const { back, tasks } = pageTexts.value;
   const [note, setNote] = useState("");
   const [error, setError] = useState<Error>();
-  // The page looks again by itself, without dimming what stands on it.
+  // The page asks again by itself. A counter of its own keeps other answers from being asked again and dimmed.
   const [round, setRound] = useState(0);
   const got = useAnswer(`${id} ${round}`, (abort) => call<Got>(SERVICE + "GetTask", { taskId: id }, abort));
   const { task, log = [], targets = [] } = got.value ?? {};

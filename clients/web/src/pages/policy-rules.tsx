@@ -1,4 +1,4 @@
-// The rules of a policy as fields. What the server refuses is said at the field that it is about.
+// The rules of a policy as fields. An error of the server stands at the field that it is about.
 import { useState } from "preact/hooks";
 import { directingTexts } from "../app/directing-texts";
 import { firstRule, isHttp, KINDS, MONITORS, removal, ruleKey, type Edit, type Field, type Rule } from "../policy";

@@ -37,7 +37,7 @@ interface Series {
   step: number;
 }
 
-// Means say how many lines there are. Every value follows where a page can hold them all.
+// Asks for means first, which say how many lines there are, and then for every value if a page can hold them all.
 async function askSeries(service: string, monitor: string, abort: AbortSignal): Promise<Series> {
   const { startMs, endMs } = span.value;
   const ask = async (stepSeconds: number) => {

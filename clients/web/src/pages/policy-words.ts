@@ -1,4 +1,4 @@
-// How rules, states and values of monitors are called.
+// Names of rules and states, and texts of values.
 import { directingTexts } from "../app/directing-texts";
 import { rulesOf, type Rule, type StoredPolicy } from "../policy";
 import { formatCount, formatDuration } from "../units";

@@ -71,7 +71,7 @@ export function FilesAnalysis({ task, round, isOpen }: { task: Task; round: numb
   const answer = useAnswer(uploads.length > 0 ? `${task.taskId} ${uploads.length} ${instance} ${type}` : null, (abort) =>
     call<Analysis>(SERVICE + "AnalyzeUploads", { taskId: task.taskId, instances: instance === "" ? [] : [instance], sampleType: type }, abort),
   );
-  // The server's root is the whole, which every flame graph has.
+  // The server's root is left out: every flame graph has a box for the whole.
   const tree = useMemo(
     () =>
       treeOfForest([

@@ -1,4 +1,4 @@
-// What a task brought: its own analysis, or the same data as a stored profile of the service.
+// The results of a task: its own analysis, or the same data as a stored profile of the service.
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
@@ -22,7 +22,7 @@ interface StoredProfile {
   profileTypes?: string[];
 }
 
-// Nanoseconds before counts, as everywhere on the page.
+// Chooses nanoseconds before counts, as everywhere on the page.
 function firstType(types: string[]): string {
   return types.find((type) => partsOfType(type).unit === "nanoseconds") ?? types[0] ?? "";
 }
@@ -37,7 +37,7 @@ function rangeOfRuns(task: Task, schedules: Schedule[]): { from: string; to: str
 
 function StoredResult({ task, schedules }: { task: Task; schedules: Schedule[] }) {
   const { from, to } = rangeOfRuns(task, schedules);
-  // Runs name the profiles that they made. Files do not: what their instances sent meanwhile is taken.
+  // Runs name the profiles that they made. Files do not, so all profiles of their instances are taken.
   const ids = schedules.flatMap(({ profileIds = [] }) => profileIds);
   const selector = selectorOf(ids.length > 0 ? { kind: task.kind, service: task.service } : task);
   const found = useAnswer(`${task.taskId} ${ids.length}`, (abort) =>
