@@ -12,6 +12,7 @@ import time
 import urllib.parse
 
 import browser
+import directing_data
 from server import ROOT, Server, now_ms
 
 RECORDINGS = ROOT / "clients/demo/recording"
@@ -24,6 +25,8 @@ PAGES = {
     "profiles": ("/profiles", {}),
     "traces": ("/traces", {}),
     "tasks": ("/tasks", {}),
+    "policy": ("/policies", {"service": "shop", "from": "now-1h"}),
+    "network": ("/network", {"service": "shop", "instance": "pod-1"}),
     "admin": ("/admin", {}),
     "help": ("/help", {}),
 }
@@ -46,6 +49,9 @@ def main():
     width, height = (int(n) for n in sys.argv[2:4] or (1280, 800))
     server = Server()
     fill(server)
+    directing_data.fill_policy(server)
+    directing_data.fill_network(server, 12)
+    directing_data.fill_stacks(server)
     seen = browser.Browser(width, height)
     base = "http://127.0.0.1:%d" % server.port
     for theme in ("light", "dark"):
