@@ -6,7 +6,7 @@ import { DARK, LIGHT, type Palette, type Theme } from "./colours";
 import { collapsedText, htmlText, pngBlob, speedscopeText, svgText } from "./export";
 import { DetailLine } from "./facts";
 import "./flame.css";
-import { boxOf, layoutTree, type Layout } from "./layout";
+import { layoutTree, type Layout } from "./layout";
 import { Legend } from "./legend";
 import { PathBar } from "./path";
 import { Scene } from "./scene";
@@ -44,8 +44,9 @@ interface Props {
   isStableOrder?: boolean;
   /** What the page knows about the frame under the pointer besides its numbers, at the end of the detail line. */
   detail?: ComponentChildren;
-  /** A function to outline, for pictures that share the pointer. */
+  /** For pictures that share the pointer: a function to outline, and a frame to describe while none is pointed at here. */
   outlined?: string | null;
+  described?: number | null;
   exports?: MutableRef<FlameExports | null>;
   onView(view: FlameView): void;
   /** `tree` is the transformed one that `node` counts in. */
@@ -92,7 +93,7 @@ export function FlameGraph(props: Props) {
   );
   // Boxes are numbered by layout: a number of the one before means nothing.
   const hovered = pointed?.layout === layout ? pointed.box : -1;
-  const said = hovered < 0 && zoomNode > 0 ? boxOf(layout, tree, zoomNode) : hovered;
+  const described = props.described ?? (zoomNode > 0 && !props.detail ? zoomNode : -1);
 
   if (props.exports) {
     props.exports.current = {
@@ -114,7 +115,7 @@ export function FlameGraph(props: Props) {
 
   return (
     <section class="flame" aria-label={texts.label}>
-      <DetailLine tree={tree} layout={layout} box={said} unit={unit} texts={texts} detail={props.detail} />
+      <DetailLine tree={tree} layout={layout} box={hovered} node={described} unit={unit} texts={texts} detail={props.detail} />
       <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} onView={onView} />
       {matches && (
         <p class="flame-matches" role="status">

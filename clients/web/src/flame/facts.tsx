@@ -18,6 +18,8 @@ interface Props {
   tree: FlameTree;
   layout: Layout;
   box: number;
+  /** What is described without a box; -1: nothing. */
+  node?: number;
   unit: string;
   texts: FlameTexts;
 }
@@ -41,9 +43,9 @@ function diffFacts(tree: FlameTree, diff: FlameDiff, node: number, unit: string,
 }
 
 /** One sentence per fact; the numbers say what 100 % is. */
-function factsOf({ tree, layout, box, unit, texts }: Props): { name: string; facts: string[] } {
-  const node = layout.node[box]!;
-  const sum = layout.sum[box]!;
+function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts }: Props): { name: string; facts: string[] } {
+  const node = box >= 0 ? layout.node[box]! : undrawn;
+  const sum = box >= 0 ? layout.sum[box]! : tree.total[node]!;
   const whole = tree.total[0]!;
   const total = `${texts.total} ${formatValue(sum, unit)}, ${formatShare(sum, whole)} ${texts.ofAll}`;
   if (node === CULLED) {
@@ -53,10 +55,9 @@ function factsOf({ tree, layout, box, unit, texts }: Props): { name: string; fac
   const facts = tree.diff ? diffFacts(tree, tree.diff, node, unit, texts) : [total];
   if (!tree.diff) {
     const parent = tree.parent[node]!;
-    const isAncestor = box < layout.rowStart[layout.zoomRow]!;
     const self = tree.self[node]!;
     if (parent > 0) facts.push(`${formatShare(sum, tree.total[parent]!)} ${texts.ofParent}`);
-    if (layout.zoomNode > 0 && !isAncestor)
+    if (layout.zoomNode > 0 && box >= layout.rowStart[layout.zoomRow]!)
       facts.push(`${formatShare(sum, tree.total[layout.zoomNode]!)} ${texts.ofZoom}`);
     facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
   }
@@ -66,12 +67,14 @@ function factsOf({ tree, layout, box, unit, texts }: Props): { name: string; fac
 
 /** Two lines that are always there, so that nothing moves when the pointer does. */
 export function DetailLine(props: Props & { detail?: ComponentChildren }) {
-  const said = props.box >= 0 ? factsOf(props) : null;
+  const said = props.box >= 0 || (props.node ?? -1) >= 0 ? factsOf(props) : null;
   return (
     <div class="flame-detail">
-      <div class="flame-detail-name">{said ? <bdi>{said.name}</bdi> : props.texts.hint}</div>
+      <div class="flame-detail-name">{said ? <bdi>{said.name}</bdi> : props.detail || props.texts.hint}</div>
       <div class="flame-detail-facts">
-        {said?.facts.join(" · ") ?? "\u00a0"} {said && props.detail}
+        {said?.facts.join(" · ") ?? "\u00a0"}
+        {said && props.detail && " · "}
+        {said && props.detail}
       </div>
     </div>
   );
