@@ -2,6 +2,7 @@ import { render } from "preact";
 import { Frame } from "./app/frame";
 import { AdHoc } from "./pages/adhoc";
 import { Admin } from "./pages/admin";
+import { Compare } from "./pages/compare";
 import { Diff } from "./pages/diff";
 import { Explore } from "./pages/explore";
 import { Help } from "./pages/help";
@@ -27,6 +28,7 @@ const pages: Record<Page, () => preact.JSX.Element> = {
   network: Network,
   admin: Admin,
   help: Help,
+  compare: Compare,
 };
 
 function App() {

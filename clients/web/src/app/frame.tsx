@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, needsLogin, refreshes } from "../api/connect";
 import { shownNotes, useAnswer } from "../api/use-answer";
-import { address, change, formatAddress, go, PAGES, param, question } from "../url";
+import { address, change, formatAddress, go, PAGES, param, PARENTS, question } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
 import { CommandBox } from "./command-box";
@@ -17,7 +17,7 @@ interface WhoAmI {
 }
 
 const ABSOLUTE = "absolute";
-const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles"];
+const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles", "compare"];
 
 // A trace or a profile that is named by its id needs no question.
 function hasQueryBar(): boolean {
@@ -47,7 +47,7 @@ function Link({ page, children }: { page: (typeof PAGES)[number]; children: Comp
   return (
     <a
       href={formatAddress(page, to)}
-      aria-current={address.value.page === page ? "page" : undefined}
+      aria-current={(PARENTS[address.value.page] ?? address.value.page) === page ? "page" : undefined}
       onClick={(event) => {
         if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
           event.preventDefault();
@@ -168,7 +168,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           hearth
         </a>
         <nav>
-          {PAGES.filter((page) => page !== "help").map((page) => (
+          {PAGES.filter((page) => page !== "help" && !PARENTS[page]).map((page) => (
             <Link key={page} page={page}>
               {texts.value.pages[page]}
             </Link>

@@ -5,6 +5,7 @@ import { useAnswer } from "../api/use-answer";
 import { formatSelector, parseSelector, withMatcher, type Matcher } from "../selector";
 import { address, change, param } from "../url";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
+import { PageTabs } from "./page-tabs";
 import { texts } from "./settings";
 
 interface Names {
@@ -122,6 +123,7 @@ export function QueryBar() {
   const names = useLabelNames();
   return (
     <div class="bar query">
+      <PageTabs />
       <select
         aria-label={texts.value.type}
         value={type?.ID ?? param("type")}

@@ -4,8 +4,12 @@ import { FlameGraph } from "../flame/FlameGraph";
 import type { FlameTree } from "../flame/tree";
 import { change, param } from "../url";
 
+export function zoomOf(name: string): string[] {
+  return param(name).split(".").filter((id) => id !== "");
+}
+
 export function zoomOfAddress(): string[] {
-  return param("zoom").split(".").filter((id) => id !== "");
+  return zoomOf("zoom");
 }
 
 export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) {

@@ -1,8 +1,11 @@
+import { comparingEn } from "./comparing-en";
+
 // Every text of the page but those of the flame graph (flame-en.ts).
 
 export const en = {
   language: "English",
-  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help" },
+  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help", compare: "Compare" },
+  comparing: comparingEn,
   selector: "Label selector",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "Edit the selector as text",
