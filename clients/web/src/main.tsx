@@ -5,6 +5,7 @@ import { Admin } from "./pages/admin";
 import { Compare } from "./pages/compare";
 import { Diff } from "./pages/diff";
 import { Explore } from "./pages/explore";
+import { FunctionPage } from "./pages/function-page";
 import { Help } from "./pages/help";
 import { ListProfiles } from "./pages/list-profiles";
 import { Network } from "./pages/network";
@@ -29,6 +30,7 @@ const pages: Record<Page, () => preact.JSX.Element> = {
   admin: Admin,
   help: Help,
   compare: Compare,
+  function: FunctionPage,
 };
 
 function App() {

@@ -9,6 +9,13 @@ export interface Scope {
   span: Span;
 }
 
+export interface Named {
+  scope: Scope;
+  name: string;
+  // What an answer about the function depends on.
+  key: string;
+}
+
 export type Measure = "self" | "total";
 
 function selectionOf({ type, selector, span }: Scope) {

@@ -1,13 +1,19 @@
 // Ctrl K: everything that can be reached by typing its name.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
+import { askTop } from "../api/functions";
 import { useAnswer } from "../api/use-answer";
+import { boundedName } from "../flame/names";
 import { formatSelector } from "../selector";
 import { go, PAGES, question } from "../url";
-import { freeze, rangeKey, span } from "./question";
+import { chooseType, freeze, rangeKey, selector, span, useProfileTypes } from "./question";
 import { texts, toggleLanguage, toggleTheme } from "./settings";
 
 const MAX_SHOWN = 12;
+const MAX_FUNCTIONS = 6;
+const MIN_TYPED = 3;
+const TYPING_MS = 250;
+const LONGEST_NAME = 120;
 // What a trace id looks like; a service may have any other name.
 const TRACE_ID = /^[0-9a-f]{16}([0-9a-f]{16})?$/i;
 
@@ -28,7 +34,20 @@ function useServices(): string[] {
   return answer.value?.names ?? [];
 }
 
-function commandsFor(typed: string, services: string[]): Command[] {
+// Functions of what the page asks about, when enough is typed and the typing rests.
+function useFunctions(typed: string): string[] {
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setText(typed.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const type = chooseType(useProfileTypes().value ?? []);
+  const key = type && text.length >= MIN_TYPED && text === typed.trim() ? `${rangeKey.value} ${type.ID} ${selector.value} ${text}` : null;
+  const top = useAnswer(key, (abort) => askTop({ type: type!.ID, selector: selector.value, span: span.value }, text, MAX_FUNCTIONS, abort));
+  return (top.value?.rows ?? []).map(({ name = "" }) => name).filter((name) => name !== "");
+}
+
+function commandsFor(typed: string, services: string[], functions: string[]): Command[] {
   const words = texts.value;
   const wanted = typed.trim().toLowerCase();
   const all: Command[] = [
@@ -47,14 +66,19 @@ function commandsFor(typed: string, services: string[]): Command[] {
   if (TRACE_ID.test(wanted)) {
     found.unshift({ name: wanted, kind: words.pages.traces, run: () => go("traces", { ...question(), id: wanted }) });
   }
-  return found.slice(0, MAX_SHOWN);
+  const named = functions.map((name) => ({
+    name: boundedName(name, LONGEST_NAME),
+    kind: words.comparing.functionCommand,
+    run: () => go("function", { ...question(), function: name }),
+  }));
+  return [...found.slice(0, MAX_SHOWN - named.length), ...named];
 }
 
 export function CommandBox({ onClose }: { onClose(): void }) {
   const box = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
-  const commands = commandsFor(typed, useServices());
+  const commands = commandsFor(typed, useServices(), useFunctions(typed));
 
   useEffect(() => box.current!.showModal(), []);
 

@@ -3,10 +3,13 @@ import { useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { formatSelector, parseSelector, withMatcher, type Matcher } from "../selector";
-import { address, change, param } from "../url";
+import { address, change, param, type Page } from "../url";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
 import { PageTabs } from "./page-tabs";
 import { texts } from "./settings";
+
+// Pages whose charts have a line for each value of a label.
+const GROUPED: Page[] = ["profile", "function"];
 
 interface Names {
   names?: string[];
@@ -147,7 +150,7 @@ export function QueryBar() {
           </button>
         </>
       )}
-      {address.value.page === "profile" && (
+      {GROUPED.includes(address.value.page) && (
         <select
           aria-label={texts.value.groupBy}
           value={param("by")}

@@ -1,9 +1,11 @@
 // The table of functions; only the rows in view exist.
 import { useMemo, useRef, useState } from "preact/hooks";
+import { PageLink } from "../app/page-link";
 import { texts } from "../app/settings";
 import type { FunctionRow } from "../flame/functions";
 import { visibleName } from "../flame/names";
 import { formatShare, formatValue } from "../units";
+import { param, question } from "../url";
 
 const ROW = 28;
 
@@ -40,6 +42,7 @@ export function FunctionTable({ rows, total, unit, search, chosen, onChoose }: P
   const [top, setTop] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const words = texts.value.profile;
+  const { historyOf } = texts.value.comparing;
 
   const shown = useMemo(() => {
     const matches = search === "" ? () => true : matcher(search);
@@ -82,9 +85,12 @@ export function FunctionTable({ rows, total, unit, search, chosen, onChoose }: P
                 <button type="button" class="code" title={visibleName(row.name)} onClick={() => onChoose(row.name)}>
                   {visibleName(row.name)}
                 </button>
+                <PageLink page="function" to={{ ...question(), by: param("by"), function: row.name }} aria-label={historyOf(visibleName(row.name))} title={historyOf(visibleName(row.name))}>
+                  →
+                </PageLink>
               </th>
-              <Cell value={row.self} total={total} unit={unit} />
-              <Cell value={row.total} total={total} unit={unit} />
+              <ShareCell value={row.self} total={total} unit={unit} />
+              <ShareCell value={row.total} total={total} unit={unit} />
             </tr>
           ))}
           {last < shown.length && <tr class="gap" style={{ height: `${(shown.length - last) * ROW}px` }} />}
@@ -94,7 +100,8 @@ export function FunctionTable({ rows, total, unit, search, chosen, onChoose }: P
   );
 }
 
-function Cell({ value, total, unit }: { value: number; total: number; unit: string }) {
+// A value with its share of the total, as a number and as a bar behind it.
+export function ShareCell({ value, total, unit }: { value: number; total: number; unit: string }) {
   const share = total > 0 ? (100 * value) / total : 0;
   return (
     <td class="number bar-cell" style={{ backgroundSize: `${share.toFixed(2)}% 100%` }}>
