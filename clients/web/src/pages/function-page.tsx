@@ -13,6 +13,7 @@ import { chooseStep, type Span } from "../time";
 import { formatShare, formatValue } from "../units";
 import { address, change, param } from "../url";
 import { Empty } from "./empty";
+import { CallersAndCallees, LinesPart, ServicesPart, SpansPart } from "./function-parts";
 import "./function-page.css";
 import { ShareCell } from "./function-table";
 import { Failure } from "./notice";
@@ -178,6 +179,16 @@ export function FunctionPage() {
       <Headline named={named} type={typeName(type)} sandwich={sandwich.error ? undefined : sandwich.value} />
       <History {...named} />
       {isAbsent ? <p class="note">{texts.value.comparing.absent}</p> : <Failure error={sandwich.error} />}
+      {!sandwich.error && (
+        <>
+          <CallersAndCallees name={name} sandwich={sandwich} />
+          <div class="columns">
+            <ServicesPart {...named} />
+            <LinesPart {...named} />
+            <SpansPart {...named} />
+          </div>
+        </>
+      )}
     </section>
   );
 }

@@ -22,6 +22,7 @@ import { change, formatList, param, parseList } from "../url";
 import { Actions } from "./actions";
 import { zoomOfAddress } from "./address-flame";
 import { Empty } from "./empty";
+import { goToFunction } from "./function-parts";
 import { FunctionTable } from "./function-table";
 import { Menu, type MenuItem } from "./menu";
 import { Failure, Notes } from "./notice";
@@ -89,6 +90,7 @@ function menuItems(request: MenuRequest): MenuItem[] {
     { name: words.recursion, run: () => addTransform("recursion", name) },
     { name: words.module, run: () => addTransform("module", packageOf(name)) },
     { name: words.sandwich, run: () => change({ view: "sandwich", function: name }) },
+    { name: texts.value.comparing.showHistory, run: () => goToFunction(name) },
     { name: words.with, run: () => add("with", name) },
     { name: words.without, run: () => add("without", name) },
     { name: words.copyName, run: () => copy(name) },
