@@ -183,9 +183,11 @@ export function FunctionPage() {
         <>
           <CallersAndCallees name={name} sandwich={sandwich} />
           <div class="columns">
-            <ServicesPart {...named} />
+            <div class="part">
+              <ServicesPart {...named} />
+              <SpansPart {...named} />
+            </div>
             <LinesPart {...named} />
-            <SpansPart {...named} />
           </div>
         </>
       )}
