@@ -49,7 +49,7 @@ for (const [theme, tokens] of [["light", light], ["dark", dark]] as const) {
   });
 
   test(`graphics of the ${theme} theme have a contrast of 3`, () => {
-    for (const graphic of ["cool", "ember"]) {
+    for (const graphic of ["cool", "ember", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5"]) {
       for (const ground of GROUNDS) {
         assert.ok(contrast(tokens.get(graphic)!, tokens.get(ground)!) >= 3, `${graphic} on ${ground}`);
       }

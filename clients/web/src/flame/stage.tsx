@@ -301,7 +301,7 @@ export function Stage(props: Props) {
 }
 
 /** Setting a canvas' size clears it, also to the same size. */
-function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
+export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w;
