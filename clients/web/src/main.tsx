@@ -6,6 +6,7 @@ import { Compare } from "./pages/compare";
 import { Diff } from "./pages/diff";
 import { Explore } from "./pages/explore";
 import { FunctionPage } from "./pages/function-page";
+import { Heatmap } from "./pages/heatmap";
 import { Help } from "./pages/help";
 import { ListProfiles } from "./pages/list-profiles";
 import { Network } from "./pages/network";
@@ -31,6 +32,7 @@ const pages: Record<Page, () => preact.JSX.Element> = {
   help: Help,
   compare: Compare,
   function: FunctionPage,
+  heatmap: Heatmap,
 };
 
 function App() {

@@ -1,10 +1,10 @@
 // The address is the whole state of the page: what is asked, how it is shown, where it is zoomed. Back is undo.
 import { signal } from "@preact/signals";
 
-export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "adhoc", "tasks", "policies", "network", "admin", "help", "compare", "function"] as const;
+export const PAGES = ["explore", "profile", "diff", "traces", "profiles", "adhoc", "tasks", "policies", "network", "admin", "help", "compare", "function", "heatmap"] as const;
 export type Page = (typeof PAGES)[number];
 // Pages that are reached from another one, which stands for them in the bar.
-export const PARENTS: Partial<Record<Page, Page>> = { compare: "diff", function: "profile" };
+export const PARENTS: Partial<Record<Page, Page>> = { compare: "diff", function: "profile", heatmap: "profile" };
 export type Params = Record<string, string>;
 
 export interface Address {

@@ -17,7 +17,7 @@ interface WhoAmI {
 }
 
 const ABSOLUTE = "absolute";
-const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles", "compare", "function"];
+const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles", "compare", "function", "heatmap"];
 
 // A trace or a profile that is named by its id needs no question.
 function hasQueryBar(): boolean {

@@ -11,13 +11,13 @@ interface Family {
 
 const FAMILIES: Family[] = [
   { pages: ["diff", "compare"], params: () => ({ ...address.value.params, zoom: "", zoom2: "", unlinked: "" }) },
-  { pages: ["profile"], params: question },
+  { pages: ["profile", "heatmap"], params: question },
 ];
 
 export function PageTabs() {
   const here = address.value.page;
   const family = FAMILIES.find(({ pages }) => pages.includes(here));
-  if (!family || family.pages.length < 2) {
+  if (!family) {
     return null;
   }
   const to = family.params();

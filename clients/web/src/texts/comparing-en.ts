@@ -31,6 +31,27 @@ export const comparingEn = {
   without: (value: string) => `${value} carry no such id.`,
   first: (n: string) => `The first ${n} are shown.`,
   firstOf: (n: string, all: string) => `The first ${n} of ${all} are shown.`,
+  heatmap: "Number of profiles by time and value. Arrow keys move between cells, Enter lists one.",
+  heatmapHint: "Point at a cell to read it, click to list what is in it, drag to choose a range.",
+  each: "What is counted",
+  heat: {
+    INDIVIDUAL: {
+      name: "Profiles",
+      counted: (n: string) => (n === "1" ? `${n} profile` : `${n} profiles`),
+      inACell: "profiles in a cell",
+      exemplars: "Profiles of this cell",
+    },
+    SPAN: {
+      name: "Spans",
+      counted: (n: string) => (n === "1" ? `${n} span` : `${n} spans`),
+      inACell: "spans in a cell",
+      exemplars: "Spans of this cell",
+    },
+  },
+  asTable: "As a table",
+  noExemplars: "The single profiles of this time are deleted; only their sums are left.",
+  someOf: (n: string, all: string) => `${n} of ${all} are shown: the largest of each moment.`,
+  noSpanValues: "No sample in this range carries the id of a span. Ids are set by profilers that know the span they run in.",
 };
 
 export type ComparingTexts = typeof comparingEn;

@@ -31,4 +31,15 @@ export const comparingZh: ComparingTexts = {
   without: (value) => `其中 ${value} 不带这类标识。`,
   first: (n) => `只显示前 ${n} 项。`,
   firstOf: (n, all) => `共 ${all} 项，只显示前 ${n} 项。`,
+  heatmap: "按时间和数值统计的剖析数量。用方向键在格子间移动，按回车列出格中内容。",
+  heatmapHint: "指向格子查看数值，点击列出其中内容，拖动选取时间范围。",
+  each: "统计对象",
+  heat: {
+    INDIVIDUAL: { name: "剖析", counted: (n) => `${n} 份剖析`, inACell: "每格剖析数", exemplars: "这一格中的剖析" },
+    SPAN: { name: "跨度", counted: (n) => `${n} 个跨度`, inACell: "每格跨度数", exemplars: "这一格中的跨度" },
+  },
+  asTable: "以表格显示",
+  noExemplars: "这段时间的单份剖析已被删除，只剩下合计。",
+  someOf: (n, all) => `共 ${all} 个，显示其中 ${n} 个：每个时刻数值最大者。`,
+  noSpanValues: "所选范围内没有样本带跨度标识；只有知道自己处于哪个跨度中的剖析器才会写入。",
 };
