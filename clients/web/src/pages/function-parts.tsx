@@ -19,7 +19,7 @@ import { Failure } from "./notice";
 
 const MAX_ROWS = 20;
 // Pixels of what stands around a flame graph, and of its rows.
-const AROUND_GRAPH = 136;
+const AROUND_GRAPH = 141;
 const MIN_GRAPH = 160;
 const MAX_GRAPH = 320;
 const ROW = 20;
