@@ -51,11 +51,12 @@ function addressOf(heat: Heat, cell: Cell | null): { at: string; value: string }
 
 function ExemplarRow({ exemplar, type, unit }: { exemplar: Exemplar; type: string; unit: string }) {
   const { profileId = "", spanId = "", traceId = "", value = "0", timestamp = "0", labels } = exemplar;
-  const time = clock(Number(timestamp));
+  // The sentence above names the day.
+  const time = new Date(Number(timestamp)).toLocaleTimeString();
   return (
     <tr>
       <th scope="row">
-        <PageLink page="profiles" to={{ ...question(), id: profileId, type }}>
+        <PageLink page="profiles" to={{ ...question(), id: profileId, type }} title={clock(Number(timestamp))}>
           {time}
         </PageLink>
       </th>
