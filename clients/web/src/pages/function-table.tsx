@@ -85,9 +85,7 @@ export function FunctionTable({ rows, total, unit, search, chosen, onChoose }: P
                 <button type="button" class="code" title={visibleName(row.name)} onClick={() => onChoose(row.name)}>
                   {visibleName(row.name)}
                 </button>
-                <PageLink page="function" to={{ ...question(), by: param("by"), function: row.name }} aria-label={historyOf(visibleName(row.name))} title={historyOf(visibleName(row.name))}>
-                  →
-                </PageLink>
+                <PageLink page="function" to={{ ...question(), by: param("by"), function: row.name }} aria-label={historyOf(visibleName(row.name))} title={historyOf(visibleName(row.name))} />
               </th>
               <ShareCell value={row.self} total={total} unit={unit} />
               <ShareCell value={row.total} total={total} unit={unit} />
