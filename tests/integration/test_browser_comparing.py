@@ -199,6 +199,17 @@ class Comparing(unittest.TestCase):
         self.assertEqual(self.address()[1]["id"], TRACE)
         self.browser.find_text("main", "40 s")
 
+    def test_a_diamond_on_the_line_leads_to_the_largest_profile(self):
+        self.open("/profile", q=SHOP, **{"from": str(self.now - 60 * MINUTE), "to": str(self.now)})
+        over = self.browser.find(".timeline .u-over")
+        # Two thirds of the range are before it, and the axis ends 8 % above the largest value.
+        x, y = over.size["width"] // 6, round(over.size["height"] * (0.5 - 1 / 1.08))
+        ActionChains(self.browser.driver).move_to_element_with_offset(over, x, y).perform()
+        self.browser.until(lambda: "40 s" in self.seen(".u-over")[0].get_attribute("title"), "what the diamond says")
+        ActionChains(self.browser.driver).click().perform()
+        self.browser.find_text("h1", "Single profile")
+        self.assertEqual(self.text(".headline .figure"), "40 s")
+
     def test_a_drag_chooses_the_range(self):
         self.open("/heatmap", q=SHOP)
         box = self.browser.find(".heatmap-box canvas")

@@ -10,15 +10,32 @@ export interface Line {
   mean: number;
 }
 
+// The largest profile of a step.
+export interface TimelineExemplar {
+  // Of its step in the times of the timeline.
+  index: number;
+  profileId: string;
+  ms: number;
+  value: number;
+}
+
 export interface Timeline {
   timesMs: number[];
   lines: Line[];
   // Of the values: "cores", "bytes", "bytes/s", or the unit of a count.
   unit: string;
+  // Of a timeline with a single line, if they were asked for.
+  exemplars?: TimelineExemplar[];
+}
+
+interface Point {
+  value?: number;
+  timestamp: string;
+  exemplars?: { timestamp?: string; profileId?: string; value?: string }[];
 }
 
 interface Answered {
-  series?: { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }[];
+  series?: { labels?: { name: string; value: string }[]; points?: Point[] }[];
   aggregation?: string;
   unit?: string;
 }
@@ -32,6 +49,7 @@ export interface TimelineQuestion {
   limit: number;
   functions?: string[];
   without?: string[];
+  exemplars?: boolean;
 }
 
 export async function askTimeline(question: TimelineQuestion, abort: AbortSignal): Promise<Timeline> {
@@ -51,6 +69,7 @@ export async function askTimeline(question: TimelineQuestion, abort: AbortSignal
       step: stepS,
       groupBy: question.groupBy,
       limit: String(question.limit),
+      exemplars: question.exemplars,
     },
     abort,
   );
@@ -66,12 +85,14 @@ export function toTimeline(answer: Answered, span: Span, stepS: number): Timelin
   const n = Math.floor((Math.floor(span.endMs) - startMs) / (stepS * 1000)) + 1;
   const timesMs = Array.from({ length: n }, (_, i) => startMs + i * stepS * 1000);
 
+  const indexOf = (point: Point) => Math.round((Number(point.timestamp) - startMs) / (stepS * 1000));
+
   const lines = (answer.series ?? []).map((series) => {
     const values: (number | null)[] = new Array(n).fill(null);
     let sum = 0;
     let present = 0;
     for (const point of series.points ?? []) {
-      const i = Math.round((Number(point.timestamp) - startMs) / (stepS * 1000));
+      const i = indexOf(point);
       if (i >= 0 && i < n) {
         values[i] = (point.value ?? 0) * factor;
         sum += values[i]!;
@@ -81,7 +102,13 @@ export function toTimeline(answer: Answered, span: Span, stepS: number): Timelin
     const labels = Object.fromEntries((series.labels ?? []).map(({ name, value }) => [name, value]));
     return { labels, values, mean: present === 0 ? 0 : sum / (isMean ? present : n) };
   });
-  return { timesMs, lines, unit: isMean ? unit : rateUnit(unit) };
+  const only = answer.series?.length === 1 ? (answer.series[0]!.points ?? []) : [];
+  const exemplars = only.flatMap((point) =>
+    (point.exemplars ?? []).map(({ timestamp = "0", profileId = "", value = "0" }) => {
+      return { index: indexOf(point), profileId, ms: Number(timestamp), value: Number(value) };
+    }),
+  );
+  return { timesMs, lines, unit: isMean ? unit : rateUnit(unit), exemplars: exemplars.filter(({ index }) => index >= 0 && index < n) };
 }
 
 export function rateUnit(unit: string): string {

@@ -2,7 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { formatHeight, type Timeline } from "../api/timeline";
+import { formatHeight, type Timeline, type TimelineExemplar } from "../api/timeline";
+import { exemplarsPlugin } from "./exemplars";
 
 const HEIGHT = 132;
 const HUES = [248, 45, 155, 320, 95, 200, 20, 280];
@@ -28,9 +29,12 @@ interface Props {
   label: string;
   onRange(fromMs: number, toMs: number): void;
   onReset(): void;
+  // What to say of a single profile on the line, and how to open it.
+  exemplarTitle?(exemplar: TimelineExemplar): string;
+  onExemplar?(exemplar: TimelineExemplar): void;
 }
 
-export function TimelineChart({ timeline, theme, label, onRange, onReset }: Props) {
+export function TimelineChart({ timeline, theme, label, onRange, onReset, exemplarTitle, onExemplar }: Props) {
   const box = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
@@ -62,6 +66,7 @@ export function TimelineChart({ timeline, theme, label, onRange, onReset }: Prop
             points: { show: true, size: 4, filter: (u: uPlot, of: number) => lonely(u.data[of] as (number | null)[]) },
           })),
         ],
+        plugins: onExemplar ? [exemplarsPlugin(timeline.exemplars ?? [], exemplarTitle ?? (() => ""), onExemplar)] : [],
         hooks: {
           setSelect: [
             (u) => {

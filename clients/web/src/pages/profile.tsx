@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { encodeMerge, type Selection } from "../api/encode";
 import { askTimeline, formatHeight } from "../api/timeline";
 import { useAnswer } from "../api/use-answer";
-import { chooseType, rangeKey, rangeName, selector, span, typeName, useProfileTypes, type ProfileType } from "../app/question";
+import { chooseType, formatTime, rangeKey, rangeName, selector, span, typeName, useProfileTypes, type ProfileType } from "../app/question";
 import { flameTexts, texts, theme } from "../app/settings";
 import { lineColour, lineName, TimelineChart } from "../chart/timeline-chart";
 import type { Palette } from "../flame/colours";
@@ -18,7 +18,7 @@ import { ancestorsOf, nameOf, type FlameTree } from "../flame/tree";
 import { serviceOf } from "../selector";
 import { chooseStep } from "../time";
 import { formatValue } from "../units";
-import { change, formatList, param, parseList } from "../url";
+import { change, formatList, go, param, parseList, question } from "../url";
 import { Actions } from "./actions";
 import { zoomOfAddress } from "./address-flame";
 import { Empty } from "./empty";
@@ -30,6 +30,8 @@ import { Failure, Notes } from "./notice";
 const MAX_NODES = 16384;
 const CHART_POINTS = 240;
 const MAX_LINES = 8;
+// Longer ranges are read from sums, which name no profiles.
+const EXEMPLARS_MS = 6 * 3_600_000;
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 const PALETTES: Palette[] = ["package", "kind", "self"];
 const KINDS: TransformKind[] = ["focus", "hide", "recursion", "module"];
@@ -111,6 +113,7 @@ function Timeline({ type, selection }: { type: ProfileType; selection: Selection
         limit: MAX_LINES,
         functions: selection.functions,
         without: selection.without,
+        exemplars: by === "" && span.value.endMs - span.value.startMs <= EXEMPLARS_MS,
       },
       abort,
     ),
@@ -127,6 +130,8 @@ function Timeline({ type, selection }: { type: ProfileType; selection: Selection
             label={texts.value.profile.timeline}
             onRange={(from, to) => change({ from: String(from), to: String(to) })}
             onReset={() => history.back()}
+            exemplarTitle={({ ms, value }) => texts.value.comparing.exemplar(formatTime(ms), formatValue(value, type.sampleUnit))}
+            onExemplar={({ profileId }) => go("profiles", { ...question(), id: profileId, type: type.ID })}
           />
           {by !== "" && (
             <ul class="lines">
