@@ -15,8 +15,8 @@ import { address, change, param } from "../url";
 import { Empty } from "./empty";
 import { CallersAndCallees, LinesPart, ServicesPart, SpansPart } from "./function-parts";
 import "./function-page.css";
-import { ShareCell } from "./function-table";
 import { Failure } from "./notice";
+import { ShareCell } from "./share-cell";
 
 const MONTH_MS = 31 * 86_400_000;
 const CHART_POINTS = 240;

@@ -13,9 +13,9 @@ import { formatSelector, parseSelector, withMatcher } from "../selector";
 import { formatCount, formatValue } from "../units";
 import { address, change, go, param, question } from "../url";
 import { zoomOf } from "./address-flame";
-import { ShareCell } from "./function-table";
 import { Menu } from "./menu";
 import { Failure } from "./notice";
+import { ShareCell } from "./share-cell";
 
 const MAX_ROWS = 20;
 // Pixels of what stands around a flame graph, and of its rows.

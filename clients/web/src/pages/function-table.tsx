@@ -4,8 +4,8 @@ import { PageLink } from "../app/page-link";
 import { texts } from "../app/settings";
 import type { FunctionRow } from "../flame/functions";
 import { visibleName } from "../flame/names";
-import { formatShare, formatValue } from "../units";
 import { param, question } from "../url";
+import { ShareCell } from "./share-cell";
 
 const ROW = 28;
 
@@ -95,15 +95,5 @@ export function FunctionTable({ rows, total, unit, search, chosen, onChoose }: P
         </tbody>
       </table>
     </div>
-  );
-}
-
-// A value with its share of the total, as a number and as a bar behind it.
-export function ShareCell({ value, total, unit }: { value: number; total: number; unit: string }) {
-  const share = total > 0 ? (100 * value) / total : 0;
-  return (
-    <td class="number bar-cell" style={{ backgroundSize: `${share.toFixed(2)}% 100%` }}>
-      {formatValue(value, unit)} <span class="muted">{formatShare(value, total)}</span>
-    </td>
   );
 }
