@@ -69,7 +69,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
         const isMissing = node > 0 && ofDiff[node]! < 0;
         const title = texts.value.diff[place];
         return (
-          <section key={place} aria-label={title}>
+          <div key={place}>
             <h2>
               <RangeOf title={title} range={sides[place].range} /> <span class="number">{cost(tree.total[0]!, sides[place], loaded)}</span>
             </h2>
@@ -78,7 +78,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
               unit={loaded.unit}
               view={viewOf(place, isLinked)}
               palette="package"
-              texts={flameTexts.value}
+              texts={{ ...flameTexts.value, label: title }}
               isStableOrder
               outlined={isOther ? name : null}
               described={isOther && !isMissing ? ofDiff[node]! : null}
@@ -91,7 +91,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
               onView={(view) => writeView(place, isLinked, view)}
               onHover={(at) => setPointed(at === null ? null : { place, node: inDiff[at]! })}
             />
-          </section>
+          </div>
         );
       })}
     </div>

@@ -48,18 +48,18 @@ export function CallersAndCallees({ name, sandwich }: { name: string; sandwich: 
           trees.map((tree, i) => {
             const zoom = i === 0 ? "zoom" : "zoom2";
             return (
-              <section key={zoom} aria-label={titles[i]!(shown)} style={{ height: `${height}px` }}>
+              <div key={zoom} style={{ height: `${height}px` }}>
                 <h2>{titles[i]!(shown)}</h2>
                 <FlameGraph
                   tree={tree}
                   unit={unit}
                   view={{ zoom: zoomOf(zoom), search: param("search"), flip: false, transforms: [] }}
                   palette="package"
-                  texts={said}
+                  texts={{ ...said, label: titles[i]!(shown) }}
                   onView={(view) => change({ [zoom]: view.zoom.join("."), search: view.search })}
                   onMenu={setMenu}
                 />
-              </section>
+              </div>
             );
           })}
       </div>
