@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Cell, Heat } from "../api/heatmap";
 import { fitCanvas } from "../flame/stage";
-import { formatValue } from "../units";
+import { formatCount, formatValue } from "../units";
 import { colourIndex, shadeOf, SHADES, shadesOf, timeTicks } from "./heatmap";
 import "./heatmap.css";
 
@@ -56,14 +56,17 @@ function drawAxes(context: CanvasRenderingContext2D, heat: Heat, place: Place, u
 
   const from = heat.endsMs[0]! - heat.stepMs;
   const isLong = heat.endsMs[heat.endsMs.length - 1]! - from > 2 * DAY_MS;
-  const form: Intl.DateTimeFormatOptions = isLong ? { month: "numeric", day: "numeric" } : { hour: "2-digit", minute: "2-digit" };
+  const form: Intl.DateTimeFormatOptions = isLong
+    ? { month: "short", day: "numeric" }
+    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, form);
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
   for (const at of timeTicks(heat, (place.width - LEFT) / TICK_WIDTH)) {
     const x = LEFT + ((at - from) / heat.stepMs) * place.column;
     line(context, x, 0, x, place.height);
     if (x > LEFT + 20 && x < place.width - 20) {
-      context.fillText(new Date(at).toLocaleString(undefined, form), x, place.height + 16);
+      context.fillText(format.format(at), x, place.height + 16);
     }
   }
 }
@@ -109,18 +112,20 @@ export function HeatmapCanvas(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  const [cursor, setCursor] = useState<Cell | null>(null);
+  const [pointed, setPointed] = useState<{ heat: Heat; cell: Cell } | null>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const rows = heat.edges.length - 1;
   const columns = heat.endsMs.length;
   const place = placeOf(heat, width);
+  // A cell of the answer before may not exist in this one.
+  const cursor = pointed?.heat === heat ? pointed.cell : null;
+  const setCursor = (cell: Cell | null) => setPointed(cell && { heat, cell });
 
   useEffect(() => {
     const observer = new ResizeObserver(() => setWidth(box.current!.clientWidth));
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => setCursor(null), [heat]);
   useEffect(() => {
     const context = canvas.current!.getContext("2d");
     if (!context || width === 0) {
@@ -134,7 +139,7 @@ export function HeatmapCanvas(props: Props) {
     drawCells(context, heat, place);
     if (chosen) drawFrame(context, place, chosen, "--ember", 2);
     if (cursor) drawFrame(context, place, cursor, "--text", 1);
-  }, [heat, width, theme, unit, chosen?.column, chosen?.row, cursor?.column, cursor?.row]);
+  }, [heat, width, theme, unit, props.label, chosen?.column, chosen?.row, cursor?.column, cursor?.row]);
 
   const pointOf = (event: MouseEvent) => {
     const area = box.current!.getBoundingClientRect();
@@ -242,7 +247,7 @@ export function HeatmapLegend({ most, what }: { most: number; what: string }) {
             <svg width="14" height="10" aria-hidden="true">
               <rect width="14" height="10" class={`heat-${colourIndex(i, bounds.length) + 1}`} />
             </svg>{" "}
-            {largest > least ? `${least}–${largest}` : least}
+            {largest > least ? `${formatCount(least)}–${formatCount(largest)}` : formatCount(least)}
           </li>
         );
       })}

@@ -1,4 +1,5 @@
 // Single profiles, or spans, by time and value: the outliers that a line over time hides.
+import { computed } from "@preact/signals";
 import { askExemplars, askHeat, cellAt, type Cell, type Exemplar, type Heat, type HeatKind, type HeatQuestion } from "../api/heatmap";
 import { useAnswer } from "../api/use-answer";
 import { pageTexts } from "../app/page-texts";
@@ -20,10 +21,9 @@ const NARROW_PX = 700;
 const MAX_EXEMPLARS = 100;
 const KINDS: HeatKind[] = ["INDIVIDUAL", "SPAN"];
 
-// With seconds, because a column may be as short as one.
-function clock(ms: number): string {
-  return new Date(ms).toLocaleString(language.value === "zh" ? "zh" : undefined, { dateStyle: "medium", timeStyle: "medium" });
-}
+// With seconds, because a column may be as short as one. A formatter is dear to make, and the table has many times.
+const moments = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" }));
+const clocks = computed(() => new Intl.DateTimeFormat(language.value, { timeStyle: "medium", hourCycle: "h23" }));
 
 function countOf(heat: Heat, { column, row }: Cell): number {
   return heat.counts[column * (heat.edges.length - 1) + row]!;
@@ -36,7 +36,7 @@ function valuesOf(heat: Heat, row: number, unit: string): string {
 
 function sentence(heat: Heat, cell: Cell, unit: string, kind: HeatKind): string {
   const endMs = heat.endsMs[cell.column]!;
-  const times = `${clock(endMs - heat.stepMs)} – ${new Date(endMs).toLocaleTimeString()}`;
+  const times = moments.value.formatRange(endMs - heat.stepMs, endMs);
   return `${times}, ${valuesOf(heat, cell.row, unit)}: ${texts.value.comparing.heat[kind].counted(formatCount(countOf(heat, cell)))}`;
 }
 
@@ -52,11 +52,11 @@ function addressOf(heat: Heat, cell: Cell | null): { at: string; value: string }
 function ExemplarRow({ exemplar, type, unit }: { exemplar: Exemplar; type: string; unit: string }) {
   const { profileId = "", spanId = "", traceId = "", value = "0", timestamp = "0", labels } = exemplar;
   // The sentence above names the day.
-  const time = new Date(Number(timestamp)).toLocaleTimeString();
+  const time = clocks.value.format(Number(timestamp));
   return (
     <tr>
       <th scope="row">
-        <PageLink page="profiles" to={{ ...question(), id: profileId, type }} title={clock(Number(timestamp))}>
+        <PageLink page="profiles" to={{ ...question(), id: profileId, type }} title={moments.value.format(Number(timestamp))}>
           {time}
         </PageLink>
       </th>
@@ -138,7 +138,7 @@ function HeatTable({ heat, unit, kind, onChoose }: { heat: Heat; unit: string; k
               <tr key={i}>
                 <th scope="row">
                   <button type="button" class="plain" onClick={() => onChoose(cell)}>
-                    {clock(heat.endsMs[cell.column]! - heat.stepMs)}
+                    {moments.value.format(heat.endsMs[cell.column]! - heat.stepMs)}
                   </button>
                 </th>
                 <td class="number">{valuesOf(heat, cell.row, unit)}</td>
