@@ -4,9 +4,8 @@ import { comparingEn } from "./comparing-en";
 
 export const en = {
   language: "English",
-  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help", compare: "Compare" },
+  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help", compare: "Compare", function: "Function", heatmap: "Heatmap" },
   comparing: comparingEn,
-  pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", admin: "Admin", help: "Help", compare: "Compare", function: "Function", heatmap: "Heatmap" },
   selector: "Label selector",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "Edit the selector as text",

@@ -3,9 +3,8 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   language: "中文",
-  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", policies: "策略", network: "网络", admin: "管理", help: "帮助", compare: "并排" },
+  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", policies: "策略", network: "网络", admin: "管理", help: "帮助", compare: "并排", function: "函数", heatmap: "热力图" },
   comparing: comparingZh,
-  pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", admin: "管理", help: "帮助", compare: "并排", function: "函数", heatmap: "热力图" },
   selector: "标签选择器",
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "以文本编辑选择器",
