@@ -44,6 +44,12 @@ export function go(page: Page, params: Params): void {
   address.value = readAddress();
 }
 
+// As change, for each letter that is typed: back does not undo single letters.
+export function amend(params: Params): void {
+  history.replaceState(null, "", formatAddress(address.value.page, { ...address.value.params, ...params }));
+  address.value = readAddress();
+}
+
 // Sets parameters of the page that is shown; an empty text removes one.
 export function change(params: Params): void {
   go(address.value.page, { ...address.value.params, ...params });

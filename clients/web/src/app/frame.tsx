@@ -1,20 +1,17 @@
 // The two bars above every page, keys that work everywhere, and the log-in that takes the page's place.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, needsLogin, refreshes } from "../api/connect";
-import { shownNotes, useAnswer } from "../api/use-answer";
-import { address, change, formatAddress, go, PAGES, param, PARENTS, question } from "../url";
+import { needsLogin, refreshes } from "../api/connect";
+import { shownNotes } from "../api/use-answer";
+import { address, change, go, PAGES, param, PARENTS, question } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
 import { CommandBox } from "./command-box";
 import { QueryBar } from "./query-bar";
 import { freeze, range, rangeName, span } from "./question";
+import { PageLink } from "./page-link";
+import { useWho } from "./who";
 import { texts, theme, toggleLanguage, toggleTheme } from "./settings";
-
-interface WhoAmI {
-  subject?: string;
-  name?: string;
-}
 
 const ABSOLUTE = "absolute";
 const HAS_QUERY_BAR = ["explore", "profile", "diff", "traces", "profiles", "compare", "function", "heatmap"];
@@ -43,20 +40,10 @@ function onKey(event: KeyboardEvent): void {
 }
 
 function Link({ page, children }: { page: (typeof PAGES)[number]; children: ComponentChildren }) {
-  const to = page === "help" ? {} : question();
   return (
-    <a
-      href={formatAddress(page, to)}
-      aria-current={(PARENTS[address.value.page] ?? address.value.page) === page ? "page" : undefined}
-      onClick={(event) => {
-        if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
-          event.preventDefault();
-          go(page, to);
-        }
-      }}
-    >
+    <PageLink page={page} to={page === "help" ? {} : question()} isCurrent={(PARENTS[address.value.page] ?? address.value.page) === page}>
       {children}
-    </a>
+    </PageLink>
   );
 }
 
@@ -130,7 +117,7 @@ function RangePicker() {
 }
 
 function Person() {
-  const who = useAnswer("who", (abort) => call<WhoAmI>("hearth.v1.AccessService/WhoAmI", {}, abort)).value;
+  const who = useWho().value;
   // Without authentication there is nobody to name.
   if (!who?.subject?.startsWith("user:")) {
     return null;

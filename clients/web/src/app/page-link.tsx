@@ -2,11 +2,19 @@
 import type { JSX } from "preact";
 import { formatAddress, go, type Page, type Params } from "../url";
 
-type Props = JSX.AnchorHTMLAttributes<HTMLAnchorElement> & { page: Page; to: Params };
+type Props = JSX.AnchorHTMLAttributes<HTMLAnchorElement> & {
+  page: Page;
+  to: Params;
+  label?: string;
+  // Whether it leads to what is shown.
+  isCurrent?: boolean;
+};
 
-export function PageLink({ page, to, ...rest }: Props) {
+export function PageLink({ page, to, label, isCurrent, ...rest }: Props) {
   return (
     <a
+      aria-label={label}
+      aria-current={isCurrent ? "page" : undefined}
       {...rest}
       href={formatAddress(page, to)}
       onClick={(event) => {
