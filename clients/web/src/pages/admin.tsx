@@ -2,6 +2,7 @@
 import { pageTexts } from "../app/page-texts";
 import { hasRole, useWho, type Who } from "../app/who";
 import "./admin.css";
+import { Applications } from "./admin-applications";
 import { AdminState } from "./admin-state";
 import { Failure } from "./notice";
 import { Parts, shownPart } from "./parts";
@@ -13,6 +14,7 @@ export interface PartProps {
 
 const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   state: AdminState,
+  applications: Applications,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

@@ -52,6 +52,33 @@ export const adminEn = {
   wrong: "Wrong",
   advice: "Advice",
   fine: (n: string) => `${n} checks found nothing to improve`,
+
+  // Services.
+  applicationsHint: "Services that have sent profiles. Profiles of a service that is switched off are refused.",
+  noApplications: "No service has sent a profile yet.",
+  filterApplications: "Filter by service or owner",
+  application: "Service",
+  owner: "Owner",
+  description: "Description",
+  lastProfile: "Last profile",
+  profiling: "Profiling",
+  profilingOf: (service: string) => `Profiling of ${service}`,
+  profilings: {
+    PROFILING_UNSPECIFIED: "as the rules say",
+    PROFILING_ON: "on",
+    PROFILING_OFF: "off",
+  } as Record<string, string>,
+  approval: "Approval",
+  approved: "approved",
+  notApproved: "not approved",
+  approve: "Approve",
+  withdraw: "Withdraw approval",
+  forget: "Forget",
+  rules: "Rules",
+  rulesHint: "A rule switches profiling for all series that its selector matches. The last one that matches, by name, decides.",
+  noRules: "There are no rules, so every service is on unless it is switched off above.",
+  ruleName: "Name, such as 10-dev",
+  setRule: "Save rule",
 };
 
 export type AdminTexts = typeof adminEn;
