@@ -3,6 +3,7 @@ import { pageTexts } from "../app/page-texts";
 import { hasRole, useWho, type Who } from "../app/who";
 import "./admin.css";
 import { Applications } from "./admin-applications";
+import { Limits } from "./admin-limits";
 import { AdminState } from "./admin-state";
 import { Failure } from "./notice";
 import { Parts, shownPart } from "./parts";
@@ -15,6 +16,7 @@ export interface PartProps {
 const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   state: AdminState,
   applications: Applications,
+  limits: Limits,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

@@ -79,6 +79,37 @@ export const adminEn = {
   noRules: "There are no rules, so every service is on unless it is switched off above.",
   ruleName: "Name, such as 10-dev",
   setRule: "Save rule",
+
+  // Limits.
+  usage: "Use",
+  since: (time: string) => `This server has counted since ${time}.`,
+  limit: "Limit",
+  used: "Used",
+  max: "At most",
+  refused: "Refused",
+  lastMinute: "Last minute",
+  noLimit: "no limit",
+  counted: "Counted",
+  total: "Total",
+  uses: {
+    ingest_bytes: "Bytes received",
+    profiles: "Profiles received",
+    queries: "Queries",
+    query_nanoseconds: "Time of queries",
+  } as Record<string, string>,
+  allLimits: "All limits",
+  limitsHint: "Written like hearthd's options: 64m, 7d, 16000, true. 0 is no limit for most of them. A change holds within 10 seconds on all servers.",
+  filterLimits: "Filter limits",
+  holds: "Holds",
+  servers: "Server's",
+  own: "own",
+  gauges: "Gauges",
+  gaugesHint: "Profiles of one process that measure memory in use or goroutines are combined by",
+  aggregations: {
+    AGGREGATION_UNSPECIFIED: "the API's own rule: mean here, sum for Pyroscope's clients",
+    AGGREGATION_SUM: "their sum",
+    AGGREGATION_MEAN: "their mean",
+  } as Record<string, string>,
 };
 
 export type AdminTexts = typeof adminEn;
