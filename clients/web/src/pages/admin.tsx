@@ -4,6 +4,7 @@ import { hasRole, useWho, type Who } from "../app/who";
 import "./admin.css";
 import { Applications } from "./admin-applications";
 import { Limits } from "./admin-limits";
+import { Retention } from "./admin-retention";
 import { AdminState } from "./admin-state";
 import { Failure } from "./notice";
 import { Parts, shownPart } from "./parts";
@@ -17,6 +18,7 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   state: AdminState,
   applications: Applications,
   limits: Limits,
+  retention: Retention,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

@@ -110,6 +110,28 @@ export const adminEn = {
     AGGREGATION_SUM: "their sum",
     AGGREGATION_MEAN: "their mean",
   } as Record<string, string>,
+
+  // Retention and disk.
+  retention: "Retention",
+  retentionHint: "Data that is older is deleted, and cannot be brought back.",
+  data: "Data",
+  keptFor: "Kept for",
+  kept: {
+    "retain-raw": "Profiles",
+    "retain-10m": "Roll-ups of 10 minutes",
+    "retain-1h": "Roll-ups of an hour",
+    "retain-1d": "Roll-ups of a day",
+  } as Record<string, string>,
+  days: "days",
+  forEver: "for ever",
+  shorten: "Shorten",
+  deletesOlder: "Delete what is older",
+  resetReally: "Use the server's option",
+  disk: (bytes: string) => `Disk: ${bytes}`,
+  diskHint: "Tables of all tenants with their indexes.",
+  table: "Table",
+  bytes: "Size",
+  otherTables: (n: string) => `${n} smaller tables`,
 };
 
 export type AdminTexts = typeof adminEn;
