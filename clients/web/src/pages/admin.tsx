@@ -3,6 +3,7 @@ import { pageTexts } from "../app/page-texts";
 import { hasRole, useWho, type Who } from "../app/who";
 import "./admin.css";
 import { Applications } from "./admin-applications";
+import { Deletion } from "./admin-deletion";
 import { Limits } from "./admin-limits";
 import { Retention } from "./admin-retention";
 import { AdminState } from "./admin-state";
@@ -19,6 +20,7 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   applications: Applications,
   limits: Limits,
   retention: Retention,
+  deletion: Deletion,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

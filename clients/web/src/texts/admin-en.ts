@@ -132,6 +132,26 @@ export const adminEn = {
   table: "Table",
   bytes: "Size",
   otherTables: (n: string) => `${n} smaller tables`,
+
+  // Deletion.
+  deletion: "Delete profiles",
+  why: "Reason, for the log",
+  preview: "Preview",
+  allTimes: "all times",
+  nothingToDelete: "No series matches in this range, so there is nothing to delete.",
+  wouldDelete: (series: string, services: string, range: string) =>
+    `This deletes profiles of ${series} series in ${services} services, ${range}.`,
+  deletionHint: "They are hidden at once, and removed from disk within minutes. They cannot be brought back.",
+  deleteProfiles: "Delete profiles",
+  erasures: "Deletions",
+  noErasures: "Nothing was deleted yet.",
+  requested: "Requested",
+  requestedBy: "By",
+  series: "Series",
+  removedProfiles: "Profiles",
+  progress: "Progress",
+  removedAt: (time: string) => `removed, ${time}`,
+  hidden: "hidden, being removed",
 };
 
 export type AdminTexts = typeof adminEn;
