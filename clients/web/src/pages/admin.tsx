@@ -4,8 +4,10 @@ import { hasRole, useWho, type Who } from "../app/who";
 import "./admin.css";
 import { Applications } from "./admin-applications";
 import { Deletion } from "./admin-deletion";
+import { IngestErrors } from "./admin-errors";
 import { Limits } from "./admin-limits";
 import { Retention } from "./admin-retention";
+import { ScrapeTargets } from "./admin-scrape";
 import { AdminState } from "./admin-state";
 import { Failure } from "./notice";
 import { Parts, shownPart } from "./parts";
@@ -21,6 +23,8 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   limits: Limits,
   retention: Retention,
   deletion: Deletion,
+  errors: IngestErrors,
+  scrape: ScrapeTargets,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

@@ -152,6 +152,28 @@ export const adminEn = {
   progress: "Progress",
   removedAt: (time: string) => `removed, ${time}`,
   hidden: "hidden, being removed",
+
+  // Refused uploads.
+  errorsHint: "Profiles that this tenant's clients sent in vain. Uploads that failed for the same reason share a line.",
+  noErrors: "No upload was refused.",
+  client: "Client",
+  reason: "Reason",
+  uploads: "Uploads",
+  last: "Last",
+  sinceFirst: (time: string) => `since ${time}`,
+  lastBody: "Last size",
+
+  // Scrape targets.
+  noTargets: "No server fetches profiles. Start hearthd with --scrape-config to fetch them from programs that serve /debug/pprof.",
+  targets: (all: string, failing: string) => `${all} targets, ${failing} of them fail.`,
+  filterTargets: "Filter by job, address or failure",
+  job: "Job",
+  target: "Target",
+  lastScrape: "Last scrape",
+  took: "Took",
+  result: "Result",
+  scraped: "succeeds",
+  notClaimed: "no server fetches it",
 };
 
 export type AdminTexts = typeof adminEn;
