@@ -1,6 +1,7 @@
 // Administration in parts. A part that the caller has no role for is not offered; the server refuses it anyway.
 import { pageTexts } from "../app/page-texts";
 import { hasRole, useWho, type Who } from "../app/who";
+import { Access } from "./admin-access";
 import "./admin.css";
 import { Applications } from "./admin-applications";
 import { Deletion } from "./admin-deletion";
@@ -25,6 +26,7 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   deletion: Deletion,
   errors: IngestErrors,
   scrape: ScrapeTargets,
+  access: Access,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.
