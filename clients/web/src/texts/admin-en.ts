@@ -222,6 +222,7 @@ export const adminEn = {
   grants: "Grants",
   noGrants: "There are no grants.",
   addGrant: "Add grant",
+  subject: "Subject",
   subjectHint: "Subject, such as user:anna or group:sre",
 };
 

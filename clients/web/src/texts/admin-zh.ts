@@ -192,5 +192,6 @@ export const adminZh: AdminTexts = {
   grants: "授权",
   noGrants: "没有授权。",
   addGrant: "添加授权",
+  subject: "主体",
   subjectHint: "主体，如 user:anna 或 group:sre",
 };
