@@ -4,6 +4,7 @@ import { hasRole, useWho, type Who } from "../app/who";
 import { Access } from "./admin-access";
 import "./admin.css";
 import { Applications } from "./admin-applications";
+import { AuditLog } from "./admin-audit";
 import { Deletion } from "./admin-deletion";
 import { IngestErrors } from "./admin-errors";
 import { Limits } from "./admin-limits";
@@ -27,6 +28,7 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   errors: IngestErrors,
   scrape: ScrapeTargets,
   access: Access,
+  audit: AuditLog,
 };
 const FOR_ADMINS = ["audit"];
 // Whoever has no role may still change the own password.

@@ -224,6 +224,11 @@ export const adminEn = {
   addGrant: "Add grant",
   subject: "Subject",
   subjectHint: "Subject, such as user:anna or group:sre",
+
+  // Audit log.
+  audit: { subject: "Subject", action: "Action", outcome: "Outcome", tenant: "Tenant" },
+  object: "Object",
+  noEvents: (range: string) => `Nothing was logged, ${range}. Choose a longer range, or remove a filter.`,
 };
 
 export type AdminTexts = typeof adminEn;

@@ -194,4 +194,8 @@ export const adminZh: AdminTexts = {
   addGrant: "添加授权",
   subject: "主体",
   subjectHint: "主体，如 user:anna 或 group:sre",
+
+  audit: { subject: "主体", action: "操作", outcome: "结果", tenant: "租户" },
+  object: "对象",
+  noEvents: (range) => `${range}没有日志。请选择更长的时间范围，或去掉筛选。`,
 };
