@@ -1,6 +1,7 @@
 // The parts of a page as tabs: the address says which one is shown, and back returns to the one before.
 import { PageLink } from "../app/page-link";
 import { address, param, question } from "../url";
+import "./parts.css";
 
 interface Props {
   // Texts by the names that stand in the address. The first one is shown without a name.

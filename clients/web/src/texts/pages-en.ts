@@ -1,5 +1,6 @@
 // Texts of the pages behind single profiles, traces, tasks and administration.
 import { adminEn } from "./admin-en";
+import { uploadsEn } from "./uploads-en";
 
 export const pagesEn = {
   back: "Back to the list",
@@ -101,6 +102,7 @@ export const pagesEn = {
     noTargets: "No instance or process has it yet.",
   },
   admin: adminEn,
+  uploads: uploadsEn,
 };
 
 export type PagesTexts = typeof pagesEn;

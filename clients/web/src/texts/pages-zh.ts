@@ -1,4 +1,5 @@
 import { adminZh } from "./admin-zh";
+import { uploadsZh } from "./uploads-zh";
 import type { PagesTexts } from "./pages-en";
 
 export const pagesZh: PagesTexts = {
@@ -101,4 +102,5 @@ export const pagesZh: PagesTexts = {
     noTargets: "还没有实例或进程收到它。",
   },
   admin: adminZh,
+  uploads: uploadsZh,
 };
