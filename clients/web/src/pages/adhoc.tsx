@@ -1,4 +1,4 @@
-// Files of any profiler, looked at without storing them in a series: one alone, or two compared.
+// Files of any profiler: looked at without storing them in a series, one alone or two compared, or stored as profiles.
 import { useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
@@ -8,7 +8,10 @@ import { decodeFlamebearer } from "../flame/flamebearer";
 import { visibleName } from "../flame/names";
 import { change, param } from "../url";
 import { AddressFlame } from "./address-flame";
+import { Drop } from "./drop";
 import { Failure } from "./notice";
+import { Parts, shownPart } from "./parts";
+import { Uploads } from "./uploads";
 
 const SERVICE = "adhocprofiles.v1.AdHocProfileService/";
 const CHUNK = 0x8000;
@@ -33,7 +36,7 @@ async function encodeFile(file: File): Promise<string> {
   return btoa(text);
 }
 
-async function upload(files: FileList): Promise<string[]> {
+async function upload(files: File[]): Promise<string[]> {
   const ids: string[] = [];
   for (const file of files) {
     const message = { name: file.name, profile: await encodeFile(file) };
@@ -50,15 +53,10 @@ function choose(ids: string[]): void {
   change({ ids: ids.slice(-2).join(" "), kind: "", zoom: "", search: "" });
 }
 
-function Drop() {
+function Take() {
   const [message, setMessage] = useState("");
-  const [isOver, setIsOver] = useState(false);
   const words = pageTexts.value.adhoc;
-
-  const take = async (files: FileList | null) => {
-    if (!files || files.length === 0) {
-      return;
-    }
+  const take = async (files: File[]) => {
     try {
       setMessage(words.sending);
       const ids = await upload(files);
@@ -69,23 +67,7 @@ function Drop() {
       setMessage((error as Error).message);
     }
   };
-
-  return (
-    <label
-      class={"drop" + (isOver ? " over" : "")}
-      onDragOver={(event) => (event.preventDefault(), setIsOver(true))}
-      onDragLeave={() => setIsOver(false)}
-      onDrop={(event) => {
-        event.preventDefault();
-        setIsOver(false);
-        void take(event.dataTransfer?.files ?? null);
-      }}
-    >
-      {words.drop}
-      <input type="file" multiple onChange={(event) => void take(event.currentTarget.files)} />
-      {message !== "" && <span role="status">{message}</span>}
-    </label>
-  );
+  return <Drop label={words.drop} message={message} onFiles={(files) => void take(files)} />;
 }
 
 function ask(ids: string[], kind: string, abort: AbortSignal): Promise<Shown> {
@@ -126,14 +108,14 @@ function Picture({ ids }: { ids: string[] }) {
   );
 }
 
-export function AdHoc() {
+function Look() {
   const listed = useAnswer("adhoc", (abort) => call<Listed>(SERVICE + "List", {}, abort));
   const ids = chosenIds();
   const words = pageTexts.value.adhoc;
   return (
     <section class="diff">
-      <h1>{words.title}</h1>
-      <Drop />
+      <p class="muted">{words.title}</p>
+      <Take />
       <Failure error={listed.error} />
       <ul class="files">
         {(listed.value?.profiles ?? []).map(({ id, name, uploadedAt }) => (
@@ -152,5 +134,17 @@ export function AdHoc() {
       {ids.length > 0 && <Picture ids={ids} />}
       {ids.length === 2 && <p class="muted">{words.compared}</p>}
     </section>
+  );
+}
+
+export function AdHoc() {
+  const words = pageTexts.value.uploads;
+  const parts = Object.entries(words.parts);
+  return (
+    <>
+      <h1>{words.title}</h1>
+      <Parts label={words.title} parts={parts} />
+      {shownPart(parts.map(([name]) => name)) === "store" ? <Uploads /> : <Look />}
+    </>
   );
 }
