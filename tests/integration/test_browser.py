@@ -165,7 +165,7 @@ class LogIn(unittest.TestCase):
         seen.find("input[name=password]").clear()
         seen.find("input[name=password]").send_keys("a long enough password")
         seen.find("form button").click()
-        seen.find_text("h1", "No profiles in this range")
+        seen.find_text("h1", "No profiles yet")
         self.assertIn("from=now-6h", seen.driver.current_url)
         seen.find_text("header button", "anna")
 

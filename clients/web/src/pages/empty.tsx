@@ -1,67 +1,95 @@
-// No profiles yet: how to send the first one, with this server's address filled in.
+// No profiles in the range: when there were some, and how to send one, with this server's address filled in.
 import { useEffect, useState } from "preact/hooks";
-import { refreshes } from "../api/connect";
+import { useAnswer } from "../api/use-answer";
+import { formatAgo } from "../app/ago";
+import { PageLink } from "../app/page-link";
+import { pageTexts } from "../app/page-texts";
 import { texts } from "../app/settings";
-
-function snippets(origin: string, host: string): Record<string, string> {
-  return {
-    "hearth record": `hearth record --url ${origin} --label service_name=my-service -- ./my-program`,
-    Go: `pyroscope.Start(pyroscope.Config{
-  ApplicationName: "my-service",
-  ServerAddress:   "${origin}",
-})`,
-    Java: `java -javaagent:pyroscope.jar \\
-  -Dpyroscope.application.name=my-service -Dpyroscope.server.address=${origin} -jar app.jar`,
-    Python: `import pyroscope
-pyroscope.configure(application_name="my-service", server_address="${origin}")`,
-    Node: `const Pyroscope = require("@pyroscope/nodejs");
-Pyroscope.init({ appName: "my-service", serverAddress: "${origin}" });
-Pyroscope.start();`,
-    Ruby: `Pyroscope.configure do |config|
-  config.application_name = "my-service"
-  config.server_address = "${origin}"
-end`,
-    Rust: `let agent = PyroscopeAgent::builder("${origin}", "my-service")
-    .backend(pprof_backend(PprofConfig::new().sample_rate(100)))
-    .build()?;`,
-    ".NET": `PYROSCOPE_APPLICATION_NAME=my-service PYROSCOPE_SERVER_ADDRESS=${origin}
-CORECLR_ENABLE_PROFILING=1 dotnet app.dll`,
-    perf: `perf record -g -- ./my-program
-hearth upload perf.data --url ${origin} --label service_name=my-service`,
-    OpenTelemetry: `# otelcol --feature-gates=service.profilesSupport
-exporters:
-  otlp/hearth:
-    endpoint: ${host}
-    tls: { insecure: ${origin.startsWith("http:")} }
-service:
-  pipelines:
-    profiles: { receivers: [otlp], exporters: [otlp/hearth] }`,
-    Datadog: `DD_TRACE_AGENT_URL=${origin} DD_PROFILING_ENABLED=true DD_SERVICE=my-service ddtrace-run python app.py`,
-    SkyWalking: `-javaagent:skywalking-agent.jar
-  -Dskywalking.agent.service_name=my-service -Dskywalking.collector.backend_service=${host}`,
-  };
-}
+import { hasRole, isAnonymous, useWho, type Who } from "../app/who";
+import { formatSelector } from "../selector";
+import { snippets } from "../snippets";
+import { change, param, type Params } from "../url";
+import { askApplications, type Application } from "./admin-applications";
+import { CopyButton } from "./copied-text";
+import { likelyTenant } from "./grant-fields";
+import { Failure } from "./notice";
+import { useSending } from "./sending";
 
 const LOOK_AGAIN_MS = 5000;
+const BEFORE_MS = 30 * 60_000;
+const AFTER_MS = 5 * 60_000;
+const FIRST = "hearth record";
 
-export function Empty() {
-  const [copied, setCopied] = useState("");
-  const [name, setName] = useState("hearth record");
-  const words = texts.value.empty;
-  const all = snippets(location.origin, location.host);
+function seenMs(application: Application): number {
+  return Number(application.lastSeenMs ?? 0);
+}
 
+function latest(applications: Application[]): Application | undefined {
+  return applications.reduce<Application | undefined>((last, each) => (seenMs(each) > (last ? seenMs(last) : 0) ? each : last), undefined);
+}
+
+// The profile page of a service around the time at which it was seen.
+export function aroundLast(application: Application): Params {
+  const q = formatSelector([{ name: "service_name", op: "=", value: application.name }]);
+  const at = seenMs(application);
+  return { q, from: String(at - BEFORE_MS), to: String(at + AFTER_MS) };
+}
+
+// The services now, and one that has sent a profile since the page was opened.
+function useArrival(): { applications?: Application[]; arrived?: Application } {
+  const [tick, setTick] = useState(0);
+  const [first, setFirst] = useState<number>();
+  const { value } = useAnswer(`applications ${tick}`, askApplications);
   useEffect(() => {
-    const timer = setInterval(() => refreshes.value++, LOOK_AGAIN_MS);
+    const timer = setInterval(() => setTick((last) => last + 1), LOOK_AGAIN_MS);
     return () => clearInterval(timer);
   }, []);
+  const last = value && latest(value);
+  useEffect(() => {
+    if (value && first === undefined) {
+      setFirst(last ? seenMs(last) : 0);
+    }
+  }, [value]);
+  return { applications: value, arrived: last && first !== undefined && seenMs(last) > first ? last : undefined };
+}
 
+function TokenHint({ who, onToken }: { who: Who; onToken(token: string): void }) {
+  const words = pageTexts.value.explore;
+  const { error, isSending, send } = useSending();
+  const create = async () => {
+    const grants = [{ tenant: likelyTenant(who), role: "ingest" }];
+    const made = await send<{ token: string }>("hearth.v1.AccessService/CreateToken", { name: "my-service", grants });
+    if (made) {
+      onToken(made.token);
+    }
+  };
   return (
-    <section class="sheet">
-      <h1>{words.title}</h1>
-      <p>{words.older}</p>
+    <>
+      <p class="note">
+        {words.needsToken}{" "}
+        {hasRole(who, "admin") && (
+          <button type="button" disabled={isSending} onClick={() => void create()}>
+            {words.makeToken}
+          </button>
+        )}
+      </p>
+      <Failure error={error} />
+    </>
+  );
+}
+
+function Snippets({ who }: { who?: Who }) {
+  const words = pageTexts.value.explore;
+  const [token, setToken] = useState("");
+  const needsToken = who !== undefined && !isAnonymous(who);
+  const all = snippets({ origin: location.origin, host: location.host, token: token || (needsToken ? "TOKEN" : "") });
+  const name = param("with") in all ? param("with") : FIRST;
+  const note = name === "Datadog" && needsToken ? words.datadogToken : words.notes[name];
+  return (
+    <>
       <div class="tabs" role="group">
         {Object.keys(all).map((each) => (
-          <button key={each} type="button" aria-pressed={each === name} onClick={() => setName(each)}>
+          <button key={each} type="button" aria-pressed={each === name} onClick={() => change({ with: each === FIRST ? "" : each })}>
             {each}
           </button>
         ))}
@@ -70,17 +98,44 @@ export function Empty() {
         {all[name]}
       </pre>
       <p>
-        <button
-          type="button"
-          class="primary"
-          onClick={() => navigator.clipboard.writeText(all[name]).then(() => setCopied(name))}
-        >
-          {copied === name ? words.copied : words.copy}
-        </button>
+        <CopyButton key={name} text={all[name]} isPrimary />
       </p>
-      <p class="muted" role="status">
-        {words.waiting}
+      {note && <p class="muted">{note}</p>}
+      {who && needsToken && token === "" && <TokenHint who={who} onToken={setToken} />}
+      {token !== "" && <p class="muted">{words.tokenMade}</p>}
+    </>
+  );
+}
+
+export function Empty() {
+  const words = pageTexts.value.explore;
+  const who = useWho().value;
+  const { applications, arrived } = useArrival();
+  const last = applications && latest(applications);
+  return (
+    <section class="sheet">
+      <h1>{last || !applications ? texts.value.empty.title : words.noneYet}</h1>
+      <p role="status">
+        {arrived && (
+          <>
+            <strong>{words.received(arrived.name)}</strong>{" "}
+            <PageLink page="profile" to={{ ...aroundLast(arrived), from: "now-1h", to: "now" }}>
+              {words.open}
+            </PageLink>
+          </>
+        )}
+        {!arrived && last && (
+          <>
+            {words.emptyRange(last.name, formatAgo(seenMs(last)))}{" "}
+            <PageLink page="profile" to={aroundLast(last)}>
+              {words.showThen}
+            </PageLink>
+          </>
+        )}
+        {!arrived && !last && applications && words.waiting}
       </p>
+      <p>{last ? words.sendMore : words.sendFirst}</p>
+      <Snippets who={who} />
     </section>
   );
 }

@@ -3,7 +3,7 @@ import { pageTexts } from "../app/page-texts";
 import { ROLES, type Grant, type Who } from "../app/who";
 
 // The tenant of a server without several is called anonymous.
-function likelyTenant(who: Who): string {
+export function likelyTenant(who: Who): string {
   return (who.grants ?? []).map((grant) => grant.tenant ?? "").find((tenant) => tenant !== "" && tenant !== "*") ?? "anonymous";
 }
 

@@ -58,10 +58,8 @@ export const en = {
   },
   empty: {
     title: "No profiles in this range",
-    older: "Choose a longer range, or send the first profile:",
     copy: "Copy",
     copied: "Copied",
-    waiting: "This page looks again every five seconds.",
   },
   profile: {
     title: (type: string, service: string, range: string) => `${type} of ${service}, ${range}`,

@@ -1,5 +1,6 @@
 // Texts of the pages behind single profiles, traces, tasks and administration.
 import { adminEn } from "./admin-en";
+import { exploreEn } from "./explore-en";
 import { uploadsEn } from "./uploads-en";
 
 export const pagesEn = {
@@ -103,6 +104,7 @@ export const pagesEn = {
   },
   admin: adminEn,
   uploads: uploadsEn,
+  explore: exploreEn,
 };
 
 export type PagesTexts = typeof pagesEn;

@@ -1,4 +1,5 @@
 import { adminZh } from "./admin-zh";
+import { exploreZh } from "./explore-zh";
 import { uploadsZh } from "./uploads-zh";
 import type { PagesTexts } from "./pages-en";
 
@@ -103,4 +104,5 @@ export const pagesZh: PagesTexts = {
   },
   admin: adminZh,
   uploads: uploadsZh,
+  explore: exploreZh,
 };

@@ -57,10 +57,8 @@ export const zh: Texts = {
   },
   empty: {
     title: "此时间范围内没有剖析数据",
-    older: "请选择更长的时间范围，或发送第一份剖析：",
     copy: "复制",
     copied: "已复制",
-    waiting: "本页每五秒重新查看一次。",
   },
   profile: {
     title: (type, service, range) => `${service} 的 ${type}，${range}`,
