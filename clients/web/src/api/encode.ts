@@ -1,6 +1,16 @@
 // Requests for flame graphs in protobuf: proto/hearth/v1/query.proto.
 const text = new TextEncoder();
 
+// Tables of Top in the order of hearth.v1.TopKind, which begins with 1.
+export const TOP_KINDS = ["FUNCTION", "LINE", "FILE", "DIRECTORY", "CLASS", "PACKAGE", "MODULE", "THREAD", "FRAME_KIND"] as const;
+export type TopKind = (typeof TOP_KINDS)[number];
+
+// Samples that are counted in at least one of these rows of a table; "" is the row of everything unknown.
+export interface RowFilter {
+  kind: TopKind;
+  names: string[];
+}
+
 export interface Selection {
   type: string;
   selector: string;
@@ -9,6 +19,9 @@ export interface Selection {
   // Stacks must contain all of these functions, and none of those.
   functions: string[];
   without: string[];
+  rows?: RowFilter[];
+  // The functions that stacks begin with, root first.
+  callSite?: string[];
   // Samples of any of these profiles, spans or traces only.
   profileIds?: string[];
   spanIds?: string[];
@@ -34,16 +47,13 @@ function texts(number: number, values: string[] = []): number[] {
 }
 
 function encodeSelection(selection: Selection): number[] {
-  const stacks: number[] = [];
-  for (const name of selection.functions) {
-    stacks.push(...field(2, text.encode(name)));
-  }
-  if (selection.functions.length > 1) {
-    stacks.push(3 * 8, 1);
-  }
-  for (const name of selection.without) {
-    stacks.push(...field(4, text.encode(name)));
-  }
+  const stacks = [
+    ...texts(1, selection.callSite),
+    ...texts(2, selection.functions),
+    ...(selection.functions.length > 1 ? [3 * 8, 1] : []),
+    ...texts(4, selection.without),
+    ...(selection.rows ?? []).flatMap(({ kind, names }) => field(7, [8, TOP_KINDS.indexOf(kind) + 1, ...texts(2, names)])),
+  ];
   return [
     ...field(1, text.encode(selection.type)),
     ...field(2, text.encode(selection.selector)),
@@ -56,6 +66,28 @@ function encodeSelection(selection: Selection): number[] {
     ...texts(7, selection.spanIds),
     ...texts(8, selection.traceIds),
   ];
+}
+
+export type StackConditions = Pick<Selection, "rows" | "callSite"> & Partial<Pick<Selection, "functions" | "without">>;
+
+// hearth.v1.StackFilter as JSON; undefined where there is no condition.
+export function stacksJson({ functions = [], without = [], rows = [], callSite = [] }: StackConditions): object | undefined {
+  if (functions.length + without.length + rows.length + callSite.length === 0) {
+    return undefined;
+  }
+  const named = rows.map(({ kind, names }) => ({ kind: "TOP_KIND_" + kind, names }));
+  return { callSite, functions, allFunctions: functions.length > 1, without, rows: named };
+}
+
+// hearth.v1.Selection as JSON.
+export function selectionJson(selection: Selection): object {
+  return {
+    profileType: selection.type,
+    labelSelector: selection.selector,
+    start: String(Math.floor(selection.startMs)),
+    end: String(Math.floor(selection.endMs)),
+    stacks: stacksJson(selection),
+  };
 }
 
 const FORMAT_FLAMEGRAPH = 1;

@@ -2,6 +2,7 @@
 import { formatValue } from "../units";
 import type { Span } from "../time";
 import { call } from "./connect";
+import { selectionJson, type StackConditions } from "./encode";
 
 export interface Line {
   labels: Record<string, string>;
@@ -40,32 +41,22 @@ interface Answered {
   unit?: string;
 }
 
-export interface TimelineQuestion {
+export interface TimelineQuestion extends StackConditions {
   type: string;
   selector: string;
   span: Span;
   stepS: number;
   groupBy: string[];
   limit: number;
-  functions?: string[];
-  without?: string[];
   exemplars?: boolean;
 }
 
 export async function askTimeline(question: TimelineQuestion, abort: AbortSignal): Promise<Timeline> {
   const { span, stepS, functions = [], without = [] } = question;
-  const stacks =
-    functions.length + without.length > 0 ? { functions, allFunctions: functions.length > 1, without } : undefined;
   const answer = await call<Answered>(
     "hearth.v1.QueryService/Timeline",
     {
-      selection: {
-        profileType: question.type,
-        labelSelector: question.selector,
-        start: String(Math.floor(span.startMs)),
-        end: String(Math.floor(span.endMs)),
-        stacks,
-      },
+      selection: selectionJson({ ...question, ...span, functions, without }),
       step: stepS,
       groupBy: question.groupBy,
       limit: String(question.limit),
