@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { directingEn } from "../src/texts/directing-en";
 import { directingZh } from "../src/texts/directing-zh";
 import { en } from "../src/texts/en";
+import { askingEn } from "../src/texts/asking-en";
+import { askingZh } from "../src/texts/asking-zh";
 import { pagesEn } from "../src/texts/pages-en";
 import { pagesZh } from "../src/texts/pages-zh";
 import { zh } from "../src/texts/zh";
@@ -15,7 +17,7 @@ function leaves(table: object, path = ""): Leaf[] {
   );
 }
 
-const tables: [object, object][] = [[en, zh], [pagesEn, pagesZh], [directingEn, directingZh]];
+const tables: [object, object][] = [[en, zh], [pagesEn, pagesZh], [directingEn, directingZh], [askingEn, askingZh]];
 
 test("both languages have the same texts", () => {
   for (const [english, chinese] of tables) {
