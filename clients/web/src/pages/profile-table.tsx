@@ -1,0 +1,168 @@
+// The tables of a profile: one row for each function, line, file, class, package, library, thread or kind of frame.
+import { TOP_KINDS, type Selection, type TopKind } from "../api/encode";
+import { askTop, type Top, type TopRow, type TopSort } from "../api/top";
+import { useAnswer } from "../api/use-answer";
+import { askingTexts } from "../app/asking-texts";
+import { rangeKey } from "../app/question";
+import { texts } from "../app/settings";
+import { formatCount, formatShare, formatValue } from "../units";
+import { change, param } from "../url";
+import { markdownOf, tsvOf, type CopiedTable } from "./copy-table";
+import { Failure } from "./notice";
+import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
+import { TopTable } from "./top-table";
+
+const PAGE_ROWS = 500;
+const SORTS: TopSort[] = ["self", "total", "name"];
+
+// A regular expression that matches exactly the name.
+function literal(name: string): string {
+  return "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$";
+}
+
+function keyOf(kind: TopKind, row: TopRow): string {
+  return kind === "LINE" ? `${row.name}:${row.line}` : row.name;
+}
+
+function nameOf(kind: TopKind, row: TopRow): string {
+  return row.name === "" ? askingTexts.value.table.unknown : kind === "LINE" && row.line > 0 ? keyOf(kind, row) : row.name;
+}
+
+// Functions and lines are shown in the graph; the other rows narrow the question, as only the server knows their frames.
+function open(kind: TopKind, row: TopRow): void {
+  const isFunction = kind === "FUNCTION" || kind === "LINE";
+  if (isFunction && param("view") === "sandwich") {
+    change({ function: row.name });
+  } else if (isFunction) {
+    const search = literal(row.name);
+    change({ search: param("search") === search ? "" : search });
+  } else {
+    const names = namesOfRows(kind);
+    writeRows(kind, names.length === 1 && names[0] === row.name ? [] : [row.name]);
+  }
+}
+
+function toggle(kind: TopKind, row: TopRow): void {
+  const names = namesOfRows(kind);
+  const key = keyOf(kind, row);
+  writeRows(kind, names.includes(key) ? names.filter((name) => name !== key) : [...names, key]);
+}
+
+function copied(kind: TopKind, { rows, total, unit }: Top, isForPeople: boolean): CopiedTable {
+  const words = texts.value.profile;
+  const selected = namesOfRows(kind);
+  const chosen = rows.filter((row) => selected.length === 0 || selected.includes(keyOf(kind, row)));
+  const cells = (value: number) => (isForPeople ? `${formatValue(value, unit)} (${formatShare(value, total)})` : String(value));
+  const of = isForPeople ? "" : ` (${unit})`;
+  return {
+    header: [askingTexts.value.table.kinds[kind], words.self + of, words.total + of],
+    rows: chosen.map((row) => [nameOf(kind, row), cells(row.self), cells(row.total)]),
+  };
+}
+
+function Copy({ kind, top }: { kind: TopKind; top: Top }) {
+  const words = askingTexts.value.table;
+  return (
+    <select
+      aria-label={words.copy}
+      value=""
+      onChange={(event) => {
+        const form = event.currentTarget.value;
+        const text = form === "TSV" ? tsvOf(copied(kind, top, false)) : markdownOf(copied(kind, top, true));
+        void navigator.clipboard.writeText(text);
+        event.currentTarget.value = "";
+      }}
+    >
+      <option value="">{words.copy}</option>
+      {["TSV", "Markdown"].map((form) => (
+        <option key={form}>{form}</option>
+      ))}
+    </select>
+  );
+}
+
+function Tools({ kind, top }: { kind: TopKind; top?: Top }) {
+  const words = askingTexts.value.table;
+  return (
+    <div class="table-tools">
+      <select
+        aria-label={words.kind}
+        value={kind}
+        onChange={(event) => change({ table: event.currentTarget.value.toLowerCase(), filter: "", limit: "" })}
+      >
+        {TOP_KINDS.map((each) => (
+          <option key={each} value={each}>
+            {words.kinds[each]}
+          </option>
+        ))}
+      </select>
+      <input
+        type="search"
+        aria-label={words.filter}
+        placeholder={words.filter}
+        value={param("filter")}
+        spellcheck={false}
+        onChange={(event) => change({ filter: event.currentTarget.value, limit: "" })}
+      />
+      {top && <Copy kind={kind} top={top} />}
+    </div>
+  );
+}
+
+export function kindOfAddress(): TopKind {
+  const wanted = param("table").toUpperCase();
+  return TOP_KINDS.find((each) => each === wanted) ?? "FUNCTION";
+}
+
+export function ProfileTable({ selection }: { selection: Selection }) {
+  const words = askingTexts.value.table;
+  const kind = kindOfAddress();
+  const sort = SORTS.find((each) => each === param("sort")) ?? "self";
+  const isReverse = param("reverse") === "1";
+  const limit = Number(param("limit")) || PAGE_ROWS;
+  const filter = param("filter");
+
+  // The rows that were chosen in this table do not narrow it, or the others could not be added to them.
+  const asked = { ...selection, rows: selection.rows?.filter((rows) => rows.kind !== kind) };
+  const key = `${rangeKey.value} ${keyOfSelection(asked)} ${kind} ${sort} ${isReverse} ${limit} ${filter}`;
+  const answer = useAnswer(key, (abort) =>
+    askTop({ selection: asked, kind, search: filter, sort, isReverse, limit }, abort).then((top) => ({ kind, top })),
+  );
+  // The rows of another table have other names than those that the address has.
+  const top = answer.value?.kind === kind ? answer.value.top : undefined;
+
+  return (
+    <div class="table-box" aria-busy={answer.isLoading}>
+      <Tools kind={kind} top={top} />
+      <Failure error={answer.error} />
+      <TopTable
+        key={kind}
+        title={words.kinds[kind]}
+        rows={top?.rows ?? []}
+        total={top?.total ?? 0}
+        unit={top?.unit ?? ""}
+        sort={sort}
+        isReverse={isReverse}
+        opened={param("view") === "sandwich" ? param("function") || null : null}
+        selected={namesOfRows(kind)}
+        nameOf={(row) => nameOf(kind, row)}
+        keyOf={(row) => keyOf(kind, row)}
+        onSort={(by, reverse) => change({ sort: by === "self" ? "" : by, reverse: reverse ? "1" : "" })}
+        onOpen={(row) => open(kind, row)}
+        onToggle={(row) => toggle(kind, row)}
+      />
+      {top && (
+        <p class="muted table-count" role="status">
+          {top.rows.length < top.rowCount
+            ? words.part(formatCount(top.rows.length), formatCount(top.rowCount))
+            : words.rows(formatCount(top.rowCount))}{" "}
+          {top.rows.length < top.rowCount && (
+            <button type="button" onClick={() => change({ limit: String(limit + PAGE_ROWS) })}>
+              {words.more(formatCount(Math.min(PAGE_ROWS, top.rowCount - top.rows.length)))}
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
