@@ -1,0 +1,30 @@
+// What can be done with one frame of the flame graph.
+import { texts } from "../app/settings";
+import { packageOf } from "../flame/names";
+import type { MenuRequest } from "../flame/stage";
+import { ancestorsOf, nameOf } from "../flame/tree";
+import { change } from "../url";
+import type { MenuItem } from "./menu";
+import { addTo, addTransform } from "./profile-state";
+
+// Root first, without the root itself.
+function stackOf({ tree, node }: MenuRequest): string {
+  return ancestorsOf(tree, node).slice(1).map((each) => nameOf(tree, each)).join("\n");
+}
+
+export function menuItems(request: MenuRequest): MenuItem[] {
+  const words = texts.value.menu;
+  const { name } = request;
+  const copy = (text: string) => void navigator.clipboard.writeText(text);
+  return [
+    { name: words.focus, run: () => addTransform("focus", name) },
+    { name: words.hide, run: () => addTransform("hide", name) },
+    { name: words.recursion, run: () => addTransform("recursion", name) },
+    { name: words.module, run: () => addTransform("module", packageOf(name)) },
+    { name: words.sandwich, run: () => change({ view: "sandwich", function: name }) },
+    { name: words.with, run: () => addTo("with", name) },
+    { name: words.without, run: () => addTo("without", name) },
+    { name: words.copyName, run: () => copy(name) },
+    { name: words.copyStack, run: () => copy(stackOf(request)) },
+  ];
+}
