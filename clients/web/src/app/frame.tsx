@@ -35,7 +35,8 @@ function onKey(event: KeyboardEvent): void {
     go("help", {});
   } else if (event.key === "/") {
     event.preventDefault();
-    document.querySelector<HTMLButtonElement>("#edit-selector")?.click();
+    document.querySelector<HTMLElement>("#edit-selector")?.click();
+    document.querySelector<HTMLElement>("#selector-text")?.focus();
   }
 }
 

@@ -1,15 +1,15 @@
-// What is asked: profile type, label selector as chips or as text, grouping.
+// What is asked: profile type, label selector as chips or as text, grouping. Chips and text are two views of one thing.
 import { useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
-import { formatSelector, parseSelector, withMatcher, type Matcher } from "../selector";
-import { address, change, param, type Page } from "../url";
+import { withRoom } from "../completion";
+import { visibleName } from "../flame/names";
+import { formatSelector, parseSelector, type Matcher } from "../selector";
+import { address, change, param } from "../url";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
-import { PageTabs } from "./page-tabs";
+import { SelectorText, type Draft } from "./selector-text";
 import { texts } from "./settings";
-
-// Pages whose charts have a line for each value of a label.
-const GROUPED: Page[] = ["profile", "function"];
+import "./query-bar.css";
 
 interface Names {
   names?: string[];
@@ -27,26 +27,26 @@ export function useLabelNames(): string[] {
   return (answer.value?.names ?? []).filter((name) => !name.startsWith("__"));
 }
 
-function useLabelValues(name: string): string[] {
-  const key = name === "" ? null : `${rangeKey.value} ${selector.value} ${name}`;
-  const answer = useAnswer(key, (abort) =>
-    call<Names>("querier.v1.QuerierService/LabelValues", { name, matchers: [selector.value], ...withinRange() }, abort),
-  );
-  return name === "" ? [] : (answer.value?.names ?? []);
-}
-
 function setSelector(q: string): void {
   change({ q, zoom: "" });
 }
 
-function Chips({ matchers }: { matchers: Matcher[] }) {
+// The end of the i-th matcher's value in the text of the selector.
+function draftAt(matchers: Matcher[], i: number): Draft {
+  const before = formatSelector(matchers.slice(0, i + 1));
+  return { text: formatSelector(matchers), caret: before.length - 2 };
+}
+
+function Chips({ matchers, onEdit }: { matchers: Matcher[]; onEdit(draft: Draft): void }) {
   return (
     <>
       {matchers.map((matcher, i) => {
-        const name = `${matcher.name}${matcher.op}${matcher.value}`;
+        const name = visibleName(`${matcher.name}${matcher.op}${matcher.value}`);
         return (
           <span class="chip" key={name}>
-            <span class="code">{name}</span>
+            <button type="button" class="code" title={texts.value.editSelector} onClick={() => onEdit(draftAt(matchers, i))}>
+              {name}
+            </button>
             <button
               type="button"
               aria-label={texts.value.removeMatcher(name)}
@@ -61,72 +61,14 @@ function Chips({ matchers }: { matchers: Matcher[] }) {
   );
 }
 
-function AddLabel() {
-  const [name, setName] = useState("");
-  const names = useLabelNames();
-  const values = useLabelValues(name);
-  return (
-    <>
-      <select aria-label={texts.value.chooseLabel} value={name} onChange={(event) => setName(event.currentTarget.value)}>
-        <option value="">{texts.value.addLabel}</option>
-        {names.map((label) => (
-          <option key={label}>{label}</option>
-        ))}
-      </select>
-      {name !== "" && (
-        <select
-          aria-label={texts.value.chooseValue}
-          value=""
-          onChange={(event) => {
-            setSelector(withMatcher(selector.value, { name, op: "=", value: event.currentTarget.value }));
-            setName("");
-          }}
-        >
-          <option value="">{texts.value.chooseValue}</option>
-          {values.map((value) => (
-            <option key={value}>{value}</option>
-          ))}
-        </select>
-      )}
-    </>
-  );
-}
-
-function SelectorText({ onDone }: { onDone(): void }) {
-  const [text, setText] = useState(selector.value);
-  return (
-    <form
-      class="selector-text"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setSelector(text.trim() === "" ? "{}" : text.trim());
-        onDone();
-      }}
-    >
-      <input
-        class="code"
-        aria-label={texts.value.selector}
-        placeholder={texts.value.selectorHint}
-        value={text}
-        spellcheck={false}
-        ref={(input) => input?.focus()}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Escape" && onDone()}
-        onBlur={onDone}
-      />
-    </form>
-  );
-}
-
 export function QueryBar() {
-  const [isText, setIsText] = useState(false);
+  const [draft, setDraft] = useState<Draft | null>(null);
   const types = useProfileTypes().value ?? [];
   const type = chooseType(types);
   const matchers = parseSelector(selector.value);
   const names = useLabelNames();
   return (
     <div class="bar query">
-      <PageTabs />
       <select
         aria-label={texts.value.type}
         value={type?.ID ?? param("type")}
@@ -139,18 +81,30 @@ export function QueryBar() {
           </option>
         ))}
       </select>
-      {isText || matchers === null ? (
-        <SelectorText key={selector.value} onDone={() => setIsText(false)} />
+      {draft || matchers === null ? (
+        <SelectorText
+          key={selector.value}
+          draft={draft ?? { text: selector.value, caret: selector.value.length }}
+          onDone={() => setDraft(null)}
+        />
       ) : (
         <>
-          <Chips matchers={matchers} />
-          <AddLabel />
-          <button id="edit-selector" type="button" title={texts.value.editSelector} onClick={() => setIsText(true)}>
+          <Chips matchers={matchers} onEdit={setDraft} />
+          <button type="button" onClick={() => setDraft(withRoom(selector.value))}>
+            {texts.value.addLabel}
+          </button>
+          <button
+            id="edit-selector"
+            type="button"
+            aria-keyshortcuts="/"
+            title={`${texts.value.editSelector} (/)`}
+            onClick={() => setDraft({ text: selector.value, caret: Math.max(1, selector.value.length - 1) })}
+          >
             {"{ }"}
           </button>
         </>
       )}
-      {GROUPED.includes(address.value.page) && (
+      {address.value.page === "profile" && (
         <select
           aria-label={texts.value.groupBy}
           value={param("by")}

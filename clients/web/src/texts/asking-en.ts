@@ -23,6 +23,12 @@ export const askingEn = {
     part: (shown: string, all: string) => `${shown} of ${all} rows.`,
     more: (n: string) => `Load ${n} more`,
   },
+  selector: {
+    choices: { name: "Labels", operator: "Operators", value: "Values", end: "Labels" },
+    operators: { "=": "is", "!=": "is not", "=~": "matches (regular expression)", "!~": "does not match" } as Record<string, string>,
+    uploads: (n: string) => `${n} uploads`,
+    keys: "Arrows choose, Tab takes, Enter applies the selector",
+  },
   chips: {
     rows: (kind: string, names: string) => `${kind}: ${names}`,
   },

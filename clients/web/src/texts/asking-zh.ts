@@ -22,6 +22,12 @@ export const askingZh: AskingTexts = {
     part: (shown, all) => `已显示 ${shown} 行，共 ${all} 行。`,
     more: (n) => `再加载 ${n} 行`,
   },
+  selector: {
+    choices: { name: "标签", operator: "运算符", value: "取值", end: "标签" },
+    operators: { "=": "等于", "!=": "不等于", "=~": "匹配（正则表达式）", "!~": "不匹配" },
+    uploads: (n) => `${n} 次上传`,
+    keys: "方向键选择，Tab 填入，Enter 应用选择器",
+  },
   chips: {
     rows: (kind, names) => `${kind}：${names}`,
   },

@@ -10,8 +10,6 @@ export const en = {
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "Edit the selector as text",
   addLabel: "+ label",
-  chooseLabel: "Label",
-  chooseValue: "Value",
   removeMatcher: (matcher: string) => `Remove ${matcher}`,
   type: "Profile type",
   groupBy: "Group by",

@@ -9,8 +9,6 @@ export const zh: Texts = {
   selectorHint: '{service_name="checkout", pod=~"a.*"}',
   editSelector: "以文本编辑选择器",
   addLabel: "+ 标签",
-  chooseLabel: "标签",
-  chooseValue: "取值",
   removeMatcher: (matcher) => `移除 ${matcher}`,
   type: "剖析类型",
   groupBy: "分组",
