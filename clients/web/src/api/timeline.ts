@@ -115,3 +115,13 @@ export function formatHeight(value: number, unit: string): string {
   }
   return unit === "/s" ? formatValue(value, "count") + "/s" : formatValue(value, unit);
 }
+
+// What is left of the sum of everything once its largest groups have lines of their own. A time without a value in the
+// sum has none in any group.
+export function othersOf(all: Line, lines: Line[]): Line {
+  const values = all.values.map((value, i) =>
+    value === null ? null : Math.max(0, value - lines.reduce((sum, line) => sum + (line.values[i] ?? 0), 0)),
+  );
+  const mean = Math.max(0, all.mean - lines.reduce((sum, line) => sum + line.mean, 0));
+  return { labels: {}, values, mean };
+}
