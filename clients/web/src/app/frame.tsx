@@ -65,7 +65,7 @@ function AbsoluteRange({ onDone }: { onDone(): void }) {
         const fields = new FormData(event.currentTarget);
         const [from, to] = ["from", "to"].map((name) => new Date(String(fields.get(name))).getTime());
         if (from < to) {
-          change({ from: String(from), to: String(to) });
+          change({ from: String(from), to: String(to), whole: "" });
           onDone();
         }
       }}
@@ -92,7 +92,7 @@ function RangePicker() {
           if (chosen === ABSOLUTE) {
             event.currentTarget.value = known ? from : "";
           } else if (chosen !== "") {
-            change({ from: chosen, to: "now" });
+            change({ from: chosen, to: "now", whole: "" });
           }
         }}
       >

@@ -29,6 +29,21 @@ export const askingEn = {
     uploads: (n: string) => `${n} uploads`,
     keys: "Arrows choose, Tab takes, Enter applies the selector",
   },
+  timeline: {
+    label:
+      "Cost over time. Drag to choose a range; with Alt, to compare it with the time before. A double click goes back to the whole range. Keys: arrows move, Shift and arrows select, Enter applies, Alt+Enter compares, Escape goes back.",
+    others: "others",
+    only: (name: string) => `Only ${name}`,
+    compare: "Compare a window",
+    compareHint: "What you select next is compared with the time before it. Dragging with Alt does the same.",
+    reset: "Whole range",
+    resetHint: "Back to the range before the first selection. A double click does the same.",
+    gap: "no profile",
+    markers: "Tasks",
+    task: (name: string) => `Task: ${name}`,
+    policy: (name: string) => `Started by a policy: ${name}`,
+    trigger: (name: string, cause: string) => `Started by a policy: ${name} (${cause})`,
+  },
   chips: {
     rows: (kind: string, names: string) => `${kind}: ${names}`,
   },

@@ -28,6 +28,21 @@ export const askingZh: AskingTexts = {
     uploads: (n) => `${n} 次上传`,
     keys: "方向键选择，Tab 填入，Enter 应用选择器",
   },
+  timeline: {
+    label:
+      "开销随时间的变化。拖动可选择时间范围；按住 Alt 拖动可与此前同样长的时间对比；双击回到完整范围。键盘：方向键移动，Shift 加方向键选择，Enter 应用，Alt+Enter 对比，Esc 返回。",
+    others: "其余",
+    only: (name) => `只看 ${name}`,
+    compare: "对比一段时间",
+    compareHint: "接下来选中的时间段会与它之前同样长的一段对比。按住 Alt 拖动效果相同。",
+    reset: "完整范围",
+    resetHint: "回到第一次选择之前的范围，双击效果相同。",
+    gap: "没有剖析数据",
+    markers: "任务",
+    task: (name) => `任务：${name}`,
+    policy: (name) => `由策略触发：${name}`,
+    trigger: (name, cause) => `由策略触发：${name}（${cause}）`,
+  },
   chips: {
     rows: (kind, names) => `${kind}：${names}`,
   },

@@ -78,7 +78,6 @@ export const en = {
     copyCli: "Copy as CLI",
     copyLink: "Copy link",
     export: "Export",
-    timeline: "Cost over time. Drag to choose a range; a double click goes back.",
   },
   menu: {
     focus: "Focus on this function",

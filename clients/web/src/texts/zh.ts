@@ -77,7 +77,6 @@ export const zh: Texts = {
     copyCli: "复制为命令行",
     copyLink: "复制链接",
     export: "导出",
-    timeline: "耗用随时间的变化。拖动可选择范围；双击恢复。",
   },
   menu: {
     focus: "聚焦此函数",
