@@ -81,4 +81,9 @@ test("the command line is offered only where it means the same", () => {
   assert.equal(command({}), `hearth flame '{a="it'\\''s"}' --url http://h --type 'cpu' --from 'now-1h' --to 'now'`);
   assert.match(command({ functions: ["f"], without: ["g h"] })!, /^hearth top .* --function 'f' --without 'g h'$/);
   assert.equal(command({ functions: ["f", "g"] }), null);
+  const row = (kind: string, ...names: string[]) => ({ rows: [{ kind, names }] });
+  assert.match(command(row("FRAME_KIND", "go", ""))!, /^hearth top .* --frame-kind 'go' --frame-kind ''$/);
+  assert.match(command(row("FUNCTION", "f", "g"))!, / --function 'f' --function 'g'$/);
+  assert.equal(command(row("FILE", "/a/")), null);
+  assert.equal(command({ ...row("FUNCTION", "f"), functions: ["g"] }), null);
 });

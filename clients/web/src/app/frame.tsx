@@ -6,9 +6,10 @@ import { shownNotes } from "../api/use-answer";
 import { address, change, go, PAGES, param, PARENTS, question } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
+import { askingTexts } from "./asking-texts";
 import { CommandBox } from "./command-box";
 import { QueryBar } from "./query-bar";
-import { freeze, range, rangeName, span } from "./question";
+import { freeze, range, rangeName, span, zoneNames } from "./question";
 import { PageLink } from "./page-link";
 import { useWho } from "./who";
 import { texts, theme, toggleLanguage, toggleTheme } from "./settings";
@@ -81,6 +82,7 @@ function RangePicker() {
   const [isAbsolute, setIsAbsolute] = useState(false);
   const { from, to } = range.value;
   const known = to === "now" && from in texts.value.ranges;
+  const zone = zoneNames();
   return (
     <span class="range">
       <select
@@ -104,6 +106,9 @@ function RangePicker() {
         ))}
         <option value={ABSOLUTE}>{texts.value.absolute}</option>
       </select>
+      <span class="muted zone" title={askingTexts.value.range.zone(zone.long)}>
+        {zone.short}
+      </span>
       {isAbsolute && <AbsoluteRange onDone={() => setIsAbsolute(false)} />}
       {to === "now" && (
         <button type="button" title={texts.value.freezeHint} onClick={freeze}>

@@ -4,7 +4,7 @@ import { call, refreshes } from "../api/connect";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { isRelative, resolveRange, type Range, type Span } from "../time";
 import { address, change, param, type Page } from "../url";
-import { texts } from "./settings";
+import { language, texts } from "./settings";
 
 export interface ProfileType {
   ID: string;
@@ -35,10 +35,28 @@ export function formatTime(ms: number): string {
   return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+// "Nov 28, 09:14 – 09:54", with the year where it is another one. What both ends share is said once.
+export function formatSpan({ startMs, endMs }: Span): string {
+  const isThisYear = new Date(startMs).getFullYear() === new Date().getFullYear();
+  const format = new Intl.DateTimeFormat(language.value, {
+    year: isThisYear ? undefined : "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
+  });
+  return format.formatRange(startMs, endMs);
+}
+
 export function rangeName(): string {
   const { from, to } = range.value;
   const known = to === "now" ? texts.value.ranges[from] : undefined;
-  return known ?? texts.value.fixedRange(formatTime(span.value.startMs), formatTime(span.value.endMs));
+  return known ?? formatSpan(span.value);
+}
+
+// "UTC+8" and "Asia/Shanghai": in which zone all times of the page are.
+export function zoneNames(): { short: string; long: string } {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const minutes = -new Date(span.value.endMs).getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  const offset = minutes === 0 ? "" : (minutes > 0 ? "+" : "−") + hours + (rest > 0 ? ":" + String(rest).padStart(2, "0") : "");
+  return { short: "UTC" + offset, long: timeZone };
 }
 
 export function freeze(): void {

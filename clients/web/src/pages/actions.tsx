@@ -1,9 +1,11 @@
 // What a person takes away from a profile: a link, a command, a file of what is seen.
 import type { RefObject } from "preact";
+import { useState } from "preact/hooks";
 import type { Selection } from "../api/encode";
 import { cliCommand } from "../cli-command";
 import { isRelative } from "../time";
-import { range, span } from "../app/question";
+import { askingTexts } from "../app/asking-texts";
+import { range, rangeName, span } from "../app/question";
 import { texts } from "../app/settings";
 import type { FlameExports } from "../flame/FlameGraph";
 import { address, formatAddress } from "../url";
@@ -23,15 +25,32 @@ interface Props {
   selection: Selection;
 }
 
+const COPIED_MS = 2000;
+
+// A button that says for a moment that its text is on the clipboard.
+function CopyButton({ name, hint, text }: { name: string; hint?: string; text(): string }) {
+  const [isCopied, setIsCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text());
+    setIsCopied(true);
+    setTimeout(() => setIsCopied(false), COPIED_MS);
+  };
+  return (
+    <button type="button" title={hint} aria-live="polite" onClick={copy}>
+      {isCopied ? askingTexts.value.range.copied : name}
+    </button>
+  );
+}
+
 export function Actions({ exports, title, selection }: Props) {
   const words = texts.value.profile;
 
-  const copyLink = () => {
-    const { from, to } = isRelative(range.value)
+  const isMoving = isRelative(range.value);
+  const link = () => {
+    const { from, to } = isMoving
       ? { from: String(Math.floor(span.value.startMs)), to: String(Math.floor(span.value.endMs)) }
       : range.value;
-    const link = formatAddress(address.value.page, { ...address.value.params, from, to });
-    void navigator.clipboard.writeText(location.origin + link);
+    return location.origin + formatAddress(address.value.page, { ...address.value.params, from, to });
   };
   const { startMs, endMs } = span.value;
   const times = [startMs, endMs].map((ms) => new Date(ms).toISOString());
@@ -58,14 +77,8 @@ export function Actions({ exports, title, selection }: Props) {
 
   return (
     <>
-      <button type="button" onClick={copyLink}>
-        {words.copyLink}
-      </button>
-      {command && (
-        <button type="button" onClick={() => void navigator.clipboard.writeText(command)}>
-          {words.copyCli}
-        </button>
-      )}
+      <CopyButton name={words.copyLink} hint={isMoving ? askingTexts.value.range.linkHint(rangeName()) : undefined} text={link} />
+      {command && <CopyButton name={words.copyCli} text={() => command} />}
       <select
         aria-label={words.export}
         value=""

@@ -23,6 +23,11 @@ export const askingEn = {
     part: (shown: string, all: string) => `${shown} of ${all} rows.`,
     more: (n: string) => `Load ${n} more`,
   },
+  range: {
+    zone: (name: string) => `All times are in the zone of this browser, ${name}.`,
+    linkHint: (range: string) => `The link shows the same at any time: it has the times that “${range}” means now.`,
+    copied: "Copied",
+  },
   selector: {
     choices: { name: "Labels", operator: "Operators", value: "Values", end: "Labels" },
     operators: { "=": "is", "!=": "is not", "=~": "matches (regular expression)", "!~": "does not match" } as Record<string, string>,

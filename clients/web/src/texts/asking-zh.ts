@@ -22,6 +22,11 @@ export const askingZh: AskingTexts = {
     part: (shown, all) => `已显示 ${shown} 行，共 ${all} 行。`,
     more: (n) => `再加载 ${n} 行`,
   },
+  range: {
+    zone: (name) => `所有时间均为此浏览器的时区：${name}。`,
+    linkHint: (range) => `链接在任何时候打开都一样：其中的“${range}”已换成此刻对应的时间。`,
+    copied: "已复制",
+  },
   selector: {
     choices: { name: "标签", operator: "运算符", value: "取值", end: "标签" },
     operators: { "=": "等于", "!=": "不等于", "=~": "匹配（正则表达式）", "!~": "不匹配" },

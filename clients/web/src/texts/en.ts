@@ -23,7 +23,6 @@ export const en = {
     "now-7d": "last 7 d",
     "now-31d": "last 31 d",
   } as Record<string, string>,
-  fixedRange: (from: string, to: string) => `${from} to ${to}`,
   absolute: "from … to …",
   from: "From",
   to: "To",

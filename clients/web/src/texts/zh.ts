@@ -22,7 +22,6 @@ export const zh: Texts = {
     "now-7d": "最近 7 天",
     "now-31d": "最近 31 天",
   },
-  fixedRange: (from, to) => `${from} 至 ${to}`,
   absolute: "从……到……",
   from: "从",
   to: "到",
