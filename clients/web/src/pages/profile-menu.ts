@@ -1,11 +1,13 @@
 // What can be done with one frame of the flame graph.
+import { askingTexts } from "../app/asking-texts";
 import { texts } from "../app/settings";
 import { packageOf } from "../flame/names";
 import type { MenuRequest } from "../flame/stage";
-import { ancestorsOf, nameOf } from "../flame/tree";
-import { change } from "../url";
+import { ancestorsOf, nameOf, OTHER } from "../flame/tree";
+import { change, param } from "../url";
 import type { MenuItem } from "./menu";
 import { addTo, addTransform } from "./profile-state";
+import { loadBelow } from "./profile-tree";
 
 // Root first, without the root itself.
 function stackOf({ tree, node }: MenuRequest): string {
@@ -15,8 +17,12 @@ function stackOf({ tree, node }: MenuRequest): string {
 export function menuItems(request: MenuRequest): MenuItem[] {
   const words = texts.value.menu;
   const { name } = request;
+  // In a tree that was transformed, the frame is not where the server has it.
+  const isAsStored = param("transforms") === "" && param("flip") === "";
+  const load = { name: askingTexts.value.others.load, run: () => loadBelow(request.tree, request.tree.parent[request.node]!) };
   const copy = (text: string) => void navigator.clipboard.writeText(text);
   return [
+    ...(name === OTHER && isAsStored ? [load] : []),
     { name: words.focus, run: () => addTransform("focus", name) },
     { name: words.hide, run: () => addTransform("hide", name) },
     { name: words.recursion, run: () => addTransform("recursion", name) },

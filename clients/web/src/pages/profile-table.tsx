@@ -1,14 +1,14 @@
 // The tables of a profile: one row for each function, line, file, class, package, library, thread or kind of frame.
-import { TOP_KINDS, type Selection, type TopKind } from "../api/encode";
+import { TOP_KINDS, type TopKind } from "../api/encode";
 import { askTop, type Top, type TopRow, type TopSort } from "../api/top";
 import { useAnswer } from "../api/use-answer";
 import { askingTexts } from "../app/asking-texts";
-import { rangeKey } from "../app/question";
 import { texts } from "../app/settings";
 import { formatCount, formatShare, formatValue } from "../units";
 import { change, param } from "../url";
 import { markdownOf, tsvOf, type CopiedTable } from "./copy-table";
 import { Failure } from "./notice";
+import type { Asked } from "./profile-cost";
 import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
 import { TopTable } from "./top-table";
 
@@ -114,7 +114,7 @@ export function kindOfAddress(): TopKind {
   return TOP_KINDS.find((each) => each === wanted) ?? "FUNCTION";
 }
 
-export function ProfileTable({ selection }: { selection: Selection }) {
+export function ProfileTable({ asked: { selection, range } }: { asked: Asked }) {
   const words = askingTexts.value.table;
   const kind = kindOfAddress();
   const sort = SORTS.find((each) => each === param("sort")) ?? "self";
@@ -124,7 +124,7 @@ export function ProfileTable({ selection }: { selection: Selection }) {
 
   // The rows that were chosen in this table do not narrow it, or the others could not be added to them.
   const asked = { ...selection, rows: selection.rows?.filter((rows) => rows.kind !== kind) };
-  const key = `${rangeKey.value} ${keyOfSelection(asked)} ${kind} ${sort} ${isReverse} ${limit} ${filter}`;
+  const key = `${range} ${keyOfSelection(asked)} ${kind} ${sort} ${isReverse} ${limit} ${filter}`;
   const answer = useAnswer(key, (abort) =>
     askTop({ selection: asked, kind, search: filter, sort, isReverse, limit }, abort).then((top) => ({ kind, top })),
   );

@@ -14,7 +14,7 @@ import { serviceOf, withMatcher } from "../selector";
 import { chooseStep } from "../time";
 import { change, go, param, question } from "../url";
 import { Failure } from "./notice";
-import { keyOfSelection } from "./profile-state";
+import type { Asked } from "./profile-cost";
 import type { Task } from "./tasks";
 
 const CHART_POINTS = 240;
@@ -28,7 +28,7 @@ interface Grouped {
 }
 
 async function askGroups(selection: Selection, by: string, abort: AbortSignal): Promise<Grouped> {
-  const asked = { ...selection, span: span.value, stepS: chooseStep(span.value, CHART_POINTS), limit: MAX_LINES };
+  const asked = { ...selection, span: selection, stepS: chooseStep(selection, CHART_POINTS), limit: MAX_LINES };
   if (by === "") {
     return { timeline: await askTimeline({ ...asked, groupBy: [] }, abort) };
   }
@@ -126,14 +126,14 @@ function Legend({ grouped: { timeline, others }, at, by }: { grouped: Grouped; a
   );
 }
 
-export function Timeline({ selection }: { selection: Selection }) {
+export function Timeline({ asked }: { asked: Asked }) {
   const words = askingTexts.value.timeline;
   const by = param("by");
   const [isComparing, setIsComparing] = useState(false);
   const [at, setAt] = useState<number | null>(null);
   const markers = useTasks();
-  const answer = useAnswer(`${rangeKey.value} ${keyOfSelection(selection)} ${by}`, (abort) =>
-    askGroups(selection, by, abort).then((grouped) => ({ ...grouped, by })),
+  const answer = useAnswer(`${asked.key} ${by}`, (abort) =>
+    askGroups(asked.selection, by, abort).then((grouped) => ({ ...grouped, by })),
   );
   const shown = answer.value;
   const timeline = shown?.timeline;

@@ -1,12 +1,9 @@
 // One question in full: cost over time, flame graph, tables, callers and callees.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { encodeMerge } from "../api/encode";
-import { useAnswer } from "../api/use-answer";
-import { chooseType, rangeKey, rangeName, selector, typeName, useProfileTypes } from "../app/question";
+import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../app/question";
 import { flameTexts, texts } from "../app/settings";
 import type { Palette } from "../flame/colours";
 import { FlameGraph, type FlameExports, type FlameView } from "../flame/FlameGraph";
-import { loadMerge } from "../flame/load";
 import { sandwichOf } from "../flame/sandwich";
 import type { MenuRequest } from "../flame/stage";
 import type { FlameTree } from "../flame/tree";
@@ -19,12 +16,14 @@ import { Menu } from "./menu";
 import { Failure, Notes } from "./notice";
 import { StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
-import { keyOfSelection, readView, selectionOfAddress, writeView } from "./profile-state";
+import { CostlyQuestion, ExplainButton, PlanTable, usePermission } from "./profile-cost";
+import { otherNotes, Others } from "./profile-others";
+import { readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
+import { useTree } from "./profile-tree";
 import "./profile.css";
 
-const MAX_NODES = 16384;
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 const PALETTES: Palette[] = ["package", "kind", "self"];
 
@@ -89,10 +88,11 @@ export function Profile() {
   }, []);
 
   const selection = selectionOfAddress(type?.ID ?? param("type"));
-  const key = selection.type === "" ? null : `${rangeKey.value} ${keyOfSelection(selection)}`;
-  const merged = useAnswer(key, (abort) => loadMerge(encodeMerge(selection, MAX_NODES), abort));
+  const { asked, isHeld, plan, permit } = usePermission(selection);
+  const merged = useTree(asked);
   const tree = merged.value?.tree;
   const unit = merged.value?.unit ?? "";
+  const notes = merged.value?.notes ?? [];
 
   if (types.value?.length === 0) {
     return <Empty />;
@@ -103,15 +103,18 @@ export function Profile() {
   const total = tree ? tree.total[0] : 0;
 
   return (
-    <section class="profile" aria-busy={merged.isLoading}>
+    <section class="profile" aria-busy={merged.isLoading || isHeld}>
       <div class="headline">
         <h1>{type ? words.title(typeName(type), service, rangeName()) : texts.value.loading}</h1>
         {tree && <span class="figure">{formatValue(total, unit)}</span>}
         <StackChips />
+        <ExplainButton />
       </div>
+      {isHeld && plan.value && <CostlyQuestion plan={plan.value} onRun={permit} />}
+      {param("explain") === "1" && <PlanTable answer={plan} />}
       <Failure error={types.error ?? merged.error} />
-      <Notes notes={merged.value?.notes ?? []} />
-      {type && !merged.error && <Timeline selection={selection} />}
+      <Notes notes={otherNotes(notes)} />
+      {asked && !merged.error && <Timeline asked={asked} />}
       <div class="tools">
         <div class="tabs" role="group" aria-label={words.view}>
           {VIEWS.map((each) => (
@@ -138,6 +141,7 @@ export function Profile() {
         <Actions exports={exports} title={service} selection={selection} />
       </div>
       {tree && total === 0 && <p class="muted">{words.noData}</p>}
+      {tree && view !== "table" && <Others tree={tree} notes={notes} isLoading={merged.isLoading} />}
       {tree && total > 0 && (
         <div class={"views " + view}>
           {(view === "flame" || view === "both") && (
@@ -153,7 +157,7 @@ export function Profile() {
             />
           )}
           {view === "sandwich" && <SandwichView tree={tree} unit={unit} />}
-          {view !== "flame" && <ProfileTable selection={selection} />}
+          {view !== "flame" && asked && <ProfileTable asked={asked} />}
         </div>
       )}
       {menu && <Menu items={menuItems(menu)} x={menu.x} y={menu.y} label={menu.name} onClose={() => setMenu(null)} />}
