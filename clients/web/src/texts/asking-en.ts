@@ -1,5 +1,6 @@
 // Texts of the bar that asks, and of the page of a profile.
 import type { TopKind } from "../api/encode";
+import type { Noise } from "../noise";
 
 export const askingEn = {
   table: {
@@ -22,6 +23,7 @@ export const askingEn = {
     rows: (n: string) => `${n} rows`,
     part: (shown: string, all: string) => `${shown} of ${all} rows.`,
     more: (n: string) => `Load ${n} more`,
+    hidden: (n: string) => `${n} of them are hidden.`,
   },
   range: {
     zone: (name: string) => `All times are in the zone of this browser, ${name}.`,
@@ -76,6 +78,22 @@ export const askingEn = {
       SOURCE_ROLL_1H: "blocks of 1 h",
       SOURCE_ROLL_1D: "blocks of 1 d",
     } as Record<string, string>,
+  },
+  noise: {
+    hide: "Hide noise",
+    hint: "Hidden frames vanish, and what they cost is counted as their callers’. No sample is left out.",
+    hidden: (kind: string, share: string) => `hidden: ${kind}, ${share}`,
+    kinds: {
+      kernel: "kernel",
+      libc: "libc and its like",
+      gc: "garbage collector",
+      go: "Go runtime",
+      jvm: "Java runtime and JDK",
+      python: "Python internals",
+      node: "Node internals",
+      dotnet: ".NET runtime",
+      ruby: "Ruby internals",
+    } as Record<Noise, string>,
   },
   chips: {
     rows: (kind: string, names: string) => `${kind}: ${names}`,

@@ -21,6 +21,7 @@ export const askingZh: AskingTexts = {
     rows: (n) => `共 ${n} 行`,
     part: (shown, all) => `已显示 ${shown} 行，共 ${all} 行。`,
     more: (n) => `再加载 ${n} 行`,
+    hidden: (n) => `其中 ${n} 行已隐藏。`,
   },
   range: {
     zone: (name) => `所有时间均为此浏览器的时区：${name}。`,
@@ -74,6 +75,22 @@ export const askingZh: AskingTexts = {
       SOURCE_ROLL_10M: "10 分钟块",
       SOURCE_ROLL_1H: "1 小时块",
       SOURCE_ROLL_1D: "1 天块",
+    },
+  },
+  noise: {
+    hide: "隐藏杂音",
+    hint: "被隐藏的帧不再显示，其开销计入调用者；样本一个也不会丢弃。",
+    hidden: (kind, share) => `已隐藏：${kind}，${share}`,
+    kinds: {
+      kernel: "内核",
+      libc: "libc 等系统库",
+      gc: "垃圾回收",
+      go: "Go 运行时",
+      jvm: "Java 运行时与 JDK",
+      python: "Python 内部",
+      node: "Node 内部",
+      dotnet: ".NET 运行时",
+      ruby: "Ruby 内部",
     },
   },
   chips: {

@@ -1,0 +1,44 @@
+// Noise that the address hides: its frames vanish from the graph and its rows from the table, and what they cost is
+// counted as their callers'.
+import { askTop, type TopRow } from "../api/top";
+import { useAnswer } from "../api/use-answer";
+import { isNoise, NOISE, type Noise } from "../noise";
+import type { Asked } from "./profile-cost";
+import { listParam } from "./profile-state";
+
+// The functions with the largest self. Those beyond are known by their names only.
+const MAX_FUNCTIONS = 10_000;
+
+export interface Hidden {
+  kinds: Noise[];
+  // Of the total, by kind; undefined until the server has answered.
+  share(kind: Noise): number | undefined;
+  has(name: string): boolean;
+  // Another one whenever `has` may answer otherwise.
+  answer: unknown;
+}
+
+export function noiseOfAddress(): Noise[] {
+  const listed = listParam("hide");
+  return NOISE.filter((kind) => listed.includes(kind));
+}
+
+export function useHidden(asked: Asked | null): Hidden {
+  const kinds = noiseOfAddress();
+  const key = asked && kinds.length > 0 ? asked.key : null;
+  const top = useAnswer(key, (abort) =>
+    askTop(
+      { selection: asked!.selection, kind: "FUNCTION", search: "", sort: "self", isReverse: false, limit: MAX_FUNCTIONS },
+      abort,
+    ).then((found) => ({ ...found, byName: new Map(found.rows.map((row) => [row.name, row] as const)) })),
+  );
+  const { rows = [], total = 0, byName } = top.value ?? {};
+  const judge = (of: Noise[], name: string, row?: TopRow) => isNoise(of, { name, file: row?.file ?? "", module: row?.module ?? "" });
+  return {
+    kinds,
+    answer: top.value,
+    share: (kind) =>
+      total > 0 ? rows.reduce((sum, row) => sum + (judge([kind], row.name, row) ? row.self : 0), 0) / total : undefined,
+    has: (name) => kinds.length > 0 && judge(kinds, name, byName?.get(name)),
+  };
+}
