@@ -2,7 +2,10 @@
 import { askingTexts } from "../app/asking-texts";
 import { texts } from "../app/settings";
 import { boundedName } from "../flame/names";
-import { listParam, readRows, removeFrom, writeRows } from "./profile-state";
+import { NOISE } from "../noise";
+import { formatShare } from "../units";
+import { noiseOfAddress, type Hidden } from "./profile-noise";
+import { addTo, listParam, readRows, removeFrom, writeRows } from "./profile-state";
 
 const LONGEST_NAME = 200;
 const SHOWN_NAMES = 3;
@@ -10,6 +13,7 @@ const SHOWN_NAMES = 3;
 interface Chip {
   key: string;
   text: string;
+  hint?: string;
   remove(): void;
 }
 
@@ -18,7 +22,7 @@ function bounded(names: string[]): string {
   return shown.join(", ") + (names.length > SHOWN_NAMES ? ` +${names.length - SHOWN_NAMES}` : "");
 }
 
-function chipsOfAddress(): Chip[] {
+function chipsOfAddress(hidden: Hidden): Chip[] {
   const words = texts.value.profile;
   const functions = (["with", "without"] as const).flatMap((list) =>
     listParam(list).map((name) => ({
@@ -32,14 +36,47 @@ function chipsOfAddress(): Chip[] {
     text: askingTexts.value.chips.rows(askingTexts.value.table.kinds[kind], bounded(names)),
     remove: () => writeRows(kind, []),
   }));
-  return [...functions, ...rows];
+  const noise = hidden.kinds.map((kind) => {
+    const share = hidden.share(kind);
+    return {
+      key: "hide " + kind,
+      text: askingTexts.value.noise.hidden(askingTexts.value.noise.kinds[kind], share === undefined ? "…" : formatShare(share, 1)),
+      hint: askingTexts.value.noise.hint,
+      remove: () => removeFrom("hide", kind),
+    };
+  });
+  return [...functions, ...rows, ...noise];
 }
 
-export function StackChips() {
+// Offers the kinds of noise that are still in sight.
+export function HideNoise() {
+  const words = askingTexts.value.noise;
+  const shown = NOISE.filter((kind) => !noiseOfAddress().includes(kind));
+  return (
+    <select
+      aria-label={words.hide}
+      title={words.hint}
+      value=""
+      onChange={(event) => {
+        addTo("hide", event.currentTarget.value);
+        event.currentTarget.value = "";
+      }}
+    >
+      <option value="">{words.hide}</option>
+      {shown.map((kind) => (
+        <option key={kind} value={kind}>
+          {words.kinds[kind]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export function StackChips({ hidden }: { hidden: Hidden }) {
   return (
     <>
-      {chipsOfAddress().map(({ key, text, remove }) => (
-        <span class="chip" key={key}>
+      {chipsOfAddress(hidden).map(({ key, text, hint, remove }) => (
+        <span class="chip" key={key} title={hint}>
           <span class="code">{text}</span>
           <button type="button" aria-label={texts.value.removeMatcher(text)} onClick={remove}>
             ✕

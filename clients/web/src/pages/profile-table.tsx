@@ -9,6 +9,7 @@ import { change, param } from "../url";
 import { markdownOf, tsvOf, type CopiedTable } from "./copy-table";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
+import type { Hidden } from "./profile-noise";
 import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
 import { TopTable } from "./top-table";
 
@@ -114,7 +115,7 @@ export function kindOfAddress(): TopKind {
   return TOP_KINDS.find((each) => each === wanted) ?? "FUNCTION";
 }
 
-export function ProfileTable({ asked: { selection, range } }: { asked: Asked }) {
+export function ProfileTable({ asked: { selection, range }, hidden }: { asked: Asked; hidden: Hidden }) {
   const words = askingTexts.value.table;
   const kind = kindOfAddress();
   const sort = SORTS.find((each) => each === param("sort")) ?? "self";
@@ -131,14 +132,18 @@ export function ProfileTable({ asked: { selection, range } }: { asked: Asked }) 
   // The rows of another table have other names than those that the address has.
   const top = answer.value?.kind === kind ? answer.value.top : undefined;
 
+  const isOfFunctions = kind === "FUNCTION" || kind === "LINE";
+  const rows = top?.rows.filter((row) => !isOfFunctions || !hidden.has(row.name)) ?? [];
+  const left = (top?.rows.length ?? 0) - rows.length;
+
   return (
     <div class="table-box" aria-busy={answer.isLoading}>
-      <Tools kind={kind} top={top} />
+      <Tools kind={kind} top={top && { ...top, rows }} />
       <Failure error={answer.error} />
       <TopTable
         key={kind}
         title={words.kinds[kind]}
-        rows={top?.rows ?? []}
+        rows={rows}
         total={top?.total ?? 0}
         unit={top?.unit ?? ""}
         sort={sort}
@@ -156,6 +161,7 @@ export function ProfileTable({ asked: { selection, range } }: { asked: Asked }) 
           {top.rows.length < top.rowCount
             ? words.part(formatCount(top.rows.length), formatCount(top.rowCount))
             : words.rows(formatCount(top.rowCount))}{" "}
+          {left > 0 && words.hidden(formatCount(left))}{" "}
           {top.rows.length < top.rowCount && (
             <button type="button" onClick={() => change({ limit: String(limit + PAGE_ROWS) })}>
               {words.more(formatCount(Math.min(PAGE_ROWS, top.rowCount - top.rows.length)))}

@@ -14,14 +14,16 @@ import { Actions } from "./actions";
 import { Empty } from "./empty";
 import { Menu } from "./menu";
 import { Failure, Notes } from "./notice";
-import { StackChips } from "./profile-chips";
+import { HideNoise, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
 import { CostlyQuestion, ExplainButton, PlanTable, usePermission } from "./profile-cost";
+import { useHidden } from "./profile-noise";
 import { otherNotes, Others } from "./profile-others";
 import { readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
+import { withoutFrames } from "./without-frames";
 import "./profile.css";
 
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
@@ -38,7 +40,7 @@ function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
   }
   const none: FlameView = { zoom: [], search: "", flip: false, transforms: [] };
   return (
-    <div class="sandwich">
+    <div class="sides">
       {[sandwich.callers, sandwich.callees].map((part, i) => (
         <div key={i}>
           <h2>{i === 0 ? words.callers(name) : words.callees(name)}</h2>
@@ -90,7 +92,14 @@ export function Profile() {
   const selection = selectionOfAddress(type?.ID ?? param("type"));
   const { asked, isHeld, plan, permit } = usePermission(selection);
   const merged = useTree(asked);
-  const tree = merged.value?.tree;
+  const hidden = useHidden(asked);
+  const whole = merged.value?.tree;
+  const hiddenKinds = hidden.kinds.join(" ");
+  // What is hidden changes with the answer that tells files and modules, too.
+  const tree = useMemo(
+    () => (whole && hidden.kinds.length > 0 ? withoutFrames(whole, hidden.has) : whole),
+    [whole, hiddenKinds, hidden.answer],
+  );
   const unit = merged.value?.unit ?? "";
   const notes = merged.value?.notes ?? [];
 
@@ -107,7 +116,7 @@ export function Profile() {
       <div class="headline">
         <h1>{type ? words.title(typeName(type), service, rangeName()) : texts.value.loading}</h1>
         {tree && <span class="figure">{formatValue(total, unit)}</span>}
-        <StackChips />
+        <StackChips hidden={hidden} />
         <ExplainButton />
       </div>
       {isHeld && plan.value && <CostlyQuestion plan={plan.value} onRun={permit} />}
@@ -138,10 +147,11 @@ export function Profile() {
             </option>
           ))}
         </select>
+        <HideNoise />
         <Actions exports={exports} title={service} selection={selection} />
       </div>
       {tree && total === 0 && <p class="muted">{words.noData}</p>}
-      {tree && view !== "table" && <Others tree={tree} notes={notes} isLoading={merged.isLoading} />}
+      {tree && view !== "table" && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}
       {tree && total > 0 && (
         <div class={"views " + view}>
           {(view === "flame" || view === "both") && (
@@ -157,7 +167,7 @@ export function Profile() {
             />
           )}
           {view === "sandwich" && <SandwichView tree={tree} unit={unit} />}
-          {view !== "flame" && asked && <ProfileTable asked={asked} />}
+          {view !== "flame" && asked && <ProfileTable asked={asked} hidden={hidden} />}
         </div>
       )}
       {menu && <Menu items={menuItems(menu)} x={menu.x} y={menu.y} label={menu.name} onClose={() => setMenu(null)} />}
