@@ -8,10 +8,12 @@ import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
 import { askingTexts } from "./asking-texts";
 import { CommandBox } from "./command-box";
+import { isNarrow } from "./narrow";
 import { QueryBar } from "./query-bar";
 import { freeze, range, rangeName, span, zoneNames } from "./question";
 import { PageLink } from "./page-link";
 import { useWho } from "./who";
+import { FoldedBar, Sheet } from "./sheet";
 import { texts, theme, toggleLanguage, toggleTheme } from "./settings";
 
 const ABSOLUTE = "absolute";
@@ -26,7 +28,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
 }
 
-function onKey(event: KeyboardEvent): void {
+function onKey(event: KeyboardEvent, openSheet: () => void): void {
   if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) {
     return;
   }
@@ -36,6 +38,7 @@ function onKey(event: KeyboardEvent): void {
     go("help", {});
   } else if (event.key === "/") {
     event.preventDefault();
+    openSheet();
     document.querySelector<HTMLElement>("#edit-selector")?.click();
     document.querySelector<HTMLElement>("#selector-text")?.focus();
   }
@@ -139,49 +142,83 @@ function Person() {
   );
 }
 
+function Pages() {
+  return (
+    <nav>
+      {PAGES.filter((page) => page !== "help" && !PARENTS[page]).map((page) => (
+        <Link key={page} page={page}>
+          {texts.value.pages[page]}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function Looks() {
+  return (
+    <>
+      <Link page="help">?</Link>
+      <button type="button" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
+        {theme.value === "dark" ? "☀" : "☾"}
+      </button>
+      <button type="button" lang={texts.value.otherLanguage === "中文" ? "zh" : "en"} onClick={toggleLanguage}>
+        {texts.value.otherLanguage}
+      </button>
+      <Person />
+    </>
+  );
+}
+
 export function Frame({ children }: { children: ComponentChildren }) {
   const [isCommanding, setIsCommanding] = useState(false);
+  const [isSheet, setIsSheet] = useState(false);
   useEffect(() => {
     const onAnyKey = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "k") {
         event.preventDefault();
         setIsCommanding(true);
       } else {
-        onKey(event);
+        onKey(event, () => setIsSheet(isNarrow.value));
       }
     };
     document.addEventListener("keydown", onAnyKey);
     return () => document.removeEventListener("keydown", onAnyKey);
   }, []);
 
+  const hasQuestion = !needsLogin.value && hasQueryBar();
+  const commands = (
+    <button type="button" aria-keyshortcuts="Control+K" onClick={() => setIsCommanding(true)}>
+      {texts.value.commands.title} <kbd class="muted">Ctrl K</kbd>
+    </button>
+  );
   return (
     <>
-      <header class="bar">
-        <a class="mark" href="/" onClick={(event) => (event.preventDefault(), go("explore", question()))}>
-          hearth
-        </a>
-        <nav>
-          {PAGES.filter((page) => page !== "help" && !PARENTS[page]).map((page) => (
-            <Link key={page} page={page}>
-              {texts.value.pages[page]}
-            </Link>
-          ))}
-        </nav>
-        <span class="space" />
-        <button type="button" aria-keyshortcuts="Control+K" onClick={() => setIsCommanding(true)}>
-          {texts.value.commands.title} <kbd class="muted">Ctrl K</kbd>
-        </button>
-        <RangePicker />
-        <Link page="help">?</Link>
-        <button type="button" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
-          {theme.value === "dark" ? "☀" : "☾"}
-        </button>
-        <button type="button" lang={texts.value.otherLanguage === "中文" ? "zh" : "en"} onClick={toggleLanguage}>
-          {texts.value.otherLanguage}
-        </button>
-        <Person />
-      </header>
-      {!needsLogin.value && hasQueryBar() && <QueryBar />}
+      {isNarrow.value ? (
+        <FoldedBar hasQuestion={hasQuestion} onOpen={() => setIsSheet(true)} />
+      ) : (
+        <header class="bar">
+          <a class="mark" href="/" onClick={(event) => (event.preventDefault(), go("explore", question()))}>
+            hearth
+          </a>
+          <Pages />
+          <span class="space" />
+          {commands}
+          <RangePicker />
+          <Looks />
+        </header>
+      )}
+      {!isNarrow.value && hasQuestion && <QueryBar />}
+      {isNarrow.value && isSheet && (
+        <Sheet onClose={() => setIsSheet(false)}>
+          <Pages />
+          {hasQuestion && <QueryBar />}
+          <RangePicker />
+          <div class="inline">
+            {commands}
+            <Looks />
+          </div>
+        </Sheet>
+      )}
       {isCommanding && !needsLogin.value && <CommandBox onClose={() => setIsCommanding(false)} />}
       <main>
         <Notes notes={shownNotes()} />

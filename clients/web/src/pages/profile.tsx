@@ -1,6 +1,8 @@
 // One question in full: cost over time, flame graph, tables, callers and callees.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../app/question";
+import { askingTexts } from "../app/asking-texts";
+import { isNarrow } from "../app/narrow";
 import { flameTexts, texts } from "../app/settings";
 import type { Palette } from "../flame/colours";
 import { FlameGraph, type FlameExports, type FlameView } from "../flame/FlameGraph";
@@ -111,6 +113,19 @@ export function Profile() {
   const service = serviceOf(selector.value) || words.allServices;
   const total = tree ? tree.total[0] : 0;
 
+  const more = (
+    <>
+      <select aria-label={words.palette} value={palette} onChange={(event) => change({ palette: event.currentTarget.value })}>
+        {PALETTES.map((each) => (
+          <option key={each} value={each}>
+            {words.palettes[each]}
+          </option>
+        ))}
+      </select>
+      <HideNoise />
+      <Actions exports={exports} title={service} selection={selection} />
+    </>
+  );
   return (
     <section class="profile" aria-busy={merged.isLoading || isHeld}>
       <div class="headline">
@@ -140,15 +155,14 @@ export function Profile() {
           value={param("search")}
           onChange={(event) => change({ search: event.currentTarget.value })}
         />
-        <select aria-label={words.palette} value={palette} onChange={(event) => change({ palette: event.currentTarget.value })}>
-          {PALETTES.map((each) => (
-            <option key={each} value={each}>
-              {words.palettes[each]}
-            </option>
-          ))}
-        </select>
-        <HideNoise />
-        <Actions exports={exports} title={service} selection={selection} />
+        {isNarrow.value ? (
+          <details class="more-tools">
+            <summary>{askingTexts.value.sheet.tools}</summary>
+            {more}
+          </details>
+        ) : (
+          more
+        )}
       </div>
       {tree && total === 0 && <p class="muted">{words.noData}</p>}
       {tree && view !== "table" && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}

@@ -95,6 +95,11 @@ export const askingEn = {
       ruby: "Ruby internals",
     } as Record<Noise, string>,
   },
+  sheet: {
+    open: "Pages, selector and range",
+    done: "Done",
+    tools: "Tools",
+  },
   chips: {
     rows: (kind: string, names: string) => `${kind}: ${names}`,
   },

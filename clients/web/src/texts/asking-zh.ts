@@ -93,6 +93,11 @@ export const askingZh: AskingTexts = {
       ruby: "Ruby 内部",
     },
   },
+  sheet: {
+    open: "页面、选择器与时间范围",
+    done: "完成",
+    tools: "工具",
+  },
   chips: {
     rows: (kind, names) => `${kind}：${names}`,
   },
