@@ -16,6 +16,7 @@ import { change, go, param, question } from "../url";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
 import type { Task } from "./tasks";
+import { showWholeRange, WholeRange } from "./whole-range";
 
 const CHART_POINTS = 240;
 const MAX_LINES = 8;
@@ -87,13 +88,6 @@ function zoomTo(fromMs: number, toMs: number): void {
   change({ from: String(fromMs), to: String(toMs), whole });
 }
 
-function reset(): void {
-  const [from, to] = param("whole").split(" ");
-  if (from && to) {
-    change({ from, to, whole: "" });
-  }
-}
-
 function Legend({ grouped: { timeline, others }, at, by }: { grouped: Grouped; at: number | null; by: string }) {
   const words = askingTexts.value.timeline;
   return (
@@ -156,7 +150,7 @@ export function Timeline({ asked }: { asked: Asked }) {
             onRange={zoomTo}
             onCompare={(from, to) => go("diff", { ...question(), from: String(from), to: String(to) })}
             onPoint={setAt}
-            onReset={reset}
+            onReset={showWholeRange}
           />
           <div class="timeline-tools">
             {shown.by !== "" && <Legend grouped={shown} at={pointed} by={shown.by} />}
@@ -168,11 +162,7 @@ export function Timeline({ asked }: { asked: Asked }) {
             <button type="button" aria-pressed={isComparing} title={words.compareHint} onClick={() => setIsComparing(!isComparing)}>
               {words.compare}
             </button>
-            {param("whole") !== "" && (
-              <button type="button" title={words.resetHint} onClick={reset}>
-                {words.reset}
-              </button>
-            )}
+            <WholeRange />
           </div>
         </>
       )}

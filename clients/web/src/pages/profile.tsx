@@ -25,6 +25,7 @@ import { readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
+import { WholeRange } from "./whole-range";
 import { withoutFrames } from "./without-frames";
 import "./profile.css";
 
@@ -106,7 +107,15 @@ export function Profile() {
   const notes = merged.value?.notes ?? [];
 
   if (types.value?.length === 0) {
-    return <Empty />;
+    // Between two profiles of the whole range there is no need to explain how to send one.
+    return param("whole") === "" ? (
+      <Empty />
+    ) : (
+      <section class="sheet">
+        <p>{askingTexts.value.timeline.between(rangeName())}</p>
+        <WholeRange />
+      </section>
+    );
   }
   const view = VIEWS.find((each) => each === param("view")) ?? "both";
   const palette = PALETTES.find((each) => each === param("palette")) ?? "package";

@@ -45,6 +45,7 @@ export const askingEn = {
     compareHint: "What you select next is compared with the time before it. Dragging with Alt does the same.",
     reset: "Whole range",
     resetHint: "Back to the range before the first selection. A double click does the same.",
+    between: (range: string) => `No profile was received in this part, ${range}.`,
     gap: "no profile",
     markers: "Tasks",
     task: (name: string) => `Task: ${name}`,

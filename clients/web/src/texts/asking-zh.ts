@@ -43,6 +43,7 @@ export const askingZh: AskingTexts = {
     compareHint: "接下来选中的时间段会与它之前同样长的一段对比。按住 Alt 拖动效果相同。",
     reset: "完整范围",
     resetHint: "回到第一次选择之前的范围，双击效果相同。",
+    between: (range) => `这段时间（${range}）内没有收到剖析数据。`,
     gap: "没有剖析数据",
     markers: "任务",
     task: (name) => `任务：${name}`,

@@ -1,0 +1,204 @@
+"""The page of a profile and the bars above it, used by a browser: tables, noise, folded frames, the chart, the selector as text."""
+
+import json
+import unittest
+import urllib.parse
+
+import browser
+from pprof import Profile
+from server import Server, now_ms
+from test_browser import require_page
+
+# What browser.py needs may be missing: the tests are then skipped.
+ActionChains = getattr(browser.webdriver, "ActionChains", None)
+Keys = getattr(browser.webdriver, "Keys", None)
+CUT = 16_384  # nodes that the page asks for at first
+
+
+def rows_of(page):
+    return [row.text.split("\n")[0] for row in page.driver.find_elements("css selector", ".functions tbody th button")]
+
+
+class Asking(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        browser.require_browser()
+        cls.page = browser.Browser()
+        cls.addClassCleanup(cls.page.stop)
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
+        require_page(cls.server)
+        for pod in range(10):
+            made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 600_000) * 1_000_000)
+            made.add(["main", "shop/cart.(*Basket).Add", "runtime.mallocgc"], [3_000_000_000])
+            made.add(["main", "shop/cart.(*Basket).Add"], [1_000_000_000])
+            made.add(["main", "shop/pay.Charge"], [1_000_000_000 * (pod + 1)])
+            cls.server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-%d" % pod})
+        wide = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
+        for i in range(CUT + 4000):
+            wide.add(["main", "part%d" % (i % 7), "leaf%d" % i], [1000 + i])
+        cls.server.push(wide.encode(), {"__name__": "process_cpu", "service_name": "wide"})
+
+    def tearDown(self):
+        self.assertEqual(self.page.complaints(), [])
+
+    def open(self, service="shop", **params):
+        params = {"q": '{service_name="%s"}' % service, **params}
+        self.page.open("http://127.0.0.1:%d/profile?%s" % (self.server.port, urllib.parse.urlencode(params)))
+
+    def address(self):
+        parts = urllib.parse.urlsplit(self.page.driver.current_url)
+        return parts.path, dict(urllib.parse.parse_qsl(parts.query))
+
+    def until_address(self, **wanted):
+        def is_there():
+            return all(self.address()[1].get(name, "") == value for name, value in wanted.items())
+        self.page.until(is_there, "%s in the address" % wanted)
+
+    def press(self, *keys):
+        ActionChains(self.page.driver).send_keys(*keys).perform()
+
+    def total(self):
+        return self.page.find(".headline .figure").text
+
+    def test_a_row_of_a_table_narrows_the_graph(self):
+        self.open(table="package", view="both")
+        self.page.find_text(".functions tbody th", "shop/cart")
+        self.assertEqual(rows_of(self.page)[0], "shop/pay")
+        before = self.total()
+        self.press("j")  # the first row
+        self.press("j")
+        self.press("x")
+        self.page.until(lambda: self.address()[1].get("rows"), "rows in the address")
+        self.page.until(lambda: self.total() != before, "another total")
+        kind, name = self.address()[1]["rows"].split(" ", 1)
+        self.assertEqual(kind, "PACKAGE")
+        self.assertIn(name, self.page.find(".headline .chip").text)
+        self.assertGreaterEqual(len(rows_of(self.page)), 3, "the other rows can still be added")
+        self.page.find(".headline .chip button").click()
+        self.until_address(rows="")
+        self.page.until(lambda: self.total() == before, "the whole total")
+
+    def test_a_table_is_sorted_filtered_and_copied(self):
+        self.open(view="table")
+        self.page.find_text(".functions tbody th", "shop/pay.Charge")
+        self.page.find_text(".functions thead button", "Total").click()
+        self.until_address(sort="total")
+        self.page.until(lambda: rows_of(self.page)[0] == "main", "the largest total first")
+        self.page.find(".table-tools input").send_keys("^shop" + Keys.ENTER)
+        self.page.until(lambda: len(rows_of(self.page)) == 2, "the rows that match")
+        self.page.run("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }")
+        for form in ("TSV", "Markdown"):
+            self.page.find_text(".table-tools select option", form).click()
+        self.assertIn("| shop/pay.Charge | 55 s (57.89%)", self.page.run("return window.copied"))
+
+    def test_noise_is_hidden_and_its_share_said(self):
+        self.open(view="both")
+        self.page.find_text(".functions tbody th", "runtime.mallocgc")
+        self.page.find_text(".tools option", "Go runtime").click()
+        self.until_address(hide="go")
+        self.page.find_text(".headline .chip", "31.58%")
+        self.page.until(lambda: "runtime.mallocgc" not in rows_of(self.page), "no row of the runtime")
+        self.page.find(".headline .chip button").click()
+        self.until_address(hide="")
+        self.page.find_text(".functions tbody th", "runtime.mallocgc")
+
+    def test_folded_frames_are_loaded_and_the_plan_is_shown(self):
+        self.open("wide", view="flame")
+        total = self.total()
+        line = self.page.find(".others")
+        self.assertRegex(line.text, r"^[\d,]+ small frames, [\d.]+%")
+        line.find_element("css selector", "button").click()
+        self.until_address(full="*")
+        self.page.until(lambda: not self.page.driver.find_elements("css selector", ".others"), "nothing that is folded")
+        self.assertEqual(self.total(), total)
+        self.page.find_text(".headline button", "Explain").click()
+        self.page.find_text(".plan tbody th", "single profiles")
+
+    def test_a_subtree_is_loaded_alone(self):
+        self.open("wide", view="flame")
+        self.page.find(".others")
+        self.page.find(".flame canvas")
+        self.page.run("document.querySelector('.flame [role=treegrid], .flame [tabindex=\"0\"]').focus()")
+        self.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+        self.page.until(lambda: self.address()[1].get("zoom"), "a zoom in the address")
+        zoom = self.address()[1]["zoom"]
+        self.page.find_text(".others", "places").find_element("css selector", "button").click()
+        self.until_address(full=zoom, zoom="")
+
+    def test_groups_beyond_eight_become_others_and_a_line_narrows(self):
+        self.open(by="pod")
+        self.page.find_text(".lines li", "others")
+        self.assertEqual(len(self.page.driver.find_elements("css selector", ".lines li")), 9)
+        self.page.find_text(".lines button", "shop-9").click()
+        self.page.until(lambda: 'pod="shop-9"' in self.address()[1]["q"], "the pod in the selector")
+
+    def test_the_chart_is_brushed_by_keys_and_by_the_pointer(self):
+        self.open()
+        chart = self.page.find(".timeline .u-over")
+        ActionChains(self.page.driver).move_to_element(chart).click_and_hold().move_by_offset(120, 0).release().perform()
+        self.page.until(lambda: self.address()[1].get("whole") == "now-1h now", "the whole range is kept")
+        self.page.find_text("main button", "Whole range").click()
+        self.until_address(whole="", **{"from": "now-1h"})
+        self.page.until(lambda: self.page.find(".timeline .u-over").is_displayed(), "the chart")
+        self.page.run("document.querySelector('.timeline').focus()")
+        self.press(*[Keys.ARROW_LEFT] * 5)
+        actions = ActionChains(self.page.driver).key_down(Keys.SHIFT).send_keys(*[Keys.ARROW_LEFT] * 10).key_up(Keys.SHIFT)
+        actions.key_down(Keys.ALT).send_keys(Keys.ENTER).key_up(Keys.ALT).perform()
+        self.page.until(lambda: self.address()[0] == "/diff", "the diff")
+        asked = self.address()[1]
+        self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 150_000, delta=60_000)
+
+    def test_tasks_are_marked_on_the_chart(self):
+        asked = {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": "60000"}
+        headers = {"Content-Type": "application/json"}
+        status, _, answer = self.server.http("POST", "/hearth.v1.TaskService/CreateTask", json.dumps(asked), headers)
+        self.assertEqual(status, 200, answer)
+        self.open()
+        marker = self.page.find(".markers button")
+        self.assertIn("on CPU", marker.get_attribute("aria-label"))
+
+    def test_the_selector_is_completed_and_refused_where_it_is_wrong(self):
+        self.open("wide", view="table")
+        self.page.find(".functions tbody th")
+        self.press("/")
+        field = self.page.find("#selector-text")
+        field.send_keys(Keys.BACKSPACE * len('{service_name="wide"'), "serv")
+        self.page.find_text("#selector-choices li", "service_name")
+        field.send_keys(Keys.TAB)
+        self.page.find_text("#selector-choices li:first-child", "10 uploads")  # those of most uploads first
+        field.send_keys("sh", Keys.TAB, Keys.ENTER)
+        self.page.until(lambda: self.address()[1]["q"] == '{service_name="shop"}', "the selector in the address")
+        self.press("/")
+        self.page.find("#selector-text").send_keys(", pod=x", Keys.ENTER)
+        refusal = self.page.find(".selector-error")
+        self.assertEqual(refusal.find_element("css selector", "pre").text.split("\n")[1].index("^"), 26)
+        self.assertEqual(self.address()[1]["q"], '{service_name="shop"}')
+
+    def test_a_link_is_frozen(self):
+        self.open()
+        self.page.find(".headline .figure")
+        self.page.run("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }")
+        self.page.find_text(".tools button", "Copy link").click()
+        link = urllib.parse.urlsplit(self.page.run("return window.copied"))
+        asked = dict(urllib.parse.parse_qsl(link.query))
+        self.assertEqual(int(asked["to"]) - int(asked["from"]), 3_600_000)
+
+    def test_a_narrow_window_has_one_bar_and_a_sheet(self):
+        size = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": False}
+        self.page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.addCleanup(self.page.driver.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        self.open()
+        self.page.find_text(".functions tbody th", "shop/pay")
+        self.assertLessEqual(self.page.run("return document.documentElement.scrollWidth"), 360)
+        tops = self.page.run("return ['.timeline', '.functions', '.flame canvas']"
+                             ".map(css => document.querySelector(css).getBoundingClientRect().top)")
+        self.assertEqual(tops, sorted(tops), "chart, table, graph")
+        self.page.find(".summary").click()
+        self.page.find_text(".asking-sheet nav a", "Diff").click()
+        self.page.until(lambda: self.address()[0] == "/diff", "the diff")
+        self.page.until(lambda: not self.page.driver.find_elements("css selector", ".asking-sheet"), "no sheet")
+
+
+if __name__ == "__main__":
+    unittest.main()
