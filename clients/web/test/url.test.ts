@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cliCommand } from "../src/cli-command";
 import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
-import { pointer } from "../src/pointer";
+import { offsetOf, pointer } from "../src/pointer";
 import { PAGES, formatAddress, formatList, parseAddress, parseList } from "../src/url";
 
 test("every page with every parameter comes back from its address", () => {
@@ -67,6 +67,8 @@ test("a matcher takes the place of those with the same label and operator", () =
 test("the caret of an error stands below the byte that the server names", () => {
   assert.equal(pointer("{a,,}", 3), "   ^");
   assert.equal(pointer('{a="é",,}', 8), "       ^");
+  assert.equal(offsetOf('selector: unexpected "b", expected a quoted string, at offset 3'), 3);
+  assert.equal(offsetOf("max_nodes is too large"), undefined);
 });
 
 test("lists in an address keep names with line feeds and backslashes", () => {

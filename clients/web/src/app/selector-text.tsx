@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { choose, closed, matching, OPERATORS, placeOf, type Place } from "../completion";
-import { pointer } from "../pointer";
+import { offsetOf, pointer } from "../pointer";
 import { change } from "../url";
 import { askingTexts } from "./asking-texts";
 import { rangeKey, span } from "./question";
@@ -84,10 +84,10 @@ async function refusalOf(text: string): Promise<Error | undefined> {
 }
 
 function Refusal({ text, error }: { text: string; error: Error }) {
-  const offset = /at offset (\d+)$/.exec(error.message)?.[1];
+  const offset = offsetOf(error.message);
   return (
     <div class="selector-error error" role="alert">
-      {offset !== undefined && <pre class="code">{text + "\n" + pointer(text, Number(offset))}</pre>}
+      {offset !== undefined && <pre class="code">{text + "\n" + pointer(text, offset)}</pre>}
       <p>{error.message}</p>
     </div>
   );

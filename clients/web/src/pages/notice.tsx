@@ -1,19 +1,19 @@
 // What is wrong with an answer, at the place where the answer stands.
 import { selector } from "../app/question";
 import { texts } from "../app/settings";
-import { pointer } from "../pointer";
+import { offsetOf, pointer } from "../pointer";
 
 export function Failure({ error }: { error?: Error }) {
   if (!error) {
     return null;
   }
-  const offset = /^selector: .* at offset (\d+)$/.exec(error.message)?.[1];
+  const offset = offsetOf(error.message);
   return (
     <div class="error" role="alert">
       <p>
         {texts.value.failed}: {error.message}
       </p>
-      {offset !== undefined && <pre class="code">{selector.value + "\n" + pointer(selector.value, Number(offset))}</pre>}
+      {offset !== undefined && <pre class="code">{selector.value + "\n" + pointer(selector.value, offset)}</pre>}
     </div>
   );
 }

@@ -145,6 +145,8 @@ export const en = {
       ["/", "edit the selector"],
       ["f", "search in the flame graph"],
       ["1 2 3 4", "flame graph, table, both, sandwich"],
+      ["j k, Enter, x", "rows of the table: move, open, select"],
+      ["arrows, Shift, Enter", "on the chart: move, select, apply; Alt+Enter compares"],
       ["i", "turn the flame graph upside down"],
       ["arrows, Enter", "move between frames, zoom"],
       ["0, Esc", "zoom out"],
