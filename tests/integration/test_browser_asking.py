@@ -146,6 +146,7 @@ class Asking(unittest.TestCase):
         actions = ActionChains(self.page.driver).key_down(Keys.SHIFT).send_keys(*[Keys.ARROW_LEFT] * 10).key_up(Keys.SHIFT)
         actions.key_down(Keys.ALT).send_keys(Keys.ENTER).key_up(Keys.ALT).perform()
         self.page.until(lambda: self.address()[0] == "/diff", "the diff")
+        self.page.find_text(".band.baseline", "Baseline")
         asked = self.address()[1]
         self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 150_000, delta=60_000)
 

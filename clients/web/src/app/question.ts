@@ -32,7 +32,7 @@ export const span = computed<Span>(() => {
 export const rangeKey = computed(() => `${range.value.from} ${range.value.to}`);
 
 export function formatTime(ms: number): string {
-  return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return new Date(ms).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
 }
 
 // "Nov 28, 09:14 – 09:54", with the year where it is another one. What both ends share is said once.

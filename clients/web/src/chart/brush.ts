@@ -4,9 +4,11 @@ import type uPlot from "uplot";
 
 interface Wishes {
   isComparing?: boolean;
+  // Of the two windows of a comparison.
+  windowNames?: { baseline: string; comparison: string };
   onRange(fromMs: number, toMs: number): void;
   onCompare?(fromMs: number, toMs: number): void;
-  onReset(): void;
+  onReset?(): void;
 }
 
 // A shorter drag is a click whose hand trembled.
@@ -23,6 +25,7 @@ export function pointOf(key: string, at: number, n: number): number | undefined 
 
 export class Brush {
   private readonly baseline = document.createElement("div");
+  private readonly comparison = document.createElement("div");
   private isByKeys = false;
   private at: number;
   // Where a selection by keys began.
@@ -34,9 +37,10 @@ export class Brush {
     private readonly wishes: () => Wishes,
   ) {
     this.at = timesMs.length - 1;
-    this.baseline.className = "brush-baseline";
-    this.baseline.hidden = true;
-    plot.over.append(this.baseline);
+    this.baseline.className = "brush-window baseline";
+    this.comparison.className = "brush-window";
+    plot.over.append(this.baseline, this.comparison);
+    this.showWindows(0, 0, false);
   }
 
   private isComparing(isAlt: boolean): boolean {
@@ -54,13 +58,20 @@ export class Brush {
   dragged(): void {
     if (this.isByKeys) return;
     const { left, width } = this.plot.select;
-    this.showBaseline(left, width, this.plot.cursor.event?.altKey === true);
+    this.showWindows(left, width, this.plot.cursor.event?.altKey === true);
   }
 
-  private showBaseline(left: number, width: number, isAlt: boolean): void {
-    this.baseline.hidden = width <= LEAST_PX || !this.isComparing(isAlt);
-    this.baseline.style.left = `${Math.max(0, left - width)}px`;
-    this.baseline.style.width = `${Math.min(width, left)}px`;
+  private showWindows(left: number, width: number, isAlt: boolean): void {
+    const isHidden = width <= LEAST_PX || !this.isComparing(isAlt);
+    const { baseline = "", comparison = "" } = this.wishes().windowNames ?? {};
+    const show = (box: HTMLElement, name: string, from: number, to: number) => {
+      box.hidden = isHidden;
+      box.textContent = name;
+      box.style.left = `${from}px`;
+      box.style.width = `${to - from}px`;
+    };
+    show(this.baseline, baseline, Math.max(0, left - width), left);
+    show(this.comparison, comparison, left, left + width);
   }
 
   released(): void {
@@ -73,7 +84,7 @@ export class Brush {
   clear(): void {
     this.anchor = null;
     this.isByKeys = false;
-    this.baseline.hidden = true;
+    this.showWindows(0, 0, false);
     this.plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
   }
 
@@ -90,7 +101,7 @@ export class Brush {
     const left = Math.min(from, x);
     const width = Math.abs(x - from);
     this.plot.setSelect({ left, width, top: 0, height: this.plot.over.clientHeight }, false);
-    this.showBaseline(left, width, isAlt);
+    this.showWindows(left, width, isAlt);
     this.plot.setCursor({ left: x, top: 0 });
   }
 
@@ -107,7 +118,7 @@ export class Brush {
     } else if (event.key === "Escape" && this.anchor !== null) {
       this.clear();
     } else if (event.key === "Escape" || event.key === "Backspace") {
-      this.wishes().onReset();
+      this.wishes().onReset?.();
     } else {
       return;
     }

@@ -46,11 +46,12 @@ interface Props {
   markersLabel?: string;
   // What the brush selects now is a window to compare, as with the key Alt.
   isComparing?: boolean;
+  windowNames?: { baseline: string; comparison: string };
   onRange(fromMs: number, toMs: number): void;
   onCompare?(fromMs: number, toMs: number): void;
   // The place of the crosshair among the times.
   onPoint?(at: number | null): void;
-  onReset(): void;
+  onReset?(): void;
 }
 
 function optionsOf({ timeline, language = "en", others }: Props): Omit<uPlot.Options, "width"> {

@@ -7,6 +7,7 @@ import { loadDiff } from "../flame/load";
 import type { Span } from "../time";
 import { change, param } from "../url";
 import { AddressFlame } from "./address-flame";
+import { DiffTimeline } from "./diff-timeline";
 import { Empty } from "./empty";
 import { Failure, Notes } from "./notice";
 import { Changes, Verdict } from "./verdict";
@@ -88,6 +89,7 @@ export function Diff() {
       <Notes notes={compared.value?.notes ?? []} />
       {tree?.diff && type && (
         <>
+          <DiffTimeline type={type.ID} selector={selector.value} baseline={left} comparison={right} of={key!} />
           <Verdict tree={tree} unit={compared.value!.unit} name={typeName(type)} before={left} now={right} />
           <Changes tree={tree} />
           <div class="views flame">

@@ -37,8 +37,11 @@ export function useHidden(asked: Asked | null): Hidden {
   return {
     kinds,
     answer: top.value,
+    // A function of two kinds counts for the first, so that shares of several kinds can be added.
     share: (kind) =>
-      total > 0 ? rows.reduce((sum, row) => sum + (judge([kind], row.name, row) ? row.self : 0), 0) / total : undefined,
+      total > 0
+        ? rows.reduce((sum, row) => sum + (kinds.find((each) => judge([each], row.name, row)) === kind ? row.self : 0), 0) / total
+        : undefined,
     has: (name) => kinds.length > 0 && judge(kinds, name, byName?.get(name)),
   };
 }

@@ -7,7 +7,7 @@ import { useAnswer } from "../api/use-answer";
 import { askingTexts } from "../app/asking-texts";
 import { pageTexts } from "../app/page-texts";
 import { formatTime, range, rangeKey, span } from "../app/question";
-import { language, theme } from "../app/settings";
+import { language, texts, theme } from "../app/settings";
 import type { Marker } from "../chart/markers";
 import { lineColour, lineName, TimelineChart } from "../chart/timeline-chart";
 import { serviceOf, withMatcher } from "../selector";
@@ -147,6 +147,7 @@ export function Timeline({ asked }: { asked: Asked }) {
             markers={markers}
             markersLabel={words.markers}
             isComparing={isComparing}
+            windowNames={texts.value.diff}
             onRange={zoomTo}
             onCompare={(from, to) => go("diff", { ...question(), from: String(from), to: String(to) })}
             onPoint={setAt}

@@ -48,7 +48,8 @@ function Name({ name }: { name: string }) {
   );
 }
 
-function Cell({ value, total, unit }: { value: number; total: number; unit: string }) {
+// A value with its share of the total, as a number and as a bar behind it.
+export function ShareCell({ value, total, unit }: { value: number; total: number; unit: string }) {
   const share = total > 0 ? (100 * value) / total : 0;
   return (
     <td class="number bar-cell" style={{ backgroundSize: `${share.toFixed(2)}% 100%` }}>
@@ -157,8 +158,8 @@ export function TopTable(props: Props) {
                     <Name name={name} />
                   </button>
                 </th>
-                <Cell value={row.self} total={total} unit={unit} />
-                <Cell value={row.total} total={total} unit={unit} />
+                <ShareCell value={row.self} total={total} unit={unit} />
+                <ShareCell value={row.total} total={total} unit={unit} />
               </tr>
             );
           })}

@@ -39,6 +39,7 @@ export const askingEn = {
   timeline: {
     label:
       "Cost over time. Drag to choose a range; with Alt, to compare it with the time before. A double click goes back to the whole range. Keys: arrows move, Shift and arrows select, Enter applies, Alt+Enter compares, Escape goes back.",
+    diffLabel: "Cost over time with both ranges. Drag, or press Shift and arrows and Enter, to choose the comparison.",
     others: "others",
     only: (name: string) => `Only ${name}`,
     compare: "Compare a window",

@@ -37,6 +37,7 @@ export const askingZh: AskingTexts = {
   timeline: {
     label:
       "开销随时间的变化。拖动可选择时间范围；按住 Alt 拖动可与此前同样长的时间对比；双击回到完整范围。键盘：方向键移动，Shift 加方向键选择，Enter 应用，Alt+Enter 对比，Esc 返回。",
+    diffLabel: "包含两段时间的开销变化图。拖动，或用 Shift 加方向键再按 Enter，可重新选择对比时段。",
     others: "其余",
     only: (name) => `只看 ${name}`,
     compare: "对比一段时间",
