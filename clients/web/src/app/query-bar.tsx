@@ -68,7 +68,7 @@ export function QueryBar() {
   const matchers = parseSelector(selector.value);
   const names = useLabelNames();
   return (
-    <div class="bar query">
+    <div class="bar query" role="search" aria-label={texts.value.selector}>
       <select
         aria-label={texts.value.type}
         value={type?.ID ?? param("type")}

@@ -38,7 +38,7 @@ export function Markers({ clusters, label, width }: { clusters: Cluster[]; label
         return (
           <li key={`${first.atMs} ${first.name}`} style={{ left: `${x}px` }}>
             <button type="button" aria-label={[...names, ...more].join("; ")} onClick={() => first.onOpen?.()}>
-              <span aria-hidden="true">{markers.length > 1 ? markers.length : ""}</span>
+              <span data-count={markers.length > 1 ? markers.length : ""} />
             </button>
             <span class={x > width / 2 ? "marker-name to-left" : "marker-name"} aria-hidden="true">
               {[...names, ...more].map((name) => (

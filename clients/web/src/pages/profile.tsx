@@ -136,10 +136,10 @@ export function Profile() {
     </>
   );
   return (
-    <section class="profile" aria-busy={merged.isLoading || isHeld}>
+    <section class={isHeld ? "profile held" : "profile"} aria-busy={merged.isLoading}>
       <div class="headline">
         <h1>{type ? words.title(typeName(type), service, rangeName()) : texts.value.loading}</h1>
-        {tree && <span class="figure">{formatValue(total, unit)}</span>}
+        {tree && !isHeld && <span class="figure">{formatValue(total, unit)}</span>}
         <StackChips hidden={hidden} />
         <ExplainButton />
       </div>
