@@ -92,6 +92,16 @@ class Asking(unittest.TestCase):
             self.page.find_text(".table-tools select option", form).click()
         self.assertIn("| shop/pay.Charge | 55 s (57.89%)", self.page.run("return window.copied"))
 
+    def test_values_of_a_label_narrow_the_selector(self):
+        self.open(table="label pod", view="table")
+        self.page.find_text(".functions tbody th", "shop-9")
+        self.assertEqual(rows_of(self.page)[0], "shop-9")
+        self.press("j", "x")
+        self.page.until(lambda: self.address()[1]["q"] == '{service_name="shop", pod="shop-9"}', "one pod")
+        self.assertEqual(len(rows_of(self.page)), 10, "the other values can still be added")
+        self.press("j", "x")
+        self.page.until(lambda: self.address()[1]["q"] == '{service_name="shop", pod=~"shop-9|shop-8"}', "two pods")
+
     def test_noise_is_hidden_and_its_share_said(self):
         self.open(view="both")
         self.page.find_text(".functions tbody th", "runtime.mallocgc")

@@ -6,14 +6,15 @@ import { askingTexts } from "../app/asking-texts";
 import { texts } from "../app/settings";
 import { formatCount, formatShare, formatValue } from "../units";
 import { change, param } from "../url";
-import { markdownOf, tsvOf, type CopiedTable } from "./copy-table";
+import type { CopiedTable } from "./copy-table";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
 import type { Hidden } from "./profile-noise";
 import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
+import { LabelTable } from "./profile-labels";
+import { labelOfTable, PAGE_ROWS, RowCount, TableTools } from "./table-tools";
 import { TopTable } from "./top-table";
 
-const PAGE_ROWS = 500;
 const SORTS: TopSort[] = ["self", "total", "name"];
 
 // A regular expression that matches exactly the name.
@@ -61,63 +62,14 @@ function copied(kind: TopKind, { rows, total, unit }: Top, isForPeople: boolean)
   };
 }
 
-function Copy({ kind, top }: { kind: TopKind; top: Top }) {
-  const words = askingTexts.value.table;
-  return (
-    <select
-      aria-label={words.copy}
-      value=""
-      onChange={(event) => {
-        const form = event.currentTarget.value;
-        const text = form === "TSV" ? tsvOf(copied(kind, top, false)) : markdownOf(copied(kind, top, true));
-        void navigator.clipboard.writeText(text);
-        event.currentTarget.value = "";
-      }}
-    >
-      <option value="">{words.copy}</option>
-      {["TSV", "Markdown"].map((form) => (
-        <option key={form}>{form}</option>
-      ))}
-    </select>
-  );
+export function ProfileTable(props: { asked: Asked; hidden: Hidden }) {
+  const label = labelOfTable();
+  return label === "" ? <RowsTable {...props} /> : <LabelTable asked={props.asked} label={label} />;
 }
 
-function Tools({ kind, top }: { kind: TopKind; top?: Top }) {
+function RowsTable({ asked: { selection, range }, hidden }: { asked: Asked; hidden: Hidden }) {
   const words = askingTexts.value.table;
-  return (
-    <div class="table-tools">
-      <select
-        aria-label={words.kind}
-        value={kind}
-        onChange={(event) => change({ table: event.currentTarget.value.toLowerCase(), filter: "", limit: "" })}
-      >
-        {TOP_KINDS.map((each) => (
-          <option key={each} value={each}>
-            {words.kinds[each]}
-          </option>
-        ))}
-      </select>
-      <input
-        type="search"
-        aria-label={words.filter}
-        placeholder={words.filter}
-        value={param("filter")}
-        spellcheck={false}
-        onChange={(event) => change({ filter: event.currentTarget.value, limit: "" })}
-      />
-      {top && <Copy kind={kind} top={top} />}
-    </div>
-  );
-}
-
-export function kindOfAddress(): TopKind {
-  const wanted = param("table").toUpperCase();
-  return TOP_KINDS.find((each) => each === wanted) ?? "FUNCTION";
-}
-
-export function ProfileTable({ asked: { selection, range }, hidden }: { asked: Asked; hidden: Hidden }) {
-  const words = askingTexts.value.table;
-  const kind = kindOfAddress();
+  const kind = TOP_KINDS.find((each) => each === param("table").toUpperCase()) ?? "FUNCTION";
   const sort = SORTS.find((each) => each === param("sort")) ?? "self";
   const isReverse = param("reverse") === "1";
   const limit = Number(param("limit")) || PAGE_ROWS;
@@ -138,7 +90,7 @@ export function ProfileTable({ asked: { selection, range }, hidden }: { asked: A
 
   return (
     <div class="table-box" aria-busy={answer.isLoading}>
-      <Tools kind={kind} top={top && { ...top, rows }} />
+      <TableTools copied={top && ((isForPeople) => copied(kind, { ...top, rows }, isForPeople))} />
       <Failure error={answer.error} />
       <TopTable
         key={kind}
@@ -157,17 +109,9 @@ export function ProfileTable({ asked: { selection, range }, hidden }: { asked: A
         onToggle={(row) => toggle(kind, row)}
       />
       {top && (
-        <p class="muted table-count" role="status">
-          {top.rows.length < top.rowCount
-            ? words.part(formatCount(top.rows.length), formatCount(top.rowCount))
-            : words.rows(formatCount(top.rowCount))}{" "}
-          {left > 0 && words.hidden(formatCount(left))}{" "}
-          {top.rows.length < top.rowCount && (
-            <button type="button" onClick={() => change({ limit: String(limit + PAGE_ROWS) })}>
-              {words.more(formatCount(Math.min(PAGE_ROWS, top.rowCount - top.rows.length)))}
-            </button>
-          )}
-        </p>
+        <RowCount shown={top.rows.length} all={top.rowCount} page={PAGE_ROWS}>
+          {left > 0 && words.hidden(formatCount(left))}
+        </RowCount>
       )}
     </div>
   );

@@ -16,6 +16,8 @@ interface Props {
   rows: TopRow[];
   total: number;
   unit: string;
+  // Where the first number is a count and no self.
+  count?: { title: string; total: number };
   sort: TopSort;
   isReverse: boolean;
   // The row that is shown elsewhere on the page, and those that narrow the question.
@@ -67,7 +69,7 @@ function moved(key: string, at: number, n: number): number | undefined {
 }
 
 export function TopTable(props: Props) {
-  const { rows, total, unit, sort, isReverse } = props;
+  const { rows, total, unit, count, sort, isReverse } = props;
   const [top, setTop] = useState(0);
   const [cursor, setCursor] = useState(0);
   const isMoved = useRef(false);
@@ -130,7 +132,7 @@ export function TopTable(props: Props) {
           <tr>
             <td class="check" />
             {header("name", props.title)}
-            {header("self", words.self)}
+            {header("self", count?.title ?? words.self)}
             {header("total", words.total)}
           </tr>
         </thead>
@@ -158,7 +160,7 @@ export function TopTable(props: Props) {
                     <Name name={name} />
                   </button>
                 </th>
-                <ShareCell value={row.self} total={total} unit={unit} />
+                <ShareCell value={row.self} total={count?.total ?? total} unit={count ? "count" : unit} />
                 <ShareCell value={row.total} total={total} unit={unit} />
               </tr>
             );
