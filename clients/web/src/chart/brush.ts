@@ -1,4 +1,4 @@
-// Selects a part of a chart by dragging or by keys. With Alt, or while a comparison is chosen, it is a window to compare,
+// Selects a part of a chart by a mouse, a finger or keys. With Alt, or while a comparison is chosen, it is a window to compare,
 // and the time before it is marked as the baseline.
 import type uPlot from "uplot";
 
@@ -26,7 +26,8 @@ export function pointOf(key: string, at: number, n: number): number | undefined 
 export class Brush {
   private readonly baseline = document.createElement("div");
   private readonly comparison = document.createElement("div");
-  private isByKeys = false;
+  // Whether keys or a finger select, and the chart's own mouse does not.
+  private isByHand = false;
   private at: number;
   // Where a selection by keys began.
   private anchor: number | null = null;
@@ -40,6 +41,7 @@ export class Brush {
     this.baseline.className = "brush-window baseline";
     this.comparison.className = "brush-window";
     plot.over.append(this.baseline, this.comparison);
+    plot.over.addEventListener("pointerdown", (event) => event.pointerType === "touch" && this.touched(event));
     this.showWindows(0, 0, false);
   }
 
@@ -56,7 +58,7 @@ export class Brush {
 
   // The pointer moved, perhaps with a button down.
   dragged(): void {
-    if (this.isByKeys) return;
+    if (this.isByHand) return;
     const { left, width } = this.plot.select;
     this.showWindows(left, width, this.plot.cursor.event?.altKey === true);
   }
@@ -76,16 +78,48 @@ export class Brush {
 
   released(): void {
     const { left, width } = this.plot.select;
-    if (this.isByKeys || width <= LEAST_PX) return;
+    if (this.isByHand || width <= LEAST_PX) return;
     const toMs = (x: number) => this.plot.posToVal(x, "x") * 1000;
     this.finish(toMs(left), toMs(left + width), this.plot.cursor.event?.altKey === true);
   }
 
   clear(): void {
     this.anchor = null;
-    this.isByKeys = false;
+    this.isByHand = false;
     this.showWindows(0, 0, false);
     this.plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+  }
+
+  // A finger along the chart; the chart itself follows a mouse only. Up and down, the page scrolls.
+  private touched(down: PointerEvent): void {
+    const { over } = this.plot;
+    const left = over.getBoundingClientRect().left;
+    const within = (event: PointerEvent) => Math.max(0, Math.min(over.clientWidth, event.clientX - left));
+    const from = within(down);
+    const ended = new AbortController();
+    const on = (name: "pointermove" | "pointerup" | "pointercancel", run: (event: PointerEvent) => void) =>
+      over.addEventListener(name, run, { signal: ended.signal });
+    const toMs = (x: number) => this.plot.posToVal(x, "x") * 1000;
+
+    over.setPointerCapture(down.pointerId);
+    this.isByHand = true;
+    on("pointermove", (event) => this.select(from, within(event), false));
+    on("pointercancel", () => (ended.abort(), this.clear()));
+    on("pointerup", (event) => {
+      const [first, last] = [from, within(event)].sort((a, b) => a - b);
+      ended.abort();
+      this.clear();
+      if (last! - first! > LEAST_PX) {
+        this.finish(toMs(first!), toMs(last!), false);
+      }
+    });
+  }
+
+  private select(from: number, to: number, isAlt: boolean): void {
+    const left = Math.min(from, to);
+    const width = Math.abs(to - from);
+    this.plot.setSelect({ left, width, top: 0, height: this.plot.over.clientHeight }, false);
+    this.showWindows(left, width, isAlt);
   }
 
   private place(at: number): number {
@@ -93,15 +127,11 @@ export class Brush {
   }
 
   private moveTo(to: number, isSelecting: boolean, isAlt: boolean): void {
-    this.isByKeys = true;
+    this.isByHand = true;
     this.anchor = isSelecting ? (this.anchor ?? this.at) : null;
     this.at = to;
-    const from = this.place(this.anchor ?? to);
     const x = this.place(to);
-    const left = Math.min(from, x);
-    const width = Math.abs(x - from);
-    this.plot.setSelect({ left, width, top: 0, height: this.plot.over.clientHeight }, false);
-    this.showWindows(left, width, isAlt);
+    this.select(this.place(this.anchor ?? to), x, isAlt);
     this.plot.setCursor({ left: x, top: 0 });
   }
 
