@@ -9,7 +9,7 @@ test("others are what the lines leave of the sum, and gaps stay gaps", () => {
   const line = (values: (number | null)[], mean: number): Line => ({ labels: {}, values, mean });
   const rest = othersOf(line([5, null, 3], 4), [line([2, null, null], 1), line([1, null, 3], 2)]);
   assert.deepEqual(rest.values, [2, null, 0]);
-  assert.equal(rest.mean, 1);
+  assert.equal(rest.mean, 1); // a quarter of the sum
 });
 
 test("markers too near to be told apart share one", () => {

@@ -122,6 +122,8 @@ export function othersOf(all: Line, lines: Line[]): Line {
   const values = all.values.map((value, i) =>
     value === null ? null : Math.max(0, value - lines.reduce((sum, line) => sum + (line.values[i] ?? 0), 0)),
   );
-  const mean = Math.max(0, all.mean - lines.reduce((sum, line) => sum + line.mean, 0));
-  return { labels: {}, values, mean };
+  // The mean has the same divisor as that of the sum, which differs between rates and what is in use.
+  const sumOf = (of: (number | null)[]) => of.reduce((sum: number, value) => sum + (value ?? 0), 0);
+  const whole = sumOf(all.values);
+  return { labels: {}, values, mean: whole > 0 ? (all.mean * sumOf(values)) / whole : 0 };
 }

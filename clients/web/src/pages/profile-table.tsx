@@ -44,6 +44,15 @@ function open(kind: TopKind, row: TopRow): void {
   }
 }
 
+// The row of the function that the graph shows.
+function openedOf(kind: TopKind, rows: TopRow[]): string | null {
+  if (param("view") === "sandwich") {
+    return param("function") || null;
+  }
+  const search = param("search");
+  return (kind === "FUNCTION" && search.startsWith("^") && rows.find((row) => literal(row.name) === search)?.name) || null;
+}
+
 function toggle(kind: TopKind, row: TopRow): void {
   const names = namesOfRows(kind);
   const key = keyOf(kind, row);
@@ -100,7 +109,7 @@ function RowsTable({ asked: { selection, range }, hidden }: { asked: Asked; hidd
         unit={top?.unit ?? ""}
         sort={sort}
         isReverse={isReverse}
-        opened={param("view") === "sandwich" ? param("function") || null : null}
+        opened={openedOf(kind, rows)}
         selected={namesOfRows(kind)}
         nameOf={(row) => nameOf(kind, row)}
         keyOf={(row) => keyOf(kind, row)}
