@@ -5,11 +5,15 @@ import { useAnswer } from "../api/use-answer";
 import { withRoom } from "../completion";
 import { visibleName } from "../flame/names";
 import { formatSelector, parseSelector, type Matcher } from "../selector";
-import { address, change, param } from "../url";
+import { address, change, param, type Page } from "../url";
+import { PageTabs } from "./page-tabs";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
 import { SelectorText, type Draft } from "./selector-text";
 import { texts } from "./settings";
 import "./query-bar.css";
+
+// Pages whose charts have a line for each value of a label.
+const GROUPED: Page[] = ["profile", "function"];
 
 interface Names {
   names?: string[];
@@ -69,6 +73,7 @@ export function QueryBar() {
   const names = useLabelNames();
   return (
     <div class="bar query" role="search" aria-label={texts.value.selector}>
+      <PageTabs />
       <select
         aria-label={texts.value.type}
         value={type?.ID ?? param("type")}
@@ -104,7 +109,7 @@ export function QueryBar() {
           </button>
         </>
       )}
-      {address.value.page === "profile" && (
+      {GROUPED.includes(address.value.page) && (
         <select
           aria-label={texts.value.groupBy}
           value={param("by")}

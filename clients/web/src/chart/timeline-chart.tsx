@@ -2,9 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { formatHeight, type Timeline } from "../api/timeline";
+import { formatHeight, type Timeline, type TimelineExemplar } from "../api/timeline";
 import { Brush } from "./brush";
 import "./chart.css";
+import { exemplarsPlugin } from "./exemplars";
 import { clustersOf, Markers, type Marker } from "./markers";
 import { tickTexts } from "./time-axis";
 
@@ -52,6 +53,9 @@ interface Props {
   // The place of the crosshair among the times.
   onPoint?(at: number | null): void;
   onReset?(): void;
+  // What to say of a single profile on the line, and how to open it.
+  exemplarTitle?(exemplar: TimelineExemplar): string;
+  onExemplar?(exemplar: TimelineExemplar): void;
 }
 
 function optionsOf({ timeline, language = "en", others }: Props): Omit<uPlot.Options, "width"> {
@@ -102,6 +106,15 @@ export function TimelineChart(props: Props) {
       {
         width: box.current!.clientWidth,
         ...optionsOf(props),
+        plugins: props.onExemplar
+          ? [
+              exemplarsPlugin(
+                timeline.exemplars ?? [],
+                (exemplar) => latest.current.exemplarTitle?.(exemplar) ?? "",
+                (exemplar) => latest.current.onExemplar?.(exemplar),
+              ),
+            ]
+          : [],
         hooks: {
           setSelect: [() => brush.current?.released()],
           setCursor: [(u) => (brush.current?.dragged(), latest.current.onPoint?.(u.cursor.idx ?? null))],

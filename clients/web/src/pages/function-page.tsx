@@ -4,6 +4,7 @@ import { askHistory, askSandwich, askTop, wholeSteps, type Measure, type Named, 
 import { useAnswer, type Answer } from "../api/use-answer";
 import { chooseType, rangeKey, rangeName, selector, span, typeName, useProfileTypes } from "../app/question";
 import { PageLink } from "../app/page-link";
+import { askingTexts } from "../app/asking-texts";
 import { texts, theme } from "../app/settings";
 import { LineList } from "../chart/line-list";
 import { TimelineChart } from "../chart/timeline-chart";
@@ -73,7 +74,7 @@ function History({ scope, name, key: of }: Named) {
           <TimelineChart
             timeline={history.value}
             theme={theme.value}
-            label={texts.value.profile.timeline}
+            label={askingTexts.value.timeline.label}
             onRange={(from, to) => change({ from: String(from), to: String(to) })}
             onReset={() => window.history.back()}
           />

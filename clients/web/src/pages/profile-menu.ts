@@ -5,6 +5,7 @@ import { packageOf } from "../flame/names";
 import type { MenuRequest } from "../flame/stage";
 import { ancestorsOf, nameOf, OTHER } from "../flame/tree";
 import { change, param } from "../url";
+import { goToFunction } from "./function-parts";
 import type { MenuItem } from "./menu";
 import { addTo, addTransform } from "./profile-state";
 import { loadBelow } from "./profile-tree";
@@ -28,6 +29,7 @@ export function menuItems(request: MenuRequest): MenuItem[] {
     { name: words.recursion, run: () => addTransform("recursion", name) },
     { name: words.module, run: () => addTransform("module", packageOf(name)) },
     { name: words.sandwich, run: () => change({ view: "sandwich", function: name }) },
+    { name: texts.value.comparing.showHistory, run: () => goToFunction(name) },
     { name: words.with, run: () => addTo("with", name) },
     { name: words.without, run: () => addTo("without", name) },
     { name: words.copyName, run: () => copy(name) },

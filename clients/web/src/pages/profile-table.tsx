@@ -4,8 +4,9 @@ import { askTop, type Top, type TopRow, type TopSort } from "../api/top";
 import { useAnswer } from "../api/use-answer";
 import { askingTexts } from "../app/asking-texts";
 import { texts } from "../app/settings";
+import { visibleName } from "../flame/names";
 import { formatCount, formatShare, formatValue } from "../units";
-import { change, param } from "../url";
+import { change, param, question, type Params } from "../url";
 import type { CopiedTable } from "./copy-table";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
@@ -51,6 +52,11 @@ function openedOf(kind: TopKind, rows: TopRow[]): string | null {
   }
   const search = param("search");
   return (kind === "FUNCTION" && search.startsWith("^") && rows.find((row) => literal(row.name) === search)?.name) || null;
+}
+
+function historyOf(row: TopRow): { to: Params; label: string } {
+  const to = { ...question(), by: param("by"), function: row.name };
+  return { to, label: texts.value.comparing.historyOf(visibleName(row.name)) };
 }
 
 function toggle(kind: TopKind, row: TopRow): void {
@@ -116,6 +122,7 @@ function RowsTable({ asked: { selection, range }, hidden }: { asked: Asked; hidd
         onSort={(by, reverse) => change({ sort: by === "self" ? "" : by, reverse: reverse ? "1" : "" })}
         onOpen={(row) => open(kind, row)}
         onToggle={(row) => toggle(kind, row)}
+        more={kind === "FUNCTION" ? historyOf : undefined}
       />
       {top && (
         <RowCount shown={top.rows.length} all={top.rowCount} page={PAGE_ROWS}>

@@ -12,6 +12,7 @@ import type { Marker } from "../chart/markers";
 import { lineColour, lineName, TimelineChart } from "../chart/timeline-chart";
 import { serviceOf, withMatcher } from "../selector";
 import { chooseStep } from "../time";
+import { formatValue } from "../units";
 import { change, go, param, question } from "../url";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
@@ -21,6 +22,8 @@ import { showWholeRange, WholeRange } from "./whole-range";
 const CHART_POINTS = 240;
 const MAX_LINES = 8;
 const MAX_TASKS = 100;
+// Longer ranges are read from sums, which name no profiles.
+const EXEMPLARS_MS = 6 * 3_600_000;
 
 interface Grouped {
   timeline: Lines;
@@ -31,7 +34,8 @@ interface Grouped {
 async function askGroups(selection: Selection, by: string, abort: AbortSignal): Promise<Grouped> {
   const asked = { ...selection, span: selection, stepS: chooseStep(selection, CHART_POINTS), limit: MAX_LINES };
   if (by === "") {
-    return { timeline: await askTimeline({ ...asked, groupBy: [] }, abort) };
+    const exemplars = selection.endMs - selection.startMs <= EXEMPLARS_MS;
+    return { timeline: await askTimeline({ ...asked, groupBy: [], exemplars }, abort) };
   }
   // The server notes that it left groups out, which the line of all others makes up for; a signal of its own drops the note.
   const [timeline, whole] = await Promise.all([
@@ -46,12 +50,7 @@ async function askGroups(selection: Selection, by: string, abort: AbortSignal): 
     : { timeline };
 }
 
-interface TaskWithCauses extends Task {
-  origin?: string;
-  causes?: { monitor?: string; threshold?: number; current?: number }[];
-}
-
-function nameOfTask({ kind, service, origin, causes = [] }: TaskWithCauses): string {
+function nameOfTask({ kind, service, origin, causes = [] }: Task): string {
   const words = askingTexts.value.timeline;
   const name = `${pageTexts.value.tasks.kinds[kind] ?? kind}, ${service ?? ""}`;
   const cause = causes[0];
@@ -65,7 +64,7 @@ function nameOfTask({ kind, service, origin, causes = [] }: TaskWithCauses): str
 function useTasks(): Marker[] {
   const service = serviceOf(param("q"));
   const answer = useAnswer(`${rangeKey.value} ${service}`, (abort) =>
-    call<{ tasks?: TaskWithCauses[] }>(
+    call<{ tasks?: Task[] }>(
       "hearth.v1.TaskService/ListTasks",
       {
         service,
@@ -152,6 +151,10 @@ export function Timeline({ asked }: { asked: Asked }) {
             onCompare={(from, to) => go("diff", { ...question(), from: String(from), to: String(to) })}
             onPoint={setAt}
             onReset={showWholeRange}
+            exemplarTitle={({ ms, value }) =>
+              texts.value.comparing.exemplar(formatTime(ms), formatValue(value, asked.selection.type.split(":")[2] ?? ""))
+            }
+            onExemplar={({ profileId }) => go("profiles", { ...question(), id: profileId, type: asked.selection.type })}
           />
           <div class="timeline-tools">
             {shown.by !== "" && <Legend grouped={shown} at={pointed} by={shown.by} />}

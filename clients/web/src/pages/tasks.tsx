@@ -29,7 +29,7 @@ export interface Task {
   instances?: string[];
   endpoint?: string;
   events?: string[];
-  causes?: { message?: string }[];
+  causes?: { message?: string; monitor?: string; threshold?: number; current?: number }[];
 }
 
 interface Listed {

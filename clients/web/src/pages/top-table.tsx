@@ -2,9 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TopRow, TopSort } from "../api/top";
 import { askingTexts } from "../app/asking-texts";
+import { PageLink } from "../app/page-link";
 import { texts } from "../app/settings";
 import { shortName, visibleName } from "../flame/names";
-import { formatShare, formatValue } from "../units";
+import type { Params } from "../url";
+import { ShareCell } from "./share-cell";
 
 const ROW = 28;
 const PAGE_ROWS = 10;
@@ -28,6 +30,8 @@ interface Props {
   onSort(sort: TopSort, isReverse: boolean): void;
   onOpen(row: TopRow): void;
   onToggle(row: TopRow): void;
+  // Where more is said of a row, and the name of that link.
+  more?(row: TopRow): { to: Params; label: string };
 }
 
 function place(row: TopRow): string {
@@ -47,16 +51,6 @@ function Name({ name }: { name: string }) {
       <span class="name">{shown.slice(0, shown.length - end.length)}</span>
       <span class="name end">{end}</span>
     </>
-  );
-}
-
-// A value with its share of the total, as a number and as a bar behind it.
-export function ShareCell({ value, total, unit }: { value: number; total: number; unit: string }) {
-  const share = total > 0 ? (100 * value) / total : 0;
-  return (
-    <td class="number bar-cell" style={{ backgroundSize: `${share.toFixed(2)}% 100%` }}>
-      {formatValue(value, unit)} <span class="muted">{formatShare(value, total)}</span>
-    </td>
   );
 }
 
@@ -142,6 +136,7 @@ export function TopTable(props: Props) {
             const key = props.keyOf(row);
             const name = props.nameOf(row);
             const tab = first + i === at ? 0 : -1;
+            const more = props.more?.(row);
             return (
               <tr key={key} aria-rowindex={first + i + 2} aria-selected={key === props.opened} onFocusIn={() => setCursor(first + i)}>
                 <td class="check">
@@ -159,6 +154,7 @@ export function TopTable(props: Props) {
                   <button type="button" class="code" tabIndex={tab} title={visibleName(name) + place(row)} onClick={() => props.onOpen(row)}>
                     <Name name={name} />
                   </button>
+                  {more && <PageLink page="function" to={more.to} label={more.label} title={more.label} tabIndex={tab} />}
                 </th>
                 <ShareCell value={row.self} total={count?.total ?? total} unit={count ? "count" : unit} />
                 <ShareCell value={row.total} total={total} unit={unit} />
