@@ -3,12 +3,12 @@ import { useMemo, useState } from "preact/hooks";
 import { formatHeight, rateUnit } from "../api/timeline";
 import { chooseType, typeName, useProfileTypes } from "../app/question";
 import { flameTexts, texts } from "../app/settings";
+import { changeOf } from "../flame/diff";
 import { FlameGraph, type FlameView } from "../flame/FlameGraph";
 import type { Loaded } from "../flame/load";
 import { boundedName } from "../flame/names";
 import { sideOf, type Side } from "../flame/side";
-import { nameOf } from "../flame/tree";
-import { changeOf } from "../flame/diff";
+import { nameOf, type FlameTree } from "../flame/tree";
 import { formatChange, formatValue } from "../units";
 import { change, param } from "../url";
 import { zoomOf } from "./address-flame";
@@ -25,7 +25,8 @@ type Place = (typeof SIDES)[number];
 
 interface Pointed {
   place: Place;
-  // Counted in the tree of both sides.
+  // The tree of both sides, and the node in it.
+  both: FlameTree;
   node: number;
 }
 
@@ -57,7 +58,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const isLinked = param("unlinked") !== "1";
   // A frame of an answer before means nothing in this one.
-  const node = pointed && pointed.node < both.n ? pointed.node : -1;
+  const node = pointed?.both === both ? pointed.node : -1;
   const points = node > 0 ? changeOf(both, node)!.points : 0;
 
   return (
@@ -89,7 +90,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
                   : words.change(formatChange(points, 1).replace("%", "")))
               }
               onView={(view) => writeView(place, isLinked, view)}
-              onHover={(at) => setPointed(at === null ? null : { place, node: inDiff[at]! })}
+              onHover={(at) => setPointed(at === null ? null : { place, both, node: inDiff[at]! })}
             />
           </div>
         );
