@@ -33,6 +33,7 @@ enum hearth_engine_rank {
     HEARTH_RANK_RATES,         /* query_engine.rates_lock */
     HEARTH_RANK_NETWORK,       /* network.lock: reported processes */
     HEARTH_RANK_TENANT_USES,   /* tenant_uses.lock: what tenants use */
+    HEARTH_RANK_RECENT,        /* recent_queries.lock: the rings */
 };
 
 #define HEARTH_RATE_SLOTS 512
