@@ -7,6 +7,7 @@
 #include "hearth/base/metrics.h"
 #include "hearth/base/signals.h"
 #include "hearth/base/sync.h"
+#include "hearth/engine/recent_queries.h"
 #include "hearth/front/listen_text.h"
 
 #include "grpc/grpc_server.h"
@@ -183,6 +184,7 @@ static void free_front(struct hearth_front *front)
     hearth_mutex_destroy(&front->drain_lock);
     hearth_mutex_destroy(&front->tick_lock);
     (void)pthread_cond_destroy(&front->tick_wake);
+    hearth_recent_queries_free(front->recent_queries);
     hearth_mem_free(front);
 }
 
@@ -374,7 +376,10 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     keep_freed_memory();
     limit_heaps(sysconf(_SC_NPROCESSORS_ONLN));
     /* Threads and sockets. */
-    enum hearth_status status = start_pools(front, err);
+    enum hearth_status status = hearth_recent_queries_new(&front->recent_queries, err);
+    if (status == HEARTH_OK) {
+        status = start_pools(front, err);
+    }
     if (status == HEARTH_OK && takes_oidc(options)) {
         status = hearth_oidc_start(&options->oidc, &front->oidc, err);
     }

@@ -415,9 +415,10 @@ static enum hearth_status check_plain_call(struct http_request *request,
     }
 
     hearth_rpc_set_timeout(rpc, INT64_MAX);
+    rpc->arguments = hearth_str_c(request->query);
 
-    return hearth_http_args_parse(hearth_str_c(request->query), &rpc->arena, &call->args,
-                                  &call->n_args, &rpc->err);
+    return hearth_http_args_parse(rpc->arguments, &rpc->arena, &call->args, &call->n_args,
+                                  &rpc->err);
 }
 
 /* A plain route that runs on a pool. */

@@ -22,20 +22,24 @@ void hearth_rpc_set_object(struct hearth_rpc *rpc, const char *fmt, ...)
     rpc->audit_object = hearth_arena_strndup(&rpc->arena, text, strlen(text));
 }
 
-/* What the handler said, or the request as JSON. */
-static void write_object(struct hearth_rpc *rpc, struct hearth_buf *out)
+void hearth_rpc_write_request(struct hearth_rpc *rpc, size_t max_bytes, struct hearth_buf *out)
 {
-    if (rpc->audit_object != NULL) {
-        hearth_buf_cstr(out, rpc->audit_object);
-        return;
-    }
-
     bool is_secret = (rpc->method->flags & HEARTH_METHOD_SECRET) != 0;
     struct hearth_pb_json *json =
         rpc->request == NULL || is_secret ? NULL : hearth_pb_json_new(rpc->request, &rpc->arena);
     if (json != NULL) {
-        (void)hearth_pb_json_more(json, MAX_OBJECT_BYTES, out);
+        (void)hearth_pb_json_more(json, max_bytes, out);
         hearth_pb_json_release(json);
+    }
+}
+
+/* What the handler said, or the request. */
+static void write_object(struct hearth_rpc *rpc, struct hearth_buf *out)
+{
+    if (rpc->audit_object != NULL) {
+        hearth_buf_cstr(out, rpc->audit_object);
+    } else {
+        hearth_rpc_write_request(rpc, MAX_OBJECT_BYTES, out);
     }
 }
 

@@ -21,6 +21,7 @@ struct hearth_grpc;
 struct hearth_http;
 struct hearth_http_route_table;
 struct hearth_oidc;
+struct hearth_recent_queries;
 
 struct hearth_front {
     struct hearth_front_options options; /* `listen` and `version` are NULL: not kept */
@@ -40,6 +41,7 @@ struct hearth_front {
     struct hearth_grpc *grpc;
     struct hearth_http *http;
     struct hearth_workers *ingest_pool, *query_pool;
+    struct hearth_recent_queries *recent_queries;
     size_t ingest_share, query_share; /* jobs of one tenant that run at a time; 0: no limit */
     struct hearth_workers *finishers; /* one thread, for hearth_rpc_end_later */
 

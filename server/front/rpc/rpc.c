@@ -15,6 +15,7 @@
 #include "rpc/client_family.h"
 #include "rpc/fair_share.h"
 #include "rpc/front_internal.h"
+#include "rpc/query_note.h"
 #include "rpc/request_log.h"
 
 #include <assert.h>
@@ -518,6 +519,7 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
 
     rpc->status = status;
     hearth_fair_share_count(rpc);
+    hearth_query_note(rpc);
 
     /* Free what is not needed to send the answer. */
     if (status != HEARTH_OK) {

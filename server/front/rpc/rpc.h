@@ -79,6 +79,7 @@ struct hearth_rpc {
     enum hearth_pieces_way pieces_way; /* for large answers in JSON */
     struct hearth_str body;            /* borrowed from the transport until `drop_body` */
     struct hearth_http_call *http;     /* for plain HTTP routes only: http/http_call.h; else NULL */
+    struct hearth_str arguments;       /* of a plain route, as sent; borrowed from the transport */
     /* Unwraps the body before it is decoded, on a pool thread; NULL: the body is not wrapped. */
     enum hearth_status (*open_body)(struct hearth_rpc *rpc);
     /* Frees the body; the request sets it to NULL after the call. */
