@@ -62,7 +62,7 @@ function Edit({ application, who }: { application: Application; who: Who }) {
       <label>
         {words.description} <input name="description" defaultValue={application.description} />
       </label>
-      {changedAt > 0 && <p class="muted">{words.changedBy(application.updatedBy || "?", formatTime(changedAt))}</p>}
+      {changedAt > 0 && <p class="muted">{words.changedBy(application.updatedBy || "anonymous", formatTime(changedAt))}</p>}
       <Failure error={error} />
       <p class="tabs">
         <button type="submit" class="primary" disabled={isSending}>
@@ -121,7 +121,7 @@ function Row({ application, mayChange, set, forget }: RowProps) {
           <button type="button" aria-label={`${words.edit}: ${name}`} onClick={() => change({ app: name })}>
             {words.edit}
           </button>
-          <Confirm label={words.forget} of={name} onConfirm={() => forget(name)} />
+          <Confirm label={words.forget} really={words.forgetReally} of={name} onConfirm={() => forget(name)} />
         </td>
       )}
     </tr>

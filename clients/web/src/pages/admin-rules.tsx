@@ -52,7 +52,7 @@ export function Rules({ who, mayChange }: PartProps) {
                   <th scope="row">{name}</th>
                   <td class="code">{labelSelector}</td>
                   <td>{words.profilings[profiling] ?? profiling}</td>
-                  <td>{words.changedBy(updatedBy || "?", formatTime(Number(updatedAtMs ?? 0)))}</td>
+                  <td>{words.changedBy(updatedBy || "anonymous", formatTime(Number(updatedAtMs ?? 0)))}</td>
                   {mayChange && (
                     <td class="actions">
                       <Confirm label={words.delete} of={name} onConfirm={() => void send(SERVICE + "DeleteRule", { name })} />

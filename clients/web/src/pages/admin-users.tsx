@@ -38,7 +38,7 @@ function Row({ user: { name, createdBy, createdMs, lastLoginMs, disabled = false
     <tr>
       <th scope="row">
         {name} {disabled && <span class="note">{words.disabled}</span>}
-        <div class="muted">{words.createdByAt(createdBy || "?", formatTime(Number(createdMs ?? 0)))}</div>
+        <div class="muted">{words.createdByAt(createdBy || "anonymous", formatTime(Number(createdMs ?? 0)))}</div>
       </th>
       <td title={loginMs > 0 ? formatTime(loginMs) : ""}>{loginMs > 0 ? formatAgo(loginMs) : words.never}</td>
       <td class="number">{sessions}</td>

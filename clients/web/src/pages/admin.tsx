@@ -8,6 +8,7 @@ import { AuditLog } from "./admin-audit";
 import { Deletion } from "./admin-deletion";
 import { IngestErrors } from "./admin-errors";
 import { Limits } from "./admin-limits";
+import { RecentQueries } from "./admin-queries";
 import { Retention } from "./admin-retention";
 import { ScrapeTargets } from "./admin-scrape";
 import { AdminState } from "./admin-state";
@@ -27,10 +28,11 @@ const PARTS: Record<string, (props: PartProps) => preact.JSX.Element> = {
   deletion: Deletion,
   errors: IngestErrors,
   scrape: ScrapeTargets,
+  queries: RecentQueries,
   access: Access,
   audit: AuditLog,
 };
-const FOR_ADMINS = ["audit"];
+const FOR_ADMINS = ["queries", "audit"];
 // Whoever has no role may still change the own password.
 const FOR_ALL = ["access"];
 

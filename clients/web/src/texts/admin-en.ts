@@ -10,6 +10,7 @@ export const adminEn = {
     deletion: "Deletion",
     errors: "Refused uploads",
     scrape: "Scrape targets",
+    queries: "Queries",
     access: "Access",
     audit: "Audit log",
   } as Record<string, string>,
@@ -74,6 +75,7 @@ export const adminEn = {
   approve: "Approve",
   withdraw: "Withdraw approval",
   forget: "Forget",
+  forgetReally: "Forget all of this, not the profiles",
   rules: "Rules",
   rulesHint: "A rule switches profiling for all series that its selector matches. The last one that matches, by name, decides.",
   noRules: "There are no rules, so every service is on unless it is switched off above.",
@@ -174,6 +176,18 @@ export const adminEn = {
   result: "Result",
   scraped: "succeeds",
   notClaimed: "no server fetches it",
+
+  // Queries.
+  queriesHint: "The latest 100 queries of this tenant at this server, and the latest 100 that took a second or longer.",
+  filterQueries: "Filter by subject, method or request",
+  slowOnly: "Only a second or longer",
+  slowestFirst: "Slowest first",
+  noQueries: "There was no such query since the server started.",
+  noSlow: "No query took a second or longer since the server started.",
+  received: "Received",
+  answer: "Answer",
+  query: "Query",
+  waited: (time: string) => `waited ${time}`,
 
   // Access.
   nobodyAsked: "This address asks nobody for a name: whoever reaches it may do everything. Tokens, users and grants count at addresses that ask (option --auth).",
