@@ -72,7 +72,7 @@ void hearth_recent_queries_free(struct hearth_recent_queries *queries)
 }
 
 /* Move the text to *at. A character that was cut is replaced. */
-static void copy_text(struct hearth_str *text, char **at)
+static void place_text(struct hearth_str *text, char **at)
 {
     if (text->n > 0) {
         memcpy(*at, text->p, text->n);
@@ -104,9 +104,9 @@ static struct kept_query *copy_query(const struct hearth_recent_query *query)
     }
 
     char *at = kept->texts;
-    copy_text(&q.request, &at);
+    place_text(&q.request, &at);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
-        copy_text(texts[i], &at);
+        place_text(texts[i], &at);
     }
     kept->query = q;
 
