@@ -30,7 +30,10 @@ PAGES = {
     "tasks": ("/tasks", {}),
     "policy": ("/policies", {"service": "shop", "from": "now-1h"}),
     "network": ("/network", {"service": "shop", "instance": "pod-1"}),
+    "store": ("/adhoc", {"part": "store"}),
+    "empty": ("/", {"from": "1000", "to": "2000"}),
     "admin": ("/admin", {}),
+    **{"admin-" + part: ("/admin", {"part": part}) for part in ("applications", "limits", "retention", "deletion", "access", "queries")},
     "help": ("/help", {}),
 }
 

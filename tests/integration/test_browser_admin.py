@@ -98,7 +98,7 @@ class Administration(unittest.TestCase):
         self.seen.find("input[name=erase]").send_keys('{service_name="doomed"}')
         self.seen.find("input[name=why]").send_keys("ticket 4711")
         self.press("form button", "Preview")
-        self.assertIn("1 series in 1 services", self.seen.find(".warned .verdict").text)
+        self.assertIn("1 series (services: 1)", self.seen.find(".warned .verdict").text)
         self.press_twice(".warned button", "Delete profiles", "Delete for good")
         row = self.seen.find_text("tbody tr", "doomed")
         self.assertIn("hidden", row.text)

@@ -142,7 +142,7 @@ export const adminEn = {
   allTimes: "all times",
   nothingToDelete: "No series matches in this range, so there is nothing to delete.",
   wouldDelete: (series: string, services: string, range: string) =>
-    `This deletes profiles of ${series} series in ${services} services, ${range}.`,
+    `This deletes the profiles of ${series} series (services: ${services}), ${range}.`,
   deletionHint: "They are hidden at once, and removed from disk within minutes. They cannot be brought back.",
   deleteProfiles: "Delete profiles",
   erasures: "Deletions",
@@ -167,7 +167,7 @@ export const adminEn = {
 
   // Scrape targets.
   noTargets: "No server fetches profiles. Start hearthd with --scrape-config to fetch them from programs that serve /debug/pprof.",
-  targets: (all: string, failing: string) => `${all} targets, ${failing} of them fail.`,
+  targets: (all: string, failing: string) => `Targets: ${all}, failing: ${failing}`,
   filterTargets: "Filter by job, address or failure",
   job: "Job",
   target: "Target",
