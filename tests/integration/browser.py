@@ -1,11 +1,14 @@
 """A headless Chromium, as Debian packages it, that looks at hearthd's web page."""
 
 import os
+import pathlib
 import shutil
 import time
 import unittest
+import urllib.parse
 
-from server import temporary_directory
+from server import Server, temporary_directory
+from test_web_page import WITHOUT
 
 try:
     from selenium import webdriver
@@ -27,14 +30,21 @@ def require_browser():
         raise unittest.SkipTest("not installed: " + ", ".join(missing))
 
 
+def require_page(server):
+    if WITHOUT in server.http("GET", "/")[2]:
+        raise unittest.SkipTest("hearthd was built without the web page")
+
+
 class Browser:
-    def __init__(self, width=1280, height=800):
+    def __init__(self, width=1280, height=800, downloads=None):
         options = Options()
         for argument in ("--headless=new", "--disable-gpu", "--lang=en-US", "--disable-dev-shm-usage", "--no-first-run",
                          "--user-data-dir=" + temporary_directory(), "--window-size=%d,%d" % (width, height)):
             options.add_argument(argument)
         if os.getuid() == 0:
             options.add_argument("--no-sandbox")  # Chromium's own needs a user other than root
+        if downloads:
+            options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         try:
             self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
@@ -77,3 +87,50 @@ class Browser:
 
     def stop(self):
         self.driver.quit()
+
+    def settle(self):
+        """Waits until every answer is there, two frames after it are drawn, and nothing moves."""
+        self.until(lambda: self.driver.execute_async_script("""
+            requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](
+              document.querySelector("main h1") && !document.querySelector("[aria-busy=true]") && document.getAnimations().length === 0)))"""),
+            "all answers")
+
+
+class PageTest(unittest.TestCase):
+    """One server and one browser for the tests of a class. No test may leave a complaint of the browser."""
+
+    SIZE = (1280, 800)
+    OPTIONS = ("--builder=false",)
+
+    @classmethod
+    def setUpClass(cls):
+        require_browser()
+        cls.downloads = pathlib.Path(temporary_directory())
+        cls.browser = Browser(*cls.SIZE, downloads=cls.downloads)
+        cls.addClassCleanup(cls.browser.stop)
+        cls.driver = cls.browser.driver
+        cls.server = Server(*cls.OPTIONS)
+        cls.addClassCleanup(cls.server.stop)
+        require_page(cls.server)
+        cls.fill(cls.server)
+
+    @classmethod
+    def fill(cls, server):
+        """Sends profiles to the server."""
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+
+    def open(self, path="/", **params):
+        self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
+        self.browser.settle()
+
+    def address(self):
+        parts = urllib.parse.urlsplit(self.driver.current_url)
+        return parts.path, dict(urllib.parse.parse_qsl(parts.query))
+
+    def params(self):
+        return self.address()[1]
+
+    def choose(self, theme, language="en"):
+        self.browser.run("localStorage['hearth.theme'] = arguments[0]; localStorage['hearth.language'] = arguments[1]", theme, language)

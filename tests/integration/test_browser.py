@@ -4,13 +4,12 @@ import os
 import pathlib
 import subprocess
 import unittest
-import urllib.parse
 
 import browser
+from browser import PageTest, require_page
 from pprof import Profile
-from server import ROOT, Server, now_ms, temporary_directory
+from server import ROOT, now_ms, temporary_directory
 from test_access import AccessServer
-from test_web_page import WITHOUT
 
 HEARTH = os.environ.get("HEARTH", str(ROOT / "build/bin/hearth"))
 HOSTILE = [
@@ -27,36 +26,17 @@ def profile(stacks):
     return made.encode()
 
 
-def require_page(server):
-    if WITHOUT in server.http("GET", "/")[2]:
-        raise unittest.SkipTest("hearthd was built without the web page")
+class Page(PageTest):
+    OPTIONS = ("--builder=false", *("--retain-%s=2h" % kept for kept in ("raw", "10m", "1h", "1d")))
 
-
-class Page(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
-        browser.require_browser()
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(cls.browser.stop)
-        cls.server = Server("--builder=false", *("--retain-%s=2h" % kept for kept in ("raw", "10m", "1h", "1d")))
-        cls.addClassCleanup(cls.server.stop)
-        require_page(cls.server)
+    def fill(cls, server):
         shop = profile([(["main", "handle", "json.encode"], 6_000_000_000), (["main", "handle", "db.query"], 2_000_000_000),
                         (["main", "idle"], 1_000_000_000)])
-        cls.server.push(shop, {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-1", "region": "eu"})
-        cls.server.push(profile([(["main", "work"], 1_000_000_000)]), {"__name__": "process_cpu", "service_name": "cart"})
-        cls.server.push(profile([(["main", name], 10_000_000) for name in HOSTILE]),
+        server.push(shop, {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-1", "region": "eu"})
+        server.push(profile([(["main", "work"], 1_000_000_000)]), {"__name__": "process_cpu", "service_name": "cart"})
+        server.push(profile([(["main", name], 10_000_000) for name in HOSTILE]),
                         {"__name__": "process_cpu", "service_name": "hostile", "team": "<b>x</b>"})
-
-    def tearDown(self):
-        self.assertEqual(self.browser.complaints(), [])
-
-    def open(self, path="/", **params):
-        self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
-
-    def address(self):
-        parts = urllib.parse.urlsplit(self.browser.driver.current_url)
-        return parts.path, dict(urllib.parse.parse_qsl(parts.query))
 
     def test_two_clicks_lead_from_the_services_to_the_hottest_function(self):
         self.open()
