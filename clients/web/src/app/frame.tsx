@@ -158,7 +158,7 @@ function Looks() {
   return (
     <>
       <Link page="help">?</Link>
-      <button type="button" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
+      <button type="button" class="theme" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
         {theme.value === "dark" ? "☀" : "☾"}
       </button>
       <button type="button" lang={texts.value.otherLanguage === "中文" ? "zh" : "en"} onClick={toggleLanguage}>

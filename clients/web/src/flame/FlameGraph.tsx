@@ -39,6 +39,8 @@ interface Props {
   view: FlameView;
   palette: Palette;
   texts: FlameTexts;
+  /** The name of the picture for assistive technology, where a page has several. */
+  label?: string;
   compact?: boolean;
   /** Siblings in the order of their names, as pictures that are compared need it. */
   isStableOrder?: boolean;
@@ -74,6 +76,7 @@ export function FlameGraph(props: Props) {
   const theme = useTheme();
   const [width, setWidth] = useState(0);
   const [pointed, setPointed] = useState<{ layout: Layout; box: number } | null>(null);
+  const label = props.label ?? texts.label;
   const rowHeight = props.compact ? COMPACT_ROW : ROW;
 
   const upright = useMemo(
@@ -114,9 +117,9 @@ export function FlameGraph(props: Props) {
   };
 
   return (
-    <section class="flame" aria-label={texts.label}>
+    <section class="flame" aria-label={label}>
       <DetailLine tree={tree} layout={layout} box={hovered} node={described} unit={unit} texts={texts} detail={props.detail} />
-      <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} onView={onView} />
+      <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} label={label} onView={onView} />
       {matches && (
         <p class="flame-matches" role="status">
           {texts.matches(
@@ -134,6 +137,7 @@ export function FlameGraph(props: Props) {
         rowHeight={rowHeight}
         hovered={hovered}
         outlined={props.outlined ?? null}
+        label={label}
         texts={texts}
         onWidth={setWidth}
         onHover={hover}

@@ -11,6 +11,7 @@ interface Props {
   zoomNode: number;
   view: FlameView;
   texts: FlameTexts;
+  label: string;
   onView(view: FlameView): void;
 }
 
@@ -26,12 +27,12 @@ function Chip({ text, remove, texts }: { text: string; remove(): void; texts: Fl
 }
 
 /** A zoom that the changed tree does not have would end somewhere on its way: changes of the tree begin at the root. */
-export function PathBar({ tree, zoomNode, view, texts, onView }: Props) {
+export function PathBar({ tree, zoomNode, view, texts, label, onView }: Props) {
   const ancestors = ancestorsOf(tree, zoomNode);
   const without = (transform: Transform) =>
     onView({ ...view, zoom: [], transforms: view.transforms.filter((other) => other !== transform) });
   return (
-    <nav class="flame-path" aria-label={texts.label}>
+    <nav class="flame-path" aria-label={`${label}: ${texts.path}`}>
       {view.transforms.map((transform, i) => (
         <Chip
           key={i}

@@ -25,6 +25,7 @@ interface Props {
   rowHeight: number;
   hovered: number;
   outlined: string | null;
+  label: string;
   texts: FlameTexts;
   onWidth(width: number): void;
   onHover(box: number): void;
@@ -290,6 +291,7 @@ export function Stage(props: Props) {
         cursor={Math.min(cursor, tree.n - 1)}
         unit={scene.unit}
         texts={texts}
+        label={props.label}
         id={twinId}
         gridRef={grid}
       />

@@ -3,6 +3,7 @@
 export interface FlameTexts {
   /** The name of the picture for assistive technology. */
   label: string;
+  path: string;
   root: string;
   function: string;
   total: string;

@@ -51,11 +51,12 @@ interface Props {
   cursor: number;
   unit: string;
   texts: FlameTexts;
+  label: string;
   id: string;
   gridRef: Ref<HTMLDivElement>;
 }
 
-export function Twin({ tree, cursor, unit, texts, id, gridRef }: Props) {
+export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
   const rows = useMemo(() => twinRows(tree, cursor), [tree, cursor]);
   const rowId = (node: number) => `${id}-${node}`;
   const share = (value: number) => formatShare(value, tree.total[0]!);
@@ -72,7 +73,7 @@ export function Twin({ tree, cursor, unit, texts, id, gridRef }: Props) {
         class="flame-twin"
         role="treegrid"
         tabIndex={0}
-        aria-label={texts.label}
+        aria-label={label}
         aria-activedescendant={rowId(cursor)}
       >
         <div role="row">

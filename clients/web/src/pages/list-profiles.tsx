@@ -53,6 +53,7 @@ function FacetList({ facets }: { facets: Facets }) {
   const shown = (facets.facets ?? []).filter(({ label }) => !label.startsWith("__"));
   return (
     <aside class="labels" aria-label={words.facets}>
+      <h2>{words.facets}</h2>
       {shown.map(({ label, values = [], valueCount }) => (
         <section class="label" key={label}>
           <h3 class="code">{label}</h3>

@@ -52,7 +52,7 @@ function Started({ listed }: { listed: Answer<StartedTasks> }) {
                 <th scope="col">{words.policies.process}</th>
                 <th scope="col">{words.policies.why}</th>
                 <th scope="col">{tasks.state}</th>
-                <th scope="col" />
+                <td />
               </tr>
             </thead>
             <tbody>
@@ -175,7 +175,7 @@ function History({ service, onRestore }: { service: string; onRestore(version: S
               <th scope="col">{words.by}</th>
               <th scope="col">{words.state}</th>
               <th scope="col">{words.rules}</th>
-              <th scope="col" />
+              <td />
             </tr>
           </thead>
           <tbody>

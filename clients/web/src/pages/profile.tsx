@@ -53,6 +53,7 @@ function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
             view={views[i] ?? none}
             palette="package"
             texts={flameTexts.value}
+            label={i === 0 ? words.callers(name) : words.callees(name)}
             onView={(view) => setViews((old) => (i === 0 ? [view, old[1]] : [old[0], view]))}
           />
         </div>

@@ -79,7 +79,7 @@ function AllTasks() {
                   {words.duration}
                 </th>
                 <th scope="col">{words.tasks.state}</th>
-                <th scope="col" />
+                <td />
               </tr>
             </thead>
             <tbody>

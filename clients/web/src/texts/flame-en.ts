@@ -6,6 +6,7 @@ function counted(n: string, one: string, many: string): string {
 
 export const flameEn: FlameTexts = {
   label: "Flame graph",
+  path: "Callers of the zoomed frame and transforms",
   root: "total",
   function: "Function",
   total: "Total",

@@ -2,6 +2,7 @@ import type { FlameTexts } from "../flame/texts";
 
 export const flameZh: FlameTexts = {
   label: "火焰图",
+  path: "放大的帧的调用者与变换",
   root: "合计",
   function: "函数",
   total: "总计",

@@ -1,0 +1,95 @@
+"""Accessibility of every page by axe-core, in both themes and both languages: no violation.
+
+The driver injects axe: the page's policy lets no foreign script in, and stays as it is.
+"""
+
+import pathlib
+import unittest
+
+import tasks
+from browser import PageTest
+from pprof import Profile
+from server import HEARTHD, now_ms, temporary_directory
+
+AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
+TRACE = "0123456789abcdef0123456789abcdef"
+SHOP = {"q": '{service_name="shop"}'}
+
+
+def profile(minutes, *stacks):
+    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    for stack, value in stacks:
+        made.add(stack.split(";"), [value], {"trace_id": TRACE, "span_id": "00000000000000a1"})
+    return made.encode()
+
+
+@unittest.skipUnless(AXE.exists(), "axe-core is not installed: the page was built elsewhere")
+class Access(PageTest):
+    @classmethod
+    def fill(cls, server):
+        labels = {"__name__": "process_cpu", "service_name": "shop", "region": "eu"}
+        server.push(profile(50, ("main;handle;json.encode", 4_000_000_000), ("main;gone.by", 1_000_000_000)), labels)
+        server.push(profile(5, ("main;handle;json.encode", 6_000_000_000), ("main;db/sql.(*DB).Query", 2_000_000_000)), labels,
+                    "00000000-0000-4000-8000-000000000001")
+        server.push(profile(5, ("main;work", 1_000_000_000)), {"__name__": "process_cpu", "service_name": "cart"})
+        cls.task = tasks.create(server, "PPROF", instances=["shop-1"], events=["cpu"])
+        cls.axe = AXE.read_text()
+
+    def pages(self):
+        """(name, path, parameters, selector of what is clicked first or "")."""
+        ids = " ".join(self.server.connect("adhocprofiles.v1.AdHocProfileService/Upload", {"name": name, "profile": text})["id"]
+                       for name, text in (("before.txt", "bWFpbjtwYXJzZSA4MAo="), ("after.txt", "bWFpbjtwYXJzZSA2MAptYWluO25ldyAxMAo=")))
+        listed = self.server.connect("hearth.v1.ProfileService/ListProfiles", {
+            "filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}})
+        return [
+            ("explore", "/", {"service": "shop"}, ""),
+            ("empty", "/", {"from": "1000", "to": "2000"}, ""),
+            ("profile", "/profile", {**SHOP, "by": "region"}, ""),
+            ("transformed", "/profile", {**SHOP, "view": "flame", "search": "json", "flip": "1", "transforms": "hide main"}, ""),
+            ("selector", "/profile", SHOP, "#edit-selector"),
+            ("sandwich", "/profile", {**SHOP, "view": "sandwich", "function": "handle"}, ""),
+            ("refused", "/profile", {"q": '{service_name=~"["}'}, ""),
+            ("diff", "/diff", {**SHOP, "from": "now-27m"}, ""),
+            ("traces", "/traces", {}, ""),
+            ("trace", "/traces", {"id": TRACE}, ""),
+            ("profiles", "/profiles", {}, ""),
+            ("one profile", "/profiles", {"id": listed["profiles"][0]["id"]}, ""),
+            ("files", "/adhoc", {}, ""),
+            ("compared files", "/adhoc", {"ids": ids}, ""),
+            ("tasks", "/tasks", {}, ""),
+            ("new task", "/tasks", {}, ".headline button"),
+            ("one task", "/tasks", {"id": self.task}, ""),
+            ("admin", "/admin", {}, ""),
+            ("help", "/help", {}, ""),
+            ("commands", "/help", {}, "[aria-keyshortcuts]"),
+        ]
+
+    def violations(self, name):
+        answer = self.driver.execute_async_script("""
+            const done = arguments[0];
+            axe.run(document, { resultTypes: ["violations"] }).then((found) => done(found.violations.map((violation) => ({
+              rule: violation.id, help: violation.help,
+              nodes: violation.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary + " " + node.html.slice(0, 300)),
+            }))), (error) => done([{ rule: "axe failed", help: String(error), nodes: [] }]));""")
+        return ["%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer]
+
+    def test_no_page_violates_a_rule(self):
+        found = []
+        self.open("/help")
+        for name, path, params, click in self.pages():
+            self.choose("light", "en")
+            self.open(path, **params)
+            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": self.axe})
+            if click:
+                self.browser.find(click).click()
+                self.browser.settle()
+            found += self.violations(name + ", light, English")
+            # By the page's own buttons, also those that an open dialog covers.
+            self.browser.run("document.querySelectorAll('header button.theme, header button[lang]').forEach((b) => b.click())")
+            self.browser.settle()
+            found += self.violations(name + ", dark, Chinese")
+        self.assertEqual(found, [], "\n" + "\n".join(found))
+
+
+if __name__ == "__main__":
+    unittest.main()
