@@ -125,3 +125,67 @@ export const HOSTILE = [
   "[unknown]",
   "other",
 ];
+
+/** Protobuf into one growing array: answers of a million nodes are too long for lists of numbers. */
+class Writer {
+  private bytes = new Uint8Array(1024);
+  private n = 0;
+
+  varint(value: number): void {
+    if (this.n + 10 > this.bytes.length) this.grow(10);
+    for (; value >= 128; value = Math.floor(value / 128)) this.bytes[this.n++] = (value % 128) | 128;
+    this.bytes[this.n++] = value;
+  }
+
+  field(number: number, bytes: Uint8Array): void {
+    this.varint(8 * number + 2);
+    this.varint(bytes.length);
+    if (this.n + bytes.length > this.bytes.length) this.grow(bytes.length);
+    this.bytes.set(bytes, this.n);
+    this.n += bytes.length;
+  }
+
+  private grow(by: number): void {
+    const larger = new Uint8Array(2 * this.bytes.length + by);
+    larger.set(this.bytes);
+    this.bytes = larger;
+  }
+
+  done(): Uint8Array {
+    return this.bytes.slice(0, this.n);
+  }
+}
+
+/** The hearth.v1.MergeResponse that the server would send for the tree. */
+export function answerOf(tree: FlameTree): Uint8Array {
+  const graph = new Writer();
+  const text = new TextEncoder();
+  tree.names.forEach((name) => graph.field(1, text.encode(name)));
+  const x = new Float64Array(tree.n);
+  for (let row = [0]; row.length > 0;) {
+    const values = new Writer();
+    const below: number[] = [];
+    let end = 0;
+    for (const node of row) {
+      values.varint(x[node]! - end);
+      values.varint(tree.total[node]!);
+      values.varint(tree.self[node]!);
+      values.varint(tree.name[node]!);
+      end = x[node]! + tree.total[node]!;
+      let childX = x[node]!;
+      for (let child = tree.firstChild[node]!; child >= 0; child = tree.nextSibling[child]!) {
+        x[child] = childX;
+        childX += tree.total[child]!;
+        below.push(child);
+      }
+    }
+    const level = new Writer();
+    level.field(1, values.done());
+    graph.field(2, level.done());
+    row = below;
+  }
+  const answer = new Writer();
+  answer.field(1, graph.done());
+  answer.field(7, text.encode("nanoseconds"));
+  return answer.done();
+}

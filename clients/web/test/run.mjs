@@ -1,4 +1,4 @@
-// Bundles each test for Node by the esbuild that Vite brings, and runs them all.
+// Bundles each test for Node by the esbuild that Vite brings, and runs them all; `run.mjs bench` runs the benchmarks.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const tests = readdirSync(here).filter((name) => name.endsWith(".test.ts"));
+const isBench = process.argv[2] === "bench";
+const tests = readdirSync(here).filter((name) => name.endsWith(isBench ? ".bench.ts" : ".test.ts"));
 // Inside the package, so that Node finds what stays outside the bundles.
 const out = mkdtempSync(join(here, "../node_modules/.tests-"));
 try {
@@ -25,7 +26,7 @@ try {
     logLevel: "warning",
   });
   const files = readdirSync(out).filter((name) => name.endsWith(".mjs")).map((name) => join(out, name));
-  process.exitCode = spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1;
+  process.exitCode = spawnSync(process.execPath, [...(isBench ? [] : ["--test"]), ...files], { stdio: "inherit" }).status ?? 1;
 } finally {
   rmSync(out, { recursive: true });
 }

@@ -103,16 +103,27 @@ export const HUES = 24;
 export const KINDS: FrameKind[] = ["go", "java", "script", "native", "kernel", "unknown"];
 const KIND_HUE: Record<FrameKind, number> = { go: 200, java: 145, script: 265, native: 90, kernel: 45, unknown: 0 };
 
+const boxColours = new Map<Theme, Map<number, Rgb>>();
+
+/** Boxes have few hues, and thousands of names share them: each is computed once. */
+function boxColour(theme: Theme, hue: number): Rgb {
+  const ofTheme = boxColours.get(theme) ?? new Map<number, Rgb>();
+  boxColours.set(theme, ofTheme);
+  const colour = ofTheme.get(hue) ?? oklch(theme.boxLightness, 0.085, hue);
+  ofTheme.set(hue, colour);
+  return colour;
+}
+
 /** The colour of a package is the same in every table and picture, on every machine. */
 export function packageColour(theme: Theme, packageName: string): Rgb {
   if (isBackground(packageName)) {
     return theme.quiet;
   }
-  return oklch(theme.boxLightness, 0.085, (hashText(packageName) % HUES) * (360 / HUES));
+  return boxColour(theme, (hashText(packageName) % HUES) * (360 / HUES));
 }
 
 export function kindColour(theme: Theme, kind: FrameKind): Rgb {
-  return kind === "unknown" ? theme.quiet : oklch(theme.boxLightness, 0.085, KIND_HUE[kind]);
+  return kind === "unknown" ? theme.quiet : boxColour(theme, KIND_HUE[kind]);
 }
 
 /** Names without a package, as C's, have a hue of their own: otherwise a whole program would be one colour. */

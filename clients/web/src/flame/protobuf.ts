@@ -17,6 +17,19 @@ export class Reader {
     return this.at >= this.end;
   }
 
+  get rest(): number {
+    return this.end - this.at;
+  }
+
+  /** All that is left as int64s, of which `into` has room for every byte; returns how many there were. */
+  varints(into: Float64Array): number {
+    let n = 0;
+    while (this.at < this.end) {
+      into[n++] = this.varint();
+    }
+    return n;
+  }
+
   /** An int64 as a number; exact to 2^53, which is 104 days of nanoseconds. */
   varint(): number {
     // Most numbers of an answer are small.

@@ -49,24 +49,16 @@ export interface Graph {
 }
 
 function readLevel(level: Reader): Float64Array {
-  let values = new Float64Array(64);
+  // A value takes a byte at least, so that there is room for whatever the fields hold.
+  const values = new Float64Array(level.rest);
   let n = 0;
-  const push = (value: number) => {
-    if (n === values.length) {
-      const larger = new Float64Array(2 * n);
-      larger.set(values);
-      values = larger;
-    }
-    values[n++] = value;
-  };
   while (!level.isDone) {
     const { field, wire } = level.tag();
     if (field === 1 && wire === 2) {
-      for (const list = level.message(); !list.isDone;) {
-        push(list.varint());
-      }
+      const list = level.message();
+      n += list.varints(values.subarray(n));
     } else if (field === 1 && wire === 0) {
-      push(level.varint());
+      values[n++] = level.varint();
     } else {
       level.skip(wire);
     }
@@ -95,18 +87,6 @@ function readGraph(message: Reader): Graph {
   return graph;
 }
 
-/** Whether the box of `parent` spans that of `node` on every side. */
-function spans(from: Float64Array[], total: Float64Array[], parent: number, node: number): boolean {
-  for (let side = 0; side < from.length; side++) {
-    const x = from[side]!;
-    const width = total[side]!;
-    if (x[parent]! > x[node]! || x[node]! + width[node]! > x[parent]! + width[parent]!) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /** Boxes say where they are, not whose children they are: a parent is the box above that spans its child on every side. */
 export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
   const stride = 3 * sides + 1;
@@ -118,6 +98,14 @@ export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
   const total = Array.from({ length: sides }, () => new Float64Array(n));
   const self = Array.from({ length: sides }, () => new Float64Array(n));
   const from = Array.from({ length: sides }, () => new Float64Array(n));
+
+  const [x, width] = [from[0]!, total[0]!];
+  const [otherX, otherWidth] = [from[sides - 1]!, total[sides - 1]!];
+  const isWithin = (i: number, parent: number) =>
+    x[parent]! <= x[i]! &&
+    x[i]! + width[i]! <= x[parent]! + width[parent]! &&
+    otherX[parent]! <= otherX[i]! &&
+    otherX[i]! + otherWidth[i]! <= otherX[parent]! + otherWidth[parent]!;
 
   let node = 0;
   let above = 0;
@@ -141,7 +129,7 @@ export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
       if (depth === 0) {
         continue;
       }
-      while (parent < begin && !spans(from, total, parent, node)) {
+      while (parent < begin && !isWithin(node, parent)) {
         parent++;
       }
       if (parent === begin) {
@@ -239,24 +227,48 @@ export function linkChildren(tree: FlameTree): void {
 
 /** The same nodes with the largest child first, as a single picture is read. Comparisons keep the order of names. */
 export function largestFirst(tree: FlameTree): FlameTree {
+  const { total } = tree;
   const firstChild = tree.firstChild.slice();
   const nextSibling = tree.nextSibling.slice();
-  const children: number[] = [];
+  let family = new Int32Array(64);
   for (let parent = 0; parent < tree.n; parent++) {
-    children.length = 0;
-    for (let child = tree.firstChild[parent]!; child >= 0; child = tree.nextSibling[child]!) {
-      children.push(child);
-    }
-    if (children.length < 2) {
+    const first = firstChild[parent]!;
+    if (first < 0 || nextSibling[first]! < 0) {
       continue;
     }
-    children.sort((a, b) => tree.total[b]! - tree.total[a]! || a - b);
+    let n = 0;
+    for (let child = first; child >= 0; child = tree.nextSibling[child]!) {
+      if (n === family.length) {
+        const larger = new Int32Array(2 * n);
+        larger.set(family);
+        family = larger;
+      }
+      family[n++] = child;
+    }
+    const children = family.subarray(0, n);
+    if (n > 16) {
+      children.sort((a, b) => total[b]! - total[a]! || a - b);
+    } else {
+      sortFew(children, total);
+    }
     firstChild[parent] = children[0]!;
-    children.forEach((child, i) => {
-      nextSibling[child] = children[i + 1] ?? -1;
-    });
+    for (let i = 0; i < n; i++) {
+      nextSibling[children[i]!] = i + 1 < n ? children[i + 1]! : -1;
+    }
   }
   return { ...tree, firstChild, nextSibling };
+}
+
+/** By insertion, which is quick for few; equal ones keep their order. */
+function sortFew(nodes: Int32Array, total: Float64Array): void {
+  for (let i = 1; i < nodes.length; i++) {
+    const node = nodes[i]!;
+    let at = i;
+    for (; at > 0 && total[nodes[at - 1]!]! < total[node]!; at--) {
+      nodes[at] = nodes[at - 1]!;
+    }
+    nodes[at] = node;
+  }
 }
 
 /** The node's stable ids from below the root. */
