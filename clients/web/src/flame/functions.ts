@@ -1,10 +1,8 @@
 // The table of functions, from the tree that is shown.
-import { packageOf } from "./names";
 import type { FlameTree } from "./tree";
 
 export interface FunctionRow {
   name: string;
-  package: string;
   self: number;
   /** Samples with the function anywhere in the stack, each counted once however often it recurs. */
   total: number;
@@ -71,6 +69,6 @@ export function functionsOf(tree: FlameTree): FunctionRow[] {
 }
 
 function emptyRow(name: string, isDiff: boolean): FunctionRow {
-  const row: FunctionRow = { name, package: packageOf(name), self: 0, total: 0, frames: 0 };
+  const row: FunctionRow = { name, self: 0, total: 0, frames: 0 };
   return isDiff ? { ...row, left: { self: 0, total: 0 }, right: { self: 0, total: 0 } } : row;
 }

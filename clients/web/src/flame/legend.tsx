@@ -13,7 +13,7 @@ import {
   type Theme,
 } from "./colours";
 import { changeDomain, goneFrames, judgementOf } from "./diff";
-import { boundedName, packageOf } from "./names";
+import { boundedName, packagesOf } from "./names";
 import type { FlameTexts } from "./texts";
 import type { FlameTree } from "./tree";
 
@@ -36,7 +36,7 @@ function Swatch({ colour, kind }: { colour: Rgb; kind?: "hatched" | "dotted" }) 
 
 /** The packages with the largest self, and their share. */
 function largestPackages(tree: FlameTree): { name: string; self: number }[] {
-  const packages = tree.names.map(packageOf);
+  const packages = packagesOf(tree.names);
   const selfs = new Map<string, number>();
   for (let i = 1; i < tree.n; i++) {
     const name = packages[tree.name[i]!]!;

@@ -70,6 +70,7 @@ async function errorOf(response: Response): Promise<LoadError> {
 }
 
 async function load(kind: "merge" | "diff", method: string, request: Uint8Array, signal: AbortSignal): Promise<Loaded> {
+  theWorker(); // starts while the server is thinking
   const response = await fetch(`/hearth.v1.QueryService/${method}`, {
     method: "POST",
     headers: { "Content-Type": "application/proto", "Connect-Protocol-Version": "1" },

@@ -85,6 +85,15 @@ export function packageOf(name: string): string {
   return first > 0 ? parts.slice(0, first).join(".") : parts[0]!;
 }
 
+const packages = new WeakMap<readonly string[], string[]>();
+
+/** packageOf() of every name, found once for all that show the same names. */
+export function packagesOf(names: readonly string[]): readonly string[] {
+  const known = packages.get(names) ?? names.map(packageOf);
+  packages.set(names, known);
+  return known;
+}
+
 /** Code that the person who looks did not write and can seldom change: it steps back in the picture. */
 export function isBackground(packageName: string): boolean {
   return /^(\[.*\]|runtime|runtime\/.*|internal\/runtime\/.*|syscall|vmlinux|kernel|libc(\.so.*|-.*)?|ld-linux.*|libpthread.*|java[./]lang|jdk[./]internal.*|gc)$/.test(

@@ -1,6 +1,6 @@
 // Transforms of the call tree. Each is a pure function tree -> tree, so that any sequence of them can stand in a URL.
 import { TreeBuilder } from "./build";
-import { packageOf } from "./names";
+import { packagesOf } from "./names";
 import type { FlameTree } from "./tree";
 
 export type TransformKind = "focus" | "hide" | "recursion" | "module";
@@ -67,7 +67,7 @@ export function collapseRecursion(tree: FlameTree, name: string): FlameTree {
 
 /** Calls within one package become a single frame with the package's name. */
 export function collapseModule(tree: FlameTree, packageName: string): FlameTree {
-  const isInside = Uint8Array.from(tree.names, (name) => Number(packageOf(name) === packageName));
+  const isInside = Uint8Array.from(packagesOf(tree.names), (name) => Number(name === packageName));
   const existing = tree.names.indexOf(packageName);
   const names = existing >= 0 ? tree.names : [...tree.names, packageName];
   const collapsed = existing >= 0 ? existing : tree.names.length;
