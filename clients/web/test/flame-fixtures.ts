@@ -1,5 +1,6 @@
 // Trees and answers for tests: from stacks, or random from a seed.
 import { TreeBuilder } from "../src/flame/build";
+import { Writer } from "../src/flame/protobuf";
 import { emptyTree, linkChildren, type FlameTree } from "../src/flame/tree";
 
 /** mulberry32: the same numbers from the same seed. */
@@ -126,36 +127,6 @@ export const HOSTILE = [
   "other",
 ];
 
-/** Protobuf into one growing array: answers of a million nodes are too long for lists of numbers. */
-class Writer {
-  private bytes = new Uint8Array(1024);
-  private n = 0;
-
-  varint(value: number): void {
-    if (this.n + 10 > this.bytes.length) this.grow(10);
-    for (; value >= 128; value = Math.floor(value / 128)) this.bytes[this.n++] = (value % 128) | 128;
-    this.bytes[this.n++] = value;
-  }
-
-  field(number: number, bytes: Uint8Array): void {
-    this.varint(8 * number + 2);
-    this.varint(bytes.length);
-    if (this.n + bytes.length > this.bytes.length) this.grow(bytes.length);
-    this.bytes.set(bytes, this.n);
-    this.n += bytes.length;
-  }
-
-  private grow(by: number): void {
-    const larger = new Uint8Array(2 * this.bytes.length + by);
-    larger.set(this.bytes);
-    this.bytes = larger;
-  }
-
-  done(): Uint8Array {
-    return this.bytes.slice(0, this.n);
-  }
-}
-
 /** The hearth.v1.MergeResponse that the server would send for the tree. */
 export function answerOf(tree: FlameTree): Uint8Array {
   const graph = new Writer();
@@ -180,12 +151,12 @@ export function answerOf(tree: FlameTree): Uint8Array {
       }
     }
     const level = new Writer();
-    level.field(1, values.done());
-    graph.field(2, level.done());
+    level.field(1, values);
+    graph.field(2, level);
     row = below;
   }
   const answer = new Writer();
-  answer.field(1, graph.done());
+  answer.field(1, graph);
   answer.field(7, text.encode("nanoseconds"));
   return answer.done();
 }

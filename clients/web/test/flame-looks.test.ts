@@ -164,7 +164,7 @@ test("collapsed stacks are a line each, and speedscope's numbers add up", () => 
   assert.equal(lines.length, HOSTILE.length);
   for (const line of lines) assert.match(line, /^[^;]*;leaf \d+$/);
   assert.equal(collapsedText(treeOfStacks({ "a;b": 2, c: 1 }), 1), "a;b 2\n");
-  const file = JSON.parse(speedscopeText(treeOfStacks({ "a;b": 2, c: 1 }), 0, "nanoseconds", "t"));
+  const file = JSON.parse(speedscopeText(treeOfStacks({ "a;b": 2, c: 1 }), 0, "nanoseconds", "t", { baseline: "b", comparison: "c" }));
   assert.deepEqual(
     file.profiles[0].samples.map((s: number[]) => s.map((f) => file.shared.frames[f].name)),
     [["a", "b"], ["c"]],
@@ -172,5 +172,15 @@ test("collapsed stacks are a line each, and speedscope's numbers add up", () => 
   assert.deepEqual(
     [file.profiles[0].weights, file.profiles[0].endValue, file.profiles[0].unit],
     [[2, 1], 3, "nanoseconds"],
+  );
+});
+
+test("files of a diff hold both sides", () => {
+  const tree = treeOfStacks({ "a;b": [3, 0], c: [1, 2] });
+  assert.equal(collapsedText(tree, 0), "a;b 3 0\nc 1 2\n");
+  const file = JSON.parse(speedscopeText(tree, 0, "count", "t", { baseline: "before", comparison: "after" }));
+  assert.deepEqual(
+    file.profiles.map((profile: { name: string; weights: number[] }) => [profile.name, profile.weights]),
+    [["t: before", [3, 1]], ["t: after", [2]]],
   );
 });

@@ -1,6 +1,6 @@
 // The flame graph with what stands around it: path, detail line, search result, legend.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState, type MutableRef } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, formatShare, formatValue } from "../units";
 import { DARK, LIGHT, type Palette, type Theme } from "./colours";
 import { collapsedText, htmlText, pngBlob, speedscopeText, svgText } from "./export";
@@ -9,6 +9,7 @@ import "./flame.css";
 import { layoutTree, type Layout } from "./layout";
 import { Legend } from "./legend";
 import { PathBar } from "./path";
+import { gzipBlob, pprofBytes } from "./pprof";
 import { Scene } from "./scene";
 import { searchTree } from "./search";
 import { Stage, type MenuRequest } from "./stage";
@@ -31,6 +32,8 @@ export interface FlameExports {
   html(title: string): string;
   collapsed(): string;
   speedscope(title: string): string;
+  /** `type` names what was measured. */
+  pprof(type: string): Promise<Blob>;
 }
 
 interface Props {
@@ -49,7 +52,8 @@ interface Props {
   /** For pictures that share the pointer: a function to outline, and a frame to describe while none is pointed at here. */
   outlined?: string | null;
   described?: number | null;
-  exports?: MutableRef<FlameExports | null>;
+  /** Controls of the page at the end of the path. */
+  tools?(exports: FlameExports): ComponentChildren;
   onView(view: FlameView): void;
   /** `tree` is the transformed one that `node` counts in. */
   onMenu?(request: MenuRequest): void;
@@ -98,15 +102,14 @@ export function FlameGraph(props: Props) {
   const hovered = pointed?.layout === layout ? pointed.box : -1;
   const described = props.described ?? (zoomNode > 0 && !props.detail ? zoomNode : -1);
 
-  if (props.exports) {
-    props.exports.current = {
-      png: () => pngBlob(scene, width, rowHeight),
-      svg: (title) => svgText(scene, width, rowHeight, title),
-      html: (title) => htmlText(scene, upright, width, rowHeight, title, texts),
-      collapsed: () => collapsedText(tree, zoomNode),
-      speedscope: (title) => speedscopeText(tree, zoomNode, unit, title),
-    };
-  }
+  const exports: FlameExports = {
+    png: () => pngBlob(scene, width, rowHeight),
+    svg: (title) => svgText(scene, width, rowHeight, title),
+    html: (title) => htmlText(scene, upright, width, rowHeight, title, texts),
+    collapsed: () => collapsedText(tree, zoomNode),
+    speedscope: (title) => speedscopeText(tree, zoomNode, unit, title, texts),
+    pprof: (type) => gzipBlob(pprofBytes(tree, zoomNode, type, unit, texts)),
+  };
 
   const zoomTo = (node: number) => {
     if (node !== zoomNode) onView({ ...view, zoom: pathOf(tree, node) });
@@ -119,7 +122,7 @@ export function FlameGraph(props: Props) {
   return (
     <section class="flame" aria-label={label}>
       <DetailLine tree={tree} layout={layout} box={hovered} node={described} unit={unit} texts={texts} detail={props.detail} />
-      <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} label={label} onView={onView} />
+      <PathBar tree={tree} zoomNode={zoomNode} view={view} texts={texts} label={label} tools={props.tools?.(exports)} onView={onView} />
       {matches && (
         <p class="flame-matches" role="status">
           {texts.matches(

@@ -9,6 +9,12 @@ import { paint } from "./paint";
 import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
 import { ancestorsOf, nameOf, type FlameTree } from "./tree";
 
+/** What the two sides of a diff are called. */
+export interface Sides {
+  baseline: string;
+  comparison: string;
+}
+
 /** Nodes at and below `top`, parents first. */
 function subtree(tree: FlameTree, top: number): number[] {
   const isInside = new Uint8Array(tree.n);
@@ -23,49 +29,55 @@ function subtree(tree: FlameTree, top: number): number[] {
   return nodes;
 }
 
-function stackOf(tree: FlameTree, node: number): number[] {
-  return ancestorsOf(tree, node).slice(1);
+/** What a file of stack traces holds: a stack trace, root first, and the values of its last frame; of a diff both sides. */
+interface StackTrace {
+  frames: number[];
+  values: number[];
 }
 
-/** "root;...;leaf value" a line. */
+export function stackTraces(tree: FlameTree, zoomNode: number): StackTrace[] {
+  const sides = tree.diff ? [tree.diff.leftSelf, tree.diff.rightSelf] : [tree.self];
+  return subtree(tree, zoomNode)
+    .filter((node) => node > 0 && sides.some((self) => self[node]! > 0))
+    .map((node) => ({
+      frames: ancestorsOf(tree, node).slice(1).map((frame) => tree.name[frame]!),
+      values: sides.map((self) => self[node]!),
+    }));
+}
+
+/** "root;...;leaf value" a line; of a diff "root;...;leaf before after". */
 export function collapsedText(tree: FlameTree, zoomNode: number): string {
   const names = tree.names.map((name) => visibleName(name).replace(/;/g, "\\u{3b}"));
-  let text = "";
-  for (const node of subtree(tree, zoomNode)) {
-    const stack = stackOf(tree, node);
-    if (tree.self[node]! > 0 && stack.length > 0) {
-      text += `${stack.map((frame) => names[tree.name[frame]!]!).join(";")} ${tree.self[node]}\n`;
-    }
-  }
-  return text;
+  return stackTraces(tree, zoomNode)
+    .map(({ frames, values }) => `${frames.map((frame) => names[frame]).join(";")} ${values.join(" ")}\n`)
+    .join("");
 }
 
-/** speedscope's own format (speedscope.app/file-format-schema.json). */
-export function speedscopeText(tree: FlameTree, zoomNode: number, unit: string, title: string): string {
-  const samples: number[][] = [];
-  const weights: number[] = [];
-  for (const node of subtree(tree, zoomNode)) {
-    if (tree.self[node]! > 0) {
-      samples.push(stackOf(tree, node).map((frame) => tree.name[frame]!));
-      weights.push(tree.self[node]!);
-    }
-  }
+/** speedscope's own format (speedscope.app/file-format-schema.json); of a diff both sides as profiles. */
+export function speedscopeText(tree: FlameTree, zoomNode: number, unit: string, title: string, sides: Sides): string {
+  const traces = stackTraces(tree, zoomNode);
+  const profileOf = (side: number, name: string) => {
+    const present = traces.filter(({ values }) => values[side]! > 0);
+    const weights = present.map(({ values }) => values[side]!);
+    return {
+      type: "sampled",
+      name: visibleName(name),
+      unit: unit === "nanoseconds" || unit === "bytes" ? unit : "none",
+      startValue: 0,
+      endValue: weights.reduce((a, b) => a + b, 0),
+      samples: present.map(({ frames }) => frames),
+      weights,
+    };
+  };
+  const profiles = tree.diff
+    ? [profileOf(0, `${title}: ${sides.baseline}`), profileOf(1, `${title}: ${sides.comparison}`)]
+    : [profileOf(0, title)];
   return JSON.stringify({
     $schema: "https://www.speedscope.app/file-format-schema.json",
     exporter: "hearth",
     name: visibleName(title),
     shared: { frames: tree.names.map((name) => ({ name: visibleName(name) })) },
-    profiles: [
-      {
-        type: "sampled",
-        name: visibleName(title),
-        unit: unit === "nanoseconds" || unit === "bytes" ? unit : "none",
-        startValue: 0,
-        endValue: weights.reduce((a, b) => a + b, 0),
-        samples,
-        weights,
-      },
-    ],
+    profiles,
   });
 }
 

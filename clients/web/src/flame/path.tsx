@@ -1,4 +1,5 @@
 // Above the picture: the transforms as chips, each removable, and the way from the root to the zoomed frame.
+import type { ComponentChildren } from "preact";
 import { boundedName } from "./names";
 import { shownName } from "./facts";
 import type { FlameTexts } from "./texts";
@@ -12,6 +13,7 @@ interface Props {
   view: FlameView;
   texts: FlameTexts;
   label: string;
+  tools?: ComponentChildren;
   onView(view: FlameView): void;
 }
 
@@ -27,11 +29,11 @@ function Chip({ text, remove, texts }: { text: string; remove(): void; texts: Fl
 }
 
 /** A zoom that the changed tree does not have would end somewhere on its way: changes of the tree begin at the root. */
-export function PathBar({ tree, zoomNode, view, texts, label, onView }: Props) {
+export function PathBar({ tree, zoomNode, view, texts, label, tools, onView }: Props) {
   const ancestors = ancestorsOf(tree, zoomNode);
   const without = (transform: Transform) =>
     onView({ ...view, zoom: [], transforms: view.transforms.filter((other) => other !== transform) });
-  return (
+  const path = (
     <nav class="flame-path" aria-label={`${label}: ${texts.path}`}>
       {view.transforms.map((transform, i) => (
         <Chip
@@ -56,5 +58,11 @@ export function PathBar({ tree, zoomNode, view, texts, label, onView }: Props) {
         </button>
       ))}
     </nav>
+  );
+  return (
+    <div class="flame-top">
+      {path}
+      {tools}
+    </div>
   );
 }

@@ -1,4 +1,4 @@
-// The part of protobuf's wire format that answers need.
+// The part of protobuf's wire format that answers and exports need.
 
 export class Reader {
   private at: number;
@@ -117,5 +117,46 @@ export class Reader {
     } else {
       throw new Error("the answer has a field of an unknown kind");
     }
+  }
+}
+
+/** Writes into one growing array: a profile is too long for a list of numbers. */
+export class Writer {
+  private bytes = new Uint8Array(1024);
+  private n = 0;
+
+  varint(value: number): void {
+    this.reserve(10);
+    for (; value >= 128; value = Math.floor(value / 128)) {
+      this.bytes[this.n++] = (value % 128) | 128;
+    }
+    this.bytes[this.n++] = value;
+  }
+
+  number(field: number, value: number): void {
+    this.varint(8 * field);
+    this.varint(value);
+  }
+
+  field(field: number, content: Uint8Array | Writer): void {
+    const bytes = content instanceof Writer ? content.done() : content;
+    this.varint(8 * field + 2);
+    this.varint(bytes.length);
+    this.reserve(bytes.length);
+    this.bytes.set(bytes, this.n);
+    this.n += bytes.length;
+  }
+
+  private reserve(more: number): void {
+    if (this.n + more > this.bytes.length) {
+      const larger = new Uint8Array(2 * this.bytes.length + more);
+      larger.set(this.bytes);
+      this.bytes = larger;
+    }
+  }
+
+  /** What was written so far. */
+  done(): Uint8Array {
+    return this.bytes.subarray(0, this.n);
   }
 }

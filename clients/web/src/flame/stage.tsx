@@ -10,6 +10,7 @@ import type { FlameTexts } from "./texts";
 import { nameOf, type FlameTree } from "./tree";
 import { Twin } from "./twin";
 import { zoomStart, type Stretch } from "./zoom";
+import { copyText } from "../copy";
 
 export interface MenuRequest {
   node: number;
@@ -229,7 +230,7 @@ export function Stage(props: Props) {
     setKeys(true);
     const isCopy = (event.ctrlKey || event.metaKey) && event.key === "c";
     if (isCopy) {
-      void navigator.clipboard?.writeText(nameOf(tree, cursor));
+      void copyText(nameOf(tree, cursor));
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -28,6 +28,8 @@ export interface FlameTree {
   firstChild: Int32Array;
   nextSibling: Int32Array;
   maxDepth: number;
+  /** Callers stand below callees: a node's self is then that of stack traces which begin there, and nothing to show. */
+  isInverted?: boolean;
   diff?: FlameDiff;
 }
 

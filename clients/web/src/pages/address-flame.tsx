@@ -1,8 +1,9 @@
 // A flame graph whose zoom and search stand in the address.
-import { flameTexts } from "../app/settings";
+import { flameTexts, texts } from "../app/settings";
 import { FlameGraph } from "../flame/FlameGraph";
 import type { FlameTree } from "../flame/tree";
-import { change, param } from "../url";
+import { address, change, param } from "../url";
+import { ExportButton } from "./export-button";
 
 export function zoomOf(name: string): string[] {
   return param(name).split(".").filter((id) => id !== "");
@@ -13,6 +14,7 @@ export function zoomOfAddress(): string[] {
 }
 
 export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) {
+  const title = `${texts.value.pages[address.value.page]} ${param("id")}`.trim();
   return (
     <FlameGraph
       tree={tree}
@@ -20,6 +22,7 @@ export function AddressFlame({ tree, unit }: { tree: FlameTree; unit: string }) 
       view={{ zoom: zoomOfAddress(), search: param("search"), flip: false, transforms: [] }}
       palette="package"
       texts={flameTexts.value}
+      tools={(made) => <ExportButton made={made} title={title} type={unit} />}
       onView={(next) => change({ zoom: next.zoom.join("."), search: next.search })}
     />
   );

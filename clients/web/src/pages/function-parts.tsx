@@ -16,6 +16,7 @@ import { zoomOf } from "./address-flame";
 import { Menu } from "./menu";
 import { Failure } from "./notice";
 import { ShareCell } from "./share-cell";
+import { copyText } from "../copy";
 
 const MAX_ROWS = 20;
 // Pixels of what stands around a flame graph, and of its rows.
@@ -67,7 +68,7 @@ export function CallersAndCallees({ name, sandwich }: { name: string; sandwich: 
         <Menu
           items={[
             { name: words.comparing.showHistory, run: () => goToFunction(menu.name) },
-            { name: words.menu.copyName, run: () => void navigator.clipboard.writeText(menu.name) },
+            { name: words.menu.copyName, run: () => void copyText(menu.name) },
           ]}
           x={menu.x}
           y={menu.y}

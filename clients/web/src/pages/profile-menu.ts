@@ -9,6 +9,7 @@ import { goToFunction } from "./function-parts";
 import type { MenuItem } from "./menu";
 import { addTo, addTransform } from "./profile-state";
 import { loadBelow } from "./profile-tree";
+import { copyText } from "../copy";
 
 // Root first, without the root itself.
 function stackOf({ tree, node }: MenuRequest): string {
@@ -21,7 +22,7 @@ export function menuItems(request: MenuRequest): MenuItem[] {
   // In a tree that was transformed, the frame is not where the server has it.
   const isAsStored = param("transforms") === "" && param("flip") === "";
   const load = { name: askingTexts.value.others.load, run: () => loadBelow(request.tree, request.tree.parent[request.node]!) };
-  const copy = (text: string) => void navigator.clipboard.writeText(text);
+  const copy = (text: string) => void copyText(text);
   return [
     ...(name === OTHER && isAsStored ? [load] : []),
     { name: words.focus, run: () => addTransform("focus", name) },

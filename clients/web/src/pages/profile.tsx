@@ -1,19 +1,20 @@
 // One question in full: cost over time, flame graph, tables, callers and callees.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../app/question";
 import { askingTexts } from "../app/asking-texts";
 import { isNarrow } from "../app/narrow";
 import { flameTexts, texts } from "../app/settings";
 import type { Palette } from "../flame/colours";
-import { FlameGraph, type FlameExports, type FlameView } from "../flame/FlameGraph";
+import { FlameGraph, type FlameView } from "../flame/FlameGraph";
 import { sandwichOf } from "../flame/sandwich";
 import type { MenuRequest } from "../flame/stage";
 import type { FlameTree } from "../flame/tree";
 import { serviceOf } from "../selector";
 import { formatValue } from "../units";
-import { change, param } from "../url";
+import { change, go, param, question } from "../url";
 import { Actions } from "./actions";
 import { Empty } from "./empty";
+import { ExportButton } from "./export-button";
 import { Menu } from "./menu";
 import { Failure, Notes } from "./notice";
 import { HideNoise, StackChips } from "./profile-chips";
@@ -53,6 +54,7 @@ function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
             view={views[i] ?? none}
             palette="package"
             texts={flameTexts.value}
+            tools={(made) => <ExportButton made={made} title={i === 0 ? words.callers(name) : words.callees(name)} type={unit} />}
             label={i === 0 ? words.callers(name) : words.callees(name)}
             onView={(view) => setViews((old) => (i === 0 ? [view, old[1]] : [old[0], view]))}
           />
@@ -64,17 +66,26 @@ function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
 
 function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
+  const search = document.querySelector<HTMLInputElement>("#search");
+  // The browser's own search cannot look into the picture; a second Ctrl F, in the field, reaches it.
+  if (event.key === "f" && event.ctrlKey && search && target !== search) {
+    event.preventDefault();
+    search.focus();
+    return;
+  }
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) {
     return;
   }
   const view = VIEWS[Number(event.key) - 1];
   if (view) {
     change({ view });
+  } else if (event.key === "5") {
+    go("diff", question());
   } else if (event.key === "i") {
     change({ flip: param("flip") === "1" ? "" : "1" });
   } else if (event.key === "f") {
     event.preventDefault();
-    document.querySelector<HTMLInputElement>("#search")?.focus();
+    search?.focus();
   } else if (event.key === "j") {
     event.preventDefault();
     document.querySelector<HTMLElement>(".functions tbody button[tabindex='0']")?.focus();
@@ -86,7 +97,6 @@ export function Profile() {
   const types = useProfileTypes();
   const type = chooseType(types.value ?? []);
   const [menu, setMenu] = useState<MenuRequest | null>(null);
-  const exports = useRef<FlameExports | null>(null);
 
   useEffect(() => {
     document.addEventListener("keydown", onKey);
@@ -133,7 +143,7 @@ export function Profile() {
         ))}
       </select>
       <HideNoise />
-      <Actions exports={exports} title={service} selection={selection} />
+      <Actions selection={selection} />
     </>
   );
   return (
@@ -185,7 +195,7 @@ export function Profile() {
               view={readView()}
               palette={palette}
               texts={flameTexts.value}
-              exports={exports}
+              tools={(made) => <ExportButton made={made} title={service} type={type ? typeName(type) : ""} />}
               onView={writeView}
               onMenu={setMenu}
             />

@@ -6,6 +6,7 @@ import { useLabelNames } from "../app/query-bar";
 import { formatCount } from "../units";
 import { change, param } from "../url";
 import { markdownOf, tsvOf, type CopiedTable } from "./copy-table";
+import { copyText } from "../copy";
 
 export const PAGE_ROWS = 500;
 
@@ -23,7 +24,7 @@ function Copy({ copied }: { copied(isForPeople: boolean): CopiedTable }) {
       aria-label={words.copy}
       value=""
       onChange={(event) => {
-        void navigator.clipboard.writeText(event.currentTarget.value === "TSV" ? tsvOf(copied(false)) : markdownOf(copied(true)));
+        void copyText(event.currentTarget.value === "TSV" ? tsvOf(copied(false)) : markdownOf(copied(true)));
         event.currentTarget.value = "";
       }}
     >
