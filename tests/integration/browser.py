@@ -16,10 +16,33 @@ try:
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
 except ImportError:
-    webdriver = None
+    webdriver = Keys = None
 
 WAIT_S = 20
+
+COUNT_REQUESTS = """{
+  const ask = window.fetch;
+  window.openRequests = 0;
+  window.fetch = (...of) => {
+    window.openRequests++;
+    return ask(...of).finally(() => window.openRequests--);
+  };
+}"""
+# Three frames in a row with every answer there and nothing that moves: one request may follow another.
+SETTLE = """
+  const done = arguments[0];
+  const isSettled = () => document.querySelector("main h1") && !document.querySelector("[aria-busy=true]") &&
+    window.openRequests === 0 && document.getAnimations().length === 0;
+  let calm = 0;
+  let frames = 0;
+  const look = () => {
+    calm = isSettled() ? calm + 1 : 0;
+    if (calm === 3 || ++frames === 60) done(calm === 3);
+    else requestAnimationFrame(look);
+  };
+  look();"""
 
 
 def require_browser():
@@ -51,6 +74,8 @@ class Browser:
         except WebDriverException as error:  # a container may refuse what it needs
             raise unittest.SkipTest("Chromium does not start here: " + str(error).splitlines()[0]) from None
 
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNT_REQUESTS})
+
     def open(self, url):
         self.driver.get(url)
 
@@ -80,6 +105,18 @@ class Browser:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
+    def press(self, *keys):
+        """Keys one after the other, whatever has the focus; those of a tuple are held together."""
+        actions = webdriver.ActionChains(self.driver, duration=0)
+        for key in keys:
+            *held, last = key if isinstance(key, tuple) else (key,)
+            for each in held:
+                actions.key_down(each)
+            actions.send_keys(last)
+            for each in held:
+                actions.key_up(each)
+        actions.perform()
+
     def complaints(self):
         """What the browser logged, but for answers that were refusals: errors of scripts, reports of the Content-Security-Policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")
@@ -89,11 +126,8 @@ class Browser:
         self.driver.quit()
 
     def settle(self):
-        """Waits until every answer is there, two frames after it are drawn, and nothing moves."""
-        self.until(lambda: self.driver.execute_async_script("""
-            requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](
-              document.querySelector("main h1") && !document.querySelector("[aria-busy=true]") && document.getAnimations().length === 0)))"""),
-            "all answers")
+        """Waits until every answer is there and drawn, and nothing moves."""
+        self.until(lambda: self.driver.execute_async_script(SETTLE), "all answers")
 
 
 class PageTest(unittest.TestCase):

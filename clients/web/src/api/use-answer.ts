@@ -26,27 +26,27 @@ function setNotes(of: AbortSignal, notes: string[]): void {
 
 // key: what the question depends on; null asks nothing.
 export function useAnswer<T>(key: string | null, ask: (abort: AbortSignal) => Promise<T>): Answer<T> {
-  const [answer, setAnswer] = useState<Answer<T>>({ isLoading: key !== null });
+  const [answer, setAnswer] = useState<Answer<T> & { key: string | null }>({ key, isLoading: key !== null });
   const round = refreshes.value;
 
   useEffect(() => {
     if (key === null) {
-      setAnswer({ isLoading: false });
+      setAnswer({ key, isLoading: false });
       return;
     }
     const abort = new AbortController();
-    setAnswer((old) => ({ value: old.value, isLoading: true }));
+    setAnswer((old) => ({ key, value: old.value, isLoading: true }));
     ask(abort.signal).then(
       (value) => {
         if (!abort.signal.aborted) {
-          setAnswer({ value, isLoading: false });
+          setAnswer({ key, value, isLoading: false });
           setNotes(abort.signal, notesFor(abort.signal));
         }
       },
       (error: Error & { status?: number; code?: string }) => {
         if (!abort.signal.aborted) {
           noteError(error instanceof ApiError ? error : new ApiError(error.status ?? 0, error.code ?? "", error.message));
-          setAnswer((old) => ({ value: old.value, error, isLoading: false }));
+          setAnswer((old) => ({ key, value: old.value, error, isLoading: false }));
         }
       },
     );
@@ -56,5 +56,6 @@ export function useAnswer<T>(key: string | null, ask: (abort: AbortSignal) => Pr
     };
   }, [key, round]);
 
-  return answer;
+  // Effects run after the frame in which the question changed: that frame shows already that an answer is awaited.
+  return answer.key === key ? answer : { ...answer, isLoading: key !== null };
 }

@@ -59,7 +59,7 @@ function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts }: Props):
     if (parent > 0) facts.push(`${formatShare(sum, tree.total[parent]!)} ${texts.ofParent}`);
     if (layout.zoomNode > 0 && box >= layout.rowStart[layout.zoomRow]!)
       facts.push(`${formatShare(sum, tree.total[layout.zoomNode]!)} ${texts.ofZoom}`);
-    facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
+    if (!tree.isInverted) facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
   }
   if (nameOf(tree, node) === OTHER) facts.push(texts.serverSum);
   return { name: shownName(tree, node, texts), facts };

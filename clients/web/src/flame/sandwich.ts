@@ -43,9 +43,12 @@ export function sandwichOf(tree: FlameTree, name: string): Sandwich {
     callees: callees.finish(tree, (move) => {
       calleePlace.forEach((place, i) => place >= 0 && move(i, place));
     }),
-    callers: callers.finish(tree, (move) => {
-      outermost.forEach((frame, i) => frame >= 0 && move(i, callerEnds[frame]!));
-    }),
+    callers: {
+      ...callers.finish(tree, (move) => {
+        outermost.forEach((frame, i) => frame >= 0 && move(i, callerEnds[frame]!));
+      }),
+      isInverted: true,
+    },
     self,
     total,
   };

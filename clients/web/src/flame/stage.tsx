@@ -1,6 +1,7 @@
 // The canvas, its pointer and its keys. Painting is by animation frames, at most one each; only the numbers around the
 // picture are rendered again when the pointer moves.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { copyText } from "../copy";
 import { Tooltip } from "./facts";
 import { boxAt, boxOf, CULLED } from "./layout";
 import { moveCursor } from "./navigate";
@@ -59,6 +60,8 @@ export function Stage(props: Props) {
   const tipTimer = useRef(0);
   const pressTimer = useRef(0);
   const wasLongPress = useRef(false);
+  // The pointer is elsewhere, and Shift keeps what it pointed at.
+  const isHeld = useRef(false);
   const stretch = useRef(STILL);
   const previous = useRef(scene);
   const painting = useRef(0);
@@ -165,6 +168,7 @@ export function Stage(props: Props) {
   };
   const move = (event: PointerEvent) => {
     // Shift holds what is shown, so that it can be read and compared.
+    isHeld.current = false;
     if (event.shiftKey) return;
     const box = boxUnder(event);
     if (box === props.hovered) return;
@@ -178,12 +182,28 @@ export function Stage(props: Props) {
       );
     }
   };
-  const leave = () => {
-    clearTimeout(tipTimer.current);
-    clearTimeout(pressTimer.current);
+  const forget = () => {
     setTip(null);
     props.onHover(-1);
   };
+  const leave = (event: PointerEvent) => {
+    clearTimeout(tipTimer.current);
+    clearTimeout(pressTimer.current);
+    isHeld.current = event.shiftKey;
+    if (!event.shiftKey) forget();
+  };
+  const latestForget = useRef(forget);
+  latestForget.current = forget;
+  useEffect(() => {
+    const release = (event: KeyboardEvent) => {
+      if (event.key === "Shift" && isHeld.current) {
+        isHeld.current = false;
+        latestForget.current();
+      }
+    };
+    document.addEventListener("keyup", release);
+    return () => document.removeEventListener("keyup", release);
+  }, []);
   const press = (event: PointerEvent) => {
     wasLongPress.current = false;
     if (event.pointerType !== "touch") return;

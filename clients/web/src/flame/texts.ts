@@ -36,5 +36,5 @@ export interface FlameTexts {
   matches(frames: string, functions: string, value: string, share: string): string;
   literal: string;
   gone(frames: string, points: string): string;
-  frame(name: string, total: string, self: string, children: string): string;
+  frame(name: string, total: string, self: string | null, children: string): string;
 }

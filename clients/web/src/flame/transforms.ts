@@ -94,13 +94,14 @@ export function flip(tree: FlameTree): FlameTree {
     }
     ends[i] = place;
   }
-  return builder.finish(tree, (move) => {
+  const inverted = builder.finish(tree, (move) => {
     for (let i = 0; i < tree.n; i++) {
       if (ends[i]! >= 0) {
         move(i, ends[i]!);
       }
     }
   });
+  return { ...inverted, isInverted: true };
 }
 
 const APPLY: Record<TransformKind, (tree: FlameTree, name: string) => FlameTree> = {

@@ -63,7 +63,7 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
   const sentence = texts.frame(
     shownName(tree, cursor, texts),
     share(tree.total[cursor]!),
-    share(tree.self[cursor]!),
+    tree.isInverted ? null : share(tree.self[cursor]!),
     formatCount(childrenOf(tree, cursor).length),
   );
   return (
@@ -99,7 +99,7 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
               {formatValue(tree.total[node]!, unit)}, {share(tree.total[node]!)}
             </span>
             <span role="gridcell">
-              {formatValue(tree.self[node]!, unit)}, {share(tree.self[node]!)}
+              {tree.isInverted ? "—" : `${formatValue(tree.self[node]!, unit)}, ${share(tree.self[node]!)}`}
             </span>
           </div>
         ))}

@@ -41,5 +41,5 @@ export const flameEn: FlameTexts = {
   literal: "not a regular expression; searched for as text",
   gone: (frames, points) => `Gone: ${counted(frames, "frame", "frames")}, ${points} points`,
   frame: (name, total, self, children) =>
-    `${name}, total ${total}, self ${self}, ${counted(children, "child", "children")}`,
+    `${name}, total ${total}, ${self === null ? "" : `self ${self}, `}${counted(children, "child", "children")}`,
 };

@@ -36,5 +36,6 @@ export const flameZh: FlameTexts = {
     `匹配 ${functions} 个函数的 ${frames} 个帧：${value}，占全部的 ${share}`,
   literal: "不是合法的正则表达式，已按普通文本搜索",
   gone: (frames, points) => `已消失：${frames} 个帧，${points} 个百分点`,
-  frame: (name, total, self, children) => `${name}，总计 ${total}，自身 ${self}，${children} 个子帧`,
+  frame: (name, total, self, children) =>
+    `${name}，总计 ${total}，${self === null ? "" : `自身 ${self}，`}${children} 个子帧`,
 };
