@@ -1,4 +1,5 @@
 import { render } from "preact";
+import "./app/visible-text";
 import { Frame } from "./app/frame";
 import { AdHoc } from "./pages/adhoc";
 import { Admin } from "./pages/admin";

@@ -1,12 +1,22 @@
 // Names of functions come from anybody's program: they are text to show, and nothing else.
 
-// Controls, zero-width characters, marks that reorder text, line separators, the byte order mark, tags and lone surrogates.
+// Controls, zero-width characters, marks that reorder text, line separators, the byte order mark, tags, lone surrogates, and
+// what XML does not allow.
 const INVISIBLE =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+
+function written(c: string): string {
+  return `\\u{${c.codePointAt(0)!.toString(16)}}`;
+}
 
 /** The name with every character that is not seen, or that changes how others are seen, written as \u{hex}. */
 export function visibleName(name: string): string {
-  return name.replace(INVISIBLE, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  return name.replace(INVISIBLE, written);
+}
+
+/** The same for text of several lines: line feeds and tabs stay. */
+export function visibleText(text: string): string {
+  return text.replace(INVISIBLE, (c) => (c === "\n" || c === "\t" ? c : written(c)));
 }
 
 /** The visible name in at most `limit` characters, for places where a name of ten kilobytes would push all else away. */
