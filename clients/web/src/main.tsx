@@ -1,5 +1,6 @@
 import { render } from "preact";
 import "./app/visible-text";
+import "./app/arrival";
 import { Frame } from "./app/frame";
 import { AdHoc } from "./pages/adhoc";
 import { Admin } from "./pages/admin";
@@ -17,6 +18,7 @@ import { Tasks } from "./pages/tasks";
 import { Traces } from "./pages/traces";
 import "./styles/tokens.css";
 import "./styles/page.css";
+import "./styles/print.css";
 import { address, type Page } from "./url";
 
 const pages: Record<Page, () => preact.JSX.Element> = {

@@ -220,7 +220,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         </Sheet>
       )}
       {isCommanding && !needsLogin.value && <CommandBox onClose={() => setIsCommanding(false)} />}
-      <main>
+      <main tabIndex={-1}>
         <Notes notes={shownNotes()} />
         {needsLogin.value ? <Login /> : children}
       </main>

@@ -1,5 +1,5 @@
 // A menu at a place of the window: arrows move, Enter runs, Escape closes and gives the focus back.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface MenuItem {
   name: string;
@@ -17,7 +17,8 @@ interface Props {
 export function Menu({ items, x, y, label, onClose }: Props) {
   const box = useRef<HTMLDivElement>(null);
 
-  useEffect(() => {
+  // Before the next key arrives.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const menu = box.current!;
     // Within the window, wherever the pointer was.
