@@ -5,7 +5,7 @@ import { css } from "./colours";
 import { functionsOf } from "./functions";
 import { CULLED } from "./layout";
 import { boundedName, visibleName } from "./names";
-import { paint } from "./paint";
+import { LARGEST_CANVAS, paint } from "./paint";
 import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
 import { ancestorsOf, nameOf, type FlameTree } from "./tree";
 
@@ -172,9 +172,6 @@ ${rows.join("\n")}
 </tbody></table></body></html>
 `;
 }
-
-/** Browsers refuse larger canvases. */
-const LARGEST_CANVAS = 16384;
 
 export function pngBlob(scene: Scene, width: number, rowHeight: number): Promise<Blob> {
   const height = scene.layout.rows * rowHeight;

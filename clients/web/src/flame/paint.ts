@@ -5,6 +5,9 @@ import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
 
 const FONT = "12px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
+/** Browsers refuse larger canvases. */
+export const LARGEST_CANVAS = 16384;
+
 /** How ancestors of the zoomed frame step back. */
 const ANCESTOR_ALPHA = 0.45;
 

@@ -5,7 +5,7 @@ import { copyText } from "../copy";
 import { Tooltip } from "./facts";
 import { boxAt, boxOf, CULLED } from "./layout";
 import { moveCursor } from "./navigate";
-import { paint, paintRail } from "./paint";
+import { LARGEST_CANVAS, paint, paintRail } from "./paint";
 import type { Scene } from "./scene";
 import type { FlameTexts } from "./texts";
 import { nameOf, type FlameTree } from "./tree";
@@ -39,6 +39,7 @@ const ZOOM_MS = 120;
 const TOOLTIP_MS = 80;
 const LONG_PRESS_MS = 500;
 const RAIL_WIDTH = 8;
+const isPaper = matchMedia("print");
 const STILL: Stretch = { scale: 1, offset: 0 };
 
 let lastTwin = 0;
@@ -75,18 +76,19 @@ export function Stage(props: Props) {
     return isCursorShown && cursor > 0 ? tree.name[cursor]! : -1;
   };
 
-  const draw = () => {
+  const draw = (isWhole = isPaper.matches) => {
     const box = scroller.current;
     const context = canvas.current?.getContext("2d");
     if (!box || !canvas.current || !context) return;
     const ratio = devicePixelRatio || 1;
-    const [width, height] = [box.clientWidth, box.clientHeight];
+    const width = box.clientWidth;
+    const height = isWhole ? Math.min(layout.rows * rowHeight, LARGEST_CANVAS / ratio) : box.clientHeight;
     fitCanvas(canvas.current, width, height, ratio);
     paint(context, scene, {
       width,
       height,
       ratio,
-      top: box.scrollTop,
+      top: isWhole ? 0 : box.scrollTop,
       rowHeight,
       ...stretch.current,
       outlinedName: outlinedName(),
@@ -116,6 +118,17 @@ export function Stage(props: Props) {
     });
     observer.observe(box);
     return () => observer.disconnect();
+  }, []);
+  // On paper nothing can be scrolled.
+  useEffect(() => {
+    const drawWhole = () => latestDraw.current(true);
+    const drawVisible = () => latestDraw.current();
+    addEventListener("beforeprint", drawWhole);
+    addEventListener("afterprint", drawVisible);
+    return () => {
+      removeEventListener("beforeprint", drawWhole);
+      removeEventListener("afterprint", drawVisible);
+    };
   }, []);
 
   // ---- zoom: the old picture grows or shrinks into the new one ----
