@@ -43,12 +43,17 @@ export class Scene {
     readonly palette: Palette,
     readonly unit: string,
     readonly matches: Matches | null,
-    rootName: string,
+    private readonly rootName: string,
   ) {
     this.labels[tree.name[0]!] = labelOf(rootName);
     this.unmatched = desaturated(theme);
     this.domain = changeDomain(tree);
     this.largestSelf = palette === "self" ? tree.self.reduce((a, b) => Math.max(a, b), 0) : 0;
+  }
+
+  inTheme(theme: Theme): Scene {
+    const { tree, layout, palette, unit, matches, rootName } = this;
+    return theme === this.theme ? this : new Scene(tree, layout, theme, palette, unit, matches, rootName);
   }
 
   fill(box: number): Rgb {

@@ -2,6 +2,7 @@
 // picture are rendered again when the pointer moves.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../copy";
+import { LIGHT } from "./colours";
 import { Tooltip } from "./facts";
 import { boxAt, boxOf, CULLED } from "./layout";
 import { moveCursor } from "./navigate";
@@ -84,7 +85,8 @@ export function Stage(props: Props) {
     const width = box.clientWidth;
     const height = isWhole ? Math.min(layout.rows * rowHeight, LARGEST_CANVAS / ratio) : box.clientHeight;
     fitCanvas(canvas.current, width, height, ratio);
-    paint(context, scene, {
+    // Paper is light, and ink is dear.
+    paint(context, isWhole ? scene.inTheme(LIGHT) : scene, {
       width,
       height,
       ratio,
