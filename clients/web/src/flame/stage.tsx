@@ -12,7 +12,6 @@ import type { FlameTexts } from "./texts";
 import { nameOf, type FlameTree } from "./tree";
 import { Twin } from "./twin";
 import { zoomStart, type Stretch } from "./zoom";
-import { copyText } from "../copy";
 
 export interface MenuRequest {
   node: number;
