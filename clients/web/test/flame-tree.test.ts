@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isChanged } from "../src/flame/diff";
-import { decodeDiff, decodeMerge, largestFirst, nodeAt, pathOf } from "../src/flame/tree";
+import { decodeDiff, decodeMerge, inOrder, largestFirst, nodeAt, pathOf } from "../src/flame/tree";
 import { checkTree, generator, HOSTILE, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
 // ---- an encoder of what the server sends ----
@@ -154,4 +154,6 @@ test("the largest child comes first and nothing is lost", () => {
     }
   }
   assert.deepEqual(stacksOf(treeOfStacks({ "a;b": 2 })), { "a;b": 2 });
+  const plain = randomTree(3, 5000, 100);
+  assert.deepEqual(inOrder(largestFirst(plain)).nextSibling, plain.nextSibling);
 });

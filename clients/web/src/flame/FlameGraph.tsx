@@ -15,7 +15,7 @@ import { searchTree } from "./search";
 import { Stage, type MenuRequest } from "./stage";
 import type { FlameTexts } from "./texts";
 import { applyTransforms, flip, type Transform } from "./transforms";
-import { largestFirst, nodeAt, pathOf, type FlameTree } from "./tree";
+import { inOrder, largestFirst, nodeAt, pathOf, type FlameTree } from "./tree";
 
 export interface FlameView {
   /** Stable ids of frames, root first; the root itself is left out. */
@@ -89,7 +89,7 @@ export function FlameGraph(props: Props) {
   );
   const tree = useMemo(() => {
     const shown = view.flip ? flip(upright) : upright;
-    return shown.diff || props.isStableOrder ? shown : largestFirst(shown);
+    return shown.diff || props.isStableOrder ? inOrder(shown) : largestFirst(shown);
   }, [upright, view.flip, props.isStableOrder]);
   const zoomNode = useMemo(() => nodeAt(tree, view.zoom), [tree, view.zoom.join("/")]);
   const matches = useMemo(() => searchTree(tree, view.search), [tree, view.search]);

@@ -36,12 +36,14 @@ function Swatch({ colour, kind }: { colour: Rgb; kind?: "hatched" | "dotted" }) 
 
 /** The packages with the largest self, and their share. */
 function largestPackages(tree: FlameTree): { name: string; self: number }[] {
-  const packages = packagesOf(tree.names);
-  const selfs = new Map<string, number>();
+  const selfOfName = new Float64Array(tree.names.length);
   for (let i = 1; i < tree.n; i++) {
-    const name = packages[tree.name[i]!]!;
-    if (name !== "" && tree.self[i]! > 0) selfs.set(name, (selfs.get(name) ?? 0) + tree.self[i]!);
+    selfOfName[tree.name[i]!]! += tree.self[i]!;
   }
+  const selfs = new Map<string, number>();
+  packagesOf(tree.names).forEach((name, i) => {
+    if (name !== "" && selfOfName[i]! > 0) selfs.set(name, (selfs.get(name) ?? 0) + selfOfName[i]!);
+  });
   return [...selfs]
     .map(([name, self]) => ({ name, self }))
     .sort((a, b) => b.self - a.self)

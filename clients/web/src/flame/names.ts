@@ -49,6 +49,9 @@ const COPIES = /(\.(isra|part|constprop|cold|lto_priv|llvm|clone)(\.\d+)*)+$/;
 
 /** The name without type arguments and parameters, which hold dots and colons of their own. */
 function bareName(name: string): string {
+  if (!/[<([]/.test(name)) {
+    return name.slice(0, 1000);
+  }
   let depth = 0;
   let bare = "";
   for (const c of name.slice(0, 1000)) {

@@ -30,6 +30,8 @@ export interface FlameTree {
   maxDepth: number;
   /** Callers stand below callees: a node's self is then that of stack traces which begin there, and nothing to show. */
   isInverted?: boolean;
+  /** Siblings are linked from the largest on; otherwise in the order of their numbers. */
+  isLargestFirst?: boolean;
   diff?: FlameDiff;
 }
 
@@ -229,6 +231,9 @@ export function linkChildren(tree: FlameTree): void {
 
 /** The same nodes with the largest child first, as a single picture is read. Comparisons keep the order of names. */
 export function largestFirst(tree: FlameTree): FlameTree {
+  if (tree.isLargestFirst) {
+    return tree;
+  }
   const { total } = tree;
   const firstChild = tree.firstChild.slice();
   const nextSibling = tree.nextSibling.slice();
@@ -258,7 +263,18 @@ export function largestFirst(tree: FlameTree): FlameTree {
       nextSibling[children[i]!] = i + 1 < n ? children[i + 1]! : -1;
     }
   }
-  return { ...tree, firstChild, nextSibling };
+  return { ...tree, firstChild, nextSibling, isLargestFirst: true };
+}
+
+/** The same nodes with siblings in the order of their numbers, which is that of their names. */
+export function inOrder(tree: FlameTree): FlameTree {
+  if (!tree.isLargestFirst) {
+    return tree;
+  }
+  const { n } = tree;
+  const ordered = { ...tree, firstChild: new Int32Array(n), nextSibling: new Int32Array(n), isLargestFirst: false };
+  linkChildren(ordered);
+  return ordered;
 }
 
 /** By insertion, which is quick for few; equal ones keep their order. */

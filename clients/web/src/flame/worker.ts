@@ -1,5 +1,5 @@
 // Decodes answers away from the page's thread. The typed arrays are handed over, not copied.
-import { decodeDiff, decodeMerge, type FlameTree } from "./tree";
+import { decodeDiff, decodeMerge, largestFirst, type FlameTree } from "./tree";
 
 interface WorkRequest {
   id: number;
@@ -26,6 +26,8 @@ self.addEventListener("message", (event: MessageEvent<WorkRequest>) => {
   const { id, kind, bytes } = event.data;
   try {
     const decoded = kind === "merge" ? decodeMerge(bytes) : decodeDiff(bytes);
+    // As a single picture is drawn.
+    if (kind === "merge") decoded.tree = largestFirst(decoded.tree);
     self.postMessage({ id, decoded }, { transfer: buffersOf(decoded.tree) });
   } catch (error) {
     self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
