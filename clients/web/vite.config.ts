@@ -15,6 +15,9 @@ export default defineConfig({
   build: {
     target: "es2022",
     modulePreload: false,
+    // A twentieth smaller than what esbuild makes.
+    minify: "terser",
+    terserOptions: { module: true, compress: { passes: 3, ecma: 2020 } },
     // Nothing becomes a data: address, which the page's Content-Security-Policy refuses for scripts and styles.
     assetsInlineLimit: 0,
   },

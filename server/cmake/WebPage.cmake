@@ -1,7 +1,7 @@
 # The web page (clients/web) as a table of files within hearthd. It is built in the build directory, of copies, so that the
 # tree stays as it is. Packages are those of package-lock.json, from the registry that npm is set to; their scripts do not
 # run.
-option(HEARTH_UI "Build the web page into hearthd: needs Node 18 or later, and npm" ON)
+option(HEARTH_UI "Build the web page into hearthd: needs Node 18 or later, npm and zopfli" ON)
 
 # hearth_web_page(OUT): a .c file with hearth_embedded_web, which is empty without HEARTH_UI.
 function(hearth_web_page out)
@@ -16,8 +16,9 @@ function(hearth_web_page out)
 
   find_program(NPM npm)
   find_program(NODE NAMES node nodejs)
-  if(NOT NPM OR NOT NODE)
-    message(FATAL_ERROR "The web page is built by Node and npm (Debian: nodejs, npm), which are not installed. "
+  find_program(ZOPFLI zopfli)
+  if(NOT NPM OR NOT NODE OR NOT ZOPFLI)
+    message(FATAL_ERROR "The web page is built by Node, npm and zopfli (Debian: nodejs, npm, zopfli), not all installed. "
                         "Set -DHEARTH_UI=OFF to build hearthd without the page.")
   endif()
 
