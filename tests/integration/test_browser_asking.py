@@ -1,17 +1,17 @@
-"""The page of a profile and the bars above it, used by a browser: tables, noise, folded frames, the chart, the selector as text."""
+"""The page of a profile and the bars above it, used by a browser: tables, background, folded frames, the chart, the selector as text."""
 
 import json
 import unittest
 import urllib.parse
 
 import browser
+from browser import PageTest
 from pprof import Profile
-from server import Server, now_ms
-from test_browser import require_page
+from server import now_ms
 
 # What browser.py needs may be missing: the tests are then skipped.
 ActionChains = getattr(browser.webdriver, "ActionChains", None)
-Keys = getattr(browser.webdriver, "Keys", None)
+Keys = browser.Keys
 CUT = 16_384  # nodes that the page asks for at first
 
 
@@ -19,36 +19,23 @@ def rows_of(page):
     return [row.text.split("\n")[0] for row in page.driver.find_elements("css selector", ".functions tbody th button")]
 
 
-class Asking(unittest.TestCase):
+class Asking(PageTest):
     @classmethod
-    def setUpClass(cls):
-        browser.require_browser()
-        cls.page = browser.Browser()
-        cls.addClassCleanup(cls.page.stop)
-        cls.server = Server("--builder=false")
-        cls.addClassCleanup(cls.server.stop)
-        require_page(cls.server)
+    def fill(cls, server):
+        cls.page = cls.browser
         for pod in range(10):
             made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 600_000) * 1_000_000)
             made.add(["main", "shop/cart.(*Basket).Add", "runtime.mallocgc"], [3_000_000_000])
             made.add(["main", "shop/cart.(*Basket).Add"], [1_000_000_000])
             made.add(["main", "shop/pay.Charge"], [1_000_000_000 * (pod + 1)])
-            cls.server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-%d" % pod})
+            server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-%d" % pod})
         wide = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
         for i in range(CUT + 4000):
             wide.add(["main", "part%d" % (i % 7), "leaf%d" % i], [1000 + i])
-        cls.server.push(wide.encode(), {"__name__": "process_cpu", "service_name": "wide"})
-
-    def tearDown(self):
-        self.assertEqual(self.page.complaints(), [])
+        server.push(wide.encode(), {"__name__": "process_cpu", "service_name": "wide"})
 
     def open(self, service="shop", **params):
-        params = {"q": '{service_name="%s"}' % service, **params}
-        self.page.open("http://127.0.0.1:%d/profile?%s" % (self.server.port, urllib.parse.urlencode(params)))
-
-    def address(self):
-        parts = urllib.parse.urlsplit(self.page.driver.current_url)
-        return parts.path, dict(urllib.parse.parse_qsl(parts.query))
+        super().open("/profile", **{"q": '{service_name="%s"}' % service, **params})
 
     def until_address(self, **wanted):
         def is_there():
@@ -102,7 +89,7 @@ class Asking(unittest.TestCase):
         self.press("j", "x")
         self.page.until(lambda: self.address()[1]["q"] == '{service_name="shop", pod=~"shop-9|shop-8"}', "two pods")
 
-    def test_noise_is_hidden_and_its_share_said(self):
+    def test_background_is_hidden_and_its_share_said(self):
         self.open(view="both")
         self.page.find_text(".functions tbody th", "runtime.mallocgc")
         self.page.find_text(".tools option", "Go runtime").click()

@@ -1,40 +1,28 @@
 """The pages that direct agents, used by a browser: policies, the network of an instance, tasks and their results."""
 
 import unittest
-import urllib.parse
 
-import browser
 import directing_data
 import task_data
 from agents import Process
+from browser import PageTest
 from directing_data import SECOND
-from server import Server, now_ms
-from test_browser import require_page
+from server import now_ms
 
 POLICIES = "hearth.v1.PolicyService/"
 
 
-class Directing(unittest.TestCase):
+class Directing(PageTest):
+    OPTIONS = ()
+
     @classmethod
-    def setUpClass(cls):
-        browser.require_browser()
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(cls.browser.stop)
-        cls.server = Server()
-        cls.addClassCleanup(cls.server.stop)
-        require_page(cls.server)
-        directing_data.fill_policy(cls.server, 0.6)
-        directing_data.fill_network(cls.server, 4)
+    def fill(cls, server):
+        directing_data.fill_policy(server, 0.6)
+        directing_data.fill_network(server, 4)
 
     def tearDown(self):
-        self.assertEqual(self.browser.complaints(), [])
+        super().tearDown()
         self.assertIsNone(self.browser.run("return window.hacked ?? null"))
-
-    def open(self, path, **params):
-        self.browser.open("http://127.0.0.1:%d%s?%s" % (self.server.port, path, urllib.parse.urlencode(params)))
-
-    def params(self):
-        return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.browser.driver.current_url).query))
 
     def actions(self):
         """The driver's chains of actions, for dragging."""

@@ -2,18 +2,8 @@
 import { useState } from "preact/hooks";
 import { texts } from "../app/settings";
 import type { FlameExports } from "../flame/FlameGraph";
+import { saveFile } from "../save";
 import { Menu } from "./menu";
-
-const KEEP_MS = 60_000;
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  // Some browsers read it only after the click has been handled.
-  setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
-}
 
 const text = (content: string, type: string) => new Blob([content], { type });
 
@@ -42,7 +32,7 @@ export function ExportButton({ made, title, type }: Props) {
   const name = title.replace(/[^\w.-]+/g, "_").slice(0, 100) || "profile";
   const items = FORMS.map(([form, ending, make]) => ({
     name: form,
-    run: async () => save(await make(made, title, type), name + ending),
+    run: async () => saveFile(await make(made, title, type), name + ending),
   }));
   return (
     <>

@@ -2,9 +2,9 @@
 import { askingTexts } from "../app/asking-texts";
 import { texts } from "../app/settings";
 import { boundedName } from "../flame/names";
-import { NOISE } from "../noise";
+import { BACKGROUND } from "../background";
 import { formatShare } from "../units";
-import { noiseOfAddress, type Hidden } from "./profile-noise";
+import { backgroundOfAddress, type Hidden } from "./profile-background";
 import { addTo, listParam, readRows, removeFrom, writeRows } from "./profile-state";
 
 const LONGEST_NAME = 200;
@@ -36,22 +36,22 @@ function chipsOfAddress(hidden: Hidden): Chip[] {
     text: askingTexts.value.chips.rows(askingTexts.value.table.kinds[kind], bounded(names)),
     remove: () => writeRows(kind, []),
   }));
-  const noise = hidden.kinds.map((kind) => {
+  const background = hidden.kinds.map((kind) => {
     const share = hidden.share(kind);
     return {
       key: "hide " + kind,
-      text: askingTexts.value.noise.hidden(askingTexts.value.noise.kinds[kind], share === undefined ? "…" : formatShare(share, 1)),
-      hint: askingTexts.value.noise.hint,
+      text: askingTexts.value.background.hidden(askingTexts.value.background.kinds[kind], share === undefined ? "…" : formatShare(share, 1)),
+      hint: askingTexts.value.background.hint,
       remove: () => removeFrom("hide", kind),
     };
   });
-  return [...functions, ...rows, ...noise];
+  return [...functions, ...rows, ...background];
 }
 
-// Offers the kinds of noise that are still in sight.
-export function HideNoise() {
-  const words = askingTexts.value.noise;
-  const shown = NOISE.filter((kind) => !noiseOfAddress().includes(kind));
+// Offers the kinds of background code that are still in sight.
+export function HideBackground() {
+  const words = askingTexts.value.background;
+  const shown = BACKGROUND.filter((kind) => !backgroundOfAddress().includes(kind));
   return (
     <select
       aria-label={words.hide}

@@ -10,7 +10,7 @@ import { change, param, question, type Params } from "../url";
 import type { CopiedTable } from "./copy-table";
 import { Failure } from "./notice";
 import type { Asked } from "./profile-cost";
-import type { Hidden } from "./profile-noise";
+import type { Hidden } from "./profile-background";
 import { keyOfSelection, namesOfRows, writeRows } from "./profile-state";
 import { LabelTable } from "./profile-labels";
 import { labelOfTable, PAGE_ROWS, RowCount, TableTools } from "./table-tools";

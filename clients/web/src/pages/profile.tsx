@@ -17,10 +17,10 @@ import { Empty } from "./empty";
 import { ExportButton } from "./export-button";
 import { Menu } from "./menu";
 import { Failure, Notes } from "./notice";
-import { HideNoise, StackChips } from "./profile-chips";
+import { HideBackground, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
 import { CostlyQuestion, ExplainButton, PlanTable, usePermission } from "./profile-cost";
-import { useHidden } from "./profile-noise";
+import { useHidden } from "./profile-background";
 import { otherNotes, Others } from "./profile-others";
 import { readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
@@ -142,7 +142,7 @@ export function Profile() {
           </option>
         ))}
       </select>
-      <HideNoise />
+      <HideBackground />
       <Actions selection={selection} />
     </>
   );

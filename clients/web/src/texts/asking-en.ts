@@ -1,6 +1,6 @@
 // Texts of the bar that asks, and of the page of a profile.
 import type { TopKind } from "../api/encode";
-import type { Noise } from "../noise";
+import type { Background } from "../background";
 
 export const askingEn = {
   table: {
@@ -85,8 +85,8 @@ export const askingEn = {
       SOURCE_ROLL_1D: "blocks of 1 d",
     } as Record<string, string>,
   },
-  noise: {
-    hide: "Hide noise",
+  background: {
+    hide: "Hide background code",
     hint: "Hidden frames vanish, and what they cost is counted as their callers’. No sample is left out.",
     hidden: (kind: string, share: string) => `hidden: ${kind}, ${share}`,
     kinds: {
@@ -99,7 +99,7 @@ export const askingEn = {
       node: "Node internals",
       dotnet: ".NET runtime",
       ruby: "Ruby internals",
-    } as Record<Noise, string>,
+    } as Record<Background, string>,
   },
   sheet: {
     open: "Pages, selector and range",

@@ -83,8 +83,8 @@ export const askingZh: AskingTexts = {
       SOURCE_ROLL_1D: "1 天块",
     },
   },
-  noise: {
-    hide: "隐藏杂音",
+  background: {
+    hide: "隐藏后台代码",
     hint: "被隐藏的帧不再显示，其开销计入调用者；样本一个也不会丢弃。",
     hidden: (kind, share) => `已隐藏：${kind}，${share}`,
     kinds: {

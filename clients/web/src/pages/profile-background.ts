@@ -1,8 +1,8 @@
-// Noise that the address hides: its frames vanish from the graph and its rows from the table, and what they cost is
+// Background that the address hides: its frames vanish from the graph and its rows from the table, and what they cost is
 // counted as their callers'.
 import { askTop, type TopRow } from "../api/top";
 import { useAnswer } from "../api/use-answer";
-import { isNoise, NOISE, type Noise } from "../noise";
+import { isBackgroundCode, BACKGROUND, type Background } from "../background";
 import type { Asked } from "./profile-cost";
 import { listParam } from "./profile-state";
 
@@ -10,21 +10,21 @@ import { listParam } from "./profile-state";
 const MAX_FUNCTIONS = 10_000;
 
 export interface Hidden {
-  kinds: Noise[];
+  kinds: Background[];
   // Of the total, by kind; undefined until the server has answered.
-  share(kind: Noise): number | undefined;
+  share(kind: Background): number | undefined;
   has(name: string): boolean;
   // Another one whenever `has` may answer otherwise.
   answer: unknown;
 }
 
-export function noiseOfAddress(): Noise[] {
+export function backgroundOfAddress(): Background[] {
   const listed = listParam("hide");
-  return NOISE.filter((kind) => listed.includes(kind));
+  return BACKGROUND.filter((kind) => listed.includes(kind));
 }
 
 export function useHidden(asked: Asked | null): Hidden {
-  const kinds = noiseOfAddress();
+  const kinds = backgroundOfAddress();
   const key = asked && kinds.length > 0 ? asked.key : null;
   const top = useAnswer(key, (abort) =>
     askTop(
@@ -33,7 +33,7 @@ export function useHidden(asked: Asked | null): Hidden {
     ).then((found) => ({ ...found, byName: new Map(found.rows.map((row) => [row.name, row] as const)) })),
   );
   const { rows = [], total = 0, byName } = top.value ?? {};
-  const judge = (of: Noise[], name: string, row?: TopRow) => isNoise(of, { name, file: row?.file ?? "", module: row?.module ?? "" });
+  const judge = (of: Background[], name: string, row?: TopRow) => isBackgroundCode(of, { name, file: row?.file ?? "", module: row?.module ?? "" });
   return {
     kinds,
     answer: top.value,

@@ -1,7 +1,7 @@
 // Code that the reader did not write and can seldom change, by the kinds that people want out of sight. A kind is told by
 // the name of a function, the file that it stands in, or the module that it was mapped from.
-export const NOISE = ["kernel", "libc", "gc", "go", "jvm", "python", "node", "dotnet", "ruby"] as const;
-export type Noise = (typeof NOISE)[number];
+export const BACKGROUND = ["kernel", "libc", "gc", "go", "jvm", "python", "node", "dotnet", "ruby"] as const;
+export type Background = (typeof BACKGROUND)[number];
 
 export interface Place {
   name: string;
@@ -15,7 +15,7 @@ interface Rule {
   module?: RegExp;
 }
 
-const RULES: Record<Noise, Rule> = {
+const RULES: Record<Background, Rule> = {
   kernel: { name: /^\[k\]|_\[k\]$|^vmlinux\+/, module: /^\[(kernel|guest\.kernel|vdso|vsyscall)|\bvmlinux|\.ko(\.\w+)?$/ },
   libc: {
     // perf names no module for functions that the compiler inlined.
@@ -47,6 +47,6 @@ function holds({ name, file, module }: Rule, of: Place): boolean {
   return (name?.test(of.name) ?? false) || (file?.test(of.file) ?? false) || (module?.test(of.module) ?? false);
 }
 
-export function isNoise(kinds: readonly Noise[], of: Place): boolean {
+export function isBackgroundCode(kinds: readonly Background[], of: Place): boolean {
   return kinds.some((kind) => holds(RULES[kind], of));
 }

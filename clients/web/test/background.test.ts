@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isNoise, type Noise, type Place } from "../src/noise";
+import { isBackgroundCode, type Background, type Place } from "../src/background";
 import { withoutFrames } from "../src/pages/without-frames";
 import { checkTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
-test("noise is told by name, file or module, and nobody's own code is", () => {
-  const noise: [Noise, Partial<Place>][] = [
+test("background code is told by name, file or module, and nobody's own code is", () => {
+  const background: [Background, Partial<Place>][] = [
     ["kernel", { name: "do_syscall_64", module: "[kernel.kallsyms]" }],
     ["kernel", { name: "nf_hook_slow", module: "/lib/modules/6.1/kernel/net/nf_tables.ko" }],
     ["libc", { name: "__libc_send", module: "/usr/lib/x86_64-linux-gnu/libc.so.6" }],
@@ -22,8 +22,8 @@ test("noise is told by name, file or module, and nobody's own code is", () => {
     ["dotnet", { name: "System.Threading.ThreadPool.Dispatch" }],
     ["ruby", { name: "vm_exec_core" }],
   ];
-  for (const [kind, place] of noise) {
-    assert.ok(isNoise([kind], { name: "", file: "", module: "", ...place }), JSON.stringify(place));
+  for (const [kind, place] of background) {
+    assert.ok(isBackgroundCode([kind], { name: "", file: "", module: "", ...place }), JSON.stringify(place));
   }
   const own: Partial<Place>[] = [
     { name: "main.handle", file: "/src/shop/handle.go", module: "/usr/bin/shop" },
@@ -34,8 +34,8 @@ test("noise is told by name, file or module, and nobody's own code is", () => {
     { name: "handler", file: "/app/node_modules/express/router.js" },
   ];
   for (const place of own) {
-    const all: Noise[] = ["kernel", "libc", "gc", "go", "jvm", "python", "node", "dotnet", "ruby"];
-    assert.ok(!isNoise(all, { name: "", file: "", module: "", ...place }), JSON.stringify(place));
+    const all: Background[] = ["kernel", "libc", "gc", "go", "jvm", "python", "node", "dotnet", "ruby"];
+    assert.ok(!isBackgroundCode(all, { name: "", file: "", module: "", ...place }), JSON.stringify(place));
   }
 });
 
