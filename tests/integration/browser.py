@@ -30,7 +30,7 @@ COUNT_REQUESTS = """{
     return ask(...of).finally(() => window.openRequests--);
   };
 }"""
-# Three frames in a row with every answer there and nothing that moves: one request may follow another.
+# Six frames in a row with every answer there and nothing that moves: one request may follow another.
 SETTLE = """
   const done = arguments[0];
   const isSettled = () => document.querySelector("main h1") && !document.querySelector("[aria-busy=true]") &&
@@ -39,7 +39,7 @@ SETTLE = """
   let frames = 0;
   const look = () => {
     calm = isSettled() ? calm + 1 : 0;
-    if (calm === 3 || ++frames === 60) done(calm === 3);
+    if (calm === 6 || ++frames === 60) done(calm === 6);
     else requestAnimationFrame(look);
   };
   look();"""

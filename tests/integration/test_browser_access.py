@@ -8,6 +8,7 @@ import unittest
 
 import tasks
 from browser import PageTest
+from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
 from server import HEARTHD, now_ms, temporary_directory
 
@@ -33,6 +34,7 @@ class Access(PageTest):
                     "00000000-0000-4000-8000-000000000001")
         server.push(profile(5, ("main;work", 1_000_000_000)), {"__name__": "process_cpu", "service_name": "cart"})
         cls.task = tasks.create(server, "PPROF", instances=["shop-1"], events=["cpu"])
+        fill_more(server)
         cls.axe = AXE.read_text()
 
     def pages(self):
@@ -62,6 +64,7 @@ class Access(PageTest):
             ("admin", "/admin", {}, ""),
             ("help", "/help", {}, ""),
             ("commands", "/help", {}, "[aria-keyshortcuts]"),
+            *((path + str(params), path, params, "") for path, params in MORE_PAGES),
         ]
 
     def violations(self, name):

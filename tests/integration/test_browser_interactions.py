@@ -25,6 +25,7 @@ class Interactions(PageTest):
 
     def setUp(self):
         self.open("/profile", **SHOP)
+        self.browser.find(".flame-canvas")
 
     # ---- places of frames, in the order of the row ----
 

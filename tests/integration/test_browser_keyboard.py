@@ -11,7 +11,9 @@ WATCH = """
   window.stops = [];
   document.addEventListener("focusin", ({ target }) => {
     const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(target);
-    const { left, top, right, bottom, width, height } = target.getBoundingClientRect();
+    const { left, top, right, bottom } = target.getBoundingClientRect();
+    // A label can be hit in place of its field.
+    const { width, height } = (target.closest("label") ?? target).getBoundingClientRect();
     stops.push({
       what: target.outerHTML.slice(0, 120),
       isRinged: target.matches("main") || (outlineStyle === "solid" && parseFloat(outlineWidth) >= 2 && !/, 0\\)/.test(outlineColor)),

@@ -6,6 +6,7 @@ A phone, a laptop, a desk, a wall, and a laptop zoomed to 200 % and to 400 %; th
 import unittest
 
 from browser import Keys, PageTest
+from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
 from server import now_ms
 
@@ -13,7 +14,7 @@ from server import now_ms
 SIZES = [(360, 740, 2), (1280, 800, 1), (1920, 1080, 1), (3840, 2160, 1), (640, 400, 2), (320, 256, 4)]
 SHOP = {"q": '{service_name="shop"}'}
 PAGES = [("/", {"service": "shop"}), ("/profile", {**SHOP, "by": "region"}), ("/profile", {**SHOP, "view": "sandwich", "function": "encode"}),
-         ("/diff", {**SHOP, "from": "now-27m"}), ("/traces", {}), ("/profiles", {}), ("/adhoc", {}), ("/tasks", {}), ("/admin", {}), ("/help", {})]
+         ("/diff", {**SHOP, "from": "now-27m"}), ("/traces", {}), ("/profiles", {}), ("/adhoc", {}), ("/tasks", {}), ("/admin", {}), ("/help", {}), *MORE_PAGES]
 
 WRONG = """
   const found = [];
@@ -48,6 +49,7 @@ class Sizes(PageTest):
         server.push(profile(45, handle_encode=3, handle_load=2, idle=1), labels)
         server.push(profile(5, handle_encode=6, handle_load=2, idle=1), labels)
         server.push(profile(5, work=1), {"__name__": "process_cpu", "service_name": "a-service-with-quite-a-long-name-" * 3})
+        fill_more(server)
 
     def emulate(self, command, **parameters):
         self.driver.execute_cdp_cmd("Emulation." + command, parameters)
@@ -70,6 +72,7 @@ class Sizes(PageTest):
         for size in SIZES[:3]:
             self.resize(*size)
             self.open("/profile", **SHOP, view="flame")
+            self.browser.find(".flame-canvas")
             drawn, shown = self.browser.run("const { width, clientWidth } = document.querySelector('.flame-canvas'); return [width, clientWidth]")
             self.assertEqual(drawn, shown * size[2])
 
@@ -77,6 +80,7 @@ class Sizes(PageTest):
         self.resize(1280, 800)
         self.emulate("setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
         self.open("/profile", **SHOP, view="flame")
+        self.browser.find(".flame-canvas")
         self.browser.run("""
             document.querySelector(".flame-twin").focus();
             const { fillRect } = CanvasRenderingContext2D.prototype;
@@ -101,6 +105,7 @@ class Sizes(PageTest):
     def test_paper_has_the_whole_graph_and_no_buttons(self):
         self.resize(1280, 800)
         self.open("/profile", **SHOP, view="flame")
+        self.browser.find(".flame-canvas")
         visible = self.browser.run("return document.querySelector('.flame-canvas').height")
         self.emulate("setEmulatedMedia", media="print")
         self.browser.run("dispatchEvent(new Event('beforeprint'))")

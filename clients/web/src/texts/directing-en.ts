@@ -81,7 +81,7 @@ export const directingEn = {
     history: "Versions",
     by: "By",
     restore: "Edit from here",
-    restoreVersion: (version: string) => `Edit from version ${version}`,
+    restoreVersion: (version: string) => `Edit from here: version ${version}`,
     nothingWatched: "no rules",
   },
   network: {

@@ -74,7 +74,7 @@ export const directingZh: DirectingTexts = {
     history: "历史版本",
     by: "修改者",
     restore: "由此编辑",
-    restoreVersion: (version) => `从版本 ${version} 开始编辑`,
+    restoreVersion: (version) => `由此编辑：版本 ${version}`,
     nothingWatched: "没有规则",
   },
   network: {

@@ -143,8 +143,6 @@ export const en = {
     keyList: [
       ["Ctrl K", "pages, services, trace ids, actions by name"],
       ["/", "edit the selector"],
-      ["f", "search in the flame graph"],
-      ["1 2 3 4", "flame graph, table, both, sandwich"],
       ["j k, Enter, x", "rows of the table: move, open, select"],
       ["arrows, Shift, Enter", "on the chart: move, select, apply; Alt+Enter compares"],
       ["f, Ctrl F", "search in the flame graph"],
