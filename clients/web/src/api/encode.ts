@@ -96,7 +96,7 @@ export function encodeMerge(selection: Selection, maxNodes: number): Uint8Array 
   return new Uint8Array([...field(1, encodeSelection(selection)), 2 * 8, FORMAT_FLAMEGRAPH, 3 * 8, ...varint(maxNodes)]);
 }
 
-export function encodeDiff(left: Selection, right: Selection, maxNodes: number): Uint8Array {
-  const noise = [5 * 8, 1];
+export function encodeDiff(left: Selection, right: Selection, maxNodes: number, isJudged: boolean): Uint8Array {
+  const noise = isJudged ? [5 * 8, 1] : [];
   return new Uint8Array([...field(1, encodeSelection(left)), ...field(2, encodeSelection(right)), 3 * 8, ...varint(maxNodes), ...noise]);
 }

@@ -1,6 +1,5 @@
 // Two selections as two flame graphs with one order of frames, one pointer and one search.
 import { useMemo, useState } from "preact/hooks";
-import { formatHeight, rateUnit } from "../api/timeline";
 import { chooseType, typeName, useProfileTypes } from "../app/question";
 import { flameTexts, texts } from "../app/settings";
 import { changeOf } from "../flame/diff";
@@ -9,15 +8,14 @@ import type { Loaded } from "../flame/load";
 import { boundedName } from "../flame/names";
 import { sideOf, type Side } from "../flame/side";
 import { nameOf, type FlameTree } from "../flame/tree";
-import { formatChange, formatValue } from "../units";
+import { formatChange } from "../units";
 import { change, param } from "../url";
 import { zoomOf } from "./address-flame";
 import "./compare.css";
 import { Empty } from "./empty";
 import { Failure, Notes } from "./notice";
-import { RangeOf, readSides, SidesForm, useDiff, type Side as SideOfAddress } from "./two-sides";
+import { costOf, RangeOf, readSides, SidesForm, useDiff, type Side as SideOfAddress } from "./two-sides";
 
-const AGGREGATION_MEAN = 2;
 const LONGEST_NAME = 200;
 const SIDES = ["baseline", "comparison"] as const;
 
@@ -28,13 +26,6 @@ interface Pointed {
   // The tree of both sides, and the node in it.
   both: FlameTree;
   node: number;
-}
-
-function cost(total: number, { range }: SideOfAddress, { unit, aggregation }: Loaded): string {
-  const perSecond = (1000 * total) / (range.endMs - range.startMs);
-  return aggregation === AGGREGATION_MEAN
-    ? formatValue(total, unit)
-    : formatHeight(unit === "nanoseconds" ? perSecond / 1e9 : perSecond, rateUnit(unit));
 }
 
 // One side may be zoomed on its own; linked, both follow the same frames.
@@ -72,7 +63,7 @@ function Pictures({ loaded, sides }: { loaded: Loaded; sides: Record<Place, Side
         return (
           <div key={place}>
             <h2>
-              <RangeOf title={title} range={sides[place].range} /> <span class="number">{cost(tree.total[0]!, sides[place], loaded)}</span>
+              <RangeOf title={title} range={sides[place].range} /> <span class="number">{costOf(tree.total[0]!, sides[place], loaded).text}</span>
             </h2>
             <FlameGraph
               tree={tree}
@@ -104,7 +95,7 @@ export function Compare() {
   const types = useProfileTypes();
   const type = chooseType(types.value ?? []);
   const sides = readSides();
-  const compared = useDiff(type, sides);
+  const compared = useDiff(type, sides, false);
   const isLinked = param("unlinked") !== "1";
 
   if (types.value?.length === 0) {

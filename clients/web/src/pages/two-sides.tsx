@@ -1,15 +1,19 @@
 // The two selections that a comparison is made of, as they stand in the address, and the form that changes them.
 import { encodeDiff, type Selection } from "../api/encode";
+import { formatHeight, rateUnit } from "../api/timeline";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { formatTime, rangeKey, selector, span, type ProfileType } from "../app/question";
 import { texts } from "../app/settings";
 import { loadDiff, type Loaded } from "../flame/load";
 import type { Span } from "../time";
+import { formatValue } from "../units";
 import { change, param } from "../url";
 
 const MAX_NODES = 16384;
-const DAY_MS = 86_400_000;
-const PRESETS = ["previous", "day", "week", "same"];
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const AGGREGATION_MEAN = 2;
+const PRESETS = ["previous", "hour", "day", "week", "same"];
 
 export interface Side {
   range: Span;
@@ -27,7 +31,7 @@ function earlier(now: Span, preset: string): Span {
   if (preset === "same") {
     return now;
   }
-  const by = preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
+  const by = preset === "hour" ? HOUR_MS : preset === "day" ? DAY_MS : preset === "week" ? 7 * DAY_MS : now.endMs - now.startMs;
   return { startMs: now.startMs - by, endMs: now.endMs - by };
 }
 
@@ -39,7 +43,12 @@ export function readSides(): TwoSides {
   return isSwapped ? { baseline: now, comparison: before, preset, isSwapped } : { baseline: before, comparison: now, preset, isSwapped };
 }
 
-export function useDiff(type: ProfileType | undefined, { baseline, comparison, preset, isSwapped }: TwoSides): Answer<Loaded> {
+export function keyOfSides(type: ProfileType, { baseline, comparison, preset, isSwapped }: TwoSides): string {
+  return [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, isSwapped].join(" ");
+}
+
+// With `isJudged`, the server also tells changes from noise.
+export function useDiff(type: ProfileType | undefined, sides: TwoSides, isJudged: boolean): Answer<Loaded> {
   const select = ({ range, selector }: Side): Selection => ({
     type: type?.ID ?? "",
     selector,
@@ -48,8 +57,23 @@ export function useDiff(type: ProfileType | undefined, { baseline, comparison, p
     functions: [],
     without: [],
   });
-  const key = type ? [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, isSwapped].join(" ") : null;
-  return useAnswer(key, (abort) => loadDiff(encodeDiff(select(baseline), select(comparison), MAX_NODES), abort));
+  return useAnswer(type ? keyOfSides(type, sides) : null, (abort) =>
+    loadDiff(encodeDiff(select(sides.baseline), select(sides.comparison), MAX_NODES, isJudged), abort),
+  );
+}
+
+export function isMean({ aggregation }: Loaded): boolean {
+  return aggregation === AGGREGATION_MEAN;
+}
+
+// What a total of a side costs per second of its range; of memory in use the mean, which no range divides.
+export function costOf(total: number, { range }: Side, loaded: Loaded): { value: number; text: string } {
+  const { unit } = loaded;
+  if (isMean(loaded)) {
+    return { value: total, text: formatValue(total, unit) };
+  }
+  const value = (1000 * total) / (range.endMs - range.startMs);
+  return { value, text: formatHeight(unit === "nanoseconds" ? value / 1e9 : value, rateUnit(unit)) };
 }
 
 export function RangeOf({ title, range }: { title: string; range: Span }) {

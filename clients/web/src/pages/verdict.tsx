@@ -1,14 +1,14 @@
 // The answer of a diff in words: how the total changed, which functions did, and how noise was told from change.
 import { useMemo } from "preact/hooks";
-import { formatHeight, rateUnit } from "../api/timeline";
 import { texts } from "../app/settings";
 import { judgementOf } from "../flame/diff";
 import { functionsOf } from "../flame/functions";
 import { visibleName } from "../flame/names";
 import { BEYOND_Q, type Noise } from "../flame/noise";
+import type { Loaded } from "../flame/load";
 import type { FlameTree } from "../flame/tree";
-import type { Span } from "../time";
 import { formatChange, formatCount, formatValue } from "../units";
+import { costOf, isMean, type TwoSides } from "./two-sides";
 
 const MAX_CHANGES = 10;
 
@@ -58,31 +58,31 @@ function Method({ noise }: { noise: Noise | undefined }) {
 }
 
 interface Props {
-  tree: FlameTree;
-  unit: string;
+  loaded: Loaded;
   name: string;
-  before: Span;
-  now: Span;
+  sides: TwoSides;
 }
 
-export function Verdict({ tree, unit, name, before, now }: Props) {
+export function Verdict({ loaded, name, sides }: Props) {
   const words = texts.value.diff;
-  const noise = tree.diff!.noise;
+  const { leftTicks, rightTicks, noise } = loaded.tree.diff!;
+  const before = costOf(leftTicks, sides.baseline, loaded);
+  const now = costOf(rightTicks, sides.comparison, loaded);
   const rate = noise?.rate;
-  const perSecond = (ticks: number, range: Span) => (1000 * ticks) / (range.endMs - range.startMs);
-  const left = perSecond(tree.diff!.leftTicks, before);
-  const right = perSecond(tree.diff!.rightTicks, now);
-  const format = (value: number) => formatHeight(unit === "nanoseconds" ? value / 1e9 : value, rateUnit(unit));
-  if (left <= 0) {
-    return <p class="verdict">{words.nothingBefore(name, format(right))}</p>;
+  if (before.value <= 0) {
+    return <p class="verdict">{words.nothingBefore(name, now.text)}</p>;
   }
   const interval = rate && ` (${texts.value.noise.interval(formatChange(rate.low, rate.left), formatChange(rate.high, rate.left))})`;
   return (
     <>
-      <p class="verdict">{words.verdict(formatChange(right - left, left) + (interval ?? ""), name, format(left), format(right))}</p>
-      <p class="muted">
-        {words.rates} {rate && (rate.low <= 0 && rate.high >= 0 ? texts.value.noise.totalWithin : "")}
+      <p class="verdict">
+        {words.verdict(formatChange(now.value - before.value, before.value) + (interval ?? ""), name, before.text, now.text)}
       </p>
+      {!isMean(loaded) && (
+        <p class="muted">
+          {words.rates} {rate && rate.low <= 0 && rate.high >= 0 && texts.value.noise.totalWithin}
+        </p>
+      )}
     </>
   );
 }
