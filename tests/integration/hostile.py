@@ -27,8 +27,8 @@ LONG = ["x" * 10_240, "<" * 10_240, "\u05e9" * 5_000, "a." * 5_000, "(" * 3_000]
 NAMES = MARKUP + OTHER_LANGUAGES + BIDI + UNSEEN + CONTROL + SCRIPTS + LONG
 
 # Of the page's own HTML; whatever else stands in the document has been made of a name.
-ELEMENTS = """a aside b bdi body button canvas circle code dd defs details dialog div dl dt fieldset footer form g h1 h2 h3 head header html i input kbd
-    label legend li line link main meta meter nav noscript ol option output p path pattern pre progress rect script search section select small span strong sub
+ELEMENTS = """a aside b bdi body button canvas circle code datalist dd defs details dialog div dl dt fieldset footer form g h1 h2 h3 head header html i input kbd
+    label legend li line link main meta meter nav noscript ol optgroup option output p path pattern pre progress rect script search section select small span strong sub
     summary sup svg symbol table tbody td text textarea tfoot th thead title tr ul use""".split()
 
 

@@ -72,7 +72,9 @@ class HostileNames(PageTest):
             ("/profile", {**HOSTILE, "with": NAMES[0], "without": NAMES[1]}), ("/profile", {**HOSTILE, "type": NAMES[0], "by": NAMES[1]}),
             ("/diff", {**HOSTILE, "from": "now-27m"}), ("/traces", HOSTILE), ("/traces", {"id": "0123456789abcdef0123456789abcdef"}),
             ("/profiles", HOSTILE), ("/profiles", {"id": listed[0]["id"]}), ("/profiles", {"id": NAMES[0]}),
-            ("/adhoc", {"ids": files[0]}), ("/adhoc", {"ids": " ".join(files)}), ("/tasks", {"id": NAMES[0]}), ("/help", {"page": NAMES[0]}),
+            ("/adhoc", {"ids": files[0]}), ("/adhoc", {"ids": " ".join(files)}), ("/tasks", {"id": NAMES[0]}), ("/help", {"page": NAMES[0]}), ("/compare", HOSTILE),
+            ("/function", {**HOSTILE, "function": NAMES[0], "history": "range"}), ("/heatmap", HOSTILE), ("/policies", {"service": SERVICE}),
+            ("/network", {"service": SERVICE, "instance": NAMES[0]}), ("/admin", {"part": "applications"}),
         ):
             with self.subTest(path=path, **params):
                 self.open(path, **params)
