@@ -55,7 +55,7 @@ def profile():
     chance, nodes, stacks = random.Random(1), set(), [()]
     while len(nodes) < NODES:
         function = chance.randrange(FUNCTIONS)
-        stack = chance.choice(stacks)[:DEPTH - 1] + ("pkg%d.function%d" % (function % 40, function),)
+        stack = chance.choice(stacks)[: DEPTH - 1] + ("pkg%d.function%d" % (function % 40, function),)
         stacks.append(stack)
         nodes.add(stack)
         made.add(["main", *stack], [int(1e6 / (chance.random() + 1e-3))])
@@ -101,7 +101,10 @@ def used(seen):
 
 def calm(seen):
     """Waits until the page does nothing but wait for the flame graph."""
-    seen.until(lambda: seen.run("return window.openRequests === 1 && document.querySelector('.timeline') !== null"), "the chart")
+    seen.until(
+        lambda: seen.run("return window.openRequests === 1 && document.querySelector('.timeline') !== null"),
+        "the chart",
+    )
     time.sleep(0.5)
 
 
@@ -120,12 +123,16 @@ def measure(seen, base, slower):
         stage = seen.find(".flame-scroll")
         for row in (1, 2, 3):
             seen.run("frameTimes.length = 0")
-            browser.webdriver.ActionChains(seen.driver).move_to_element_with_offset(stage, -200, 20 * row + 10 - stage.size["height"] // 2) \
-                .click().perform()
+            browser.webdriver.ActionChains(seen.driver).move_to_element_with_offset(
+                stage, -200, 20 * row + 10 - stage.size["height"] // 2
+            ).click().perform()
             time.sleep(0.3)  # a zoom takes 120 ms
             frames += seen.run("return frameTimes")
-    print("| %d times slower | %.0f (%.0f to %.0f) | %.1f | %.1f | %d |" % (
-        slower, statistics.median(firsts), min(firsts), max(firsts), statistics.median(frames), max(frames), boxes), flush=True)
+    print(
+        "| %d times slower | %.0f (%.0f to %.0f) | %.1f | %.1f | %d |"
+        % (slower, statistics.median(firsts), min(firsts), max(firsts), statistics.median(frames), max(frames), boxes),
+        flush=True,
+    )
 
 
 def main():

@@ -4,8 +4,12 @@ import directing_data
 
 SHOP = {"q": '{service_name="shop"}'}
 MORE_PAGES = [
-    ("/compare", {**SHOP, "from": "now-27m"}), ("/function", {**SHOP, "function": "encode", "history": "range"}),
-    ("/heatmap", SHOP), ("/policies", {}), ("/policies", {"service": "shop"}), ("/network", {"service": "shop", "instance": "pod-1"}),
+    ("/compare", {**SHOP, "from": "now-27m"}),
+    ("/function", {**SHOP, "function": "encode", "history": "range"}),
+    ("/heatmap", SHOP),
+    ("/policies", {}),
+    ("/policies", {"service": "shop"}),
+    ("/network", {"service": "shop", "instance": "pod-1"}),
     ("/adhoc", {"part": "store"}),
     *(("/admin", {"part": part}) for part in ("applications", "limits", "retention", "deletion", "access", "queries")),
 ]

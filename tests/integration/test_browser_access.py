@@ -18,7 +18,9 @@ SHOP = {"q": '{service_name="shop"}'}
 
 
 def profile(minutes, *stacks):
-    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    made = Profile(
+        [("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000
+    )
     for stack, value in stacks:
         made.add(stack.split(";"), [value], {"trace_id": TRACE, "span_id": "00000000000000a1"})
     return made.encode()
@@ -30,8 +32,11 @@ class Access(PageTest):
     def fill(cls, server):
         labels = {"__name__": "process_cpu", "service_name": "shop", "region": "eu"}
         server.push(profile(50, ("main;handle;json.encode", 4_000_000_000), ("main;gone.by", 1_000_000_000)), labels)
-        server.push(profile(5, ("main;handle;json.encode", 6_000_000_000), ("main;db/sql.(*DB).Query", 2_000_000_000)), labels,
-                    "00000000-0000-4000-8000-000000000001")
+        server.push(
+            profile(5, ("main;handle;json.encode", 6_000_000_000), ("main;db/sql.(*DB).Query", 2_000_000_000)),
+            labels,
+            "00000000-0000-4000-8000-000000000001",
+        )
         server.push(profile(5, ("main;work", 1_000_000_000)), {"__name__": "process_cpu", "service_name": "cart"})
         cls.task = tasks.create(server, "PPROF", instances=["shop-1"], events=["cpu"])
         fill_more(server)
@@ -39,15 +44,27 @@ class Access(PageTest):
 
     def pages(self):
         """(name, path, parameters, selector of what is clicked first or "")."""
-        ids = " ".join(self.server.connect("adhocprofiles.v1.AdHocProfileService/Upload", {"name": name, "profile": text})["id"]
-                       for name, text in (("before.txt", "bWFpbjtwYXJzZSA4MAo="), ("after.txt", "bWFpbjtwYXJzZSA2MAptYWluO25ldyAxMAo=")))
-        listed = self.server.connect("hearth.v1.ProfileService/ListProfiles", {
-            "filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}})
+        ids = " ".join(
+            self.server.connect("adhocprofiles.v1.AdHocProfileService/Upload", {"name": name, "profile": text})["id"]
+            for name, text in (
+                ("before.txt", "bWFpbjtwYXJzZSA4MAo="),
+                ("after.txt", "bWFpbjtwYXJzZSA2MAptYWluO25ldyAxMAo="),
+            )
+        )
+        listed = self.server.connect(
+            "hearth.v1.ProfileService/ListProfiles",
+            {"filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}},
+        )
         return [
             ("explore", "/", {"service": "shop"}, ""),
             ("empty", "/", {"from": "1000", "to": "2000"}, ""),
             ("profile", "/profile", {**SHOP, "by": "region"}, ""),
-            ("transformed", "/profile", {**SHOP, "view": "flame", "search": "json", "flip": "1", "transforms": "hide main"}, ""),
+            (
+                "transformed",
+                "/profile",
+                {**SHOP, "view": "flame", "search": "json", "flip": "1", "transforms": "hide main"},
+                "",
+            ),
             ("selector", "/profile", SHOP, "#edit-selector"),
             ("sandwich", "/profile", {**SHOP, "view": "sandwich", "function": "handle"}, ""),
             ("refused", "/profile", {"q": '{service_name=~"["}'}, ""),
@@ -74,7 +91,9 @@ class Access(PageTest):
               rule: violation.id, help: violation.help,
               nodes: violation.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary + " " + node.html.slice(0, 300)),
             }))), (error) => done([{ rule: "axe failed", help: String(error), nodes: [] }]));""")
-        return ["%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer]
+        return [
+            "%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer
+        ]
 
     def test_no_page_violates_a_rule(self):
         found = []
@@ -88,7 +107,9 @@ class Access(PageTest):
                 self.browser.settle()
             found += self.violations(name + ", light, English")
             # By the page's own buttons, also those that an open dialog covers.
-            self.browser.run("document.querySelectorAll('header button.theme, header button[lang]').forEach((b) => b.click())")
+            self.browser.run(
+                "document.querySelectorAll('header button.theme, header button[lang]').forEach((b) => b.click())"
+            )
             self.browser.settle()
             found += self.violations(name + ", dark, Chinese")
         self.assertEqual(found, [], "\n" + "\n".join(found))

@@ -13,7 +13,12 @@ from pprof import Decoded, Profile
 from server import now_ms
 
 SERVICE = "<img src=x onerror=window.hacked=1>\u202e\u200b&lt;</title>"
-LABELS = {"__name__": "process_cpu", "service_name": SERVICE, "team": "<script>window.hacked=1</script>\u2066", "pod": "\u202epod"}
+LABELS = {
+    "__name__": "process_cpu",
+    "service_name": SERVICE,
+    "team": "<script>window.hacked=1</script>\u2066",
+    "pod": "\u202epod",
+}
 HOSTILE = {"q": "{service_name=%s}" % json.dumps(SERVICE, ensure_ascii=False)}
 VALUE = 10_000_000
 # A file that is complete, with a name that is safe anywhere: Chromium writes to others first.
@@ -39,9 +44,15 @@ TEXTS = """
 
 
 def profile(minutes, names):
-    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    made = Profile(
+        [("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000
+    )
     for name in names:
-        made.add(["main", name, "leaf"], [VALUE], {"trace_id": "0123456789abcdef0123456789abcdef", "span_id": "00000000000000a1"})
+        made.add(
+            ["main", name, "leaf"],
+            [VALUE],
+            {"trace_id": "0123456789abcdef0123456789abcdef", "span_id": "00000000000000a1"},
+        )
     return made.encode()
 
 
@@ -60,21 +71,51 @@ class HostileNames(PageTest):
         self.assertEqual(self.browser.complaints(), [], where)
 
     def test_names_are_text_on_every_page(self):
-        files = [self.server.connect("adhocprofiles.v1.AdHocProfileService/Upload", {
-            "name": NAMES[i] + ".txt", "profile": base64.b64encode("".join(
-                "main;%s %d\n" % (re.sub(r"[\s;]", "_", name), i + 1) for name in NAMES).encode()).decode()})["id"] for i in range(2)]
-        listed = self.server.connect("hearth.v1.ProfileService/ListProfiles", {
-            "filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}})["profiles"]
+        files = [
+            self.server.connect(
+                "adhocprofiles.v1.AdHocProfileService/Upload",
+                {
+                    "name": NAMES[i] + ".txt",
+                    "profile": base64.b64encode(
+                        "".join("main;%s %d\n" % (re.sub(r"[\s;]", "_", name), i + 1) for name in NAMES).encode()
+                    ).decode(),
+                },
+            )["id"]
+            for i in range(2)
+        ]
+        listed = self.server.connect(
+            "hearth.v1.ProfileService/ListProfiles",
+            {"filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms())}},
+        )["profiles"]
         for path, params in (
-            ("/", {"service": SERVICE}), ("/", HOSTILE),
-            *(("/profile", {**HOSTILE, "view": view, "function": NAMES[0], "by": "team"}) for view in ("flame", "table", "both", "sandwich")),
-            ("/profile", {**HOSTILE, "flip": "1", "search": NAMES[0], "transforms": "hide %s\nfocus %s" % (NAMES[1], NAMES[2])}),
-            ("/profile", {**HOSTILE, "with": NAMES[0], "without": NAMES[1]}), ("/profile", {**HOSTILE, "type": NAMES[0], "by": NAMES[1]}),
-            ("/diff", {**HOSTILE, "from": "now-27m"}), ("/traces", HOSTILE), ("/traces", {"id": "0123456789abcdef0123456789abcdef"}),
-            ("/profiles", HOSTILE), ("/profiles", {"id": listed[0]["id"]}), ("/profiles", {"id": NAMES[0]}),
-            ("/adhoc", {"ids": files[0]}), ("/adhoc", {"ids": " ".join(files)}), ("/tasks", {"id": NAMES[0]}), ("/help", {"page": NAMES[0]}), ("/compare", HOSTILE),
-            ("/function", {**HOSTILE, "function": NAMES[0], "history": "range"}), ("/heatmap", HOSTILE), ("/policies", {"service": SERVICE}),
-            ("/network", {"service": SERVICE, "instance": NAMES[0]}), ("/admin", {"part": "applications"}),
+            ("/", {"service": SERVICE}),
+            ("/", HOSTILE),
+            *(
+                ("/profile", {**HOSTILE, "view": view, "function": NAMES[0], "by": "team"})
+                for view in ("flame", "table", "both", "sandwich")
+            ),
+            (
+                "/profile",
+                {**HOSTILE, "flip": "1", "search": NAMES[0], "transforms": "hide %s\nfocus %s" % (NAMES[1], NAMES[2])},
+            ),
+            ("/profile", {**HOSTILE, "with": NAMES[0], "without": NAMES[1]}),
+            ("/profile", {**HOSTILE, "type": NAMES[0], "by": NAMES[1]}),
+            ("/diff", {**HOSTILE, "from": "now-27m"}),
+            ("/traces", HOSTILE),
+            ("/traces", {"id": "0123456789abcdef0123456789abcdef"}),
+            ("/profiles", HOSTILE),
+            ("/profiles", {"id": listed[0]["id"]}),
+            ("/profiles", {"id": NAMES[0]}),
+            ("/adhoc", {"ids": files[0]}),
+            ("/adhoc", {"ids": " ".join(files)}),
+            ("/tasks", {"id": NAMES[0]}),
+            ("/help", {"page": NAMES[0]}),
+            ("/compare", HOSTILE),
+            ("/function", {**HOSTILE, "function": NAMES[0], "history": "range"}),
+            ("/heatmap", HOSTILE),
+            ("/policies", {"service": SERVICE}),
+            ("/network", {"service": SERVICE, "instance": NAMES[0]}),
+            ("/admin", {"part": "applications"}),
         ):
             with self.subTest(path=path, **params):
                 self.open(path, **params)
@@ -101,13 +142,17 @@ class HostileNames(PageTest):
             old.unlink()
         self.browser.find("button.export").click()
         self.browser.find_text("[role=menuitem]", form).click()
-        return self.browser.until(lambda: next((f for f in self.downloads.iterdir() if COMPLETE.match(f.name)), None), form)
+        return self.browser.until(
+            lambda: next((f for f in self.downloads.iterdir() if COMPLETE.match(f.name)), None), form
+        )
 
     def opened(self, file):
         self.browser.open(file.as_uri())
         self.assertEqual(self.browser.complaints(), [], file)
         self.assertIsNone(self.browser.run("return window.hacked ?? null"), file)
-        self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').length"), 0, "the file asked the network")
+        self.assertEqual(
+            self.browser.run("return performance.getEntriesByType('resource').length"), 0, "the file asked the network"
+        )
 
     def exported(self, form):
         self.open("/profile", **HOSTILE, view="flame")
@@ -124,10 +169,14 @@ class HostileNames(PageTest):
         file = self.exported("SVG")
         self.assertEqual(unseen(file.read_text()), [])
         self.opened(file)
-        kinds = self.browser.run("return [...new Set([...document.querySelectorAll('*')].map((e) => e.localName))].sort()")
+        kinds = self.browser.run(
+            "return [...new Set([...document.querySelectorAll('*')].map((e) => e.localName))].sort()"
+        )
         self.assertLessEqual(set(kinds), {"svg", "title", "defs", "pattern", "path", "rect", "g", "text"})
         self.assertEqual(self.browser.run(FOREIGN, ELEMENTS), [])
-        titles = self.browser.run("return [...document.querySelectorAll('g > title')].map((t) => t.textContent).join('\\n')")
+        titles = self.browser.run(
+            "return [...document.querySelectorAll('g > title')].map((t) => t.textContent).join('\\n')"
+        )
         self.assertIn("<script>window.hacked=1</script> ·", titles)
 
     def test_html(self):
@@ -140,7 +189,9 @@ class HostileNames(PageTest):
         self.assertEqual(self.browser.run(FOREIGN, ELEMENTS), [])
         body = self.browser.run("return document.body.innerText")
         self.assertIn("<script>window.hacked=1</script>", body)
-        self.assertEqual(self.browser.run("return document.querySelectorAll('tbody tr').length"), min(200, len(set(NAMES)) + 2))
+        self.assertEqual(
+            self.browser.run("return document.querySelectorAll('tbody tr').length"), min(200, len(set(NAMES)) + 2)
+        )
 
     def test_pprof(self):
         made = Decoded(self.exported("pprof").read_bytes())
@@ -159,8 +210,10 @@ class HostileNames(PageTest):
         text = self.exported("speedscope").read_text()
         made = json.loads(text)
         self.assertEqual(unseen(text + "".join(frame["name"] for frame in made["shared"]["frames"])), [])
-        shown, = made["profiles"]
-        self.assertEqual((shown["unit"], shown["endValue"], sum(shown["weights"])), ("nanoseconds", self.total, self.total))
+        (shown,) = made["profiles"]
+        self.assertEqual(
+            (shown["unit"], shown["endValue"], sum(shown["weights"])), ("nanoseconds", self.total, self.total)
+        )
         self.assertEqual(len(shown["samples"]), len(shown["weights"]))
 
     def test_a_zoomed_and_searched_graph_is_exported_as_it_is_seen(self):

@@ -10,7 +10,12 @@ from server import now_ms
 ROW = 20
 SHOP = {"q": '{service_name="shop"}', "view": "flame"}
 # In each row the largest is drawn first: main; handle 60 %, retry 40 %; encode and load below handle; encode below retry.
-STACKS = {"main;handle;json.encode": 40, "main;handle;db.load": 20, "main;retry;json.encode;json.encode": 30, "main;retry": 10}
+STACKS = {
+    "main;handle;json.encode": 40,
+    "main;handle;db.load": 20,
+    "main;retry;json.encode;json.encode": 30,
+    "main;retry": 10,
+}
 WORDS = ("Focus", "Hide", "recursion", "package", "Callers", "with it", "without it", "Copy name", "Copy stack")
 
 
@@ -21,7 +26,9 @@ class Interactions(PageTest):
         for stack, seconds in STACKS.items():
             made.add(stack.split(";"), [seconds * 100_000_000])
         server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop"})
-        cls.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+        cls.driver.execute_cdp_cmd(
+            "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        )
 
     def setUp(self):
         self.open("/profile", **SHOP)
@@ -31,8 +38,10 @@ class Interactions(PageTest):
 
     def point(self, row, share):
         """Where a frame is in the window, by its row and the share of the width."""
-        box = self.browser.run("const { left, top, width } = document.querySelector('.flame-canvas').getBoundingClientRect();"
-                               "return { left, top, width }")
+        box = self.browser.run(
+            "const { left, top, width } = document.querySelector('.flame-canvas').getBoundingClientRect();"
+            "return { left, top, width }"
+        )
         return round(box["left"] + share * box["width"]), round(box["top"] + row * ROW + ROW / 2)
 
     def mouse(self, kind, row, share, **more):
@@ -89,7 +98,8 @@ class Interactions(PageTest):
         self.assertEqual(self.params()["zoom"], zoom)
 
     def test_the_detail_line_changes_at_once_and_the_tooltip_after_80_ms(self):
-        self.browser.run("""
+        self.browser.run(
+            """
             window.seen = [];
             const note = (what) => seen.push([what, performance.now()]);
             const find = () => document.querySelector(".flame-tooltip");
@@ -97,9 +107,14 @@ class Interactions(PageTest):
               if (document.querySelector(".flame-detail").innerText.includes("handle") && !seen.some(([what]) => what === "detail")) note("detail");
               if (find() && !seen.some(([what]) => what === "tooltip")) note("tooltip");
             }).observe(document.querySelector(".flame"), { subtree: true, childList: true, characterData: true });
-            document.querySelector(".flame-scroll").addEventListener("pointermove", () => note("moved"), { capture: true, once: true });""")
+            document.querySelector(".flame-scroll").addEventListener("pointermove", () => note("moved"), { capture: true, once: true });"""
+        )
         self.hover(2, 0.1)
-        seen = dict(self.browser.until(lambda: len(self.browser.run("return seen")) == 3 and self.browser.run("return seen"), "a tooltip"))
+        seen = dict(
+            self.browser.until(
+                lambda: len(self.browser.run("return seen")) == 3 and self.browser.run("return seen"), "a tooltip"
+            )
+        )
         self.assertLess(seen["detail"], seen["tooltip"])
         self.assertGreaterEqual(seen["tooltip"] - seen["moved"], 79)
         tooltip = self.browser.find(".flame-tooltip")
@@ -157,7 +172,9 @@ class Interactions(PageTest):
         self.assertEqual(self.browser.run("return document.activeElement.className"), "flame-twin")
 
         x, y = self.point(2, 0.9)
-        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        self.driver.execute_cdp_cmd(
+            "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]}
+        )
         self.assertEqual(self.browser.find("[role=menu]").get_attribute("aria-label"), "retry")
         self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         self.keys(Keys.ESCAPE)
@@ -205,10 +222,14 @@ class Interactions(PageTest):
         for _ in range(4):
             self.keys("n")
             self.assertIn("json.encode", self.live())
-            levels.append(self.browser.run("return document.querySelector('[aria-selected=true]').getAttribute('aria-level')"))
+            levels.append(
+                self.browser.run("return document.querySelector('[aria-selected=true]').getAttribute('aria-level')")
+            )
         self.assertEqual(levels, ["4", "4", "5", "4"])
         self.keys((Keys.SHIFT, "n"))
-        self.assertEqual(self.browser.run("return document.querySelector('[aria-selected=true]').getAttribute('aria-level')"), "5")
+        self.assertEqual(
+            self.browser.run("return document.querySelector('[aria-selected=true]').getAttribute('aria-level')"), "5"
+        )
         self.open("/profile", **SHOP, search="[")
         self.assertIn("not a regular expression", self.browser.find(".flame-matches").text)
         self.keys((Keys.CONTROL, "f"))
@@ -218,13 +239,24 @@ class Interactions(PageTest):
 
     def test_keys_move_zoom_copy_and_go_back(self):
         self.focus_picture()
-        for key, name in ((Keys.ARROW_DOWN, "main"), (Keys.ARROW_DOWN, "handle"), (Keys.ARROW_RIGHT, "retry"), (Keys.ARROW_LEFT, "handle"),
-                          (Keys.ARROW_UP, "main"), (Keys.HOME, "total"), (Keys.ARROW_DOWN, "main"), (Keys.ARROW_DOWN, "handle")):
+        for key, name in (
+            (Keys.ARROW_DOWN, "main"),
+            (Keys.ARROW_DOWN, "handle"),
+            (Keys.ARROW_RIGHT, "retry"),
+            (Keys.ARROW_LEFT, "handle"),
+            (Keys.ARROW_UP, "main"),
+            (Keys.HOME, "total"),
+            (Keys.ARROW_DOWN, "main"),
+            (Keys.ARROW_DOWN, "handle"),
+        ):
             self.keys(key)
             self.assertTrue(self.live().startswith(name + ", total"), (key, self.live()))
             self.shows(name)
         self.keys((Keys.CONTROL, "c"))
-        self.assertEqual(self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])"), "handle")
+        self.assertEqual(
+            self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])"),
+            "handle",
+        )
         self.keys(Keys.ENTER)
         self.assertEqual(self.crumbs(), ["total", "main", "handle"])
         self.keys(Keys.BACKSPACE)

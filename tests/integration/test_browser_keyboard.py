@@ -24,7 +24,9 @@ WATCH = """
 
 
 def profile(minutes, **seconds):
-    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    made = Profile(
+        [("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000
+    )
     for stack, value in seconds.items():
         made.add(["main", *stack.split("_")], [value * 1_000_000_000])
     return made.encode()
@@ -81,7 +83,9 @@ class Keyboard(PageTest):
         self.keys(Keys.ENTER)
         self.assertEqual(self.address()[0], "/profile")
         self.assertEqual(self.driver.title, "shop · Profile · Hearth")
-        self.assertEqual(self.browser.run("return document.activeElement.localName"), "main", "Tab goes on in the new page")
+        self.assertEqual(
+            self.browser.run("return document.activeElement.localName"), "main", "Tab goes on in the new page"
+        )
 
         # The table's first row is the hottest function.
         self.keys("f", "enc", Keys.ENTER)
@@ -117,8 +121,17 @@ class Keyboard(PageTest):
         self.assertTrue(self.browser.run("return document.activeElement.matches('button.export')"), "the focus is lost")
 
     def test_every_stop_of_tab_is_large_and_shows_that_it_has_the_focus(self):
-        for path, params in (("/", {"service": "shop"}), ("/profile", {"q": '{service_name="shop"}'}), ("/diff", {"from": "now-27m"}),
-                             ("/traces", {}), ("/profiles", {}), ("/adhoc", {}), ("/tasks", {}), ("/admin", {}), ("/help", {})):
+        for path, params in (
+            ("/", {"service": "shop"}),
+            ("/profile", {"q": '{service_name="shop"}'}),
+            ("/diff", {"from": "now-27m"}),
+            ("/traces", {}),
+            ("/profiles", {}),
+            ("/adhoc", {}),
+            ("/tasks", {}),
+            ("/admin", {}),
+            ("/help", {}),
+        ):
             with self.subTest(path=path):
                 self.open(path, **params)
                 self.browser.run(WATCH)

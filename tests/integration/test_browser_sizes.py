@@ -13,8 +13,19 @@ from server import now_ms
 # (width, height, device pixels for a pixel): a zoom leaves fewer pixels, which are larger.
 SIZES = [(360, 740, 2), (1280, 800, 1), (1920, 1080, 1), (3840, 2160, 1), (640, 400, 2), (320, 256, 4)]
 SHOP = {"q": '{service_name="shop"}'}
-PAGES = [("/", {"service": "shop"}), ("/profile", {**SHOP, "by": "region"}), ("/profile", {**SHOP, "view": "sandwich", "function": "encode"}),
-         ("/diff", {**SHOP, "from": "now-27m"}), ("/traces", {}), ("/profiles", {}), ("/adhoc", {}), ("/tasks", {}), ("/admin", {}), ("/help", {}), *MORE_PAGES]
+PAGES = [
+    ("/", {"service": "shop"}),
+    ("/profile", {**SHOP, "by": "region"}),
+    ("/profile", {**SHOP, "view": "sandwich", "function": "encode"}),
+    ("/diff", {**SHOP, "from": "now-27m"}),
+    ("/traces", {}),
+    ("/profiles", {}),
+    ("/adhoc", {}),
+    ("/tasks", {}),
+    ("/admin", {}),
+    ("/help", {}),
+    *MORE_PAGES,
+]
 
 WRONG = """
   const found = [];
@@ -35,7 +46,9 @@ WRONG = """
 
 
 def profile(minutes, **seconds):
-    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+    made = Profile(
+        [("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000
+    )
     for stack, value in seconds.items():
         made.add(["main", *stack.split("_")], [value * 1_000_000_000])
     made.add(["main"] + ["level%d" % i for i in range(60)], [2_000_000_000])
@@ -45,10 +58,17 @@ def profile(minutes, **seconds):
 class Sizes(PageTest):
     @classmethod
     def fill(cls, server):
-        labels = {"__name__": "process_cpu", "service_name": "shop", "region": "eu", "build": "a-long-name-of-a-build-" * 4}
+        labels = {
+            "__name__": "process_cpu",
+            "service_name": "shop",
+            "region": "eu",
+            "build": "a-long-name-of-a-build-" * 4,
+        }
         server.push(profile(45, handle_encode=3, handle_load=2, idle=1), labels)
         server.push(profile(5, handle_encode=6, handle_load=2, idle=1), labels)
-        server.push(profile(5, work=1), {"__name__": "process_cpu", "service_name": "a-service-with-quite-a-long-name-" * 3})
+        server.push(
+            profile(5, work=1), {"__name__": "process_cpu", "service_name": "a-service-with-quite-a-long-name-" * 3}
+        )
         fill_more(server)
 
     def emulate(self, command, **parameters):
@@ -73,7 +93,9 @@ class Sizes(PageTest):
             self.resize(*size)
             self.open("/profile", **SHOP, view="flame")
             self.browser.find(".flame-canvas")
-            drawn, shown = self.browser.run("const { width, clientWidth } = document.querySelector('.flame-canvas'); return [width, clientWidth]")
+            drawn, shown = self.browser.run(
+                "const { width, clientWidth } = document.querySelector('.flame-canvas'); return [width, clientWidth]"
+            )
             self.assertEqual(drawn, shown * size[2])
 
     def test_less_motion_is_no_motion(self):
@@ -109,9 +131,11 @@ class Sizes(PageTest):
         visible = self.browser.run("return document.querySelector('.flame-canvas').height")
         self.emulate("setEmulatedMedia", media="print")
         self.browser.run("dispatchEvent(new Event('beforeprint'))")
-        height, shown, bars = self.browser.run("""
+        height, shown, bars = self.browser.run(
+            """
             const canvas = document.querySelector(".flame-canvas");
-            return [canvas.height, canvas.getBoundingClientRect().height, document.querySelector("header").getBoundingClientRect().height]""")
+            return [canvas.height, canvas.getBoundingClientRect().height, document.querySelector("header").getBoundingClientRect().height]"""
+        )
         self.assertEqual(height, 62 * 20)  # root, main and 60 levels
         self.assertGreater(shown, visible)
         self.assertEqual(bars, 0)
