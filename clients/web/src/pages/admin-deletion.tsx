@@ -2,6 +2,7 @@
 // than what was seen.
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
+import { useWatched } from "../api/use-watched";
 import { pageTexts } from "../app/page-texts";
 import { formatTime, rangeKey, rangeName, span } from "../app/question";
 import { hasRole, type Who } from "../app/who";
@@ -14,6 +15,7 @@ import { Confirm, useSending } from "./sending";
 const SERVICE = "hearth.v1.AdminService/";
 // The largest time, which a number of JavaScript does not hold.
 const ALL_TIMES = { start: "0", end: "9223372036854775807" };
+const LOOK_AGAIN_MS = 10_000;
 const LATEST_MS = 8.64e15;
 
 interface Preview {
@@ -84,14 +86,22 @@ function PreviewOf({ wanted, who }: { wanted: string; who: Who }) {
   );
 }
 
+interface Erased {
+  erasures?: Erasure[];
+}
+
+function isRemoving({ erasures = [] }: Erased): boolean {
+  return erasures.some(({ doneAtMs = "0" }) => doneAtMs === "0");
+}
+
 function Erasures() {
   const words = pageTexts.value.admin;
-  const answer = useAnswer("erasures", (abort) => call<{ erasures?: Erasure[] }>(SERVICE + "Erasures", {}, abort));
+  const answer = useWatched("erasures", LOOK_AGAIN_MS, isRemoving, (abort) => call<Erased>(SERVICE + "Erasures", {}, abort));
   const erasures = answer.value?.erasures ?? [];
   const range = ({ start = "0", end = "0" }: Erasure) =>
     Number(start) === 0 && Number(end) > LATEST_MS ? words.allTimes : `${formatTime(Number(start))} – ${formatTime(Math.min(Number(end), LATEST_MS))}`;
   return (
-    <section aria-busy={answer.isLoading}>
+    <section>
       <h2>{words.erasures}</h2>
       <Failure error={answer.error} />
       {answer.value && erasures.length === 0 && <p class="muted">{words.noErasures}</p>}

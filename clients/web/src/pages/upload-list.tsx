@@ -1,8 +1,8 @@
 // Files on their way from this browser, and those that the server has: one row for each.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { dismiss, jobs, resume, retry, type Job, type Upload } from "../api/uploads";
-import { useAnswer } from "../api/use-answer";
+import { useWatched } from "../api/use-watched";
 import { formatAgo } from "../app/ago";
 import { pageTexts } from "../app/page-texts";
 import { hasRole, useWho } from "../app/who";
@@ -18,17 +18,8 @@ const LOOK_AGAIN_MS = 1500;
 const MAX_SHOWN = 100;
 const UNDER_WAY = ["UPLOAD_STATE_QUEUED", "UPLOAD_STATE_PARSING"];
 
-// Asks again while the server works on a file. The list is not dimmed meanwhile.
-function useUploads() {
-  const [tick, setTick] = useState(0);
-  const answer = useAnswer(`uploads ${tick}`, (abort) => call<{ uploads?: Upload[] }>(SERVICE + "ListUploads", {}, abort));
-  const uploads = answer.value?.uploads ?? [];
-  const isUnderWay = uploads.some(({ state = "" }) => UNDER_WAY.includes(state));
-  useEffect(() => {
-    const timer = isUnderWay ? setTimeout(() => setTick(tick + 1), LOOK_AGAIN_MS) : undefined;
-    return () => clearTimeout(timer);
-  }, [isUnderWay, tick]);
-  return { ...answer, uploads };
+function isUnderWay({ uploads = [] }: Listed): boolean {
+  return uploads.some(({ state = "" }) => UNDER_WAY.includes(state));
 }
 
 function Progress({ text, part, whole, isBad }: { text: string; part: number; whole: number; isBad?: boolean }) {
@@ -102,6 +93,10 @@ function GoOn({ upload }: { upload: Upload }) {
   );
 }
 
+interface Listed {
+  uploads?: Upload[];
+}
+
 interface RowProps {
   upload?: Upload;
   job?: Job;
@@ -157,7 +152,8 @@ function Row({ upload, job, mayDelete, remove }: RowProps) {
 
 export function UploadList() {
   const words = pageTexts.value.uploads;
-  const { uploads, value, error } = useUploads();
+  const { value, error } = useWatched("uploads", LOOK_AGAIN_MS, isUnderWay, (abort) => call<Listed>(SERVICE + "ListUploads", {}, abort));
+  const uploads = value?.uploads ?? [];
   const sending = useSending();
   const mayDelete = hasRole(useWho().value, "editor");
   const known = new Set(uploads.map(({ uploadId }) => uploadId));
