@@ -2,7 +2,7 @@
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { formatTime, rangeKey } from "../app/question";
 import { visibleName } from "../flame/names";
 import { nanosecondsBetween } from "../trace-tree";
@@ -77,7 +77,7 @@ export function Requests({ within, chosen }: { within: object; chosen?: NetworkC
                   <td class="number">{request.status}</td>
                   <td class="number">{formatCount(request.eventCount ?? 0)}</td>
                   <td class="named code">
-                    <PageLink page="traces" params={{ id: request.traceId ?? "" }}>
+                    <PageLink page="traces" to={{ id: request.traceId ?? "" }}>
                       {request.traceId}
                     </PageLink>
                   </td>
@@ -108,7 +108,7 @@ export function OneRequest({ id }: { id: string }) {
       {request && (
         <p class="whole">
           <span class="code">{visibleName(request.uri ?? "")}</span>, {words.status} {request.status}, {formatTime(Number(request.atMs ?? 0))}.{" "}
-          <PageLink page="traces" params={{ id: request.traceId ?? "" }}>
+          <PageLink page="traces" to={{ id: request.traceId ?? "" }}>
             {words.trace} {request.traceId}
           </PageLink>
         </p>

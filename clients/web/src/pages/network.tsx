@@ -2,7 +2,7 @@
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { rangeKey, span } from "../app/question";
 import { change, param } from "../url";
 import { CallSeries } from "./network-series";
@@ -84,7 +84,7 @@ function OneNetwork() {
       {instance !== "" && topology.value && calls.length === 0 && (
         <p>
           {words.empty}{" "}
-          <PageLink page="tasks" params={{ new: "1", kind: "TASK_KIND_NETWORK", service, instances: instance }}>
+          <PageLink page="tasks" to={{ new: "1", kind: "TASK_KIND_NETWORK", service, instances: instance }}>
             {words.startTask}
           </PageLink>
         </p>

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError, call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { pageTexts } from "../app/page-texts";
 import { applyEdits, editsBetween, formatEdit, parseEdit, placeOfError, ruleKey, rulesOf, targetsOf, type Rule } from "../policy";
 import { change, formatList, param, parseList } from "../url";
@@ -102,10 +102,10 @@ export function OnePolicy({ service }: { service: string }) {
           {pageTexts.value.back}
         </button>
         <span class="links">
-          <PageLink page="tasks" params={{ only: service }}>
+          <PageLink page="tasks" to={{ only: service }}>
             {directingTexts.value.links.tasks}
           </PageLink>
-          <PageLink page="network" params={{ service }}>
+          <PageLink page="network" to={{ service }}>
             {directingTexts.value.links.network}
           </PageLink>
         </span>

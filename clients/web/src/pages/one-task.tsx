@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { formatDuration } from "../units";
@@ -172,7 +172,7 @@ export function OneTask({ id }: { id: string }) {
           {task.origin === "TASK_ORIGIN_POLICY" && (
             <p>
               {words.byPolicy}: <span class="code">{(task.causes ?? []).map(({ message }) => message).join("; ")}</span>{" "}
-              <PageLink page="policies" params={{ service: task.service ?? "" }}>
+              <PageLink page="policies" to={{ service: task.service ?? "" }}>
                 {directingTexts.value.links.policy}
               </PageLink>
             </p>

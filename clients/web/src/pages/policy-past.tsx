@@ -2,7 +2,7 @@
 import { call } from "../api/connect";
 import { useAnswer, type Answer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime, rangeKey, rangeName, span } from "../app/question";
 import { rulesOf, type StoredPolicy } from "../policy";
@@ -59,7 +59,7 @@ function Started({ listed }: { listed: Answer<StartedTasks> }) {
               {started.map((task) => (
                 <tr key={task.taskId}>
                   <th scope="row">
-                    <PageLink page="tasks" params={{ id: task.taskId }}>
+                    <PageLink page="tasks" to={{ id: task.taskId }}>
                       {formatTime(Number(task.startMs ?? 0))}
                     </PageLink>
                   </th>

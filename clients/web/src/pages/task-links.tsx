@@ -1,6 +1,6 @@
 // Links from a task to its results on other pages.
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { linksOf, type LinkedTask } from "../task-links";
 
 export function TaskLinks({ task }: { task: LinkedTask }) {
@@ -8,7 +8,7 @@ export function TaskLinks({ task }: { task: LinkedTask }) {
   return (
     <span class="links">
       {linksOf(task).map(({ name, page, params }) => (
-        <PageLink key={name} page={page} params={params}>
+        <PageLink key={name} page={page} to={params}>
           {words[name]}
         </PageLink>
       ))}

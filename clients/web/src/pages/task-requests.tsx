@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { treeOfForest } from "../flame/forest";
@@ -171,7 +171,7 @@ export function RequestsAnalysis({ task, round, isOpen }: { task: Task; round: n
                 </option>
               ))}
             </select>
-            <PageLink page="traces" params={{ id: segment.traceId }}>
+            <PageLink page="traces" to={{ id: segment.traceId }}>
               {pageTexts.value.traces.trace}
             </PageLink>
           </div>

@@ -2,7 +2,7 @@
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { directingTexts } from "../app/directing-texts";
-import { PageLink } from "../app/link";
+import { PageLink } from "../app/page-link";
 import { pageTexts } from "../app/page-texts";
 import { formatTime } from "../app/question";
 import { formatDuration } from "../units";
@@ -86,7 +86,7 @@ function AllTasks() {
               {tasks.map((task) => (
                 <tr key={task.taskId}>
                   <th scope="row">
-                    <PageLink page="tasks" params={{ id: task.taskId }}>
+                    <PageLink page="tasks" to={{ id: task.taskId }}>
                       {formatTime(Number(task.startMs ?? 0))}
                     </PageLink>
                   </th>
