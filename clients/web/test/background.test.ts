@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isBackgroundCode, type Background, type Place } from "../src/background";
-import { withoutFrames } from "../src/pages/without-frames";
+import { isBackgroundCode, type Background, type Place } from "../src/pages/profile/background";
+import { withoutFrames } from "../src/pages/profile/without-frames";
 import { checkTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
 test("background code is told by name, file or module, and nobody's own code is", () => {

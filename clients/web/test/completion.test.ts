@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choose, closed, matching, placeOf, withRoom } from "../src/completion";
+import { choose, closed, matching, placeOf, withRoom } from "../src/app/completion";
 
 // The caret stands where the text has "|".
 function at(marked: string) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encodeMerge, stacksJson, type Selection } from "../src/api/encode";
-import { markdownOf, tsvOf } from "../src/pages/copy-table";
+import { markdownOf, tsvOf } from "../src/pages/profile/copy-table";
 
 const table = { header: ["Function", "Self"], rows: [["a\tb\nc", "1"], ["std::vector<T>|x_*", "2"]] };
 

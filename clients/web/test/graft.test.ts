@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nameOf, type FlameTree } from "../src/flame/tree";
-import { graft, othersBelow } from "../src/pages/graft";
+import { graft, othersBelow } from "../src/pages/profile/graft";
 import { checkTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
 const cut = treeOfStacks({ "main;a;b": 5, "main;a;other": 3, "main;other": 2, main: 1 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { maximaOf } from "../src/monitor-lines";
+import { maximaOf } from "../src/pages/directing/monitor-lines";
 
 test("a step shows its largest value and a step without values is a gap", () => {
   const span = { startMs: 0, endMs: 60_000 };

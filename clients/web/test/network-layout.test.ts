@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BOX_HEIGHT, BOX_WIDTH, layoutNetwork, type Edge, type Node } from "../src/network-layout";
+import { BOX_HEIGHT, BOX_WIDTH, layoutNetwork, type Edge, type Node } from "../src/pages/directing/network-layout";
 
 const node = (id: string, isOwn = false): Node => ({ id, name: id, isOwn });
 const edge = (source: string, destination: string): Edge => ({ id: `${source}-${destination}`, source, destination });

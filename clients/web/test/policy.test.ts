@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyEdits, editsBetween, firstRule, formatEdit, parseEdit, placeOfError, removal, rulesOf, targetsOf, type StoredPolicy } from "../src/policy";
+import { applyEdits, editsBetween, firstRule, formatEdit, parseEdit, placeOfError, removal, rulesOf, targetsOf, type StoredPolicy } from "../src/pages/directing/policy";
 
 const stored: StoredPolicy = {
   targets: [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { draftOf, hasDuration, messageOf } from "../src/task-draft";
-import { linksOf } from "../src/task-links";
+import { draftOf, hasDuration, messageOf } from "../src/pages/directing/task-draft";
+import { linksOf } from "../src/pages/directing/task-places";
 
 test("an address without values is a task with defaults, and nonsense is left out", () => {
   assert.deepEqual(draftOf({ kind: "x", minutes: "-1", event: "nothing" }), draftOf({}));

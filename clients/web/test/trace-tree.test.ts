@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nanosecondsBetween, placeSpans } from "../src/trace-tree";
+import { nanosecondsBetween, placeSpans } from "../src/pages/traces/trace-tree";
 
 const names = (placed: ReturnType<typeof placeSpans>) => placed.map(({ span, depth }) => `${depth} ${span.spanId}`);
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cliCommand } from "../src/cli-command";
+import { cliCommand } from "../src/pages/profile/cli-command";
 import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
-import { offsetOf, pointer } from "../src/pointer";
+import { offsetOf, pointer } from "../src/app/pointer";
 import { PAGES, formatAddress, formatList, parseAddress, parseList } from "../src/url";
 
 test("every page with every parameter comes back from its address", () => {

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
-import { withRoom } from "../completion";
+import { withRoom } from "./completion";
 import { visibleName } from "../flame/names";
 import { formatSelector, parseSelector, type Matcher } from "../selector";
 import { address, change, param, type Page } from "../url";

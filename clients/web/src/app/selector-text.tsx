@@ -2,8 +2,8 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
-import { choose, closed, matching, OPERATORS, placeOf, type Place } from "../completion";
-import { offsetOf, pointer } from "../pointer";
+import { choose, closed, matching, OPERATORS, placeOf, type Place } from "./completion";
+import { offsetOf, pointer } from "./pointer";
 import { change } from "../url";
 import { askingTexts } from "./asking-texts";
 import { rangeKey, span } from "./question";

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Maxima } from "../monitor-lines";
+import type { Maxima } from "../pages/directing/monitor-lines";
 import type { Span } from "../time";
 import { lineColour, lonely } from "./timeline-chart";
 

@@ -11,8 +11,8 @@ import { serviceOf } from "../selector";
 import { chooseStep } from "../time";
 import { formatCount, formatValue } from "../units";
 import { change, param, question } from "../url";
-import { Empty } from "./empty";
-import { labelText } from "./list-profiles";
+import { Empty } from "./explore/empty";
+import { labelText } from "./profiles/list-profiles";
 import { Failure } from "./notice";
 
 const COLUMNS = 120;

@@ -1,7 +1,7 @@
 // What is wrong with an answer, at the place where the answer stands.
 import { selector } from "../app/question";
 import { texts } from "../app/settings";
-import { offsetOf, pointer } from "../pointer";
+import { offsetOf, pointer } from "../app/pointer";
 
 export function Failure({ error }: { error?: Error }) {
   if (!error) {

@@ -1,6 +1,6 @@
 // Texts of the bar that asks, and of the page of a profile.
 import type { TopKind } from "../api/encode";
-import type { Background } from "../background";
+import type { Background } from "../pages/profile/background";
 
 export const askingEn = {
   table: {

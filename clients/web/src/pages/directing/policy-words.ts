@@ -1,0 +1,29 @@
+// Names of rules and states, and texts of values.
+import { directingTexts } from "../../app/directing-texts";
+import { rulesOf, type Rule, type StoredPolicy } from "./policy";
+import { formatCount, formatDuration } from "../../units";
+
+export function ruleName({ kind, monitor }: Rule): string {
+  const words = directingTexts.value;
+  return words.policies.ruleName(words.kinds[kind] ?? kind, words.monitors[monitor] ?? monitor);
+}
+
+export function stateOf(policy: StoredPolicy): string {
+  const words = directingTexts.value.policies;
+  if (Number(policy.version ?? 0) === 0) {
+    return words.unwritten;
+  }
+  return policy.isObserving ? words.observing : rulesOf(policy).length === 0 ? words.disarmed : words.armed;
+}
+
+export function monitorValue(monitor: string, value: number): string {
+  switch (monitor) {
+    case "PROCESS_CPU":
+    case "HTTP_ERROR_RATE":
+      return `${Math.round(value * 10) / 10}%`;
+    case "HTTP_AVG_RESPONSE_TIME":
+      return formatDuration(value);
+    default:
+      return value < 100 ? String(Math.round(value * 10) / 10) : formatCount(value);
+  }
+}

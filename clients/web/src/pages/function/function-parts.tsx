@@ -1,0 +1,219 @@
+// What a function calls and is called by, and its cost by service, line and span.
+import { useMemo, useState } from "preact/hooks";
+import { askByLabel, askLines, askSpansOf, type Named, type Sandwich, type SpanRow } from "../../api/functions";
+import { useAnswer, type Answer } from "../../api/use-answer";
+import { pageTexts } from "../../app/page-texts";
+import { PageLink } from "../../app/page-link";
+import { flameTexts, texts } from "../../app/settings";
+import { FlameGraph } from "../../flame/FlameGraph";
+import { boundedName } from "../../flame/names";
+import { treeOfNodes } from "../../flame/nodes";
+import type { MenuRequest } from "../../flame/stage";
+import { formatSelector, parseSelector, withMatcher } from "../../selector";
+import { formatCount, formatValue } from "../../units";
+import { address, change, go, param, question } from "../../url";
+import { zoomOf } from "../address-flame";
+import { Menu } from "../menu";
+import { Failure } from "../notice";
+import { ShareCell } from "../share-cell";
+import { copyText } from "../../copy";
+
+const MAX_ROWS = 20;
+// Pixels of what stands around a flame graph, and of its rows.
+const AROUND_GRAPH = 141;
+const MIN_GRAPH = 160;
+const MAX_GRAPH = 320;
+const ROW = 20;
+const SERVICE = "service_name";
+const SPANS_BY = ["ENDPOINT", "SPAN_NAME", "TRACE", "SPAN"];
+const LONGEST_NAME = 200;
+
+export function goToFunction(name: string): void {
+  go("function", { ...question(), by: param("by"), function: name });
+}
+
+export function CallersAndCallees({ name, sandwich }: { name: string; sandwich: Answer<Sandwich> }) {
+  const words = texts.value;
+  const [menu, setMenu] = useState<MenuRequest | null>(null);
+  const { callers = [], callees = [], unit = "" } = sandwich.value ?? {};
+  const trees = useMemo(() => [treeOfNodes(callers), treeOfNodes(callees)], [sandwich.value]);
+  const rows = Math.max(...trees.map((tree) => tree.maxDepth + 1));
+  const height = AROUND_GRAPH + Math.min(MAX_GRAPH, Math.max(MIN_GRAPH, rows * ROW));
+  const titles = [words.profile.callers, words.profile.callees];
+  const shown = boundedName(name, LONGEST_NAME);
+  const said = { ...flameTexts.value, root: shown, ofAll: words.comparing.ofFunction };
+  return (
+    <section aria-busy={sandwich.isLoading}>
+      <div class="function-calls">
+        {sandwich.value &&
+          trees.map((tree, i) => {
+            const zoom = i === 0 ? "zoom" : "zoom2";
+            return (
+              <div key={zoom} style={{ height: `${height}px` }}>
+                <h2>{titles[i]!(shown)}</h2>
+                <FlameGraph
+                  tree={tree}
+                  unit={unit}
+                  view={{ zoom: zoomOf(zoom), search: param("search"), flip: false, transforms: [] }}
+                  palette="package"
+                  texts={{ ...said, label: titles[i]!(shown) }}
+                  onView={(view) => change({ [zoom]: view.zoom.join("."), search: view.search })}
+                  onMenu={setMenu}
+                />
+              </div>
+            );
+          })}
+      </div>
+      {menu && (
+        <Menu
+          items={[
+            { name: words.comparing.showHistory, run: () => goToFunction(menu.name) },
+            { name: words.menu.copyName, run: () => void copyText(menu.name) },
+          ]}
+          x={menu.x}
+          y={menu.y}
+          label={menu.name}
+          onClose={() => setMenu(null)}
+        />
+      )}
+    </section>
+  );
+}
+
+function Head({ first, columns }: { first: string; columns: string[] }) {
+  return (
+    <thead>
+      <tr>
+        <th scope="col">{first}</th>
+        {columns.map((column) => (
+          <th key={column} scope="col" class="number">
+            {column}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+export function ServicesPart({ scope, name, key: of }: Named) {
+  const words = texts.value;
+  const everywhere = formatSelector((parseSelector(scope.selector) ?? []).filter((matcher) => matcher.name !== SERVICE));
+  const services = useAnswer(of, (abort) => askByLabel({ ...scope, selector: everywhere }, name, SERVICE, MAX_ROWS, abort));
+  const rows = services.value ?? [];
+  const unit = scope.type.split(":")[2] ?? "";
+  const all = rows.reduce((sum, row) => sum + row.total, 0);
+  return (
+    <section class="part" aria-busy={services.isLoading}>
+      <h2>{words.comparing.services}</h2>
+      <Failure error={services.error} />
+      <table>
+        <Head first={words.explore.service} columns={[words.profile.self, words.profile.total]} />
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.name}>
+              <th scope="row" class="cut">
+                <PageLink
+                  page="function"
+                  to={{ ...address.value.params, q: withMatcher(everywhere, { name: SERVICE, op: "=", value: row.name }), zoom: "", zoom2: "" }}
+                >
+                  {row.name || words.explore.noService}
+                </PageLink>
+              </th>
+              <ShareCell value={row.self} total={all} unit={unit} />
+              <ShareCell value={row.total} total={all} unit={unit} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length === MAX_ROWS && <p class="muted">{words.comparing.first(formatCount(MAX_ROWS))}</p>}
+    </section>
+  );
+}
+
+export function LinesPart({ scope, name, key: of }: Named) {
+  const words = texts.value;
+  const answer = useAnswer(of, (abort) => askLines(scope, name, abort));
+  const { lines = [], total = "0", unit = "" } = answer.value ?? {};
+  const shown = [...lines].sort((a, b) => Number(b.total ?? 0) - Number(a.total ?? 0)).slice(0, MAX_ROWS);
+  return (
+    <section class="part" aria-busy={answer.isLoading}>
+      <h2>{words.comparing.lines}</h2>
+      <Failure error={answer.error} />
+      <table>
+        <Head first={words.comparing.line} columns={[words.profile.self, words.profile.total]} />
+        <tbody>
+          {shown.map((line, i) => {
+            const file = line.file || line.mapping || words.comparing.noFile;
+            const place = Number(line.line ?? 0) > 0 ? `${file}:${line.line}` : file;
+            return (
+              <tr key={i}>
+                <th scope="row" class="code cut from-end" title={place}>
+                  <bdi>{place}</bdi>
+                </th>
+                <ShareCell value={Number(line.self ?? 0)} total={Number(total)} unit={unit} />
+                <ShareCell value={Number(line.total ?? 0)} total={Number(total)} unit={unit} />
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {shown.length < lines.length && <p class="muted">{words.comparing.firstOf(formatCount(shown.length), formatCount(lines.length))}</p>}
+    </section>
+  );
+}
+
+function SpanName({ row, by }: { row: SpanRow; by: string }) {
+  const id = by === "TRACE" ? row.traceId : by === "SPAN" ? row.spanId : undefined;
+  const name = row.endpoint || row.name || row.service;
+  if (id === undefined) {
+    return <>{by === "ENDPOINT" ? row.endpoint : row.name}</>;
+  }
+  return (
+    <>
+      <PageLink class="code" page="traces" to={{ ...question(), id }}>
+        {id}
+      </PageLink>{" "}
+      <span class="muted">{name}</span>
+    </>
+  );
+}
+
+export function SpansPart({ scope, name, key: of }: Named) {
+  const words = texts.value.comparing;
+  const by = SPANS_BY.find((each) => each === param("spans")) ?? SPANS_BY[0]!;
+  const answer = useAnswer(`${of} ${by}`, (abort) => askSpansOf(scope, name, by, MAX_ROWS, abort));
+  const { rows = [], total = "0", unlabelled = "0", unit = "" } = answer.value ?? {};
+  return (
+    <section class="part" aria-busy={answer.isLoading}>
+      <div class="tools">
+        <h2>{words.spans}</h2>
+        <select aria-label={words.spansBy} value={by} onChange={(event) => change({ spans: event.currentTarget.value })}>
+          {SPANS_BY.map((each) => (
+            <option key={each} value={each}>
+              {words.spansByNames[each]}
+            </option>
+          ))}
+        </select>
+      </div>
+      <Failure error={answer.error} />
+      {answer.value && rows.length === 0 && <p class="muted">{words.noSpans}</p>}
+      {rows.length > 0 && (
+        <table>
+          <Head first={words.spansByNames[by]!} columns={[pageTexts.value.traces.spans, pageTexts.value.value]} />
+          <tbody>
+            {rows.map((row, i) => (
+              <tr key={i}>
+                <th scope="row" class="cut">
+                  <SpanName row={row} by={by} />
+                </th>
+                <td class="number">{formatCount(Number(row.spanCount ?? 0))}</td>
+                <ShareCell value={Number(row.value ?? 0)} total={Number(total)} unit={unit} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {rows.length > 0 && Number(unlabelled) > 0 && <p class="muted">{words.without(formatValue(Number(unlabelled), unit))}</p>}
+    </section>
+  );
+}

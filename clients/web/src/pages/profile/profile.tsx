@@ -1,0 +1,210 @@
+// One question in full: cost over time, flame graph, tables, callers and callees.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../../app/question";
+import { askingTexts } from "../../app/asking-texts";
+import { isNarrow } from "../../app/narrow";
+import { flameTexts, texts } from "../../app/settings";
+import type { Palette } from "../../flame/colours";
+import { FlameGraph, type FlameView } from "../../flame/FlameGraph";
+import { sandwichOf } from "../../flame/sandwich";
+import type { MenuRequest } from "../../flame/stage";
+import type { FlameTree } from "../../flame/tree";
+import { serviceOf } from "../../selector";
+import { formatValue } from "../../units";
+import { change, go, param, question } from "../../url";
+import { Actions } from "./actions";
+import { Empty } from "../explore/empty";
+import { ExportButton } from "../export-button";
+import { Menu } from "../menu";
+import { Failure, Notes } from "../notice";
+import { HideBackground, StackChips } from "./profile-chips";
+import { menuItems } from "./profile-menu";
+import { CostlyQuestion, ExplainButton, PlanTable, usePermission } from "./profile-cost";
+import { useHidden } from "./profile-background";
+import { otherNotes, Others } from "./profile-others";
+import { readView, selectionOfAddress, writeView } from "./profile-state";
+import { ProfileTable } from "./profile-table";
+import { Timeline } from "./profile-timeline";
+import { useTree } from "./profile-tree";
+import { WholeRange } from "./whole-range";
+import { withoutFrames } from "./without-frames";
+import "./profile.css";
+
+const VIEWS = ["flame", "table", "both", "sandwich"] as const;
+const PALETTES: Palette[] = ["package", "kind", "self"];
+
+function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
+  const name = param("function");
+  const words = texts.value.profile;
+  const sandwich = useMemo(() => (name === "" ? null : sandwichOf(tree, name)), [tree, name]);
+  const [views, setViews] = useState<FlameView[]>([]);
+  useEffect(() => setViews([]), [name]);
+  if (!sandwich) {
+    return <p class="muted">{words.chooseFunction}</p>;
+  }
+  const none: FlameView = { zoom: [], search: "", flip: false, transforms: [] };
+  return (
+    <div class="sides">
+      {[sandwich.callers, sandwich.callees].map((part, i) => (
+        <div key={i}>
+          <h2>{i === 0 ? words.callers(name) : words.callees(name)}</h2>
+          <FlameGraph
+            tree={part}
+            unit={unit}
+            view={views[i] ?? none}
+            palette="package"
+            texts={flameTexts.value}
+            tools={(made) => <ExportButton made={made} title={i === 0 ? words.callers(name) : words.callees(name)} type={unit} />}
+            label={i === 0 ? words.callers(name) : words.callees(name)}
+            onView={(view) => setViews((old) => (i === 0 ? [view, old[1]] : [old[0], view]))}
+          />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function onKey(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement;
+  const search = document.querySelector<HTMLInputElement>("#search");
+  // The browser's own search cannot look into the picture; a second Ctrl F, in the field, reaches it.
+  if (event.key === "f" && event.ctrlKey && search && target !== search) {
+    event.preventDefault();
+    search.focus();
+    return;
+  }
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
+  const view = VIEWS[Number(event.key) - 1];
+  if (view) {
+    change({ view });
+  } else if (event.key === "5") {
+    go("diff", question());
+  } else if (event.key === "i") {
+    change({ flip: param("flip") === "1" ? "" : "1" });
+  } else if (event.key === "f") {
+    event.preventDefault();
+    search?.focus();
+  } else if (event.key === "j") {
+    event.preventDefault();
+    document.querySelector<HTMLElement>(".functions tbody button[tabindex='0']")?.focus();
+  }
+}
+
+export function Profile() {
+  const words = texts.value.profile;
+  const types = useProfileTypes();
+  const type = chooseType(types.value ?? []);
+  const [menu, setMenu] = useState<MenuRequest | null>(null);
+
+  useEffect(() => {
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+
+  const selection = selectionOfAddress(type?.ID ?? param("type"));
+  const { asked, isHeld, plan, permit } = usePermission(selection);
+  const merged = useTree(asked);
+  const hidden = useHidden(asked);
+  const whole = merged.value?.tree;
+  const hiddenKinds = hidden.kinds.join(" ");
+  // What is hidden changes with the answer that tells files and modules, too.
+  const tree = useMemo(
+    () => (whole && hidden.kinds.length > 0 ? withoutFrames(whole, hidden.has) : whole),
+    [whole, hiddenKinds, hidden.answer],
+  );
+  const unit = merged.value?.unit ?? "";
+  const notes = merged.value?.notes ?? [];
+
+  if (types.value?.length === 0) {
+    // Between two profiles of the whole range there is no need to explain how to send one.
+    return param("whole") === "" ? (
+      <Empty />
+    ) : (
+      <section class="sheet">
+        <p>{askingTexts.value.timeline.between(rangeName())}</p>
+        <WholeRange />
+      </section>
+    );
+  }
+  const view = VIEWS.find((each) => each === param("view")) ?? "both";
+  const palette = PALETTES.find((each) => each === param("palette")) ?? "package";
+  const service = serviceOf(selector.value) || words.allServices;
+  const total = tree ? tree.total[0] : 0;
+
+  const more = (
+    <>
+      <select aria-label={words.palette} value={palette} onChange={(event) => change({ palette: event.currentTarget.value })}>
+        {PALETTES.map((each) => (
+          <option key={each} value={each}>
+            {words.palettes[each]}
+          </option>
+        ))}
+      </select>
+      <HideBackground />
+      <Actions selection={selection} />
+    </>
+  );
+  return (
+    <section class={isHeld ? "profile held" : "profile"} aria-busy={merged.isLoading}>
+      <div class="headline">
+        <h1>{type ? words.title(typeName(type), service, rangeName()) : texts.value.loading}</h1>
+        {tree && !isHeld && <span class="figure">{formatValue(total, unit)}</span>}
+        <StackChips hidden={hidden} />
+        <ExplainButton />
+      </div>
+      {isHeld && plan.value && <CostlyQuestion plan={plan.value} onRun={permit} />}
+      {param("explain") === "1" && <PlanTable answer={plan} />}
+      <Failure error={types.error ?? merged.error} />
+      <Notes notes={otherNotes(notes)} />
+      {asked && !merged.error && <Timeline asked={asked} />}
+      <div class="tools">
+        <div class="tabs" role="group" aria-label={words.view}>
+          {VIEWS.map((each) => (
+            <button key={each} type="button" aria-pressed={each === view} onClick={() => change({ view: each })}>
+              {words.views[each]}
+            </button>
+          ))}
+        </div>
+        <input
+          id="search"
+          type="search"
+          aria-label={texts.value.search}
+          placeholder={texts.value.search}
+          value={param("search")}
+          onChange={(event) => change({ search: event.currentTarget.value })}
+        />
+        {isNarrow.value ? (
+          <details class="more-tools">
+            <summary>{askingTexts.value.sheet.tools}</summary>
+            {more}
+          </details>
+        ) : (
+          more
+        )}
+      </div>
+      {tree && total === 0 && <p class="muted">{words.noData}</p>}
+      {tree && view !== "table" && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}
+      {tree && total > 0 && (
+        <div class={"views " + view}>
+          {(view === "flame" || view === "both") && (
+            <FlameGraph
+              tree={tree}
+              unit={unit}
+              view={readView()}
+              palette={palette}
+              texts={flameTexts.value}
+              tools={(made) => <ExportButton made={made} title={service} type={type ? typeName(type) : ""} />}
+              onView={writeView}
+              onMenu={setMenu}
+            />
+          )}
+          {view === "sandwich" && <SandwichView tree={tree} unit={unit} />}
+          {view !== "flame" && asked && <ProfileTable asked={asked} hidden={hidden} />}
+        </div>
+      )}
+      {menu && <Menu items={menuItems(menu)} x={menu.x} y={menu.y} label={menu.name} onClose={() => setMenu(null)} />}
+    </section>
+  );
+}
