@@ -56,6 +56,25 @@ class Comparing(PageTest):
     def seen(self, css):
         return self.browser.driver.find_elements("css selector", css)
 
+    # ---- a diff ----
+
+    def test_two_values_of_a_label_are_compared_by_one_choice(self):
+        self.open("/diff", q=SHOP)
+        self.browser.find_text('select[aria-label="Compare two values of a label"] option', "two values of pod").click()
+        self.browser.until(lambda: self.address()[1].get("label") == "pod", "the label in the address")
+        asked = self.address()[1]
+        self.assertEqual(asked["base"], '{service_name="shop", pod="shop-1"}')
+        self.assertEqual(asked["q"], '{service_name="shop", pod="shop-2"}')
+        self.assertEqual(asked["against"], "same")
+        self.assertIn("changed by", self.browser.find_text(".verdict", "changed by").text)
+        self.assertIn("did not", self.browser.find_text("h2", "beyond noise").text)
+        # The other way round, and back to ranges.
+        self.browser.find_text('select[aria-label="Baseline, pod"] option', "shop-2").click()
+        self.browser.until(lambda: "shop-2" in self.address()[1].get("base", ""), "another baseline")
+        self.browser.find_text('select[aria-label="Compare two values of a label"] option', "not by a label").click()
+        self.browser.until(lambda: "base" not in self.address()[1], "no other baseline")
+        self.assertEqual(self.address()[1]["q"], SHOP)
+
     # ---- two flame graphs ----
 
     def point_at(self, graph, row):

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelValues, withLabelValues } from "../src/pages/profile/label-values";
+import { labelValues, withLabelValues } from "../src/label-values";
 
 test("values are added to a selector and found in it again", () => {
   const one = withLabelValues('{service_name="shop", pod!="x"}', "pod", ["a.1"]);

@@ -4,6 +4,12 @@ export const comparingEn = {
   sameQuestion: "Other views of the same query",
   title: (type: string) => `${type} side by side`,
   searchBoth: "Search both sides (regular expression)",
+  labelSides: {
+    by: "Compare two values of a label",
+    none: "not by a label",
+    of: (label: string) => `two values of ${label}`,
+    tooFew: (label: string) => `Fewer than two values of ${label} have profiles in this range.`,
+  },
   linked: "Zoom together",
   linkedHint: "A zoom on one side zooms the other to the same frame",
   missing: (name: string) => `${name}: not on this side`,

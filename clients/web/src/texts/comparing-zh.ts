@@ -4,6 +4,12 @@ export const comparingZh: ComparingTexts = {
   sameQuestion: "同一查询的其他视图",
   title: (type) => `并排查看 ${type}`,
   searchBoth: "在两侧同时搜索（正则表达式）",
+  labelSides: {
+    by: "对比一个标签的两个值",
+    none: "不按标签对比",
+    of: (label) => `${label} 的两个值`,
+    tooFew: (label) => `在此时间范围内，有剖析数据的 ${label} 值不足两个。`,
+  },
   linked: "同步缩放",
   linkedHint: "在一侧放大某个栈帧时，另一侧也放大到同一栈帧",
   missing: (name) => `${name}：这一侧没有`,

@@ -105,7 +105,7 @@ export function Compare() {
     <section class="diff" aria-busy={compared.isLoading}>
       <div class="headline">
         <h1>{type ? words.title(typeName(type)) : texts.value.loading}</h1>
-        <SidesForm {...sides} />
+        <SidesForm type={type} {...sides} />
       </div>
       <Failure error={types.error ?? compared.error} />
       <Notes notes={compared.value?.notes ?? []} />

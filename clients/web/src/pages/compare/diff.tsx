@@ -26,7 +26,7 @@ export function Diff() {
         <h1>{words.title}</h1>
         <RangeOf title={words.baseline} range={baseline.range} />
         <RangeOf title={words.comparison} range={comparison.range} />
-        <SidesForm {...sides} />
+        <SidesForm type={type} {...sides} />
       </div>
       <Failure error={types.error ?? compared.error} />
       <Notes notes={loaded?.notes ?? []} />

@@ -8,6 +8,7 @@ import { loadDiff, type Loaded } from "../../flame/load";
 import type { Span } from "../../time";
 import { formatValue } from "../../units";
 import { change, param } from "../../url";
+import { LabelSides } from "./label-sides";
 
 const MAX_NODES = 16384;
 const HOUR_MS = 3_600_000;
@@ -84,7 +85,7 @@ export function RangeOf({ title, range }: { title: string; range: Span }) {
   );
 }
 
-export function SidesForm({ preset, isSwapped }: TwoSides) {
+export function SidesForm({ type, preset, isSwapped }: TwoSides & { type: ProfileType | undefined }) {
   const words = texts.value.diff;
   return (
     <>
@@ -103,6 +104,7 @@ export function SidesForm({ preset, isSwapped }: TwoSides) {
         spellcheck={false}
         onChange={(event) => change({ base: event.currentTarget.value.trim(), zoom: "", zoom2: "" })}
       />
+      <LabelSides type={type} />
       <button type="button" aria-pressed={isSwapped} onClick={() => change({ swap: isSwapped ? "" : "1", zoom: "", zoom2: "" })}>
         {words.swap}
       </button>

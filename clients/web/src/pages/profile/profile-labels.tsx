@@ -5,7 +5,7 @@ import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
 import { selector } from "../../app/question";
 import { texts } from "../../app/settings";
-import { labelValues, withLabelValues } from "./label-values";
+import { labelValues, withLabelValues } from "../../label-values";
 import { formatCount, formatShare, formatValue } from "../../units";
 import { change, param } from "../../url";
 import type { CopiedTable } from "./copy-table";

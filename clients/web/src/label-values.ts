@@ -1,5 +1,5 @@
 // The values of one label that a selector asks for, as a set that values are added to and taken from.
-import { formatSelector, parseSelector, type Matcher } from "../../selector";
+import { formatSelector, parseSelector, type Matcher } from "./selector";
 
 // RE2, which label matchers anchor at both ends.
 function escaped(value: string): string {
