@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isChanged } from "../src/flame/diff";
-import { decodeDiff, decodeMerge, inOrder, largestFirst, nodeAt, pathOf } from "../src/flame/tree";
+import { changedFrames, isChanged } from "../src/flame/diff";
+import { decodeDiff, decodeMerge, inOrder, largestFirst, nameOf, nodeAt, pathOf } from "../src/flame/tree";
 import { checkTree, generator, HOSTILE, randomTree, stacksOf, treeOfStacks } from "./flame-fixtures";
 
 // ---- an encoder of what the server sends ----
@@ -99,8 +99,10 @@ test("the judgement of a diff says which changes are seen", () => {
 
   // Both frames changed by ten points; only the first is beyond noise. Without a judgement, both are seen.
   assert.deepEqual([0, 1, 2].map((node) => isChanged(tree, node)), [false, true, false]);
+  assert.deepEqual(changedFrames(tree), [1]);
   const { tree: unjudged } = decodeDiff(Uint8Array.from(field(1, graph)));
   assert.deepEqual([0, 1, 2].map((node) => isChanged(unjudged, node)), [false, true, true]);
+  assert.deepEqual(changedFrames(unjudged), []);
   assert.throws(() => decodeDiff(Uint8Array.from([...field(1, graph), ...field(4, noise(1))])), /judged other frames/);
 });
 
@@ -156,4 +158,25 @@ test("the largest child comes first and nothing is lost", () => {
   assert.deepEqual(stacksOf(treeOfStacks({ "a;b": 2 })), { "a;b": 2 });
   const plain = randomTree(3, 5000, 100);
   assert.deepEqual(inOrder(largestFirst(plain)).nextSibling, plain.nextSibling);
+});
+
+const NO_NOISE = {
+  reason: "",
+  sliceSeconds: [60, 60] as [number, number],
+  slices: [10, 10] as [number, number],
+  series: [0, 0] as [number, number],
+  judgedNodes: 0,
+  changedNodes: 0,
+  judgedFunctions: 0,
+  changedFunctions: 0,
+  functions: [],
+};
+
+test("a frame whose change is that of one frame below it is left out for that one", () => {
+  const tree = treeOfStacks({ "main;send;write": [10, 200], "main;send": [10, 12], "main;idle": [480, 288], "gc;send;write": [0, 20] });
+  const q = new Float32Array(tree.n).fill(0.01);
+  q[0] = 1;
+  tree.diff!.noise = { ...NO_NOISE, method: "parts", q, low: q, high: q };
+  // All below gc is write again, which stands for both places; the change of main is small beside that of idle.
+  assert.deepEqual(changedFrames(tree).map((node) => nameOf(tree, node)), ["idle", "write"]);
 });

@@ -50,6 +50,38 @@ export function isChanged(tree: FlameTree, node: number): boolean {
   return noise ? noise.q[node]! <= BEYOND_Q : Math.abs(changeOf(tree, node)?.points ?? 0) >= NEUTRAL_POINTS;
 }
 
+/** A child with this part of its parent's change explains it. */
+const EXPLAINS = 0.8;
+
+/**
+ * The frames whose totals changed beyond noise, the largest change first. A frame whose change is that of one frame below
+ * it is left out for that one; of frames of one function, the largest stands for all.
+ */
+export function changedFrames(tree: FlameTree): number[] {
+  const noise = judgementOf(tree);
+  if (!noise) {
+    return [];
+  }
+  const points = (node: number) => changeOf(tree, node)!.points;
+  const explained = new Set<number>();
+  const changed: number[] = [];
+  for (let i = 1; i < tree.n; i++) {
+    if (noise.q[i]! > BEYOND_Q) {
+      continue;
+    }
+    changed.push(i);
+    const parent = tree.parent[i]!;
+    if (points(i) * Math.sign(points(parent)) >= EXPLAINS * Math.abs(points(parent))) {
+      explained.add(parent);
+    }
+  }
+  const seen = new Set<number>();
+  return changed
+    .filter((node) => !explained.has(node))
+    .sort((a, b) => Math.abs(points(b)) - Math.abs(points(a)))
+    .filter((node) => !seen.has(tree.name[node]!) && seen.add(tree.name[node]!));
+}
+
 /** The largest change that is shown, in either direction: the end of the symmetric scale. */
 export function changeDomain(tree: FlameTree): number {
   const diff = tree.diff;

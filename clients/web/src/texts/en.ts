@@ -114,6 +114,7 @@ export const en = {
     totalWithin: "The change of the total is within noise.",
     functions: (changed: number, others: string) =>
       `${changed === 1 ? "1 function" : `${changed} functions`} changed beyond noise; ${others} did not (self, in points of the total)`,
+    frames: "Frames that changed most, with all that they call (total)",
     more: (n: string) => `${n} more changed beyond noise: the colours of the flame graph show them.`,
     how: "How noise is told from change",
     parts: (slices: string, length: string, series: string) => `${slices} slices of ${length}${series && ` and ${series} series`}`,

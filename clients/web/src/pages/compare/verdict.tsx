@@ -1,16 +1,16 @@
 // The answer of a diff in words: how the total changed, which functions did, and how noise was told from change.
 import { useMemo } from "preact/hooks";
 import { texts } from "../../app/settings";
-import { judgementOf } from "../../flame/diff";
+import { changedFrames, changeOf, judgementOf } from "../../flame/diff";
 import { functionsOf } from "../../flame/functions";
 import { visibleName } from "../../flame/names";
 import { BEYOND_Q, type Noise } from "../../flame/noise";
 import type { Loaded } from "../../flame/load";
-import type { FlameTree } from "../../flame/tree";
+import { nameOf, type FlameTree } from "../../flame/tree";
 import { formatChange, formatCount, formatValue } from "../../units";
 import { costOf, isMean, type TwoSides } from "./two-sides";
 
-const MAX_CHANGES = 10;
+const MAX_CHANGES = 5;
 
 interface Row {
   name: string;
@@ -32,6 +32,16 @@ function rowsOf(tree: FlameTree): Row[] {
     .map((row) => ({ name: row.name, change: share(row.right?.self, rightTicks) - share(row.left?.self, leftTicks) }))
     .filter(({ change }) => change !== 0)
     .sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
+}
+
+function framesOf(tree: FlameTree): Row[] {
+  const noise = judgementOf(tree);
+  return changedFrames(tree).map((node) => ({
+    name: nameOf(tree, node),
+    change: changeOf(tree, node)!.points,
+    low: noise!.low[node]!,
+    high: noise!.high[node]!,
+  }));
 }
 
 function points(share: number): string {
@@ -87,15 +97,12 @@ export function Verdict({ loaded, name, sides }: Props) {
   );
 }
 
-export function Changes({ tree }: { tree: FlameTree }) {
-  const rows = useMemo(() => rowsOf(tree), [tree]);
+function List({ title, rows }: { title: string; rows: Row[] }) {
   const words = texts.value.noise;
-  const noise = judgementOf(tree);
   const largest = Math.max(...rows.map(({ change }) => Math.abs(change)), 1e-4);
-  const kept = noise ? words.functions(noise.changedFunctions, formatCount(noise.judgedFunctions - noise.changedFunctions)) : "";
   return (
-    <section>
-      <h2>{noise ? kept : rows.length > 0 ? texts.value.diff.list : texts.value.diff.unchanged}</h2>
+    <>
+      <h2>{title}</h2>
       <ol class="changes">
         {rows.slice(0, MAX_CHANGES).map(({ name, change, low, high }) => (
           <li key={name}>
@@ -109,6 +116,23 @@ export function Changes({ tree }: { tree: FlameTree }) {
         ))}
       </ol>
       {rows.length > MAX_CHANGES && <p class="muted">{words.more(formatCount(rows.length - MAX_CHANGES))}</p>}
+    </>
+  );
+}
+
+export function Changes({ tree }: { tree: FlameTree }) {
+  const rows = useMemo(() => rowsOf(tree), [tree]);
+  const frames = useMemo(() => framesOf(tree), [tree]);
+  const words = texts.value.noise;
+  const noise = judgementOf(tree);
+  const others = noise && formatCount(noise.judgedFunctions - noise.changedFunctions);
+  return (
+    <section>
+      <List
+        title={noise ? words.functions(noise.changedFunctions, others!) : rows.length > 0 ? texts.value.diff.list : texts.value.diff.unchanged}
+        rows={rows}
+      />
+      {frames.length > 0 && <List title={words.frames} rows={frames} />}
       <Method noise={tree.diff?.noise} />
     </section>
   );
