@@ -132,7 +132,6 @@ enum hearth_status cli_ask_profile(struct cli *cli, Hearth__V1__Selection *selec
     Hearth__V1__MergeRequest request;
     Hearth__V1__MergeResponse *answer;
 
-    HEARTH_TRY(cli_no_go_stacks(cli, "a profile"));
     hearth__v1__merge_request__init(&request);
     request.selection = selection;
     request.format = QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
@@ -175,13 +174,6 @@ enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds)
     return HEARTH_OK;
 }
 
-enum cli_exit cli_check_output(const struct cli *cli)
-{
-    return cli->output == CLI_TABLE || cli->output == CLI_JSON
-               ? CLI_OK
-               : cli_usage("this command supports -o table and -o json only");
-}
-
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
                                struct hearth_buf *text)
 {
@@ -191,9 +183,6 @@ enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
         return cli_print(text);
     }
     hearth_buf_release(text);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     struct hearth_buf json;
     hearth_buf_init(&json, 0);
     hearth_pb_to_json(answer, &json);

@@ -1,8 +1,8 @@
 /*
  * cli.h -- what the commands of `hearth` share: options, the connection, output.
  *
- * hearth.c dispatches and turns statuses into exit codes; options.c parses, help.c has the texts of
- * --help; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests;
+ * hearth.c dispatches and turns statuses into exit codes; options.c parses as the tables of table.h say;
+ * help.c prints their texts; cmd_*.c are the commands; text.c formats values; filters.c puts filters into requests;
  * ask.c makes the calls that several commands need; sizing.c is the arithmetic of `admin sizing`.
  */
 #ifndef HEARTH_CLIENTS_CLI_H
@@ -54,28 +54,26 @@ struct cli_rows {
     struct cli_texts with, without;
 };
 
-/* Options of the commands for agents; NULL: not given. */
+/* Options of the commands for agents; NULL: not given. `hearth trace` uses some of them. */
 struct cli_agent {
-#define CLI_FIELD_TEXT(name)             const char *name;
-#define CLI_FIELD_SWITCH(name)           const char *name;
-#define CLI_FIELD_LIST(name)             struct cli_texts name;
-#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
-#include "agent_options.def"
-#undef X
+    const char *call, *dump_period, *duration, *endpoint, *events, *exec_args, *file, *instance,
+        *instances, *kind, *max_samples, *min_duration, *modified_by, *monitor, *process,
+        *process_labels, *sample_type, *service, *start, *weight;
+    struct cli_texts metrics, samples;
+    bool dot, log, observe, watch;
 };
 
-/* Options of `hearth trace`, which also uses service, start and duration of struct cli_agent. */
+/* Options of `hearth trace`. */
 struct cli_trace {
-#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
-#include "trace_options.def"
-#undef X
+    const char *end, *query, *pad;
+    struct cli_texts tags, maps;
+    bool trace, span, root, flame, top, children, each, exact;
 };
 
 /* Options of the commands for tokens, users, grants and the audit log. */
 struct cli_access {
-#define X(kind, name, flag, value, help) CLI_FIELD_##kind(name)
-#include "access_options.def"
-#undef X
+    const char *role, *selector, *expires, *overlap, *password_file, *subject, *action, *outcome;
+    struct cli_texts grants;
 };
 
 struct cli {
@@ -119,8 +117,7 @@ struct cli {
     struct cli_agent agent;
     struct cli_trace trace;
     struct cli_access access;
-    /* the last option given of each group; NULL: none */
-    const char *agent_option, *trace_option, *access_option;
+    bool wants_help, wants_version;
     const char *token, *token_file; /* options */
     const char *token_from;         /* what the sent token was read from; NULL: none is given */
     struct hearth_str token_text;
@@ -134,39 +131,44 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
-    cli_heatmap, cli_network, cli_policy, cli_rules, cli_task, cli_trace, cli_spans_top,
-    cli_spans_list, cli_spans_count;
-cli_command_fn cli_whoami, cli_tokens, cli_users, cli_grants, cli_sessions, cli_audit;
+    cli_heatmap, cli_rules_list, cli_rules_get, cli_rules_set, cli_rules_delete, cli_trace,
+    cli_spans_top, cli_spans_list, cli_spans_count;
+cli_command_fn cli_network_topology, cli_network_series, cli_network_requests, cli_network_request,
+    cli_network_addresses;
+cli_command_fn cli_policy_list, cli_policy_get, cli_policy_set, cli_policy_apply, cli_policy_diff,
+    cli_policy_dry_run, cli_policy_monitored, cli_policy_series, cli_policy_history,
+    cli_policy_delete;
+cli_command_fn cli_task_prepare, cli_task_create, cli_task_list, cli_task_get, cli_task_log,
+    cli_task_cancel, cli_task_keep, cli_task_schedules, cli_task_stacks, cli_task_uploads,
+    cli_task_analyze, cli_task_download, cli_task_export, cli_task_import, cli_task_segments,
+    cli_task_threads;
+cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate, cli_tokens_delete,
+    cli_users_create, cli_users_list, cli_users_password, cli_users_disable, cli_users_enable,
+    cli_users_delete, cli_grants_add, cli_grants_list, cli_grants_delete, cli_sessions_end,
+    cli_audit;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
-    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_explain_merge, cli_explain_timeline,
-    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
-    cli_profiles_original, cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase,
-    cli_admin_erasures, cli_admin_errors, cli_admin_usage, cli_admin_targets, cli_admin_retention,
-    cli_admin_limits, cli_admin_applications, cli_admin_sizing, cli_agents_services,
-    cli_agents_instances, cli_agents_processes;
+    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_explain_merge,
+    cli_explain_timeline, cli_profiles_list, cli_profiles_facets, cli_profiles_show,
+    cli_profiles_pprof, cli_profiles_original, cli_admin_status, cli_admin_doctor,
+    cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors, cli_admin_usage,
+    cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset, cli_admin_limits,
+    cli_applications_list, cli_applications_show, cli_applications_set, cli_applications_delete,
+    cli_applications_rule_list, cli_applications_rule_add, cli_applications_rule_delete,
+    cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
 
 /* ---- hearth.c ---- */
 
-struct cli_command {
-    const char *name, *sub; /* sub: NULL, or the second word */
-    const char *arguments, *help;
-    cli_command_fn *run;
-    size_t max_args;
-    bool offline;            /* makes no request */
-    cli_command_fn *explain; /* runs with --explain; NULL: not supported */
-};
+struct cli_command; /* table.h */
 
 /* The defaults, with what the options say about server, tenant and TLS. */
 void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
-/* Checks the number of arguments after args[0]. CLI_USAGE, with a message, if it is wrong. */
-enum cli_exit cli_check_words(const char *group, const char *word, const char *arguments,
-                              size_t min_args, size_t max_args, const struct cli *cli);
-enum cli_exit cli_no_such(const char *group, const char *word);
+/* The command that cli_usage names; NULL: none. */
+void cli_set_usage(const struct cli_command *command);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 enum cli_exit cli_no_data(struct cli *cli);
@@ -203,15 +205,6 @@ HEARTH_MUST_CHECK enum hearth_status cli_read_secret(struct cli *cli, const char
  * INVALID_ARGUMENT without a terminal; FAILED_PRECONDITION if the two differ. */
 HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **ret);
 
-/* ---- help_access.c ---- */
-
-/* Whether an option of access_options.def is given that `hearth admin SUB`, with the verb in the
- * first argument, does not take; `message` says so. `sub` may be NULL. */
-bool cli_find_misplaced_access(const struct cli *cli, const char *sub, char *message, size_t cap);
-/* The help of `hearth admin SUB`; NULL: of all commands of help_access.c. False: it is none of
- * them. */
-bool cli_print_access_help(const char *sub);
-
 /* ---- cmd_upload.c ---- */
 
 /* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
@@ -219,19 +212,14 @@ void cli_upload_waits(void *cli);
 
 /* ---- options.c, help.c ---- */
 
-/* Reads options and arguments into `cli`. */
-HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv);
-void cli_print_help(const struct cli_command *commands, size_t n);
-void cli_print_network_help(void);
-void cli_print_task_help(void);
-void cli_print_policy_help(void);
-void cli_print_trace_help(void);
-void cli_print_spans_help(void);
-void cli_print_profiles_help(void);
-/* The options of agent_options.def that the command takes. */
-void cli_print_agent_options(const char *command);
-/* The help of a subcommand ("status", ..) of `hearth admin`; NULL or unknown: of all. */
-void cli_print_admin_help(const char *sub);
+/* Reads options and arguments into `cli`. *ret: the command or the group; NULL: none. CLI_USAGE, with
+ * a message, for mistakes. */
+HEARTH_MUST_CHECK enum cli_exit cli_parse(struct cli *cli, int argc, char **argv,
+                                          const struct cli_command **ret);
+/* Says that a group, "" for all commands, has no such command. */
+enum cli_exit cli_no_such(const char *group, const char *word);
+/* The help of a command or group; NULL: the list of commands. */
+enum cli_exit cli_print_help(const struct cli_command *command);
 
 /* ---- ask.c ---- */
 
@@ -260,8 +248,6 @@ HEARTH_MUST_CHECK enum hearth_status cli_call(struct cli *cli, const char *metho
 HEARTH_MUST_CHECK enum hearth_status cli_timeline_step(struct cli *cli, double *ret_seconds);
 /* --by as the repeated field of a request, cli->n_by texts; in cmd_query.c. */
 char **cli_by_names(struct cli *cli);
-/* CLI_USAGE, with a message, unless -o is table or json. Called before anything is changed. */
-enum cli_exit cli_check_output(const struct cli *cli);
 /* Prints the answer as JSON, or `text`, the table. Releases text. */
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
                                struct hearth_buf *text);
@@ -275,22 +261,15 @@ HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
                                                    Hearth__V1__Selection *ret);
 /* Puts all filters but ids into an initialised message; arena.refused if that failed. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
-/* The values of a flag like --class or --not-class; NULL: the flag is another one. */
-struct cli_texts *cli_row_option(struct cli *cli, const char *flag);
 /* Whether there is an option that cli_stack_filter reads. */
 bool cli_has_stack_filter(const struct cli *cli);
 HEARTH_MUST_CHECK
 enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret);
-/* INVALID_ARGUMENT if --go-stacks is given: the command always shows stacks as stored. */
-HEARTH_MUST_CHECK
-enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command);
 /* Prints on standard error how a gauge was aggregated, unless --aggregation was given. */
 void cli_say_aggregation(const Hearth__V1__Selection *selection,
                          Hearth__V1__Aggregation aggregation);
 /* The figure of a line of n points: their sum, or, of means, their mean. */
 double cli_line_figure(double sum, size_t n_points, Hearth__V1__Aggregation aggregation);
-/* INVALID_ARGUMENT if any filter is given. */
-HEARTH_MUST_CHECK enum hearth_status cli_no_filters(struct cli *cli, const char *command);
 /* The values as the repeated field of a request. */
 char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 

@@ -6,26 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum cli_exit cli_check_verb(struct cli *cli, const char *group, const char *arguments,
-                             size_t min_args, size_t max_args)
-{
-    char words[64];
-
-    assert(cli->n_args > 0);
-    enum cli_exit code = cli_check_output(cli);
-    if (code != CLI_OK) {
-        return code;
-    }
-    (void)snprintf(words, sizeof words, "admin %s", group);
-
-    return cli_check_words(words, cli->args[0], arguments, min_args, max_args, cli);
-}
-
-bool cli_is_verb(const struct cli *cli, const char *verb)
-{
-    return cli->n_args > 0 ? strcmp(cli->args[0], verb) == 0 : verb[0] == '\0';
-}
-
 enum hearth_status cli_make_grant(struct cli *cli, const char *tenant, const char *selector,
                                   const char *role, Hearth__V1__Grant *ret)
 {

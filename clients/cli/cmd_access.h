@@ -8,9 +8,6 @@
 
 #define CLI_ACCESS "hearth.v1.AccessService/"
 
-/* Checks output and arguments of `hearth admin GROUP VERB`, before anything is changed. */
-enum cli_exit cli_check_verb(struct cli *cli, const char *group, const char *arguments,
-                             size_t min_args, size_t max_args);
 /* Whether the first argument is this word; "": there is no argument. */
 bool cli_is_verb(const struct cli *cli, const char *verb);
 /*

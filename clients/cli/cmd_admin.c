@@ -184,9 +184,6 @@ enum cli_exit cli_admin_doctor(struct cli *cli)
 
 enum cli_exit cli_admin_rebuild(struct cli *cli)
 {
-    if (cli->output != CLI_TABLE) {
-        return cli_usage("admin rebuild supports no -o");
-    }
     if (cli->all == (cli->n_args > 0)) {
         return cli_usage("admin rebuild requires a service name or --all");
     }
@@ -244,7 +241,7 @@ static enum cli_exit print_retention(struct cli *cli, const Hearth__V1__Retentio
 static enum hearth_status read_setting(struct cli *cli, bool is_reset,
                                        Hearth__V1__SetRetentionRequest *request)
 {
-    const char *name = cli->args[1];
+    const char *name = cli->args[0];
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_tiers); i++) {
         if (strcmp(name, g_tiers[i].shorthand) == 0 || strcmp(name, g_tiers[i].name) == 0) {
@@ -261,7 +258,7 @@ static enum hearth_status read_setting(struct cli *cli, bool is_reset,
         return HEARTH_OK;
     }
     int64_t ns = 0;
-    const char *value = cli->args[2];
+    const char *value = cli->args[1];
     if (strcmp(value, "forever") != 0 && strcmp(value, "0") != 0) {
         HEARTH_TRY(hearth_duration_parse(hearth_str_c(value), &ns, &cli->err));
         if (ns < HEARTH_NS_PER_MS) {
@@ -288,19 +285,18 @@ static enum cli_exit change_retention(struct cli *cli, bool is_reset)
     return status == HEARTH_OK ? print_retention(cli, answer) : cli_fail(cli, status);
 }
 
-enum cli_exit cli_admin_retention(struct cli *cli)
+enum cli_exit cli_retention_set(struct cli *cli)
 {
-    const char *verb = cli->n_args == 0 ? "show" : cli->args[0];
+    return change_retention(cli, false);
+}
 
-    if (strcmp(verb, "set") == 0 && cli->n_args == 3) {
-        return change_retention(cli, false);
-    }
-    if (strcmp(verb, "reset") == 0 && cli->n_args == 2) {
-        return change_retention(cli, true);
-    }
-    if (strcmp(verb, "show") != 0 || cli->n_args > 1) {
-        return cli_usage("admin retention: show, set NAME DURATION (set raw 14d), or reset NAME");
-    }
+enum cli_exit cli_retention_reset(struct cli *cli)
+{
+    return change_retention(cli, true);
+}
+
+enum cli_exit cli_retention_show(struct cli *cli)
+{
     Hearth__V1__GetRetentionRequest request;
     hearth__v1__get_retention_request__init(&request);
     Hearth__V1__Retention *answer = NULL;

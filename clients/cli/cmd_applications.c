@@ -64,7 +64,7 @@ static void print_head(struct hearth_buf *out)
                       "approved", "last seen", "owner", "description");
 }
 
-static enum cli_exit list_applications(struct cli *cli)
+enum cli_exit cli_applications_list(struct cli *cli)
 {
     Hearth__V1__ListApplicationsRequest request;
     Hearth__V1__ListApplicationsResponse *answer = NULL;
@@ -95,23 +95,23 @@ static enum cli_exit end_application(struct cli *cli, const Hearth__V1__Applicat
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit show_application(struct cli *cli)
+enum cli_exit cli_applications_show(struct cli *cli)
 {
     Hearth__V1__GetApplicationRequest request;
     Hearth__V1__Application *answer = NULL;
     hearth__v1__get_application_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status =
         cli_call(cli, APPLICATIONS "Get", &request, &hearth__v1__application__descriptor, &answer);
     return status == HEARTH_OK ? end_application(cli, answer) : cli_fail(cli, status);
 }
 
-static enum cli_exit set_application(struct cli *cli)
+enum cli_exit cli_applications_set(struct cli *cli)
 {
     Hearth__V1__SetApplicationRequest request;
     Hearth__V1__Application *answer = NULL;
     hearth__v1__set_application_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     request.updated_by = user_name(cli);
     if (cli->owner != NULL) {
         request.owner_presence_case = HEARTH__V1__SET_APPLICATION_REQUEST__OWNER_PRESENCE_OWNER;
@@ -142,13 +142,13 @@ static enum cli_exit set_application(struct cli *cli)
     return status == HEARTH_OK ? end_application(cli, answer) : cli_fail(cli, status);
 }
 
-static enum cli_exit delete_application(struct cli *cli)
+enum cli_exit cli_applications_delete(struct cli *cli)
 {
     Hearth__V1__DeleteApplicationRequest request;
     Hearth__V1__DeleteApplicationResponse *answer = NULL;
     struct hearth_buf out;
     hearth__v1__delete_application_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status =
         cli_call(cli, APPLICATIONS "Delete", &request,
                  &hearth__v1__delete_application_response__descriptor, &answer);
@@ -169,7 +169,7 @@ static void print_application_rule(const Hearth__V1__ApplicationRule *rule, stru
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit list_application_rules(struct cli *cli)
+enum cli_exit cli_applications_rule_list(struct cli *cli)
 {
     Hearth__V1__ListApplicationRulesRequest request;
     Hearth__V1__ListApplicationRulesResponse *answer = NULL;
@@ -190,7 +190,7 @@ static enum cli_exit list_application_rules(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit add_application_rule(struct cli *cli)
+enum cli_exit cli_applications_rule_add(struct cli *cli)
 {
     Hearth__V1__ApplicationRule request;
     Hearth__V1__ApplicationRule *answer = NULL;
@@ -199,8 +199,8 @@ static enum cli_exit add_application_rule(struct cli *cli)
     if (cli->profiling == NULL) {
         return cli_usage("admin applications rule add NAME SELECTOR requires --profiling on|off");
     }
-    request.name = cli_field(cli, cli->args[2]);
-    request.label_selector = cli_field(cli, cli->args[3]);
+    request.name = cli_field(cli, cli->args[0]);
+    request.label_selector = cli_field(cli, cli->args[1]);
     request.updated_by = user_name(cli);
     enum hearth_status status = read_profiling(cli, &request.profiling);
     if (status == HEARTH_OK) {
@@ -216,13 +216,13 @@ static enum cli_exit add_application_rule(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit delete_application_rule(struct cli *cli)
+enum cli_exit cli_applications_rule_delete(struct cli *cli)
 {
     Hearth__V1__DeleteApplicationRuleRequest request;
     Hearth__V1__DeleteApplicationRuleResponse *answer = NULL;
     struct hearth_buf out;
     hearth__v1__delete_application_rule_request__init(&request);
-    request.name = cli_field(cli, cli->args[2]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status =
         cli_call(cli, APPLICATIONS "DeleteRule", &request,
                  &hearth__v1__delete_application_rule_response__descriptor, &answer);
@@ -231,35 +231,4 @@ static enum cli_exit delete_application_rule(struct cli *cli)
     }
     hearth_buf_init(&out, 0);
     return cli_print_answer(cli, &answer->base, &out);
-}
-
-enum cli_exit cli_admin_applications(struct cli *cli)
-{
-    const char *word = cli->n_args > 0 ? cli->args[0] : "list";
-    const char *second = cli->n_args > 1 ? cli->args[1] : "";
-
-    if (strcmp(word, "list") == 0 && cli->n_args <= 1) {
-        return list_applications(cli);
-    }
-    if (strcmp(word, "show") == 0 && cli->n_args == 2) {
-        return show_application(cli);
-    }
-    if (strcmp(word, "set") == 0 && cli->n_args == 2) {
-        return set_application(cli);
-    }
-    if (strcmp(word, "delete") == 0 && cli->n_args == 2) {
-        return delete_application(cli);
-    }
-    if (strcmp(word, "rule") == 0 && strcmp(second, "list") == 0 && cli->n_args == 2) {
-        return list_application_rules(cli);
-    }
-    if (strcmp(word, "rule") == 0 && strcmp(second, "add") == 0 && cli->n_args == 4) {
-        return add_application_rule(cli);
-    }
-    if (strcmp(word, "rule") == 0 && strcmp(second, "delete") == 0 && cli->n_args == 3) {
-        return delete_application_rule(cli);
-    }
-
-    return cli_usage("admin applications: list, show NAME, set NAME, delete NAME, rule list, rule "
-                     "add NAME SELECTOR, or rule delete NAME");
 }

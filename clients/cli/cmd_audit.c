@@ -113,11 +113,6 @@ enum cli_exit cli_audit(struct cli *cli)
 {
     Hearth__V1__AuditLogRequest request;
     Hearth__V1__AuditLogResponse all;
-    enum cli_exit code = cli_check_output(cli);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     enum hearth_status status = read_filter(cli, &request);
     if (status == HEARTH_OK) {
         status = read_pages(cli, &request, cli->has_limit ? cli->limit : DEFAULT_EVENTS, &all);

@@ -11,18 +11,15 @@
 
 static const char *const g_sorts[] = {NULL, "self", "total", "name"};
 
-/* The number of a name, 0 without one; -1: it is none of them. */
+/* The number of a name; 0 without one. */
 static int find_name(const char *name, const char *const *names, size_t n)
 {
-    if (name == NULL) {
-        return 0;
-    }
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; name != NULL && i < n; i++) {
         if (strcmp(name, names[i]) == 0) {
             return (int)i;
         }
     }
-    return -1;
+    return 0;
 }
 
 static void print_values(int64_t self, int64_t total, int64_t whole, const char *unit,
@@ -89,19 +86,8 @@ enum cli_exit cli_top(struct cli *cli)
     hearth__v1__top_request__init(&request);
     int kind = find_name(cli->by_kind, cli_row_kinds, CLI_ROW_KINDS);
     int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
-    if (kind < 0) {
-        return cli_usage(
-            "--by-kind must be function, line, file, directory, class, package, module, thread or "
-            "frame-kind");
-    }
-    if (sort < 0) {
-        return cli_usage("--sort must be self, total or name");
-    }
     kind = kind == 0 ? 1 : kind;
-    enum hearth_status status = cli_no_go_stacks(cli, "top");
-    if (status == HEARTH_OK) {
-        status = cli_selection(cli, 0, &selection);
-    }
+    enum hearth_status status = cli_selection(cli, 0, &selection);
     request.selection = &selection;
     request.kind = (Hearth__V1__TopKind)kind;
     request.sort = (Hearth__V1__TopSort)sort;
@@ -186,9 +172,6 @@ enum cli_exit cli_sandwich(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__SandwichResponse *answer = NULL;
 
-    if (cli->n_args == 0) {
-        return cli_usage("sandwich requires a function name");
-    }
     hearth__v1__sandwich_request__init(&request);
     enum hearth_status status = cli_selection(cli, 1, &selection);
     request.selection = &selection;
@@ -249,9 +232,6 @@ enum cli_exit cli_lines(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__LinesResponse *answer = NULL;
 
-    if (cli->n_args == 0) {
-        return cli_usage("lines requires a function name");
-    }
     hearth__v1__lines_request__init(&request);
     enum hearth_status status = cli_selection(cli, 1, &selection);
     request.selection = &selection;

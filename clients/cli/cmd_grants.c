@@ -3,22 +3,17 @@
 
 /* ---- grants ---- */
 
-static enum cli_exit add_grant(struct cli *cli)
+enum cli_exit cli_grants_add(struct cli *cli)
 {
     Hearth__V1__Grant request;
     Hearth__V1__AddGrantResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "grants", "SUBJECT", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     if (cli->access.role == NULL) {
         return cli_usage("grants add requires --role, which is ingest, viewer, profiler, editor or "
                          "admin");
     }
     enum hearth_status status =
         cli_make_grant(cli, NULL, cli->access.selector, cli->access.role, &request);
-    request.subject = cli_subject(cli, cli->args[1]);
+    request.subject = cli_subject(cli, cli->args[0]);
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_ACCESS "AddGrant", &request,
                           &hearth__v1__add_grant_response__descriptor, &answer);
@@ -36,17 +31,12 @@ static enum cli_exit add_grant(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit delete_grant(struct cli *cli)
+enum cli_exit cli_grants_delete(struct cli *cli)
 {
     Hearth__V1__DeleteGrantRequest request;
     Hearth__V1__DeleteGrantResponse *answer = NULL;
     int64_t id;
-    enum cli_exit code = cli_check_verb(cli, "grants", "ID", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
-    if (!hearth_str_to_i64(hearth_str_c(cli->args[1]), &id) || id <= 0 || id > INT32_MAX) {
+    if (!hearth_str_to_i64(hearth_str_c(cli->args[0]), &id) || id <= 0 || id > INT32_MAX) {
         return cli_usage("the id of a grant is a number; `hearth admin grants list` shows it");
     }
     hearth__v1__delete_grant_request__init(&request);
@@ -73,15 +63,10 @@ static void print_stored_grant(const Hearth__V1__Grant *grant, struct hearth_buf
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit list_grants(struct cli *cli)
+enum cli_exit cli_grants_list(struct cli *cli)
 {
     Hearth__V1__ListGrantsRequest request;
     Hearth__V1__ListGrantsResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "grants", "", 0, 0);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__list_grants_request__init(&request);
     enum hearth_status status = cli_call(cli, CLI_ACCESS "ListGrants", &request,
                                          &hearth__v1__list_grants_response__descriptor, &answer);
@@ -104,39 +89,15 @@ static enum cli_exit list_grants(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-enum cli_exit cli_grants(struct cli *cli)
-{
-    if (cli_is_verb(cli, "add")) {
-        return add_grant(cli);
-    }
-    if (cli_is_verb(cli, "delete")) {
-        return delete_grant(cli);
-    }
-    if (cli_is_verb(cli, "list")) {
-        return list_grants(cli);
-    }
-
-    return cli->n_args == 0 ? cli_usage("admin grants is followed by add, list, delete")
-                            : cli_no_such("admin grants", cli->args[0]);
-}
-
 /* ---- sessions ---- */
 
-enum cli_exit cli_sessions(struct cli *cli)
+enum cli_exit cli_sessions_end(struct cli *cli)
 {
     Hearth__V1__EndSessionsRequest request;
     Hearth__V1__EndSessionsResponse *answer = NULL;
 
-    if (!cli_is_verb(cli, "end")) {
-        return cli->n_args == 0 ? cli_usage("admin sessions is followed by end")
-                                : cli_no_such("admin sessions", cli->args[0]);
-    }
-    enum cli_exit code = cli_check_verb(cli, "sessions", "[SUBJECT]", 0, 1);
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__end_sessions_request__init(&request);
-    request.subject = cli_subject(cli, cli->n_args > 1 ? cli->args[1] : "");
+    request.subject = cli_subject(cli, cli->n_args > 0 ? cli->args[0] : "");
     enum hearth_status status = cli_call(cli, CLI_ACCESS "EndSessions", &request,
                                          &hearth__v1__end_sessions_response__descriptor, &answer);
     if (status != HEARTH_OK) {

@@ -65,11 +65,6 @@ static enum hearth_status ask_heatmap(struct cli *cli, Querier__V1__SelectHeatma
     const char *selector, *type;
     const char *what = cli->by_kind == NULL ? "profile" : cli->by_kind;
 
-    HEARTH_TRY(cli_no_filters(cli, "heatmap"));
-    if (strcmp(what, "profile") != 0 && strcmp(what, "span") != 0) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "--by-kind of heatmap must be profile or span");
-    }
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, &type));

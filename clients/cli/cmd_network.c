@@ -9,61 +9,6 @@
 
 #define NETWORK "hearth.v1.NetworkService/"
 
-static cli_command_fn run_topology, run_series, run_requests, run_request, run_addresses;
-
-static const struct {
-    const char *word, *arguments, *help;
-    cli_command_fn *run;
-    size_t min_args, max_args;
-} g_commands[] = {
-    {"topology", "", "processes and their connections; --dot: for Graphviz", run_topology, 0, 0},
-    {"series", "", "metrics by minute; --metric, --call", run_series, 0, 0},
-    {"requests", "", "sampled requests, the slowest first; --trace-id, --reason, --call",
-     run_requests, 0, 0},
-    {"request", "ID", "a sampled request with its captured data", run_request, 1, 1},
-    {"addresses", "[IP[:PORT]=NAME ..]", "names of addresses; with arguments: set names",
-     run_addresses, 0, CLI_MAX_ARGS - 1},
-};
-
-void cli_print_network_help(void)
-{
-    (void)printf(
-        "hearth network -- topology and metrics that network tasks measured in one instance\n\n");
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        (void)printf("  hearth network %-9s %-19s %s\n", g_commands[i].word,
-                     g_commands[i].arguments, g_commands[i].help);
-    }
-    (void)printf("\n");
-    cli_print_agent_options("network");
-    (void)printf("\n    hearth network topology --service shop --instance pod-1 --since 10m\n"
-                 "    hearth network requests --service shop --instance pod-1 --reason "
-                 "status_5xx\n"
-                 "    hearth network addresses 10.0.0.7:5432=orders.db\n");
-}
-
-enum cli_exit cli_network(struct cli *cli)
-{
-    for (size_t i = 0; cli->n_args > 0 && i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        if (strcmp(cli->args[0], g_commands[i].word) != 0) {
-            continue;
-        }
-        if (cli_check_words("network", g_commands[i].word, g_commands[i].arguments,
-                            g_commands[i].min_args, g_commands[i].max_args, cli) != CLI_OK ||
-            cli_check_output(cli) != CLI_OK) {
-            return CLI_USAGE;
-        }
-        cli->n_args--;
-        memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
-        return g_commands[i].run(cli);
-    }
-    if (cli->n_args > 0) {
-        return cli_no_such("network", cli->args[0]);
-    }
-    cli_print_network_help();
-
-    return CLI_USAGE;
-}
-
 /* ---- shared ---- */
 
 static char *field_or_empty(struct cli *cli, const char *text)
@@ -204,7 +149,7 @@ static void put_dot(const Hearth__V1__TopologyResponse *answer, struct hearth_bu
     hearth_buf_cstr(out, "}\n");
 }
 
-static enum cli_exit run_topology(struct cli *cli)
+enum cli_exit cli_network_topology(struct cli *cli)
 {
     Hearth__V1__TopologyRequest ask;
     Hearth__V1__TopologyResponse *answer = NULL;
@@ -224,7 +169,7 @@ static enum cli_exit run_topology(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    if (cli->agent.dot != NULL) {
+    if (cli->agent.dot) {
         put_dot(answer, &out);
     } else {
         put_calls(answer, &out);
@@ -281,7 +226,7 @@ static enum hearth_status ask_series(struct cli *cli, Hearth__V1__NetworkSeriesR
                     &hearth__v1__network_series_response__descriptor, ret);
 }
 
-static enum cli_exit run_series(struct cli *cli)
+enum cli_exit cli_network_series(struct cli *cli)
 {
     Hearth__V1__NetworkSeriesResponse *answer = NULL;
     enum hearth_status status = ask_series(cli, &answer);
@@ -341,7 +286,7 @@ static enum hearth_status ask_requests(struct cli *cli,
                     &hearth__v1__list_sampled_requests_response__descriptor, ret);
 }
 
-static enum cli_exit run_requests(struct cli *cli)
+enum cli_exit cli_network_requests(struct cli *cli)
 {
     Hearth__V1__ListSampledRequestsResponse *answer = NULL;
     enum hearth_status status = ask_requests(cli, &answer);
@@ -373,7 +318,7 @@ static void put_tag(const Hearth__V1__SpanTag *tag, struct hearth_buf *out)
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit run_request(struct cli *cli)
+enum cli_exit cli_network_request(struct cli *cli)
 {
     Hearth__V1__GetSampledRequestRequest ask;
     Hearth__V1__GetSampledRequestResponse *answer = NULL;
@@ -457,7 +402,7 @@ static enum hearth_status set_addresses(struct cli *cli, Hearth__V1__SetAddresse
                     &hearth__v1__set_addresses_response__descriptor, ret);
 }
 
-static enum cli_exit run_addresses(struct cli *cli)
+enum cli_exit cli_network_addresses(struct cli *cli)
 {
     if (cli->n_args > 0) {
         Hearth__V1__SetAddressesResponse *answer = NULL;

@@ -154,15 +154,9 @@ enum cli_exit cli_label_stats(struct cli *cli)
     Hearth__V1__Selection selection;
     Hearth__V1__LabelStatsResponse *answer = NULL;
 
-    if (cli->n_args == 0) {
-        return cli_usage("label-stats requires a label name");
-    }
     hearth__v1__label_stats_request__init(&request);
-    enum hearth_status status = cli_no_filters(cli, "label-stats");
-    if (status == HEARTH_OK) {
-        status = cli_selection(cli, 1, &selection);
-        request.selection = &selection;
-    }
+    enum hearth_status status = cli_selection(cli, 1, &selection);
+    request.selection = &selection;
     request.label = cli_field(cli, cli->args[0]);
     request.limit = cli->has_limit ? cli->limit : 30;
     if (status == HEARTH_OK) {

@@ -8,72 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static cli_command_fn run_policy_get, run_policy_list, run_policy_set, run_policy_apply,
-    run_policy_diff, run_policy_history, run_policy_delete;
-
-static const struct {
-    const char *word, *arguments, *help;
-    cli_command_fn *run;
-    size_t n_args;
-} g_commands[] = {
-    {"list", "", "services that have a policy, and how often it triggered", run_policy_list, 0},
-    {"get", "SERVICE", "the policy of a service", run_policy_get, 1},
-    {"set", "SERVICE",
-     "replace the policy: -f FILE; --observe: report metrics only (without -f: CPU, threads and "
-     "load)",
-     run_policy_set, 1},
-    {"apply", "SERVICE",
-     "-f FILE: show the changes and set them, unless the policy was just changed", run_policy_apply,
-     1},
-    {"diff", "SERVICE", "-f FILE: show what apply would change", run_policy_diff, 1},
-    {"dry-run", "SERVICE", "-f FILE: show what the policy would have started in the range",
-     cli_policy_dry_run, 1},
-    {"monitored", "SERVICE", "monitored processes; --kind; --watch: print tasks as they start",
-     cli_policy_monitored, 1},
-    {"series", "SERVICE", "metrics that agents report; --instance, --process, --monitor, --step",
-     cli_policy_series, 1},
-    {"history", "SERVICE", "versions of the policy, the latest first", run_policy_history, 1},
-    {"delete", "SERVICE", "delete the policy: nothing starts by itself any more", run_policy_delete,
-     1},
-};
-
-void cli_print_policy_help(void)
-{
-    (void)printf("hearth policy -- rules by which agents start profiling by themselves\n\n");
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        (void)printf("  hearth policy %-9s %-8s %s\n", g_commands[i].word, g_commands[i].arguments,
-                     g_commands[i].help);
-    }
-    (void)printf("\n");
-    cli_print_agent_options("policy");
-    (void)printf("\n    hearth policy set shop --observe\n"
-                 "    hearth policy dry-run shop -f shop.yaml --since 1d\n"
-                 "    hearth policy apply shop -f shop.yaml --modified-by ada\n");
-}
-
-enum cli_exit cli_policy(struct cli *cli)
-{
-    for (size_t i = 0; cli->n_args > 0 && i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        if (strcmp(cli->args[0], g_commands[i].word) != 0) {
-            continue;
-        }
-        if (cli_check_words("policy", g_commands[i].word, g_commands[i].arguments,
-                            g_commands[i].n_args, g_commands[i].n_args, cli) != CLI_OK ||
-            cli_check_output(cli) != CLI_OK) {
-            return CLI_USAGE;
-        }
-        cli->n_args--;
-        memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
-        return g_commands[i].run(cli);
-    }
-    if (cli->n_args > 0) {
-        return cli_no_such("policy", cli->args[0]);
-    }
-    cli_print_policy_help();
-
-    return CLI_USAGE;
-}
-
 /* ---- files ---- */
 
 static enum hearth_status read_policy_file(struct cli *cli, struct hearth_buf *out)
@@ -281,7 +215,7 @@ static enum hearth_status ask_policy(struct cli *cli, const char *service,
                     &hearth__v1__get_policy_response__descriptor, ret);
 }
 
-static enum cli_exit run_policy_get(struct cli *cli)
+enum cli_exit cli_policy_get(struct cli *cli)
 {
     Hearth__V1__GetPolicyResponse *answer = NULL;
     enum hearth_status status = ask_policy(cli, cli->args[0], &answer);
@@ -305,7 +239,7 @@ static enum cli_exit end_policy_answer(struct cli *cli, const ProtobufCMessage *
     return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
 }
 
-static enum cli_exit run_policy_list(struct cli *cli)
+enum cli_exit cli_policy_list(struct cli *cli)
 {
     Hearth__V1__ListPoliciesRequest request;
     Hearth__V1__ListPoliciesResponse *answer = NULL;
@@ -324,7 +258,7 @@ static enum cli_exit run_policy_list(struct cli *cli)
                              "no service has a policy");
 }
 
-static enum cli_exit run_policy_history(struct cli *cli)
+enum cli_exit cli_policy_history(struct cli *cli)
 {
     Hearth__V1__PolicyHistoryRequest request;
     Hearth__V1__PolicyHistoryResponse *answer = NULL;
@@ -365,11 +299,11 @@ static enum cli_exit send_policy(struct cli *cli, Hearth__V1__SetPolicyRequest *
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit run_policy_set(struct cli *cli)
+enum cli_exit cli_policy_set(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
-    request.observe = cli->agent.observe != NULL;
+    request.observe = cli->agent.observe;
     enum hearth_status status = request.observe && cli->agent.file == NULL
                                     ? make_observer(cli, cli->args[0], &request.policy)
                                     : cli_policy_from_file(cli, cli->args[0], &request.policy);
@@ -413,7 +347,7 @@ static enum hearth_status compare_policies(struct cli *cli, Hearth__V1__SetPolic
     Hearth__V1__GetPolicyResponse *stored = NULL;
 
     HEARTH_TRY(cli_policy_from_file(cli, cli->args[0], &request->policy));
-    request->observe = cli->agent.observe != NULL;
+    request->observe = cli->agent.observe;
     enum hearth_status status = ask_policy(cli, cli->args[0], &stored);
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
@@ -444,7 +378,7 @@ static enum hearth_status compare_policies(struct cli *cli, Hearth__V1__SetPolic
                   : HEARTH_OK;
 }
 
-static enum cli_exit run_policy_diff(struct cli *cli)
+enum cli_exit cli_policy_diff(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
@@ -462,7 +396,7 @@ static enum cli_exit run_policy_diff(struct cli *cli)
     return cli_print(&out);
 }
 
-static enum cli_exit run_policy_apply(struct cli *cli)
+enum cli_exit cli_policy_apply(struct cli *cli)
 {
     Hearth__V1__SetPolicyRequest request;
     hearth__v1__set_policy_request__init(&request);
@@ -477,7 +411,7 @@ static enum cli_exit run_policy_apply(struct cli *cli)
     return status == HEARTH_OK ? send_policy(cli, &request) : cli_fail(cli, status);
 }
 
-static enum cli_exit run_policy_delete(struct cli *cli)
+enum cli_exit cli_policy_delete(struct cli *cli)
 {
     Hearth__V1__DeletePolicyRequest request;
     Hearth__V1__DeletePolicyResponse *answer = NULL;

@@ -168,7 +168,7 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
     if (cli->agent.kind != NULL && !cli_task_kind_of(cli->agent.kind, &request.kind)) {
         return cli_usage("--kind of policy monitored must be oncpu, offcpu or network");
     }
-    if (cli->agent.watch != NULL) {
+    if (cli->agent.watch) {
         return watch_starts(cli);
     }
     enum hearth_status status =

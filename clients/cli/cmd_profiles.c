@@ -46,7 +46,6 @@ static enum hearth_status read_filter(struct cli *cli, Hearth__V1__ProfileFilter
     const char *selector;
 
     hearth__v1__profile_filter__init(filter);
-    HEARTH_TRY(cli_no_filters(cli, "profiles"));
     HEARTH_TRY(cli_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     filter->label_selector = cli_field(cli, selector);
@@ -171,9 +170,6 @@ enum cli_exit cli_profiles_list(struct cli *cli)
     int64_t limit = cli->has_limit ? cli->limit : ROWS;
 
     hearth__v1__list_profiles_request__init(&request);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     enum hearth_status status = read_filter(cli, &filter);
     status = status == HEARTH_OK ? read_order(cli, &request.order) : status;
     request.filter = &filter;
@@ -234,9 +230,6 @@ enum cli_exit cli_profiles_facets(struct cli *cli)
     int64_t limit = cli->has_limit ? cli->limit : FACET_ROWS;
 
     hearth__v1__profile_facets_request__init(&request);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     enum hearth_status status = read_filter(cli, &filter);
     request.filter = &filter;
     request.n_labels = cli->n_by;
@@ -323,12 +316,6 @@ enum cli_exit cli_profiles_show(struct cli *cli)
     Hearth__V1__GetProfileResponse *answer = NULL;
 
     hearth__v1__get_profile_request__init(&request);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
-    if (cli->n_args == 0) {
-        return cli_usage("profiles show requires the id of a profile");
-    }
 
     request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, PROFILES "GetProfile", &request,
@@ -350,9 +337,6 @@ enum cli_exit cli_profiles_pprof(struct cli *cli)
     Google__V1__Profile *answer = NULL;
 
     hearth__v1__get_profile_request__init(&request);
-    if (cli->n_args == 0) {
-        return cli_usage("profiles pprof requires the id of a profile");
-    }
     if (cli->output != CLI_PPROF) {
         return cli_usage("profiles pprof requires -o pprof=FILE");
     }
@@ -435,9 +419,6 @@ enum cli_exit cli_profiles_original(struct cli *cli)
     Hearth__V1__GetProfileResponse *profile = NULL;
 
     /* Find the file. */
-    if (cli->n_args < 2) {
-        return cli_usage("profiles original requires an id and a file (-: standard output)");
-    }
     ask.id = request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, PROFILES "GetProfile", &ask,
                                          &hearth__v1__get_profile_response__descriptor, &profile);
@@ -462,25 +443,4 @@ enum cli_exit cli_profiles_original(struct cli *cli)
     }
 
     return status == HEARTH_OK ? CLI_OK : cli_fail(cli, status);
-}
-
-void cli_print_profiles_help(void)
-{
-    (void)fputs(
-        "hearth profiles -- uploads as a list\n\n"
-        "  hearth profiles list [SELECTOR]     each pushed profile, the newest first\n"
-        "  hearth profiles facets [SELECTOR]   how many there are for each value of labels\n"
-        "  hearth profiles show ID             one of them: labels, types, totals\n"
-        "  hearth profiles pprof ID -o pprof=FILE    all its types as one pprof\n"
-        "  hearth profiles original ID FILE [NAME]   a file that it was made of, as sent, where "
-        "kept\n\n"
-        "  --label NAME=VALUE   only profiles with this label (repeat)\n"
-        "  --type ID            only profiles that have this type; list: with its total\n"
-        "  --sort KEY           list: time, duration, total (needs --type) [time]\n"
-        "  --by LABEL           facets: these labels [all]; __profile_type__: by type\n"
-        "  --limit N            list: rows [30]; facets: values of each label [10]\n"
-        "  --since, --from, --to, -o json: hearth --help\n\n"
-        "    hearth profiles list '{service_name=\"shop\"}' --label host=web-1 --since 15m\n"
-        "    hearth profiles facets --by host,version --since 1d\n",
-        stdout);
 }

@@ -86,9 +86,6 @@ enum cli_exit cli_labels(struct cli *cli)
 
 enum cli_exit cli_values(struct cli *cli)
 {
-    if (cli->n_args == 0) {
-        return cli_usage("query values requires a label name");
-    }
     Types__V1__LabelValuesRequest request;
     types__v1__label_values_request__init(&request);
     Types__V1__LabelValuesResponse *answer = NULL;

@@ -46,7 +46,7 @@ static enum cli_exit end_rules_answer(struct cli *cli, const ProtobufCMessage *a
     return cli_print_answer(cli, answer, &out);
 }
 
-static enum cli_exit list_rules(struct cli *cli)
+enum cli_exit cli_rules_list(struct cli *cli)
 {
     Settings__V1__ListRecordingRulesRequest request;
     Settings__V1__ListRecordingRulesResponse *answer = NULL;
@@ -76,12 +76,12 @@ static enum hearth_status ask_rule(struct cli *cli, const char *id,
                     &settings__v1__get_recording_rule_response__descriptor, ret);
 }
 
-static enum cli_exit delete_rule(struct cli *cli, const char *id)
+enum cli_exit cli_rules_delete(struct cli *cli)
 {
     Settings__V1__DeleteRecordingRuleRequest request;
     Settings__V1__DeleteRecordingRuleResponse *answer = NULL;
     settings__v1__delete_recording_rule_request__init(&request);
-    request.id = cli_field(cli, id);
+    request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status =
         cli_call(cli, RULES "DeleteRecordingRule", &request,
                  &settings__v1__delete_recording_rule_response__descriptor, &answer);
@@ -135,7 +135,7 @@ static enum hearth_status fill_rule(struct cli *cli,
         hearth_buf_release(&text);
     }
     request->matchers = matchers;
-    request->metric_name = cli_field(cli, cli->args[1]);
+    request->metric_name = cli_field(cli, cli->args[0]);
     request->n_group_by = cli->n_by;
     request->group_by = cli_by_names(cli);
     if (cli->id != NULL) {
@@ -148,7 +148,7 @@ static enum hearth_status fill_rule(struct cli *cli,
     return external_labels(cli, request);
 }
 
-static enum cli_exit set_rule(struct cli *cli)
+enum cli_exit cli_rules_set(struct cli *cli)
 {
     Settings__V1__UpsertRecordingRuleRequest request;
     Settings__V1__UpsertRecordingRuleResponse *answer = NULL;
@@ -175,25 +175,11 @@ static enum cli_exit set_rule(struct cli *cli)
                                : cli_fail(cli, status);
 }
 
-enum cli_exit cli_rules(struct cli *cli)
+enum cli_exit cli_rules_get(struct cli *cli)
 {
-    const char *what = cli->n_args == 0 ? "list" : cli->args[0];
+    Settings__V1__GetRecordingRuleResponse *answer = NULL;
+    enum hearth_status status = ask_rule(cli, cli->args[0], &answer);
 
-    if (strcmp(what, "list") == 0 && cli->n_args <= 1) {
-        return list_rules(cli);
-    }
-    if (strcmp(what, "get") == 0 && cli->n_args == 2) {
-        Settings__V1__GetRecordingRuleResponse *answer = NULL;
-        enum hearth_status status = ask_rule(cli, cli->args[1], &answer);
-        return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
-                                   : cli_fail(cli, status);
-    }
-    if (strcmp(what, "delete") == 0 && cli->n_args == 2) {
-        return delete_rule(cli, cli->args[1]);
-    }
-    if (strcmp(what, "set") == 0 && cli->n_args == 3) {
-        return set_rule(cli);
-    }
-
-    return cli_usage("rules requires list, get ID, set METRIC SELECTOR or delete ID");
+    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
+                               : cli_fail(cli, status);
 }

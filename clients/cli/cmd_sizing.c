@@ -110,9 +110,6 @@ static void json_sizing(const double *in, const struct sizing *s, struct hearth_
 
 enum cli_exit cli_admin_sizing(struct cli *cli)
 {
-    if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
-        return cli_usage("admin sizing supports -o table and -o json only");
-    }
     double inputs[SIZING_N_INPUTS];
     enum hearth_status status = read_inputs(cli, inputs);
     if (status != HEARTH_OK) {

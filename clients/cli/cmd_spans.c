@@ -228,9 +228,6 @@ enum cli_exit cli_spans_top(struct cli *cli)
     if (!known) {
         return cli_usage("--by of spans top must be span, trace, root, endpoint or name");
     }
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     enum hearth_status status = cli_selection(cli, 0, &selection);
     request.selection = &selection;
     request.limit = rows_wanted(cli);
@@ -250,9 +247,6 @@ enum cli_exit cli_spans_list(struct cli *cli)
     Hearth__V1__SpansResponse *answer = NULL;
 
     hearth__v1__list_spans_request__init(&request);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     enum hearth_status status = cli_selection(cli, 0, &selection);
     request.selection = &selection;
     request.limit = rows_wanted(cli);
@@ -344,9 +338,6 @@ enum cli_exit cli_spans_count(struct cli *cli)
     Hearth__V1__SpanCountsResponse *answer = NULL;
 
     hearth__v1__span_counts_request__init(&request);
-    if (cli_check_output(cli) != CLI_OK) {
-        return CLI_USAGE;
-    }
     enum hearth_status status = cli_selection(cli, 0, &selection);
     if (status == HEARTH_OK) {
         status = cli_timeline_step(cli, &request.step);
@@ -375,25 +366,4 @@ enum cli_exit cli_spans_count(struct cli *cli)
     }
 
     return cli_print_answer(cli, &answer->base, &out);
-}
-
-void cli_print_spans_help(void)
-{
-    (void)fputs(
-        "hearth spans -- the spans that samples carry\n\n"
-        "  hearth spans top [SELECTOR]    largest totals: --by span, trace, root, endpoint, name "
-        "[span]\n"
-        "  hearth spans list [SELECTOR]   spans that have profiles, the largest first\n"
-        "  hearth spans count [SELECTOR]  number of spans over time: --step 1m, --by LABEL "
-        "[service_name]\n\n"
-        "  --function NAME      only samples that contain this function (repeat: one of them);\n"
-        "                       --without, --call-site, --thread, --class, ..., --span-id, "
-        "--trace-id,\n"
-        "                       --profile-id: hearth --help\n"
-        "  --limit N, --offset N    rows [30]\n"
-        "  --type, --since, --from, --to, -o json: hearth --help\n\n"
-        "    hearth spans top '{service_name=\"shop\"}' --function json.Marshal --since 30m\n"
-        "    hearth spans top '{}' --by endpoint --since 1d\n"
-        "    hearth spans count '{service_name=\"shop\"}' --step 1m --since 15m\n",
-        stdout);
 }

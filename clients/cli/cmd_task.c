@@ -7,79 +7,6 @@
 #include <stdio.h>
 #include <time.h>
 
-static cli_command_fn run_task_prepare, run_task_list, run_task_get, run_task_log, run_task_cancel,
-    run_task_keep;
-
-static const struct cli_task_command g_commands[] = {
-    {"prepare", "SERVICE", "labels to select processes by, and how many a task would profile",
-     run_task_prepare, 1, 1},
-    {"create", "KIND", "oncpu, offcpu, network, trace, async or pprof; --watch", cli_task_create, 1,
-     1},
-    {"list", "[SERVICE]", "tasks, the latest first; --log: include their logs", run_task_list, 0,
-     1},
-    {"get", "ID", "state of a task with its reason, and each target; --watch", run_task_get, 1, 1},
-    {"log", "ID", "which agents received the task, finished or failed, and when", run_task_log, 1,
-     1},
-    {"cancel", "ID", "cancel: no more agents receive the task", run_task_cancel, 1, 1},
-    {"segments", "ID", "requests with snapshots of a trace task, and their spans",
-     cli_task_segments, 1, 1},
-    {"threads", "ID|SEGMENT..",
-     "time by thread of a task or of segments; SEGMENT@FROM-TO: a part, in milliseconds",
-     cli_task_threads, 1, CLI_MAX_ARGS},
-    {"keep", "ID", "extend a network task by 10 minutes", run_task_keep, 1, 1},
-    {"schedules", "ID", "runs of an on-CPU or off-CPU task", cli_task_schedules, 1, 1},
-    {"stacks", "ID|RUN..", "stack traces of a task or of runs; --from, --to, --weight, -o",
-     cli_task_stacks, 1, 64},
-    {"uploads", "ID", "files that agents uploaded for a task", cli_task_uploads, 1, 1},
-    {"analyze", "ID", "uploaded files of a task as one tree; --instances, --sample-type, -o",
-     cli_task_analyze, 1, 1},
-    {"download", "UPLOAD FILE", "save an uploaded file unchanged", cli_task_download, 2, 2},
-    {"export", "ID FILE", "save a task with all its results, for a bug report", cli_task_export, 2,
-     2},
-    {"import", "FILE", "import such a file as a new task", cli_task_import, 1, 1},
-};
-
-void cli_print_task_help(void)
-{
-    (void)printf("hearth task -- profiling tasks for agents\n\n");
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        (void)printf("  hearth task %-9s %-11s %s\n", g_commands[i].word, g_commands[i].arguments,
-                     g_commands[i].help);
-    }
-    (void)printf("\n");
-    cli_print_agent_options("task");
-    (void)printf(
-        "\n    hearth task create oncpu --service shop --duration 1m --watch\n"
-        "    hearth task create trace --service shop --endpoint /pay --min-duration 200ms\n"
-        "    hearth task get oncpu-1763546400000-5f0c2b81d4e99a17\n");
-}
-
-enum cli_exit cli_task(struct cli *cli)
-{
-    for (size_t i = 0; cli->n_args > 0 && i < HEARTH_ARRAY_LEN(g_commands); i++) {
-        const struct cli_task_command *command = &g_commands[i];
-        if (strcmp(cli->args[0], command->word) != 0) {
-            continue;
-        }
-        bool is_tree = command->run == cli_task_stacks || command->run == cli_task_analyze;
-        bool has_lines = is_tree && cli->output == CLI_COLLAPSED;
-        if (cli_check_words("task", command->word, command->arguments, command->min_args,
-                            command->max_args, cli) != CLI_OK ||
-            (!has_lines && cli_check_output(cli) != CLI_OK)) {
-            return CLI_USAGE;
-        }
-        cli->n_args--;
-        memmove(cli->args, cli->args + 1, cli->n_args * sizeof cli->args[0]);
-        return command->run(cli);
-    }
-    if (cli->n_args > 0) {
-        return cli_no_such("task", cli->args[0]);
-    }
-    cli_print_task_help();
-
-    return CLI_USAGE;
-}
-
 /* ---- words ---- */
 
 static const struct {
@@ -199,7 +126,7 @@ void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out)
 
 /* ---- queries ---- */
 
-static enum cli_exit run_task_prepare(struct cli *cli)
+enum cli_exit cli_task_prepare(struct cli *cli)
 {
     Hearth__V1__PrepareTaskRequest request;
     Hearth__V1__PrepareTaskResponse *answer = NULL;
@@ -237,7 +164,7 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
     const struct cli_agent *agent = &cli->agent;
     const char *service = cli->n_args > 0 ? cli->args[0] : agent->service;
 
-    request->include_logs = agent->log != NULL;
+    request->include_logs = agent->log;
     request->service = cli_field(cli, service == NULL ? "" : service);
     request->instance = cli_field(cli, agent->instance == NULL ? "" : agent->instance);
     request->endpoint = cli_field(cli, agent->endpoint == NULL ? "" : agent->endpoint);
@@ -279,7 +206,7 @@ static void print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead,
 }
 
 /* All pages up to --limit. As JSON: one page after the other. */
-static enum cli_exit run_task_list(struct cli *cli)
+enum cli_exit cli_task_list(struct cli *cli)
 {
     Hearth__V1__ListTasksRequest request;
 
@@ -399,9 +326,9 @@ enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char 
     return CLI_NO_DATA;
 }
 
-static enum cli_exit run_task_get(struct cli *cli)
+enum cli_exit cli_task_get(struct cli *cli)
 {
-    if (cli->agent.watch != NULL) {
+    if (cli->agent.watch) {
         return cli_task_watch(cli, cli->args[0]);
     }
     Hearth__V1__GetTaskResponse *answer = NULL;
@@ -419,7 +346,7 @@ static enum cli_exit run_task_get(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit run_task_log(struct cli *cli)
+enum cli_exit cli_task_log(struct cli *cli)
 {
     Hearth__V1__GetTaskResponse *answer = NULL;
     enum hearth_status status = ask_task(cli, cli->args[0], &answer);
@@ -439,7 +366,7 @@ static enum cli_exit run_task_log(struct cli *cli)
 
 /* ---- changes ---- */
 
-static enum cli_exit run_task_cancel(struct cli *cli)
+enum cli_exit cli_task_cancel(struct cli *cli)
 {
     Hearth__V1__CancelTaskRequest request;
     Hearth__V1__CancelTaskResponse *answer = NULL;
@@ -457,7 +384,7 @@ static enum cli_exit run_task_cancel(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-static enum cli_exit run_task_keep(struct cli *cli)
+enum cli_exit cli_task_keep(struct cli *cli)
 {
     Hearth__V1__KeepAliveTaskRequest request;
     Hearth__V1__KeepAliveTaskResponse *answer = NULL;

@@ -8,22 +8,6 @@
 
 #define CLI_TASKS "hearth.v1.TaskService/"
 
-/* A row of the table in cmd_task.c; cli->args begin after the word. */
-struct cli_task_command {
-    const char *word, *arguments, *help;
-    cli_command_fn *run;
-    size_t min_args, max_args;
-};
-
-/* cmd_task_create.c */
-cli_command_fn cli_task_create;
-/* cmd_task_stacks.c */
-cli_command_fn cli_task_schedules, cli_task_stacks, cli_task_uploads, cli_task_analyze,
-    cli_task_download, cli_task_export, cli_task_import;
-
-/* cmd_task_traces.c */
-cli_command_fn cli_task_segments, cli_task_threads;
-
 /* "on-CPU" ..; "finished" .. for people. */
 const char *cli_task_kind(Hearth__V1__TaskKind kind);
 const char *cli_task_state(Hearth__V1__TaskState state);

@@ -245,5 +245,5 @@ enum cli_exit cli_task_create(struct cli *cli)
     cli_task_print(answer->task, &out);
     enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
 
-    return code == CLI_OK && cli->agent.watch != NULL ? cli_task_watch(cli, task_id) : code;
+    return code == CLI_OK && cli->agent.watch ? cli_task_watch(cli, task_id) : code;
 }

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GROUP "tokens"
-
 /* ---- options ---- */
 
 /* --expires as a time; 0: never. */
@@ -158,17 +156,12 @@ static void say_created(const Hearth__V1__CreatedToken *created,
     hearth_buf_release(&text);
 }
 
-static enum cli_exit create_token(struct cli *cli)
+enum cli_exit cli_tokens_create(struct cli *cli)
 {
     Hearth__V1__CreateTokenRequest request;
     Hearth__V1__CreatedToken *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, GROUP, "NAME", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__create_token_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status = read_expiry(cli, &request.expires_ms);
     if (status == HEARTH_OK) {
         status = read_grants(cli, &request);
@@ -185,17 +178,12 @@ static enum cli_exit create_token(struct cli *cli)
     return print_created(cli, answer);
 }
 
-static enum cli_exit rotate_token(struct cli *cli)
+enum cli_exit cli_tokens_rotate(struct cli *cli)
 {
     Hearth__V1__RotateTokenRequest request;
     Hearth__V1__CreatedToken *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, GROUP, "ID", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__rotate_token_request__init(&request);
-    request.id = cli_field(cli, cli->args[1]);
+    request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status = read_expiry(cli, &request.expires_ms);
     int64_t overlap_ns = 0;
     if (status == HEARTH_OK && cli->access.overlap != NULL &&
@@ -215,7 +203,7 @@ static enum cli_exit rotate_token(struct cli *cli)
     put_end(request.expires_ms, end);
     cli_duration(request.overlap_ms, overlap);
     (void)fprintf(stderr, "token: %s has the name and grants of %s; %s; the old one %s%s\n",
-                  answer->id, cli->args[1], end, request.overlap_ms == 0 ? "has ended" : "ends in ",
+                  answer->id, cli->args[0], end, request.overlap_ms == 0 ? "has ended" : "ends in ",
                   request.overlap_ms == 0 ? "" : overlap);
 
     return print_created(cli, answer);
@@ -223,22 +211,17 @@ static enum cli_exit rotate_token(struct cli *cli)
 
 /* ---- the others ---- */
 
-static enum cli_exit delete_token(struct cli *cli)
+enum cli_exit cli_tokens_delete(struct cli *cli)
 {
     Hearth__V1__DeleteTokenRequest request;
     Hearth__V1__DeleteTokenResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, GROUP, "ID", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__delete_token_request__init(&request);
-    request.id = cli_field(cli, cli->args[1]);
+    request.id = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, CLI_ACCESS "DeleteToken", &request,
                                          &hearth__v1__delete_token_response__descriptor, &answer);
 
     return status == HEARTH_OK
-               ? cli_print_done(cli, &answer->base, "token %s is deleted", cli->args[1])
+               ? cli_print_done(cli, &answer->base, "token %s is deleted", cli->args[0])
                : cli_fail(cli, status);
 }
 
@@ -261,15 +244,10 @@ static void print_token(const Hearth__V1__Token *token, struct hearth_buf *out)
     hearth_buf_byte(out, '\n');
 }
 
-static enum cli_exit list_tokens(struct cli *cli)
+enum cli_exit cli_tokens_list(struct cli *cli)
 {
     Hearth__V1__ListTokensRequest request;
     Hearth__V1__ListTokensResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, GROUP, "", 0, 0);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__list_tokens_request__init(&request);
     enum hearth_status status = cli_call(cli, CLI_ACCESS "ListTokens", &request,
                                          &hearth__v1__list_tokens_response__descriptor, &answer);
@@ -290,23 +268,4 @@ static enum cli_exit list_tokens(struct cli *cli)
     }
 
     return cli_print_answer(cli, &answer->base, &out);
-}
-
-enum cli_exit cli_tokens(struct cli *cli)
-{
-    if (cli_is_verb(cli, "create")) {
-        return create_token(cli);
-    }
-    if (cli_is_verb(cli, "rotate")) {
-        return rotate_token(cli);
-    }
-    if (cli_is_verb(cli, "delete")) {
-        return delete_token(cli);
-    }
-    if (cli_is_verb(cli, "list")) {
-        return list_tokens(cli);
-    }
-
-    return cli->n_args == 0 ? cli_usage("admin tokens is followed by create, list, rotate, delete")
-                            : cli_no_such("admin tokens", cli->args[0]);
 }

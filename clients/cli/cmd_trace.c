@@ -123,7 +123,7 @@ static enum hearth_status read_lookup_request(struct cli *cli, struct lookup_req
     HEARTH_TRY(read_span_times(cli, &q->start_ns, &q->end_ns));
     q->service = cli_field(cli, cli->agent.service == NULL ? "" : cli->agent.service);
     q->options.window = &q->window;
-    q->options.exact_only = cli->trace.exact != NULL;
+    q->options.exact_only = cli->trace.exact;
 
     /* Of profiles that the text has no line for, their number is enough. --top's limit is of functions. */
     bool is_json = cli->output == CLI_JSON;
@@ -293,8 +293,7 @@ static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size
     Hearth__V1__Lookup **spans;
 
     HEARTH_TRY(read_lookup_request(cli, &q));
-    if (cli->n_args > 0 && cli->trace.span == NULL && cli->trace.root == NULL &&
-        cli->trace.trace == NULL) {
+    if (cli->n_args > 0 && !cli->trace.span && !cli->trace.root && !cli->trace.trace) {
         return look_up_both(cli, &q, found, n);
     }
     if (cli->n_args == 0) {
@@ -302,9 +301,9 @@ static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size
         found[0] = (struct cli_found){CLI_OF_WINDOW, spans[0]};
         return HEARTH_OK;
     }
-    enum cli_id_of of = cli->trace.trace != NULL  ? CLI_OF_TRACE
-                        : cli->trace.root != NULL ? CLI_OF_ROOT
-                                                  : CLI_OF_SPAN;
+    enum cli_id_of of = cli->trace.trace  ? CLI_OF_TRACE
+                        : cli->trace.root ? CLI_OF_ROOT
+                                          : CLI_OF_SPAN;
     HEARTH_TRY(of == CLI_OF_TRACE ? as_traces(cli, &q, cli->args, n, &spans)
                                   : as_spans(cli, &q, cli->args, n, &spans));
     for (size_t i = 0; i < n; i++) {
@@ -336,26 +335,23 @@ static const char *find_mistake(const struct cli *cli)
 {
     bool profile = cli_trace_wants_profile(cli);
     const struct cli_trace *t = &cli->trace;
-    int kinds = (t->trace != NULL) + (t->span != NULL) + (t->root != NULL);
+    int kinds = t->trace + t->span + t->root;
 
     if (kinds > 1) {
         return "an ID is one of --trace, --span and --root";
     }
-    if (t->flame != NULL && t->top != NULL) {
+    if (t->flame && t->top) {
         return "--flame or --top";
-    }
-    if (cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0) {
-        return "ids are arguments of trace: hearth trace ID";
     }
     if (cli->n_args == 0 &&
         (cli->agent.start == NULL ||
          (cli->agent.service == NULL && t->tags.n == 0 && t->query == NULL) || kinds > 0)) {
         return "trace needs the ID of a trace or span, or --service, --start and --end";
     }
-    if (!profile && (t->children != NULL || t->each != NULL)) {
+    if (!profile && (t->children || t->each)) {
         return "--children and --each are for --flame, --top, -o pprof=FILE and -o collapsed";
     }
-    if (t->each != NULL && (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED)) {
+    if (t->each && (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED)) {
         return "--each makes several profiles, which one output cannot hold; ask for one ID at a "
                "time";
     }
@@ -366,7 +362,7 @@ static const char *find_mistake(const struct cli *cli)
     if (!profile && (cli->from != NULL || cli->to != NULL || cli->since != NULL)) {
         return "trace looks everywhere; --start and --end say when the span ran";
     }
-    if (t->children != NULL && (t->trace != NULL || t->root != NULL)) {
+    if (t->children && (t->trace || t->root)) {
         return "--children is for spans; traces and local roots have them all";
     }
 
@@ -438,44 +434,4 @@ enum cli_exit cli_trace(struct cli *cli)
     }
 
     return cli_print(&out);
-}
-
-static void print_option(const char *flag, const char *value, const char *help)
-{
-    char left[64];
-    (void)snprintf(left, sizeof left, "%s %s", flag, value == NULL ? "" : value);
-    (void)printf("  %-18s %s\n", left, help);
-}
-
-void cli_print_trace_help(void)
-{
-    static const struct {
-        const char *flag, *value, *help;
-    } options[] = {
-#define X(kind, name, flag, value, help) {flag, value, help},
-#include "trace_options.def"
-#undef X
-    };
-
-    (void)printf(
-        "hearth trace ID... -- profiles of traces and spans\n"
-        "hearth trace --service NAME --start T --end T -- the same by time, without an id\n\n"
-        "  ID is hexadecimal, decimal, or any text that tracers use. Samples carry it (exact), or "
-        "a "
-        "profile of\n"
-        "  the same service was taken at that time (window).\n\n");
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(options); i++) {
-        if (strcmp(options[i].flag, "--end") == 0) {
-            print_option("--service", "NAME", "service whose profiles are searched by time");
-            print_option("--start", "T", "start of the span: RFC 3339, unix time, now-5m");
-            print_option("--duration", "250ms", "how long the span ran; or --end");
-        }
-        print_option(options[i].flag, options[i].value, options[i].help);
-    }
-    (void)printf("\n  Also --type, --limit, -o json, pprof=FILE, collapsed; --function, --without, "
-                 "--call-site, --class and their like: hearth --help\n"
-                 "\n    hearth trace 4bf92f3577b34da6a3ce929d0e0e4736\n"
-                 "    hearth trace 00f067aa0ba902b7 --flame --children\n"
-                 "    hearth trace --service shop --start 2026-11-20T10:36:00Z --duration 250ms "
-                 "--pad 10s\n");
 }

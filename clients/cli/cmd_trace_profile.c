@@ -13,7 +13,7 @@
 
 bool cli_trace_wants_profile(const struct cli *cli)
 {
-    return cli->trace.flame != NULL || cli->trace.top != NULL || cli->output == CLI_PPROF ||
+    return cli->trace.flame || cli->trace.top || cli->output == CLI_PPROF ||
            cli->output == CLI_COLLAPSED;
 }
 
@@ -25,7 +25,7 @@ static bool is_exact_find(const struct cli_found *found)
 /* What is below a span may have samples though it has none. */
 static bool has_samples(const struct cli *cli, const struct cli_found *found)
 {
-    bool below = cli->trace.children != NULL || found->of == CLI_OF_ROOT;
+    bool below = cli->trace.children || found->of == CLI_OF_ROOT;
     return is_exact_find(found) || (below && found->of != CLI_OF_TRACE);
 }
 
@@ -51,7 +51,7 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
         return cli_profile(cli);
     }
 
-    return cli->trace.top != NULL ? cli_top(cli) : cli_flame(cli);
+    return cli->trace.top ? cli_top(cli) : cli_flame(cli);
 }
 
 /* ---- by id ---- */
@@ -78,9 +78,9 @@ static enum hearth_status fill_selection(struct cli *cli, const struct cli_found
     request->n_span_ids = ids[CLI_OF_SPAN].n;
     request->local_root_ids = ids[CLI_OF_ROOT].v;
     request->n_local_root_ids = ids[CLI_OF_ROOT].n;
-    request->children = cli->trace.children != NULL;
-    request->each = cli->trace.each != NULL;
-    request->max_nodes = cli->trace.top == NULL ? cli->max_nodes : cli->has_limit ? cli->limit : 30;
+    request->children = cli->trace.children;
+    request->each = cli->trace.each;
+    request->max_nodes = !cli->trace.top ? cli->max_nodes : cli->has_limit ? cli->limit : 30;
     if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
         HEARTH_TRY(cli_resolve_range(cli));
         request->start = cli->from_ms;
@@ -189,11 +189,11 @@ static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileRespon
     for (size_t i = 0; cli->output == CLI_TABLE && i < answer->n_profiles; i++) {
         const Hearth__V1__SpanProfileItem *item = answer->profiles[i];
         hearth_buf_cstr(&out, i == 0 ? "" : "\n");
-        if (cli->trace.each != NULL) {
+        if (cli->trace.each) {
             put_item_head(item, answer->unit, &out);
         }
         enum hearth_status status = HEARTH_OK;
-        if (cli->trace.top != NULL) {
+        if (cli->trace.top) {
             put_top(cli, item, answer->unit, &out);
         } else {
             status = put_flame(cli, item, answer->unit, &out);
@@ -216,7 +216,7 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
     bool is_pprof = cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED;
     request.profile_type = cli_field(cli, cli->type);
     request.format = is_pprof ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_PPROF
-                     : cli->trace.top != NULL
+                     : cli->trace.top
                          ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP
                          : HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_FLAMEGRAPH;
     enum hearth_status status = fill_selection(cli, found, n, &request);

@@ -523,10 +523,10 @@ static void print_further(const struct cli *cli, const struct cli_found *found, 
     if (is_exact && found->of != CLI_OF_WINDOW) {
         hearth_buf_cstr(out, "\nhearth trace ");
         append_selector_text(lookup->id, out);
-        hearth_buf_cstr(out, cli->trace.trace != NULL  ? " --trace"
-                             : cli->trace.span != NULL ? " --span"
-                             : cli->trace.root != NULL ? " --root"
-                                                       : "");
+        hearth_buf_cstr(out, cli->trace.trace  ? " --trace"
+                             : cli->trace.span ? " --span"
+                             : cli->trace.root ? " --root"
+                                               : "");
         hearth_buf_cstr(out, " --flame");
         put_option("--type", type, out);
         put_server(cli, out);

@@ -415,16 +415,6 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
 
 enum cli_exit cli_upload(struct cli *cli)
 {
-    if (cli->n_args == 0) {
-        return cli_usage("upload requires files");
-    }
-    if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") != 0 &&
-        strcmp(cli->time_mode, "keep") != 0) {
-        return cli_usage("--time must be now or keep");
-    }
-    if (cli->output != CLI_TABLE) {
-        return cli_usage("upload supports no -o");
-    }
     if (cli->id != NULL && (cli->n_args > 1 || cli->id[0] == '\0')) {
         return cli_usage("--id requires exactly one file");
     }

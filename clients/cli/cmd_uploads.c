@@ -166,9 +166,6 @@ enum cli_exit cli_uploads_show(struct cli *cli)
 {
     const Hearth__V1__UploadedFile *upload = NULL;
 
-    if (cli->n_args != 1) {
-        return cli_usage("uploads show requires an id");
-    }
     enum hearth_status status = cli_ask_upload(cli, cli->args[0], &upload);
     if (status == HEARTH_OK && cli->wait) {
         status = cli_wait_for_upload(cli, &upload);
@@ -179,10 +176,6 @@ enum cli_exit cli_uploads_show(struct cli *cli)
 
 enum cli_exit cli_uploads_delete(struct cli *cli)
 {
-    if (cli->n_args == 0) {
-        return cli_usage("uploads delete requires an id");
-    }
-
     for (size_t i = 0; i < cli->n_args; i++) {
         Hearth__V1__DeleteUploadRequest request = HEARTH__V1__DELETE_UPLOAD_REQUEST__INIT;
         Hearth__V1__DeleteUploadResponse *answer;
@@ -237,9 +230,6 @@ enum cli_exit cli_uploads_download(struct cli *cli)
 {
     const Hearth__V1__UploadedFile *upload = NULL;
 
-    if (cli->n_args != 2) {
-        return cli_usage("uploads download requires an id and a file (-: standard output)");
-    }
     enum hearth_status status = cli_ask_upload(cli, cli->args[0], &upload);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);

@@ -229,13 +229,6 @@ enum cli_exit cli_uploads_create(struct cli *cli)
 {
     enum cli_exit code = CLI_OK;
 
-    if (cli->n_args == 0) {
-        return cli_usage("uploads create requires files");
-    }
-    if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") != 0 &&
-        strcmp(cli->time_mode, "keep") != 0) {
-        return cli_usage("--time must be now or keep");
-    }
     if (cli->id != NULL && cli->n_args > 1) {
         return cli_usage("--id requires exactly one file");
     }

@@ -1,17 +1,12 @@
 /* cmd_users.c -- hearth admin users. */
 #include "cmd_access.h"
 
-static enum cli_exit create_user(struct cli *cli)
+enum cli_exit cli_users_create(struct cli *cli)
 {
     Hearth__V1__CreateUserRequest request;
     Hearth__V1__CreateUserResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "users", "NAME", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__create_user_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_new_password(cli, &request.password);
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_ACCESS "CreateUser", &request,
@@ -22,21 +17,16 @@ static enum cli_exit create_user(struct cli *cli)
                ? cli_print_done(cli, &answer->base,
                                 "user %s is created; `hearth admin grants add %s --role viewer` "
                                 "gives a role",
-                                cli->args[1], cli->args[1])
+                                cli->args[0], cli->args[0])
                : cli_fail(cli, status);
 }
 
-static enum cli_exit set_password(struct cli *cli)
+enum cli_exit cli_users_password(struct cli *cli)
 {
     Hearth__V1__SetPasswordRequest request;
     Hearth__V1__SetPasswordResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "users", "NAME", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__set_password_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_new_password(cli, &request.password);
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_ACCESS "SetPassword", &request,
@@ -45,7 +35,7 @@ static enum cli_exit set_password(struct cli *cli)
 
     return status == HEARTH_OK
                ? cli_print_done(cli, &answer->base,
-                                "user %s has a new password; all sessions have ended", cli->args[1])
+                                "user %s has a new password; all sessions have ended", cli->args[0])
                : cli_fail(cli, status);
 }
 
@@ -53,13 +43,8 @@ static enum cli_exit disable_user(struct cli *cli, bool is_disabled)
 {
     Hearth__V1__DisableUserRequest request;
     Hearth__V1__DisableUserResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "users", "NAME", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__disable_user_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     request.disabled = is_disabled;
     enum hearth_status status = cli_call(cli, CLI_ACCESS "DisableUser", &request,
                                          &hearth__v1__disable_user_response__descriptor, &answer);
@@ -68,26 +53,31 @@ static enum cli_exit disable_user(struct cli *cli, bool is_disabled)
                ? cli_print_done(cli, &answer->base,
                                 is_disabled ? "user %s is disabled; all sessions have ended"
                                             : "user %s may log in again",
-                                cli->args[1])
+                                cli->args[0])
                : cli_fail(cli, status);
 }
 
-static enum cli_exit delete_user(struct cli *cli)
+enum cli_exit cli_users_disable(struct cli *cli)
+{
+    return disable_user(cli, true);
+}
+
+enum cli_exit cli_users_enable(struct cli *cli)
+{
+    return disable_user(cli, false);
+}
+
+enum cli_exit cli_users_delete(struct cli *cli)
 {
     Hearth__V1__DeleteUserRequest request;
     Hearth__V1__DeleteUserResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "users", "NAME", 1, 1);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__delete_user_request__init(&request);
-    request.name = cli_field(cli, cli->args[1]);
+    request.name = cli_field(cli, cli->args[0]);
     enum hearth_status status = cli_call(cli, CLI_ACCESS "DeleteUser", &request,
                                          &hearth__v1__delete_user_response__descriptor, &answer);
 
     return status == HEARTH_OK
-               ? cli_print_done(cli, &answer->base, "user %s is deleted", cli->args[1])
+               ? cli_print_done(cli, &answer->base, "user %s is deleted", cli->args[0])
                : cli_fail(cli, status);
 }
 
@@ -104,15 +94,10 @@ static void print_user(const Hearth__V1__User *user, struct hearth_buf *out)
                       created, password, login, sessions);
 }
 
-static enum cli_exit list_users(struct cli *cli)
+enum cli_exit cli_users_list(struct cli *cli)
 {
     Hearth__V1__ListUsersRequest request;
     Hearth__V1__ListUsersResponse *answer = NULL;
-    enum cli_exit code = cli_check_verb(cli, "users", "", 0, 0);
-
-    if (code != CLI_OK) {
-        return code;
-    }
     hearth__v1__list_users_request__init(&request);
     enum hearth_status status = cli_call(cli, CLI_ACCESS "ListUsers", &request,
                                          &hearth__v1__list_users_response__descriptor, &answer);
@@ -133,29 +118,4 @@ static enum cli_exit list_users(struct cli *cli)
     }
 
     return cli_print_answer(cli, &answer->base, &out);
-}
-
-enum cli_exit cli_users(struct cli *cli)
-{
-    bool disables = cli_is_verb(cli, "disable");
-
-    if (cli_is_verb(cli, "create")) {
-        return create_user(cli);
-    }
-    if (cli_is_verb(cli, "password")) {
-        return set_password(cli);
-    }
-    if (disables || cli_is_verb(cli, "enable")) {
-        return disable_user(cli, disables);
-    }
-    if (cli_is_verb(cli, "delete")) {
-        return delete_user(cli);
-    }
-    if (cli_is_verb(cli, "list")) {
-        return list_users(cli);
-    }
-
-    return cli->n_args == 0 ? cli_usage("admin users is followed by create, list, password, "
-                                        "disable, enable, delete")
-                            : cli_no_such("admin users", cli->args[0]);
 }

@@ -18,21 +18,6 @@ const char *const cli_row_kinds[CLI_ROW_KINDS] = {NULL,        "function",  "lin
                                                   "directory", "class",     "package", "module",
                                                   "thread",    "frame-kind"};
 
-struct cli_texts *cli_row_option(struct cli *cli, const char *flag)
-{
-    static const char negation[] = "--not-";
-    bool without = strncmp(flag, negation, sizeof negation - 1) == 0;
-    const char *kind = flag + (without ? sizeof negation - 1 : strlen("--"));
-
-    for (size_t i = 2; strncmp(flag, "--", 2) == 0 && i < CLI_ROW_KINDS; i++) {
-        if (strcmp(kind, cli_row_kinds[i]) == 0) {
-            return without ? &cli->rows[i].without : &cli->rows[i].with;
-        }
-    }
-
-    return NULL;
-}
-
 bool cli_has_stack_filter(const struct cli *cli)
 {
     size_t n = cli->functions.n + cli->without.n + cli->call_site.n;
@@ -40,21 +25,6 @@ bool cli_has_stack_filter(const struct cli *cli)
         n += cli->rows[i].with.n + cli->rows[i].without.n;
     }
     return n > 0;
-}
-
-static bool has_filters(const struct cli *cli)
-{
-    return cli_has_stack_filter(cli) ||
-           cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0 || cli->aggregation != NULL;
-}
-
-enum hearth_status cli_no_filters(struct cli *cli, const char *command)
-{
-    if (has_filters(cli)) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "%s supports a selector and a range only, no other filters", command);
-    }
-    return HEARTH_OK;
 }
 
 static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregation *ret)
@@ -82,16 +52,6 @@ enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret
                            "--go-stacks must be stored or repaired");
     }
     return HEARTH_OK;
-}
-
-enum hearth_status cli_no_go_stacks(struct cli *cli, const char *command)
-{
-    return cli->go_stacks == NULL
-               ? HEARTH_OK
-               : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                             "%s does not support --go-stacks; flame, diff and sandwich do"
-                             "",
-                             command);
 }
 
 /* "/RE/" is a regular expression. */

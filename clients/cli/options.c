@@ -1,24 +1,24 @@
-/* options.c -- options and arguments out of the command line. */
-#include "cli.h"
+/*
+ * options.c -- command, arguments and options out of the command line, as the tables say.
+ *
+ * Options may stand anywhere, also before the command. The words are therefore read twice: first for the command, then
+ * for the options that it takes.
+ */
+#include "table.h"
 
+#include <limits.h>
 #include <stdio.h>
 
-static bool parse_output(struct cli *cli, const char *value)
-{
-    if (strcmp(value, "table") == 0) {
-        cli->output = CLI_TABLE;
-    } else if (strcmp(value, "json") == 0) {
-        cli->output = CLI_JSON;
-    } else if (strcmp(value, "collapsed") == 0) {
-        cli->output = CLI_COLLAPSED;
-    } else if (strncmp(value, "pprof=", 6) == 0 && value[6] != '\0') {
-        cli->output = CLI_PPROF;
-        cli->output_file = value + 6;
-    } else {
-        return false;
-    }
-    return true;
-}
+/* A word of the command line, or an option with its value. */
+struct word {
+    const char *text;                /* as given */
+    const char *flag;                /* NULL: an argument */
+    const char *value;               /* NULL: none is given */
+    bool is_joined;                  /* --flag=value */
+    const struct cli_option *option; /* the first of this flag; NULL: unknown */
+};
+
+/* ---- values ---- */
 
 static bool parse_count(const char *value, int64_t *ret)
 {
@@ -29,6 +29,7 @@ static bool parse_count(const char *value, int64_t *ret)
 static bool parse_by(struct cli *cli, const char *value)
 {
     struct hearth_str all = hearth_str_c(value);
+
     for (size_t from = 0; from <= all.n;) {
         size_t to = hearth_str_find(all, ',', from);
         if (to > from) {
@@ -39,295 +40,382 @@ static bool parse_by(struct cli *cli, const char *value)
         }
         from = to + 1;
     }
+
     return true;
 }
 
-/* Where the value of an option goes; NULL: it is none of these. */
-static const char **find_text(struct cli *cli, const char *flag)
+static bool add_text(struct cli *cli, struct cli_texts *list, const char *value)
 {
-    const struct {
-        const char *flag;
-        const char **to;
-    } texts[] = {
-        {"--url", &cli->url},
-        {"--tenant", &cli->tenant},
-        {"--ca-file", &cli->ca_file},
-        {"--cert-file", &cli->cert_file},
-        {"--key-file", &cli->key_file},
-        {"--type", &cli->type},
-        {"--from", &cli->from},
-        {"--to", &cli->to},
-        {"--since", &cli->since},
-        {"--step", &cli->step},
-        {"--time", &cli->time_mode},
-        {"--name", &cli->name},
-        {"--materialize", &cli->materialize},
-        {"--database-url", &cli->database_url},
-        {"--reason", &cli->reason},
-        {"--owner", &cli->owner},
-        {"--description", &cli->description},
-        {"--profiling", &cli->profiling},
-        {"--aggregation", &cli->aggregation},
-        {"--go-stacks", &cli->go_stacks},
-        {"--by-kind", &cli->by_kind},
-        {"--search", &cli->search},
-        {"--sort", &cli->sort},
-        {"--base-from", &cli->base_from},
-        {"--base-to", &cli->base_to},
-        {"--id", &cli->id},
-        {"--timeout", &cli->timeout},
-        {"--pid", &cli->pid},
-        {"--for", &cli->duration},
-        {"--with", &cli->profiler},
-        {"--pprof-url", &cli->pprof_url},
-        {"--token", &cli->token},
-        {"--token-file", &cli->token_file},
-#define CLI_TEXT_TEXT(field, flag) {flag, &cli->field},
-#define CLI_TEXT_LIST(field, flag)
-#define CLI_TEXT_SWITCH(field, flag)
-#define X(kind, name, flag, value, help) CLI_TEXT_##kind(agent.name, flag)
-#include "agent_options.def"
-#undef X
-#define X(kind, name, flag, value, help) CLI_TEXT_##kind(trace.name, flag)
-#include "trace_options.def"
-#undef X
-#define X(kind, name, flag, value, help) CLI_TEXT_##kind(access.name, flag)
-#include "access_options.def"
-#undef X
-    };
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {
-        if (strcmp(flag, texts[i].flag) == 0) {
-            return texts[i].to;
-        }
+    /* The row of everything unknown has an empty name. */
+    bool is_row = (const char *)list >= (const char *)cli->rows &&
+                  (const char *)list < (const char *)(cli->rows + CLI_ROW_KINDS);
+    if (list->n == CLI_MAX_LABELS || (value[0] == '\0' && !is_row)) {
+        return false;
     }
-
-    return NULL;
+    list->v[list->n++] = value;
+    return true;
 }
 
-static struct cli_texts *find_list(struct cli *cli, const char *flag)
+static bool add_label(struct cli *cli, const char *value)
 {
-    const struct {
-        const char *flag;
-        struct cli_texts *to;
-    } lists[] = {
-        {"--function", &cli->functions},  {"--without", &cli->without},
-        {"--call-site", &cli->call_site}, {"--profile-id", &cli->profile_ids},
-        {"--span-id", &cli->span_ids},    {"--trace-id", &cli->trace_ids},
-#define CLI_LIST_TEXT(field, flag)
-#define CLI_LIST_LIST(field, flag) {flag, &cli->field},
-#define CLI_LIST_SWITCH(field, flag)
-#define X(kind, name, flag, value, help) CLI_LIST_##kind(agent.name, flag)
-#include "agent_options.def"
-#undef X
-#define X(kind, name, flag, value, help) CLI_LIST_##kind(trace.name, flag)
-#include "trace_options.def"
-#undef X
-#define X(kind, name, flag, value, help) CLI_LIST_##kind(access.name, flag)
-#include "access_options.def"
-#undef X
-    };
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(lists); i++) {
-        if (strcmp(flag, lists[i].flag) == 0) {
-            return lists[i].to;
-        }
+    if (cli->n_labels == CLI_MAX_LABELS || strchr(value, '=') == NULL || value[0] == '=') {
+        return false;
     }
-
-    return NULL;
+    cli->labels[cli->n_labels++] = value;
+    return true;
 }
 
-/* One option with its value; false when the value is wrong. *ret_known false: no such option. */
-static bool set_option(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+static bool parse_output(struct cli *cli, const char *value)
 {
-    const char **text = find_text(cli, flag);
-    struct cli_texts *rows = cli_row_option(cli, flag);
-    struct cli_texts *list = rows != NULL ? rows : find_list(cli, flag);
+    static const char file[] = "pprof=";
 
-    *ret_known = true;
-    if (text != NULL) {
-        *text = value;
-        return true;
+    if (strncmp(value, file, sizeof file - 1) == 0) {
+        cli->output = CLI_PPROF;
+        cli->output_file = value + sizeof file - 1;
+        return cli->output_file[0] != '\0';
     }
-    if (list != NULL) {
-        if (list->n == CLI_MAX_LABELS || (value[0] == '\0' && rows == NULL)) {
-            return false;
-        }
-        list->v[list->n++] = value;
-        return true;
-    }
-    for (size_t i = 0; i < SIZING_N_INPUTS; i++) {
-        if (strcmp(flag, sizing_fields[i].flag) == 0) {
-            cli->sizing[i] = value;
+    cli->output = strcmp(value, "json") == 0        ? CLI_JSON
+                  : strcmp(value, "collapsed") == 0 ? CLI_COLLAPSED
+                                                    : CLI_TABLE;
+    return true;
+}
+
+/* Whether a value is one of "a|b|NAME=VALUE". */
+static bool is_listed(const struct cli_option *option, const char *value)
+{
+    const char *at = NULL;
+    struct hearth_str one;
+    bool has_any = false;
+
+    while (cli_next_value(option->values, &at, &one)) {
+        size_t eq = hearth_str_find(one, '=', 0);
+        has_any = true;
+        if (eq < one.n ? strncmp(value, one.p, eq + 1) == 0 : hearth_str_eq_c(one, value)) {
             return true;
         }
     }
-    if (strcmp(flag, "--by") == 0) {
-        return parse_by(cli, value);
-    }
-    if (strcmp(flag, "--label") == 0) {
-        if (cli->n_labels == CLI_MAX_LABELS || strchr(value, '=') == NULL || value[0] == '=') {
-            return false;
-        }
-        cli->labels[cli->n_labels++] = value;
+
+    return !has_any;
+}
+
+/* Puts a value into its field; false: it is wrong. */
+static bool set_value(struct cli *cli, const struct cli_option *option, const char *value)
+{
+    void *at = (char *)cli + option->at;
+
+    switch (option->kind) {
+    case CLI_KIND_TEXT:
+        *(const char **)at = value;
         return true;
-    }
-    if (strcmp(flag, "--limit") == 0) {
+    case CLI_KIND_LIST:
+        return add_text(cli, at, value);
+    case CLI_KIND_SWITCH:
+        *(bool *)at = true;
+        return value == NULL;
+    case CLI_KIND_EXPLAIN:
+        *(bool *)at = true;
+        cli->output = value == NULL ? cli->output : CLI_JSON;
+        return value == NULL || strcmp(value, "json") == 0;
+    case CLI_KIND_LIMIT:
         cli->has_limit = true;
-        return parse_count(value, &cli->limit);
-    }
-    if (strcmp(flag, "--offset") == 0) {
-        return hearth_str_to_i64(hearth_str_c(value), &cli->offset) && cli->offset >= 0;
-    }
-    if (strcmp(flag, "--max-nodes") == 0) {
-        return parse_count(value, &cli->max_nodes);
-    }
-    if (strcmp(flag, "--min-percent") == 0) {
-        return hearth_str_to_double(hearth_str_c(value), &cli->min_percent) &&
-               cli->min_percent >= 0 && cli->min_percent <= 100;
-    }
-    if (strcmp(flag, "-o") == 0 || strcmp(flag, "--output") == 0) {
+        return parse_count(value, at);
+    case CLI_KIND_COUNT:
+        return parse_count(value, at);
+    case CLI_KIND_NATURAL:
+        return hearth_str_to_i64(hearth_str_c(value), at) && *(int64_t *)at >= 0;
+    case CLI_KIND_PERCENT:
+        return hearth_str_to_double(hearth_str_c(value), at) && *(double *)at >= 0 &&
+               *(double *)at <= 100;
+    case CLI_KIND_BY:
+        return parse_by(cli, value);
+    case CLI_KIND_LABEL:
+        return add_label(cli, value);
+    case CLI_KIND_OUTPUT:
         return parse_output(cli, value);
     }
-    *ret_known = false;
 
     return false;
 }
 
-/* The options without a value (after `=`: NULL, or not). *ret_known false: no such option. */
-static bool set_switch(struct cli *cli, const char *flag, const char *value, bool *ret_known)
+/* ---- mistakes ---- */
+
+/* Prints a message that is in a buffer, and releases it. */
+static enum cli_exit end_usage(struct hearth_buf *message)
 {
-    const struct {
-        const char *flag;
-        bool *to;
-    } switches[] = {
-        {"--all", &cli->all},           {"--dry-run", &cli->dry_run},
-        {"--explain", &cli->explain},   {"--wait", &cli->wait},
-        {"--yes", &cli->yes},           {"--approve", &cli->approve},
-        {"--withdraw", &cli->withdraw}, {"--insecure-skip-verify", &cli->skip_verify},
-    };
-    const struct {
-        const char *flag, **to;
-    } more_switches[] = {
-#define CLI_SWITCH_TEXT(field, flag)
-#define CLI_SWITCH_LIST(field, flag)
-#define CLI_SWITCH_SWITCH(field, flag)   {flag, &cli->field},
-#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(agent.name, flag)
-#include "agent_options.def"
-#undef X
-#define X(kind, name, flag, value, help) CLI_SWITCH_##kind(trace.name, flag)
-#include "trace_options.def"
-#undef X
-    };
-
-    *ret_known = false;
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(more_switches); i++) {
-        if (strcmp(flag, more_switches[i].flag) == 0) {
-            *ret_known = true;
-            *more_switches[i].to = "";
-            return value == NULL;
-        }
-    }
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(switches); i++) {
-        if (strcmp(flag, switches[i].flag) == 0) {
-            *ret_known = true;
-            *switches[i].to = true;
-            if (value != NULL && switches[i].to == &cli->explain && strcmp(value, "json") == 0) {
-                cli->output = CLI_JSON;
-                return true;
-            }
-            return value == NULL;
-        }
-    }
-
-    return false;
+    hearth_buf_byte(message, '\0');
+    enum cli_exit code =
+        cli_usage(hearth_buf_failed(message) ? "the command line is wrong" : message->p);
+    hearth_buf_release(message);
+    return code;
 }
 
-/* So that one that a command has no use for is not passed over in silence. */
-static void remember_option(struct cli *cli, const char *flag)
+static enum cli_exit wrong_value(const struct word *word, const struct cli_option *option)
 {
-    static const char *const agent[] = {
-#define X(kind, name, flag, value, help) flag,
-#include "agent_options.def"
-#undef X
-    };
-    static const char *const trace[] = {
-#define X(kind, name, flag, value, help) flag,
-#include "trace_options.def"
-#undef X
-    };
-    static const char *const access[] = {
-#define X(kind, name, flag, value, help) flag,
-#include "access_options.def"
-#undef X
-    };
+    struct hearth_buf out;
+    struct cli_guess guess;
+    const char *at = NULL;
+    struct hearth_str one;
+    size_t n = 0;
 
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(access); i++) {
-        cli->access_option = strcmp(flag, access[i]) == 0 ? access[i] : cli->access_option;
+    hearth_buf_init(&out, 0);
+    hearth_buf_byte(&out, '"');
+    cli_fit(hearth_str_c(word->value), 100, false, &out);
+    hearth_buf_printf(&out, "\" is not a value for %.60s", word->flag);
+    cli_guess_begin(&guess, word->value);
+    while (cli_next_value(option->values, &at, &one)) {
+        hearth_buf_cstr(&out, n++ == 0 ? ", which takes " : *at == '\0' ? " or " : ", ");
+        hearth_buf_str(&out, one);
+        cli_guess_try(&guess, one);
     }
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(agent); i++) {
-        cli->agent_option = strcmp(flag, agent[i]) == 0 ? agent[i] : cli->agent_option;
+    if (n == 0 && cli_has_value(option)) {
+        hearth_buf_printf(&out, ", which takes %s", option->value);
     }
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(trace); i++) {
-        cli->trace_option = strcmp(flag, trace[i]) == 0 ? trace[i] : cli->trace_option;
-    }
+    cli_guess_say(&guess, &out);
+
+    return end_usage(&out);
 }
 
-static enum cli_exit parse_option(struct cli *cli, const char *arg, const char *next,
-                                  bool *ret_used)
+/* Appends the commands that take any option of a flag, at most eight. */
+static void add_takers(const char *flag, struct hearth_buf *out)
 {
-    const char *eq = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-    const char *flag =
-        eq == NULL ? arg : hearth_arena_strndup(&cli->arena, arg, (size_t)(eq - arg));
-    const char *value = eq != NULL ? eq + 1 : next != NULL ? next : "";
-    bool known = false;
-    char message[256];
+    size_t n = 0;
 
-    *ret_used = false;
-    bool ok = flag != NULL && set_switch(cli, flag, eq != NULL ? eq + 1 : NULL, &known);
-    if (flag != NULL && !known) {
-        ok = set_option(cli, flag, value, &known);
-        *ret_used = eq == NULL;
-        if (known && eq == NULL && next == NULL) {
-            (void)snprintf(message, sizeof message, "%.60s needs a value", flag);
-            return cli_usage(message);
-        }
-    }
-    if (!ok && known) {
-        (void)snprintf(message, sizeof message, "\"%.100s\" is not a value for %.60s", value, flag);
-        return cli_usage(message);
-    }
-    if (!ok) {
-        (void)snprintf(message, sizeof message, "unknown option %.60s", arg);
-        return cli_usage(message);
-    }
-    remember_option(cli, flag);
-
-    return CLI_OK;
-}
-
-enum cli_exit cli_parse(struct cli *cli, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
-        if (strcmp(arg, "--") == 0) {
-            cli->program = &argv[i + 1];
-            break;
-        }
-        if (arg[0] != '-' || arg[1] == '\0') {
-            if (cli->n_args == CLI_MAX_ARGS) {
-                return cli_usage("too many arguments");
-            }
-            cli->args[cli->n_args++] = arg;
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        if (cli_commands[i].row != CLI_ROW_COMMAND ||
+            cli_find_option(&cli_commands[i], flag) == NULL) {
             continue;
         }
-        bool used;
-        enum cli_exit code = parse_option(cli, arg, i + 1 < argc ? argv[i + 1] : NULL, &used);
-        if (code != CLI_OK) {
-            return code;
+        if (n == 8) {
+            hearth_buf_cstr(out, ", ..");
+            return;
         }
-        i += used ? 1 : 0;
+        hearth_buf_printf(out, "%s%s", n++ == 0 ? ": it is for " : ", ", cli_commands[i].words);
+    }
+}
+
+/* An option that does not exist, or that the command does not take. */
+static enum cli_exit wrong_option(const struct cli_command *command, const struct word *word)
+{
+    struct hearth_buf out;
+    struct cli_guess guess;
+
+    hearth_buf_init(&out, 0);
+    if (word->option != NULL && command != NULL) {
+        hearth_buf_printf(&out, "%s does not take %s", command->words, word->flag);
+        add_takers(word->flag, &out);
+    } else {
+        hearth_buf_cstr(&out, "there is no option ");
+        cli_fit(hearth_str_c(word->flag), 60, false, &out);
+    }
+    cli_guess_begin(&guess, word->flag);
+    for (size_t i = 0; word->flag[1] == '-' && i < cli_n_options; i++) {
+        if (command == NULL || cli_takes_option(command, &cli_options[i])) {
+            cli_guess_try(&guess, hearth_str_c(cli_options[i].flag));
+        }
+    }
+    cli_guess_say(&guess, &out);
+
+    return end_usage(&out);
+}
+
+enum cli_exit cli_no_such(const char *group, const char *word)
+{
+    struct hearth_buf out;
+    struct cli_guess guess;
+    char next[64];
+
+    hearth_buf_init(&out, 0);
+    hearth_buf_printf(&out, "there is no such %s%scommand: ", group, group[0] == '\0' ? "" : " ");
+    cli_fit(hearth_str_c(word), 60, false, &out);
+    cli_guess_begin(&guess, word);
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        if (cli_commands[i].row != CLI_ROW_SECTION &&
+            cli_words_begin(cli_commands[i].words, group)) {
+            cli_word_after(cli_commands[i].words, group, next);
+            int before = guess.distance;
+            cli_guess_try(&guess, hearth_str_c(next));
+            /* `next` is overwritten: keep the word of the table. */
+            if (guess.distance < before) {
+                size_t from = strlen(group) + (group[0] == '\0' ? 0 : 1);
+                guess.best = hearth_str_n(cli_commands[i].words + from, strlen(next));
+            }
+        }
+    }
+    cli_guess_say(&guess, &out);
+
+    return end_usage(&out);
+}
+
+static enum cli_exit wrong_count(const struct cli_command *command, const char *const *args,
+                                 size_t n_args)
+{
+    struct hearth_buf out;
+    bool has_selector = strstr(command->arguments, "SELECTOR") != NULL;
+
+    hearth_buf_init(&out, 0);
+    hearth_buf_printf(&out, "%s: ", command->words);
+    if (n_args < command->min_args) {
+        /* The word of the missing argument. */
+        const char *at = command->arguments;
+        for (size_t i = 0; i < n_args; i++) {
+            at += strcspn(at, " ");
+            at += strspn(at, " ");
+        }
+        hearth_buf_append(&out, at, strcspn(at, " ."));
+        hearth_buf_cstr(&out, " is missing");
+    } else {
+        hearth_buf_byte(&out, '"');
+        cli_fit(hearth_str_c(args[command->max_args]), 100, false, &out);
+        hearth_buf_cstr(&out, "\" is one argument too many");
+        hearth_buf_cstr(&out, has_selector ? "; quote the selector: it is one argument" : "");
+    }
+    hearth_buf_printf(&out, "; usage: hearth %s%s%s [OPTIONS]", command->words,
+                      command->arguments[0] == '\0' ? "" : " ", command->arguments);
+
+    return end_usage(&out);
+}
+
+/* ---- words ---- */
+
+/* Reads the word at *i, which moves behind it. False: the end, or "--", behind which *i is. */
+static bool next_word(struct cli *cli, int argc, char **argv, int *i, struct word *ret)
+{
+    if (*i >= argc) {
+        return false;
+    }
+    const char *arg = argv[(*i)++];
+    *ret = (struct word){.text = arg};
+    if (strcmp(arg, "--") == 0) {
+        return false;
+    }
+    if (arg[0] != '-' || arg[1] == '\0') {
+        return true;
+    }
+
+    /* --flag=value, -fVALUE, or the next word is the value. */
+    bool is_long = arg[1] == '-';
+    size_t n = is_long ? strcspn(arg, "=") : 2;
+    ret->flag = hearth_arena_strndup(&cli->arena, arg, n);
+    ret->option = ret->flag == NULL ? NULL : cli_find_option(NULL, ret->flag);
+    if (!is_long && ret->option == NULL) {
+        ret->flag = arg;
+    } else if (arg[n] != '\0') {
+        ret->is_joined = true;
+        ret->value = arg + n + (arg[n] == '=' ? 1 : 0);
+    } else if (ret->option != NULL && cli_has_value(ret->option) && *i < argc) {
+        ret->value = argv[(*i)++];
+    }
+    ret->flag = ret->flag == NULL ? arg : ret->flag;
+
+    return true;
+}
+
+/* Reads arguments, --help and --version; sees no other option. */
+static enum cli_exit read_arguments(struct cli *cli, int argc, char **argv)
+{
+    struct word word;
+    int i = 1;
+
+    while (next_word(cli, argc, argv, &i, &word)) {
+        if (word.flag != NULL) {
+            bool is_help = strcmp(word.flag, "--help") == 0 || strcmp(word.flag, "-h") == 0;
+            cli->wants_help = cli->wants_help || is_help;
+            cli->wants_version = cli->wants_version || strcmp(word.flag, "--version") == 0;
+            continue;
+        }
+        if (cli->n_args == CLI_MAX_ARGS) {
+            return cli_usage("there are more than 1024 arguments");
+        }
+        cli->args[cli->n_args++] = word.text;
+    }
+    cli->program = i > 1 && i <= argc && strcmp(argv[i - 1], "--") == 0 ? &argv[i] : NULL;
+
+    return CLI_OK;
+}
+
+static enum cli_exit read_options(struct cli *cli, const struct cli_command *command, int argc,
+                                  char **argv)
+{
+    struct word word;
+    int i = 1;
+
+    while (next_word(cli, argc, argv, &i, &word)) {
+        if (word.flag == NULL) {
+            continue;
+        }
+        const struct cli_option *option = cli_find_option(command, word.flag);
+        if (option == NULL) {
+            return wrong_option(command, &word);
+        }
+        if (word.value == NULL && cli_has_value(option)) {
+            char message[128];
+            (void)snprintf(message, sizeof message, "%.60s needs a value: %s", word.flag,
+                           option->value);
+            return cli_usage(message);
+        }
+        bool is_right =
+            word.value == NULL || !cli_has_value(option) || is_listed(option, word.value);
+        if (!is_right || !set_value(cli, option, word.value)) {
+            return wrong_value(&word, option);
+        }
     }
 
     return CLI_OK;
+}
+
+/* Words behind "--": a program, or arguments that begin with a dash. */
+static enum cli_exit take_rest(struct cli *cli, const struct cli_command *command)
+{
+    if (cli->program == NULL || strstr(command->arguments, "PROGRAM") != NULL) {
+        return CLI_OK;
+    }
+    for (char **at = cli->program; *at != NULL; at++) {
+        if (cli->n_args == CLI_MAX_ARGS) {
+            return cli_usage("there are more than 1024 arguments");
+        }
+        cli->args[cli->n_args++] = *at;
+    }
+    cli->program = NULL;
+    return CLI_OK;
+}
+
+enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli_command **ret)
+{
+    *ret = NULL;
+
+    /* Find the command. */
+    enum cli_exit code = read_arguments(cli, argc, argv);
+    if (code != CLI_OK || cli->wants_version) {
+        return code;
+    }
+    const struct cli_command *command = cli_find_command(cli->args, cli->n_args);
+    cli_set_usage(command);
+    if (command == NULL || cli->wants_help) {
+        *ret = command;
+        return cli->wants_help   ? CLI_OK
+               : cli->n_args > 0 ? cli_no_such("", cli->args[0])
+                                 : read_options(cli, NULL, argc, argv);
+    }
+    size_t n_words = cli_count_words(command->words);
+    if (command->row == CLI_ROW_GROUP && cli->n_args > n_words) {
+        return cli_no_such(command->words, cli->args[n_words]);
+    }
+    *ret = command;
+    if (command->row == CLI_ROW_GROUP) {
+        return CLI_OK;
+    }
+
+    /* Read its options, and check its arguments, which begin after its words. */
+    code = read_options(cli, command, argc, argv);
+    if (code == CLI_OK) {
+        code = take_rest(cli, command);
+    }
+    size_t n = cli->n_args - n_words;
+    if (code == CLI_OK && (n < command->min_args || n > command->max_args)) {
+        code = wrong_count(command, cli->args + n_words, n);
+    }
+    cli->n_args -= n_words;
+    memmove(cli->args, cli->args + n_words, cli->n_args * sizeof cli->args[0]);
+
+    return code;
 }

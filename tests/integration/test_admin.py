@@ -179,7 +179,7 @@ class Explain(Base):
         for command in (["query", "types"], ["query", "labels"], ["version"], ["admin", "status"]):
             code, out, err = self.hearth(*command, "--explain")
             self.assertEqual((code, out), (USAGE, ""))
-            self.assertIn("--explain is for flame", err)
+            self.assertIn("does not take --explain: it is for top, flame", err)
         code, _, err = self.hearth("flame", "--explain=yaml")
         self.assertEqual(code, USAGE)
         self.assertIn('"yaml" is not a value for --explain', err)
@@ -326,7 +326,7 @@ class Admin(Base):
         self.push("kept", self.now, pod="a")
         selector = '{service_name="kept"}'
         for text, arguments in (
-            ("admin erase requires a selector", []),
+            ("admin erase: SELECTOR is missing", []),
             ("admin erase requires a range", [selector]),
             ("--all cannot be combined", [selector, "--all", "--since", "1h"]),
             ("standard input is not a terminal", [selector, "--all"]),
@@ -392,25 +392,13 @@ class Admin(Base):
             with self.subTest(message):
                 self.refused("invalid_argument", "", ADMIN + "SetRetention", **message)
         for text, arguments in (("tiers are raw, 10m, 1h, 1d", ["set", "weeks", "7d"]), ("", ["set", "raw", "soon"]),
-                                ("admin retention: show, set NAME DURATION", ["set", "raw"]),
-                                ("admin retention: show, set NAME DURATION", ["drop"])):
+                                ("admin retention set: DURATION is missing", ["set", "raw"]),
+                                ("there is no such admin retention command: drop", ["drop"])):
             code, out, err = self.hearth("admin", "retention", *arguments)
             self.assertEqual((code, out), (USAGE, ""))
             self.assertIn(text, err)
 
     # ---- the client without a server ----
-
-    def test_help_has_an_example_of_each_command(self):
-        code, out, err = self.hearth("admin", "--help")
-        self.assertEqual((code, err), (OK, ""))
-        for sub in ("status", "doctor", "rebuild", "erase", "erasures", "retention", "sizing"):
-            self.assertRegex(out, r"(?m)^hearth admin %s\b" % sub)
-            self.assertRegex(out, r"(?m)^    hearth admin %s" % sub)
-            one = self.hearth("admin", sub, "--help")[1]
-            self.assertTrue(one.startswith("hearth admin " + sub))
-            self.assertEqual(len(re.findall(r"(?m)^hearth admin", one)), 1)
-        self.assertTrue(all(len(line) <= 100 for line in out.splitlines()))
-        self.assertEqual(self.hearth("admin")[0], USAGE)
 
     def test_sizing_needs_no_server(self):
         env = {"HEARTH_URL": "http://127.0.0.1:1"}

@@ -215,21 +215,20 @@ class Tokens(CliAccess):
         create = ["admin", "tokens", "create"]
         for words, arguments in (
             ("tokens create requires --role ROLE", ["x"]), ("NAME is missing", []),
-            ('"king" is no role; there are ingest', ["x", "--role", "king"]),
+            ('"king" is not a value for --role, which takes ingest', ["x", "--role", "king"]),
             ("is not TENANT:ROLE or", ["x", "--grant", "shop"]), ("is not TENANT:ROLE or", ["x", "--grant", ":viewer"]),
             ("is not TENANT:ROLE or", ["x", "--grant", "shop::{}"]),
             ("--selector narrows --role", ["x", "--grant", "a:viewer", "--selector", "{}"]),
             ("--expires must be a duration like 90d", ["x", "--role", "viewer", "--expires", "soon"]),
             ("is over already", ["x", "--role", "viewer", "--expires", "2020-01-01"]),
             ("the selector of the grant", ["x", "--role", "viewer", "--selector", "{a="]),
-            ("--overlap is for admin tokens rotate", ["x", "--role", "viewer", "--overlap", "1d"]),
-            ("-o table and -o json only", ["x", "--role", "viewer", "-o", "collapsed"]),
+            ("admin tokens create does not take --overlap: it is for admin tokens rotate", ["x", "--role", "viewer", "--overlap", "1d"]),
+            ("which takes table or json", ["x", "--role", "viewer", "-o", "collapsed"]),
         ):
             self.refused(USAGE, words, *create, *arguments)
-        self.refused(USAGE, "admin tokens is followed by create, list", "admin", "tokens")
         self.refused(USAGE, "no such admin tokens command: make", "admin", "tokens", "make")
-        self.refused(USAGE, "--role is for admin tokens create, grants add", "admin", "tokens", "list", "--role", "viewer")
-        self.refused(USAGE, "--role is for admin tokens create, grants add", "query", "types", "--role", "viewer")
+        self.refused(USAGE, "does not take --role: it is for admin tokens create, admin grants add", "admin", "tokens", "list", "--role", "viewer")
+        self.refused(USAGE, "does not take --role: it is for admin tokens create, admin grants add", "query", "types", "--role", "viewer")
 
     def test_a_file_that_others_can_read_is_pointed_out(self):
         for mode, expected in ((0o644, True), (0o600, False)):
@@ -261,17 +260,6 @@ class Tokens(CliAccess):
         self.assertEqual(self.ran("admin", "tokens", "delete", token_id).out, "token %s is deleted\n" % token_id)
         self.refused(AUTH, "token file %s: the token is unknown: it was deleted" % path, "whoami", token_file=path)
         self.refused(NO_DATA, 'there is no token "%s"' % token_id, "admin", "tokens", "delete", token_id)
-
-    def test_help_has_the_options_of_each_command(self):
-        for sub, words in (
-            ("tokens", ("--grant TENANT:ROLE", "--overlap", "--expires")), ("users", ("--password-file",)),
-            ("grants", ("--role",)), ("sessions", ("end",)), ("audit", ("--outcome", "--action")), ("whoami", ("roles",)),
-        ):
-            text = hearth("admin", sub, "--help").out
-            for word in words:
-                self.assertIn(word, text)
-            self.assertIn(text, hearth("admin", "--help").out)
-            self.assertRegex(hearth("--help").out, r"(?m)^  admin %s " % sub)
 
 
 class People(CliAccess):
@@ -311,7 +299,6 @@ class People(CliAccess):
         self.refused(USAGE, "(mode 0644): chmod 600", *create, *self.password(mode=0o644))
         self.refused(USAGE, "standard input is not a terminal: give --password-file FILE", *create)
         self.refused(USAGE, "NAME is missing", "admin", "users", "create", *self.password())
-        self.refused(USAGE, "admin users is followed by create, list, password", "admin", "users")
         self.ran("admin", "users", "create", "twice", *self.password())
         self.refused(FAILED, 'there is a user "twice" already', "admin", "users", "create", "twice", *self.password())
 
@@ -369,8 +356,6 @@ class People(CliAccess):
         self.refused(NO_DATA, "there is no grant", *grants, "delete", grant)
         self.refused(USAGE, "the id of a grant is a number", *grants, "delete", "x")
         self.refused(USAGE, "grants add requires --role", *grants, "add", "carol")
-        self.refused(USAGE, "admin grants is followed by add, list, delete", *grants)
-        self.refused(USAGE, "admin sessions is followed by end", "admin", "sessions")
 
     def test_the_last_administrator_stays(self):
         (last,) = [g["id"] for g in self.answer("admin", "grants", "list")["grants"] if g["role"] == "admin"]

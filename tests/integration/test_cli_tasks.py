@@ -111,8 +111,8 @@ class CliTasks(unittest.TestCase):
             ("oncpu, offcpu", "create", "cpu"),
             ("greater than or equals 60s", "create", "oncpu", "--service", "s", "--duration", "59s"),
             ("is not uri=REGEX", "create", "network", "--service", "s", "--instance", "i", "--sample", "nonsense"),
-            ("--kind must be", "list", "--kind", "x"),
-            ("hearth: task get: ID is missing; usage: hearth task get ID [OPTIONS]; try hearth task --help\n", "get"),
+            ('"x" is not a value for --kind, which takes oncpu', "list", "--kind", "x"),
+            ("hearth: task get: ID is missing; usage: hearth task get ID [OPTIONS]; try hearth task get --help\n", "get"),
             ('"shop" is one argument too many; usage: hearth task create KIND [OPTIONS]', "create", "trace", "shop"),
             ("there is no such task command: nonsense", "nonsense"),
             ("task create oncpu needs --service NAME", "create", "oncpu"),
@@ -120,19 +120,12 @@ class CliTasks(unittest.TestCase):
             ("task create network needs --instance NAME", "create", "network", "--service", "s"),
             ("instance: only network tasks have one", "create", "oncpu", "--service", "s", "--instance", "i"),
             ("task create pprof needs --events A,B", "create", "pprof", "--service", "s", "--instances", "i"),
-            ("this command supports -o table and -o json only", "create", "oncpu", "--service", "s", "-o", "collapsed"),
+            ("which takes table or json", "create", "oncpu", "--service", "s", "-o", "collapsed"),
         ):
             self.assertIn(part, self.run_hearth(*arguments, code=USAGE))
         for command in ("analyze", "get", "stacks", "schedules", "uploads", "segments"):
             self.assertEqual(hearth("task", command, "nothing", env=self.env).err, 'hearth: no task "nothing"\n')
         self.assertEqual(self.run_hearth("list", "s", code=NO_DATA), "")  # what was refused is not there
-
-    def test_help_is_of_the_command(self):
-        for group in ("task", "policy", "network"):
-            done = hearth(group, "--help", env=self.env)
-            self.assertEqual(done.code, OK)
-            self.assertTrue(done.out.startswith("hearth %s -- " % group), done.out)
-        self.assertIn("--max-samples 5", hearth("task", "create", "trace", "--help", env=self.env).out)
 
     def test_why_there_is_nothing_to_read(self):
         self.rover("empty", "p")

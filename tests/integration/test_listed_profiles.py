@@ -345,7 +345,7 @@ class ListedProfiles(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(Decoded(file.read()).totals(), [3_000_000_005, 2])
         done = hearth("profiles", "pprof", rows[0][2], env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
-        self.assertEqual((done.code, done.err), (2, "hearth: profiles pprof requires -o pprof=FILE; try hearth --help\n"))
+        self.assertEqual((done.code, done.err), (2, "hearth: profiles pprof requires -o pprof=FILE; try hearth profiles pprof --help\n"))
         done = hearth("profiles", "list", "--sort", "total", env={"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
         self.assertEqual(done.code, 2)
         self.assertIn("hearth: --sort total needs --type: ", done.err)
