@@ -77,6 +77,70 @@ Without a value: `--help`, `--version`, `--print-config` (the effective configur
     return out
 
 
+def cli_options(root):
+    """Usage and options of each command of the client; options that nearly all share stand above."""
+    table = (root / "clients/cli/options.def").read_text()
+    plain = lambda text: text.replace('\\"', '"').replace("|", "\\|")
+    field = rf"(?:{STRING}|NULL)"
+    rows_of = re.findall(rf'^OPTION\({STRING}, (\w+), [\w.\[\]]+, {STRING}, {field}, {field}, {field}, {STRING}\)$', table, re.M)
+    sets = dict(re.findall(rf"^SET\({STRING}, {STRING}\)$", table, re.M))
+
+    def spelled(brief, flag, value):
+        return (f"`{brief}`, " if brief else "") + f"`{flag}{' ' + value if value else ''}`"
+
+    def listed(keys):
+        out = "| option | values | |\n|---|---|---|\n"
+        for key, _, flag, brief, value, values, text in rows_of:
+            if key in keys:
+                shown = "" if values.startswith("@") else ", ".join(f"`{one}`" for one in values.split("|") if one)
+                out += f"| {spelled(brief, flag, value).replace('|', chr(92) + '|')} | {shown} | {plain(text)} |\n"
+        return out
+
+    out = "# Commands and options of hearth\n\n" + mark("clients/cli/commands.def, clients/cli/options.def") + """\
+What `hearth COMMAND --help` prints. What the commands do: [cli.md](cli.md). A command refuses options that are not
+listed with it.
+
+## Connection
+
+Options of all commands that make a request:
+
+""" + listed(sets["net"].split()) + """
+## Times
+
+""" + listed(sets["range"].split()) + """
+## Filters
+
+Samples must match all of them:
+
+""" + listed(sets["stacks"].split())
+    commands = (root / "clients/cli/commands.def").read_text()
+    pattern = rf'^(?:SECTION\({STRING}\)|COMMAND\({STRING}, {STRING}, \w+, \w+, \w+, \w+, {STRING}, {STRING}, {STRING}, {STRING}\))$'
+    for title, words, arguments, keys, text, one, two in re.findall(pattern, commands, re.M):
+        if title:
+            out += f"\n## {title}\n"
+            continue
+        own, shared = [], []
+        for key in keys.split():
+            own += sets[key[1:]].split() if key.startswith("@") and key != "@net" else [key] if key != "@net" else []
+        if "function" in own:
+            shared.append("[filters](#filters)")
+            own = [key for key in own if key not in sets["stacks"].split()]
+        if set(sets["range"].split()) <= set(own):
+            shared.append("[times](#times)")
+            own = [key for key in own if key not in sets["range"].split()]
+        if "@net" in keys.split():
+            shared.append("[connection](#connection)")
+        if "sizing" in own:
+            shared.append("[inputs of the calculator](cli.md#admin)")
+        out += f"\n### `hearth {words}{' ' + arguments if arguments else ''}`\n\n{text[0].upper() + text[1:]}.\n"
+        if any(row[0] in own for row in rows_of):
+            out += "\n" + listed(own)
+        if shared:
+            out += "\nAlso " + ", ".join(shared) + ".\n"
+        out += "\n```sh\n%s\n%s\n```\n" % tuple(example.replace('\\"', '"') for example in (one, two))
+    return out
+
+
 def metrics(root):
     table = (root / "include/hearth/base/metrics.def").read_text()
     out = "# Metrics of hearthd\n\n" + mark("include/hearth/base/metrics.def") + """\
@@ -278,7 +342,7 @@ Limits that are not listed have no counterpart. What each limit does: [limits.md
     return out
 
 
-PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "metrics.md": metrics, "errors.md": errors}
+PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "cli-options.md": cli_options, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):
@@ -286,12 +350,12 @@ def missing_words(root):
     table = (root / "include/hearth/app/options.def").read_text()
     for flag in re.findall(r'X\(\w+, limits\.\w+, "([\w-]+)"', table):
         yield "docs/reference/limits.md", flag
-    cli = (root / "clients/cli/hearth.c").read_text()
-    options = (root / "clients/cli/options.c").read_text()
-    for name, sub in re.findall(r'^    \{"(\w+)", (?:"(\w+)"|NULL), ', cli, re.M):
-        yield "docs/reference/cli.md", f"{name} {sub}".strip()
-    for flag in sorted(set(re.findall(r'"(--[a-z-]+)"', options))):
-        yield "docs/reference/cli.md", flag
+    commands = (root / "clients/cli/commands.def").read_text()
+    for words in re.findall(r'^COMMAND\("([^"]+)"', commands, re.M):
+        words = words.split()
+        taken = words[:2] if words[0] != "rules" else words[:1]
+        yield "docs/reference/cli.md", " ".join(taken if words[0] not in ("task", "policy", "network") else words[:1])
+        yield "docs/reference/cli.md", words[-1]
     sizing = (root / "clients/cli/sizing.def").read_text()
     for flag in re.findall(r'^INPUT\(\w+, "([\w-]+)"', sizing, re.M):
         yield "docs/reference/cli.md", f"`--{flag}"
