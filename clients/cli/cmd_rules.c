@@ -118,7 +118,7 @@ static enum hearth_status fill_rule(struct cli *cli,
 {
     const char *selector;
 
-    HEARTH_TRY(cli_selector(cli, 2, &selector));
+    HEARTH_TRY(cli_selector(cli, 1, &selector));
     char **matchers = hearth_arena_array(&cli->arena, 2, sizeof matchers[0]);
     if (matchers == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);

@@ -121,7 +121,7 @@ class CliQuestions(unittest.TestCase):
     def test_filters_that_leave_nothing_are_not_taken_for_an_empty_range(self):
         for option in ("--file", "--function", "--package"):
             self.refused("range that the filters leave; their names must be exact", "top", SHOP, option, "fi", code=NO_DATA)
-        self.refused("no data in this range; try a longer --since", "top", '{service_name="nobody"}', code=NO_DATA)
+        self.refused("there is no service \"nobody\"; there are ", "top", '{service_name="nobody"}', code=NO_DATA)
 
     def test_a_profile_id_selects_its_profile(self):
         heat = self.json("heatmap", HEAT, "--step", "1h")["series"][0]["slots"][0]["exemplars"][-1]
@@ -431,6 +431,7 @@ class CliQuestions(unittest.TestCase):
         made = self.json("rules", "set", "shop_fib_ns", SHOP, "--by", "pod", "--function", "fib", "--label", "team=x")["rule"]
         self.assertEqual((made["metricName"], made["groupBy"], made["profileType"]), ("shop_fib_ns", ["pod"], contract.CPU))
         self.assertEqual(made["externalLabels"], [{"name": "team", "value": "x"}])
+        self.assertIn(SHOP, made["matchers"])
         self.assertIn("%s  shop_fib_ns" % made["id"], self.ask("rules"))
         again = self.json("rules", "set", "shop_ns", SHOP, "--id", made["id"])["rule"]
         self.assertEqual((again["id"], again["metricName"]), (made["id"], "shop_ns"))
