@@ -179,6 +179,10 @@ static const char *find_advice(const struct cli *cli, enum hearth_status status,
         return has_tenant || strstr(said, "X-Scope-OrgID") == NULL
                    ? NULL
                    : "that is, set HEARTH_TENANT or --tenant";
+    case HEARTH_UNAVAILABLE:
+        return strncmp(said, "cannot reach ", strlen("cannot reach ")) != 0
+                   ? NULL
+                   : "is hearthd running there? --url or HEARTH_URL names another server";
     default:
         return NULL;
     }

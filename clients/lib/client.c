@@ -284,6 +284,17 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
     }
 }
 
+/* The cause at the end of the core's text, "Connection refused": before it are its own layers. */
+static struct hearth_str last_cause(struct hearth_str details)
+{
+    for (size_t i = details.n; i > 2; i--) {
+        if (details.p[i - 2] == ':' && details.p[i - 1] == ' ') {
+            return hearth_str_n(details.p + i, details.n - i);
+        }
+    }
+    return details;
+}
+
 static enum hearth_status answer_status(const struct hearth_client *client,
                                         const struct exchange *x, struct hearth_err *err)
 {
@@ -302,7 +313,7 @@ static enum hearth_status answer_status(const struct hearth_client *client,
     }
     if (status == HEARTH_UNAVAILABLE && !is_answered) {
         return HEARTH_FAIL(err, status, "cannot reach %s: " HEARTH_STR_FMT, client->target,
-                           HEARTH_STR_ARG(details));
+                           HEARTH_STR_ARG(last_cause(details)));
     }
 
     return HEARTH_FAIL(err, status, "%.*s", (int)details.n, details.p);
