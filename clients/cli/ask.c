@@ -10,8 +10,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define QUERIER "querier.v1.QuerierService/"
-
 enum hearth_status cli_resolve_range(struct cli *cli)
 {
     int64_t to = cli->now_ns, from;
@@ -58,11 +56,32 @@ enum hearth_status cli_selector(struct cli *cli, size_t arg, const char **ret_se
         hearth_selector_caret(hearth_str_c(text), offset, &caret);
         (void)fprintf(stderr, "%.*s", (int)caret.n, caret.n ? caret.p : "");
         hearth_buf_release(&caret);
+        if (strchr(text, '=') != NULL && strchr(text, '"') == NULL) {
+            (void)fputs("note: the shell may have taken the quotes; put the selector in single "
+                        "quotes\n",
+                        stderr);
+        }
         return status;
     }
-    *ret_selector = text;
+    *ret_selector = cli->selector = text;
 
     return HEARTH_OK;
+}
+
+/* Whether a text is a name without braces, as people write a service. */
+static bool is_bare_word(const char *text)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
+    return text[0] != '\0' && text[strspn(text, letters)] == '\0';
+}
+
+enum hearth_status cli_query_selector(struct cli *cli, size_t arg, const char **ret_selector)
+{
+    if (arg < cli->n_args && is_bare_word(cli->args[arg])) {
+        HEARTH_TRY(cli_complete_selector(cli, cli->args[arg], &cli->args[arg]));
+    }
+    return cli_selector(cli, arg, ret_selector);
 }
 
 enum hearth_status cli_call(struct cli *cli, const char *method, const void *request,
@@ -94,32 +113,23 @@ const char *cli_prefer_cpu(const char *first, const char *second)
 enum hearth_status cli_profile_type(struct cli *cli, const char *selector, const char **ret_type)
 {
     if (cli->type != NULL) {
+        HEARTH_TRY(cli_complete_type(cli, selector));
         *ret_type = cli->type;
         return HEARTH_OK;
     }
-    Types__V1__LabelValuesRequest request;
-    types__v1__label_values_request__init(&request);
-    char name[] = HEARTH_LABEL_PROFILE_TYPE;
-    char *matchers[] = {hearth_arena_strndup(&cli->arena, selector, strlen(selector))};
-    request.name = name;
-    request.matchers = matchers;
-    request.n_matchers = 1;
-    request.start = cli->from_ms;
-    request.end = cli->to_ms;
-    Types__V1__LabelValuesResponse *answer;
-    HEARTH_TRY(cli_call(cli, QUERIER "LabelValues", &request,
-                        &types__v1__label_values_response__descriptor, &answer));
-    if (answer->n_names == 0) {
-        return HEARTH_FAIL(
-            &cli->err, HEARTH_NOT_FOUND,
-            "no profiles match in this range; try a longer --since or `hearth query series`");
+    char **types;
+    size_t n;
+    HEARTH_TRY(cli_ask_values(cli, HEARTH_LABEL_PROFILE_TYPE, selector, cli->from_ms, cli->to_ms,
+                              &types, &n));
+    if (n == 0) {
+        return cli_fail_no_data(cli);
     }
-    const char *best = answer->names[0];
-    for (size_t i = 1; i < answer->n_names; i++) {
-        best = cli_prefer_cpu(best, answer->names[i]);
+    const char *best = types[0];
+    for (size_t i = 1; i < n; i++) {
+        best = cli_prefer_cpu(best, types[i]);
     }
-    if (answer->n_names > 1) {
-        (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, answer->n_names);
+    if (n > 1) {
+        (void)fprintf(stderr, "type: %s (of %zu; choose with --type)\n", best, n);
     }
     *ret_type = best;
 

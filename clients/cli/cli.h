@@ -118,6 +118,8 @@ struct cli {
     struct cli_trace trace;
     struct cli_access access;
     bool wants_help, wants_version;
+    bool is_quiet;                  /* notes of the server are not printed */
+    const char *selector;           /* of the query, set by cli_selector; NULL: none */
     const char *token, *token_file; /* options */
     const char *token_from;         /* what the sent token was read from; NULL: none is given */
     struct hearth_str token_text;
@@ -171,7 +173,6 @@ enum cli_exit cli_usage(const char *message);
 void cli_set_usage(const struct cli_command *command);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
-enum cli_exit cli_no_data(struct cli *cli);
 
 /* ---- credential.c: what the client shows to a server, and secrets in files ---- */
 
@@ -221,6 +222,29 @@ enum cli_exit cli_no_such(const char *group, const char *word);
 /* The help of a command or group; NULL: the list of commands. */
 enum cli_exit cli_print_help(const struct cli_command *command);
 
+/* ---- why.c: why nothing was found, and what was meant ---- */
+
+/* NOT_FOUND with the reason: an empty store, an unknown label, value or type, or the range. After
+ * cli_selector, if the command has a selector. */
+enum hearth_status cli_fail_no_data(struct cli *cli);
+/* The same as cli_fail. */
+enum cli_exit cli_no_data(struct cli *cli);
+/* NOT_FOUND, with the nearest label, if no series has this one at any time. */
+HEARTH_MUST_CHECK enum hearth_status cli_check_label(struct cli *cli, const char *label);
+/* NOT_FOUND: no stack trace of a selection contains a function; the message has functions with
+ * similar names. */
+enum hearth_status cli_fail_no_function(struct cli *cli, Hearth__V1__Selection *selection,
+                                        const char *function);
+/* Values of a label in a range, in arena. */
+HEARTH_MUST_CHECK enum hearth_status cli_ask_values(struct cli *cli, const char *label,
+                                                    const char *selector, int64_t from_ms,
+                                                    int64_t to_ms, char ***ret, size_t *ret_n);
+/* Replaces a short --type like "cpu" by the only type that it stands for. After cli_resolve_range. */
+HEARTH_MUST_CHECK enum hearth_status cli_complete_type(struct cli *cli, const char *selector);
+/* A selector for a word without braces: the word, if it is a family, otherwise the service. */
+HEARTH_MUST_CHECK enum hearth_status cli_complete_selector(struct cli *cli, const char *word,
+                                                           const char **ret);
+
 /* ---- ask.c ---- */
 
 /* Sets from_ms and to_ms from --since, --from, --to; prints the range on standard error. */
@@ -228,6 +252,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
 /* The selector argument, "{}" if there is none; checked locally, a caret marks an error. */
 HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
                                                   const char **ret_selector);
+/* The same for queries, where a bare word may also be a service. */
+HEARTH_MUST_CHECK enum hearth_status cli_query_selector(struct cli *cli, size_t arg,
+                                                        const char **ret_selector);
 /* The type of CPU time: process_cpu:cpu:..., else wall:cpu:... (Node); without one, the first. */
 const char *cli_prefer_cpu(const char *first, const char *second);
 /* --type, or a type that the server has: the only one, otherwise CPU time. Prints its choice on

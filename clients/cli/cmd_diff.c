@@ -426,7 +426,7 @@ static enum hearth_status ask_diff(struct cli *cli, const char **ret_type, struc
     Hearth__V1__DiffResponse *answer;
     const char *base;
 
-    HEARTH_TRY(cli_selector(cli, 0, &base));
+    HEARTH_TRY(cli_query_selector(cli, 0, &base));
     HEARTH_TRY(cli_selection(cli, cli->n_args == 2 ? 1 : 0, &right));
     left = right;
     left.label_selector = cli_field(cli, base);

@@ -95,7 +95,7 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
 static enum hearth_status prepare_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
 {
     const char *selector, *type;
-    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_query_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, &type));
     request->profile_type = cli_field(cli, type);

@@ -183,6 +183,9 @@ enum cli_exit cli_sandwich(struct cli *cli)
     if (status == HEARTH_OK) {
         status = cli_call(cli, QUERY "Sandwich", &request,
                           &hearth__v1__sandwich_response__descriptor, &answer);
+        status = status == HEARTH_NOT_FOUND
+                     ? cli_fail_no_function(cli, &selection, request.function)
+                     : status;
     }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
@@ -239,6 +242,9 @@ enum cli_exit cli_lines(struct cli *cli)
     if (status == HEARTH_OK) {
         status = cli_call(cli, QUERY "Lines", &request, &hearth__v1__lines_response__descriptor,
                           &answer);
+        status = status == HEARTH_NOT_FOUND
+                     ? cli_fail_no_function(cli, &selection, request.function)
+                     : status;
     }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);

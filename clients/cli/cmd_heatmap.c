@@ -65,7 +65,7 @@ static enum hearth_status ask_heatmap(struct cli *cli, Querier__V1__SelectHeatma
     const char *selector, *type;
     const char *what = cli->by_kind == NULL ? "profile" : cli->by_kind;
 
-    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_query_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, &type));
     HEARTH_TRY(cli_timeline_step(cli, &request->step));

@@ -73,6 +73,20 @@ static void print_function_courses(const Hearth__V1__FunctionTimelineResponse *a
     }
 }
 
+/* Whether a sample contains the function. */
+static bool has_function(const Hearth__V1__FunctionTimelineResponse *answer, const char *function)
+{
+    for (size_t i = 0; i < answer->n_series; i++) {
+        const Hearth__V1__FunctionSeries *series = answer->series[i];
+        for (size_t k = 0; k < series->n_points && strcmp(series->function, function) == 0; k++) {
+            if (series->points[k]->total != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum cli_exit cli_function_timeline(struct cli *cli)
 {
     Hearth__V1__FunctionTimelineRequest request;
@@ -103,6 +117,11 @@ enum cli_exit cli_function_timeline(struct cli *cli)
     cli_say_aggregation(&selection, answer->aggregation);
     if (answer->n_series == 0) {
         return cli_no_data(cli);
+    }
+    for (size_t i = 0; i < request.n_functions; i++) {
+        if (!has_function(answer, request.functions[i])) {
+            return cli_fail(cli, cli_fail_no_function(cli, &selection, request.functions[i]));
+        }
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -168,6 +187,12 @@ enum cli_exit cli_label_stats(struct cli *cli)
     }
     if (answer->n_values == 0) {
         return cli_no_data(cli);
+    }
+    if (answer->n_values == 1 && answer->values[0]->value[0] == '\0') {
+        status = cli_check_label(cli, cli->args[0]);
+        if (status != HEARTH_OK) {
+            return cli_fail(cli, status);
+        }
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

@@ -46,7 +46,7 @@ static enum hearth_status read_filter(struct cli *cli, Hearth__V1__ProfileFilter
     const char *selector;
 
     hearth__v1__profile_filter__init(filter);
-    HEARTH_TRY(cli_selector(cli, 0, &selector));
+    HEARTH_TRY(cli_query_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     filter->label_selector = cli_field(cli, selector);
     if (cli->type != NULL) {

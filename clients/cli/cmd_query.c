@@ -24,8 +24,47 @@ static enum cli_exit print_names(struct cli *cli, const ProtobufCMessage *answer
     return cli_print_answer(cli, answer, &out);
 }
 
+/* The selector argument as the repeated `matchers` of a request, and the range. */
+static enum hearth_status read_matchers(struct cli *cli, size_t arg, char ***ret_matchers)
+{
+    const char *selector;
+    HEARTH_TRY(cli_query_selector(cli, arg, &selector));
+    char **matchers = hearth_arena_array(&cli->arena, 1, sizeof matchers[0]);
+    char *text = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
+    if (matchers == NULL || text == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    matchers[0] = text;
+    *ret_matchers = matchers;
+    return cli_resolve_range(cli);
+}
+
+/* The types of a selection, which are values of a label. */
+static enum cli_exit list_types_of(struct cli *cli)
+{
+    Types__V1__LabelValuesRequest request;
+    Types__V1__LabelValuesResponse *answer = NULL;
+
+    types__v1__label_values_request__init(&request);
+    enum hearth_status status = read_matchers(cli, 0, &request.matchers);
+    request.name = cli_field(cli, HEARTH_LABEL_PROFILE_TYPE);
+    request.n_matchers = 1;
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+    if (status == HEARTH_OK) {
+        status = cli_call(cli, QUERIER "LabelValues", &request,
+                          &types__v1__label_values_response__descriptor, &answer);
+    }
+
+    return status != HEARTH_OK ? cli_fail(cli, status)
+                               : print_names(cli, &answer->base, answer->names, answer->n_names);
+}
+
 enum cli_exit cli_types(struct cli *cli)
 {
+    if (cli->n_args > 0) {
+        return list_types_of(cli);
+    }
     enum hearth_status status = cli_resolve_range(cli);
     Querier__V1__ProfileTypesRequest request;
 
@@ -50,21 +89,6 @@ enum cli_exit cli_types(struct cli *cli)
     }
 
     return cli_print_answer(cli, &answer->base, &out);
-}
-
-/* The selector argument as the repeated `matchers` of a request, and the range. */
-static enum hearth_status read_matchers(struct cli *cli, size_t arg, char ***ret_matchers)
-{
-    const char *selector;
-    HEARTH_TRY(cli_selector(cli, arg, &selector));
-    char **matchers = hearth_arena_array(&cli->arena, 1, sizeof matchers[0]);
-    char *text = hearth_arena_strndup(&cli->arena, selector, strlen(selector));
-    if (matchers == NULL || text == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    matchers[0] = text;
-    *ret_matchers = matchers;
-    return cli_resolve_range(cli);
 }
 
 enum cli_exit cli_labels(struct cli *cli)
@@ -99,8 +123,12 @@ enum cli_exit cli_values(struct cli *cli)
                           &types__v1__label_values_response__descriptor, &answer);
     }
 
-    return answer == NULL ? cli_fail(cli, status)
-                          : print_names(cli, &answer->base, answer->names, answer->n_names);
+    if (status == HEARTH_OK && answer->n_names == 0) {
+        status = cli_check_label(cli, cli->args[0]);
+    }
+
+    return status != HEARTH_OK ? cli_fail(cli, status)
+                               : print_names(cli, &answer->base, answer->names, answer->n_names);
 }
 
 /* {name="value"} as in selectors, to be copied into one. */
@@ -253,6 +281,12 @@ enum cli_exit cli_timeline(struct cli *cli)
     }
     if (answer->n_series == 0) {
         return cli_no_data(cli);
+    }
+    for (size_t i = 0; answer->n_series == 1 && i < cli->n_by; i++) {
+        status = cli_check_label(cli, cli->by[i]);
+        if (status != HEARTH_OK) {
+            return cli_fail(cli, status);
+        }
     }
     struct hearth_profile_type type;
     status = hearth_profile_type_parse(hearth_str_c(selection.profile_type), &type, &cli->err);

@@ -155,7 +155,7 @@ enum hearth_status cli_selection(struct cli *cli, size_t arg, Hearth__V1__Select
     if (stacks == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    HEARTH_TRY(cli_selector(cli, arg, &selector));
+    HEARTH_TRY(cli_query_selector(cli, arg, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     HEARTH_TRY(cli_profile_type(cli, selector, &type));
     hearth__v1__selection__init(ret);

@@ -55,16 +55,6 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
     }
 }
 
-enum cli_exit cli_no_data(struct cli *cli)
-{
-    const char *hint = cli_has_stack_filter(cli)
-                           ? " that the filters leave; their names must be exact"
-                           : "; try a longer --since or `hearth query series`";
-
-    (void)fprintf(stderr, "hearth: no data in this range%s\n", hint);
-    return CLI_NO_DATA;
-}
-
 enum cli_exit cli_version(struct cli *cli)
 {
     (void)cli;
@@ -98,7 +88,10 @@ void cli_say(const char *what, const char *text)
 static void print_note(void *context, struct hearth_str text)
 {
     struct hearth_buf line;
-    (void)context;
+    const struct cli *cli = context;
+    if (cli->is_quiet) {
+        return;
+    }
     hearth_buf_init(&line, 0);
     cli_fit(text, INT_MAX, false, &line);
     (void)fprintf(stderr, "note: %.*s\n", (int)line.n, line.n > 0 ? line.p : "");
@@ -126,6 +119,7 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
 
     cli_client_options(cli, &options);
     options.note = print_note;
+    options.note_context = cli;
     if (command->run == cli_upload) {
         options.waiting = cli_upload_waits;
         options.waiting_context = cli;

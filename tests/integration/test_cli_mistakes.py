@@ -1,0 +1,114 @@
+"""Queries of `hearth` that find nothing say why, and what was probably meant."""
+
+import fnmatch
+import os
+import re
+import time
+import unittest
+
+from pprof import Profile
+from server import Server, temporary_directory
+from test_cli import NO_DATA, OK, USAGE, hearth
+
+SAMPLES = "process_cpu:samples:count::"
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+# Command line ("|" between words), exit code, the last line of standard error with * for anything.
+CASES = [
+    ('top|{service_nam="gdu"}', NO_DATA, "there is no label service_nam; did you mean service_name[?]; `hearth query labels` lists them"),
+    ('top|{service_name="gud"}', NO_DATA, 'there is no service "gud"; did you mean gdu[?]; `hearth query values service_name` lists them'),
+    ('flame|{service_name="xyz"}', NO_DATA, 'there is no service "xyz"; there are gdu, my-svc, old; *'),
+    ('query series|{region="us"}', NO_DATA, 'there is no region "us"; there are eu; `hearth query values region` lists them'),
+    ('query labels|{service_name="old",region="eu"}', NO_DATA, 'no series matches all of {service_name="old",region="eu"}'),
+    ("top|gud", NO_DATA, 'there is no service "gud"; did you mean gdu[?]; *'),
+    ("top|gdu|--type|%s" % CPU, NO_DATA, "there are no profiles of the type %s; there are %s" % (CPU, SAMPLES)),
+    ("top|gdu|--type|cpu", USAGE, "--type cpu is no type of this selection, which has: %s" % SAMPLES),
+    ("top|old|--since|5h|--type|process_cpu", USAGE, "--type process_cpu is short for several types: %s, *" % CPU),
+    ("top|old", NO_DATA, "no data in this range; the newest matching profile is of *Z, which --since 4h includes"),
+    ("query types|--to|now-1w", NO_DATA, "no data in this range; the newest matching profile is of *"),
+    ("query values|nosuch", NO_DATA, "there is no label nosuch; there are region, service_name; *"),
+    ("query values|regoin", NO_DATA, "there is no label regoin; did you mean region[?]; *"),
+    ("label-stats|regoin|gdu", NO_DATA, "there is no label regoin; did you mean region[?]; *"),
+    ("timeline|gdu|--by|regoin", NO_DATA, "there is no label regoin; did you mean region[?]; *"),
+    ("timeline|gdu|--function|mallocgc", NO_DATA, 'no selected stack trace contains the function "mallocgc"; names are exact: did you mean runtime.mallocgc[?]'),
+    ("sandwich|mallocgc|gdu", NO_DATA, 'no selected stack trace contains the function "mallocgc"; names are exact: did you mean runtime.mallocgc[?]'),
+    ("lines|a(b|gdu", NO_DATA, 'no selected stack trace contains the function "a(b"'),
+    ("top|gdu|--function|mallocgc", NO_DATA, "no data in this range that the filters leave; their names must be exact"),
+    ("top|{service_name=gdu}", USAGE, 'unexpected "gdu", expected a quoted string, at offset 14'),
+]
+
+
+class Mistakes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.url = "http://127.0.0.1:%d" % cls.server.port
+        cls.directory = temporary_directory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.terminate()
+
+    def run_hearth(self, *arguments, **more):
+        return hearth(*arguments, env={"HEARTH_URL": self.url}, **more)
+
+    def upload(self, data, *arguments):
+        path = os.path.join(self.directory, "profile")
+        with open(path, "wb") as file:
+            file.write(data)
+        done = self.run_hearth("upload", path, *arguments)
+        self.assertEqual(done.code, OK, done.err)
+
+    def test_mistakes_teach(self):
+        # An empty store says how to send the first profile.
+        for command in (["top"], ["query", "types"], ["query", "series"], ["flame", "gdu"], ["profiles", "list"]):
+            done = self.run_hearth(*command)
+            self.assertEqual((done.code, done.out), (NO_DATA, ""))
+            self.assertEqual(done.err.splitlines()[-1],
+                             "hearth: there are no profiles yet; send one: hearth upload FILE --label service_name=NAME")
+
+        # Three services; the profile of one is three hours old.
+        text = b"main;query 30\nmain;gc 20\nmain;runtime.mallocgc 9\n"
+        self.upload(text, "--label", "service_name=gdu", "--label", "region=eu")
+        self.upload(text, "-l", "service_name=my-svc")
+        old = Profile([("samples", "count"), ("cpu", "nanoseconds")], time_ns=time.time_ns() - 3 * 3600 * 10**9, duration_ns=10**10)
+        old.add(["main", "x"], [3, 30_000_000])
+        self.upload(old.encode(), "-l", "service_name=old", "--name", "process_cpu")
+        for line, code, pattern in CASES:
+            with self.subTest(line):
+                command, *rest = line.split("|")
+                done = self.run_hearth(*command.split(), *rest)
+                self.assertEqual((done.code, done.out), (code, ""), done.err)
+                self.assertTrue(fnmatch.fnmatchcase(done.err.splitlines()[-1], "hearth: " + pattern), done.err)
+
+        # A bare word is a service, unless a family has that name.
+        for service in ("gdu", "my-svc"):
+            done = self.run_hearth("top", service, "-n", "1")
+            self.assertEqual(done.err, 'selector: {service_name="%s"}\n' % service)
+            self.assertRegex(done.out, r"\n +30 +50\.85% .* query\n")
+        done = self.run_hearth("query", "types", "process_cpu")
+        self.assertEqual((done.out, done.err), (SAMPLES + "\n", ""))
+        self.assertEqual(self.run_hearth("query", "types", "gdu").out, SAMPLES + "\n")
+
+        # A short type is completed.
+        done = self.run_hearth("top", "old", "--since", "5h", "--type", "cpu")
+        self.assertIn("type: %s\n" % CPU, done.err)
+        self.assertRegex(done.out, r"30 ms 100\.00% +30 ms 100\.00%  x")
+
+        # A word is not a service where profiles are deleted.
+        self.assertEqual(self.run_hearth("admin", "erase", "gdu", "--all", "--dry-run").code, USAGE)
+        done = self.run_hearth("top", "{service_name=gdu}")
+        self.assertIn("note: the shell may have taken the quotes; put the selector in single quotes", done.err)
+
+    def test_no_text_of_grpc_reaches_the_user(self):
+        for url, cause in (("http://127.0.0.1:1", "Connection refused"), ("http://nowhere.invalid:1", "*")):
+            done = hearth("top", "--url", url)
+            self.assertEqual(done.code, 5)
+            line = done.err.splitlines()[-1]
+            self.assertTrue(fnmatch.fnmatchcase(line, "hearth: cannot reach %s: %s; is hearthd running there[?] --url or "
+                                                "HEARTH_URL names another server" % (url[7:], cause)), line)
+            self.assertIsNone(re.search("ipv4|C-ares|UNKNOWN|addresses", line), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
