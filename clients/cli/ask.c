@@ -9,16 +9,57 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <time.h>
+
+/* Whether a text is a date, or a date and a time, without a zone. */
+static bool has_no_zone(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    if (digits == 8) { /* YYYYMMDD */
+        return text[digits] == '\0';
+    }
+    if (digits != 4 || text[digits] != '-') {
+        return false;
+    }
+    const char *time_of_day = strpbrk(text, "Tt ");
+
+    return time_of_day == NULL || strpbrk(time_of_day, "Zz+-") == NULL;
+}
+
+enum hearth_status cli_parse_time(struct cli *cli, const char *text, int64_t *ret_ns)
+{
+    int64_t ns;
+
+    HEARTH_TRY(hearth_time_parse(hearth_str_c(text), cli->now_ns, &ns, &cli->err));
+    if (!has_no_zone(text)) {
+        *ret_ns = ns;
+        return HEARTH_OK;
+    }
+
+    /* The parser read it as UTC: the same date and time of day in the local zone. */
+    int64_t rest = ns % HEARTH_NS_PER_SEC;
+    rest += rest < 0 ? HEARTH_NS_PER_SEC : 0;
+    time_t seconds = (time_t)((ns - rest) / HEARTH_NS_PER_SEC);
+    struct tm tm;
+    if (gmtime_r(&seconds, &tm) == NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_OUT_OF_RANGE, "%.60s is out of range", text);
+    }
+    tm.tm_isdst = -1;
+    *ret_ns = (int64_t)mktime(&tm) * HEARTH_NS_PER_SEC + rest;
+
+    return HEARTH_OK;
+}
 
 enum hearth_status cli_resolve_range(struct cli *cli)
 {
     int64_t to = cli->now_ns, from;
 
     if (cli->to != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->to), cli->now_ns, &to, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, cli->to, &to));
     }
     if (cli->from != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->from), cli->now_ns, &from, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, cli->from, &from));
     } else {
         int64_t since;
         HEARTH_TRY(hearth_duration_parse(hearth_str_c(cli->since == NULL ? "1h" : cli->since),
@@ -32,8 +73,8 @@ enum hearth_status cli_resolve_range(struct cli *cli)
     cli->to_ms = to / HEARTH_NS_PER_MS + (to % HEARTH_NS_PER_MS > 0);
     if (cli->from != NULL || cli->to != NULL || cli->since != NULL) {
         char a[32], b[32];
-        hearth_clock_format(from, a);
-        hearth_clock_format(to, b);
+        cli_zoned(from, a);
+        cli_zoned(to, b);
         (void)fprintf(stderr, "range: %s to %s\n", a, b);
     }
 

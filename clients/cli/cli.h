@@ -87,6 +87,7 @@ struct cli {
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
     const char *ca_file, *cert_file, *key_file; /* of https */
     bool skip_verify;
+    bool utc; /* times are read and printed in UTC instead of the local zone */
     const char *materialize, *database_url; /* options of sql; the URL is masked after the start */
     struct hearth_secret *database;         /* database_url; NULL: not given */
     const char *by[CLI_MAX_LABELS];
@@ -249,6 +250,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_complete_selector(struct cli *cli, cons
 
 /* Sets from_ms and to_ms from --since, --from, --to; prints the range on standard error. */
 HEARTH_MUST_CHECK enum hearth_status cli_resolve_range(struct cli *cli);
+/* A point in time, in nanoseconds; a date without a zone is one of the client's zone. */
+HEARTH_MUST_CHECK enum hearth_status cli_parse_time(struct cli *cli, const char *text,
+                                                    int64_t *ret_ns);
 /* The selector argument, "{}" if there is none; checked locally, a caret marks an error. */
 HEARTH_MUST_CHECK enum hearth_status cli_selector(struct cli *cli, size_t arg,
                                                   const char **ret_selector);
@@ -327,6 +331,10 @@ static inline void cli_fit(struct hearth_str text, int width, bool pad, struct h
 {
     hearth_human_fit(text, width, pad, out);
 }
+/* 2026-11-20T11:36:00.000+01:00 in the zone of the client, ...Z in UTC; as --from accepts it. */
+void cli_zoned(int64_t ns, char out[32]);
+/* Names the zone of cli_time and cli_local_date on standard error, unless it is UTC. */
+void cli_say_zone(void);
 /* 11-20 10:36:00 local time. */
 void cli_time(int64_t ms, char out[32]);
 /* 2026-11-20T10:36:00Z, as --from accepts it and servers write it in messages. */

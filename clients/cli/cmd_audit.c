@@ -123,6 +123,7 @@ enum cli_exit cli_audit(struct cli *cli)
 
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     if (all.n_events == 0) {
         hearth_buf_cstr(&out, "no event matches\n");
     } else {

@@ -398,12 +398,12 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
 
     *ret_to = other ? cli->to_ms : cli->from_ms;
     if (cli->base_to != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->base_to), cli->now_ns, &ns, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, cli->base_to, &ns));
         *ret_to = ns / HEARTH_NS_PER_MS;
     }
     *ret_from = *ret_to - length;
     if (cli->base_from != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(cli->base_from), cli->now_ns, &ns, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, cli->base_from, &ns));
         *ret_from = ns / HEARTH_NS_PER_MS;
         *ret_to = cli->base_to == NULL && !other ? *ret_from + length : *ret_to;
     }
@@ -411,8 +411,8 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--base-from is after --base-to");
     }
     char a[32], b[32];
-    hearth_clock_format(*ret_from * HEARTH_NS_PER_MS, a);
-    hearth_clock_format(*ret_to * HEARTH_NS_PER_MS, b);
+    cli_zoned(*ret_from * HEARTH_NS_PER_MS, a);
+    cli_zoned(*ret_to * HEARTH_NS_PER_MS, b);
     (void)fprintf(stderr, "base: %s to %s\n", a, b);
 
     return HEARTH_OK;

@@ -111,6 +111,7 @@ enum cli_exit cli_heatmap(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     for (size_t i = 0; i < answer->n_series; i++) {
         hearth_buf_cstr(&out, i == 0 ? "" : "\n");
         print_series(answer->series[i], &request, type.sample_unit, &out);

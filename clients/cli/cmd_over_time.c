@@ -125,6 +125,7 @@ enum cli_exit cli_function_timeline(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     if (answer->n_series == 1) {
         print_function_points(answer->series[0], answer->unit, &out);
     } else {

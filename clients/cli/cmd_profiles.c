@@ -187,6 +187,7 @@ enum cli_exit cli_profiles_list(struct cli *cli)
 
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     print_list_head(cli->type, &out);
     for (size_t i = 0; i < answer->n_profiles; i++) {
         print_listed(answer->profiles[i], cli->type, &out);

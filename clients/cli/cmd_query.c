@@ -295,6 +295,7 @@ enum cli_exit cli_timeline(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     if (answer->n_series == 1) {
         print_series_points(answer->series[0], type.sample_unit, &out);
     } else {

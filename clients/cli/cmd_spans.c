@@ -359,6 +359,7 @@ enum cli_exit cli_spans_count(struct cli *cli)
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     if (answer->n_series == 1) {
         print_bars(answer->series[0], answer->unit, &out);
     } else {

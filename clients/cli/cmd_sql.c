@@ -360,8 +360,8 @@ static enum hearth_status cut_range(struct export *export)
                            "the range has more than %d steps; use a longer --step", MAX_STEPS);
     }
     char from[32], to[32];
-    hearth_clock_format(export->from_ms * HEARTH_NS_PER_MS, from);
-    hearth_clock_format(export->to_ms * HEARTH_NS_PER_MS, to);
+    cli_zoned(export->from_ms * HEARTH_NS_PER_MS, from);
+    cli_zoned(export->to_ms * HEARTH_NS_PER_MS, to);
     (void)fprintf(stderr, "whole steps: %s to %s\n", from, to);
 
     return HEARTH_OK;

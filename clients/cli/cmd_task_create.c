@@ -134,7 +134,7 @@ static enum hearth_status read_task_times(struct cli *cli, Hearth__V1__CreateTas
     int64_t ns;
 
     if (agent->start != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(agent->start), cli->now_ns, &ns, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, agent->start, &ns));
         request->start_ms = ns / MS;
     }
     if (agent->duration != NULL) {

@@ -31,7 +31,7 @@ static enum hearth_status read_expiry(struct cli *cli, int64_t *ret_ms)
         if (__builtin_add_overflow(cli->now_ns, ns, &ns)) {
             ns = INT64_MAX;
         }
-    } else if (hearth_time_parse(hearth_str_c(text), cli->now_ns, &ns, &ignored) != HEARTH_OK) {
+    } else if (cli_parse_time(cli, text, &ns) != HEARTH_OK) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
                            "--expires must be a duration like 90d, a time like 2027-01-31, or "
                            "never, not \"%.100s\"",

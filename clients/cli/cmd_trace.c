@@ -89,9 +89,9 @@ static enum hearth_status read_span_times(struct cli *cli, int64_t *ret_start, i
                            "time of the span required: --start T and --end T, or --start T "
                            "and --duration 250ms");
     }
-    HEARTH_TRY(hearth_time_parse(hearth_str_c(start), cli->now_ns, ret_start, &cli->err));
+    HEARTH_TRY(cli_parse_time(cli, start, ret_start));
     if (end != NULL) {
-        HEARTH_TRY(hearth_time_parse(hearth_str_c(end), cli->now_ns, ret_end, &cli->err));
+        HEARTH_TRY(cli_parse_time(cli, end, ret_end));
     } else {
         int64_t ns;
         HEARTH_TRY(hearth_duration_parse(hearth_str_c(length), &ns, &cli->err));

@@ -155,6 +155,7 @@ enum cli_exit cli_uploads_list(struct cli *cli)
     }
 
     hearth_buf_init(&out, 0);
+    cli_say_zone();
     for (size_t i = 0; i < answer->n_uploads; i++) {
         print_upload_line(answer->uploads[i], &out);
     }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The words of the command that runs, for messages. */
@@ -140,6 +141,10 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
             (void)cli_fail(cli, status);
             return CLI_USAGE;
         }
+    }
+    if (cli->utc) {
+        (void)setenv("TZ", "UTC", 1);
+        tzset();
     }
     enum cli_exit code = cli->explain ? command->explain(cli) : command->run(cli);
     hearth_client_free(cli->client);

@@ -240,8 +240,11 @@ static void put_connection(struct hearth_buf *out)
 static void put_range(struct hearth_buf *out)
 {
     put_set(out, "Options of the range", "@range");
-    hearth_buf_cstr(out, "\nA duration is a number with a unit, such as 90s, 1h30m, 7d.\n"
-                         "T is 2026-11-20T10:36:00Z or a prefix of it, unix time, or now-30m.\n");
+    hearth_buf_cstr(
+        out, "\nA duration is a number with a unit, such as 90s, 1h30m, 7d.\n"
+             "T is 2026-11-20T10:36:00 or a prefix of it, unix time, or now-30m. A date is of\n"
+             "the zone of $TZ or of the machine, unless it has Z or an offset like +01:00,\n"
+             "or --utc is given.\n");
 }
 
 static void put_filters(struct hearth_buf *out)

@@ -18,6 +18,38 @@ void cli_time(int64_t ms, char out[32])
     }
 }
 
+void cli_zoned(int64_t ns, char out[32])
+{
+    time_t seconds = (time_t)(ns / HEARTH_NS_PER_SEC);
+    struct tm tm;
+    char offset[8];
+    if (localtime_r(&seconds, &tm) == NULL || tm.tm_gmtoff == 0) {
+        hearth_clock_format(ns, out);
+        return;
+    }
+
+    /* strftime's offset lacks the colon of RFC 3339. */
+    int64_t ms = ns % HEARTH_NS_PER_SEC / HEARTH_NS_PER_MS;
+    size_t n = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (n == 0 || strftime(offset, sizeof offset, "%z", &tm) != 5) {
+        hearth_clock_format(ns, out);
+        return;
+    }
+    (void)snprintf(out + n, 32 - n, ".%03d%.3s:%.2s", (int)(ms < 0 ? 0 : ms), offset, offset + 3);
+}
+
+void cli_say_zone(void)
+{
+    time_t now = time(NULL);
+    struct tm tm;
+    char text[64];
+
+    if (localtime_r(&now, &tm) != NULL && tm.tm_gmtoff != 0 &&
+        strftime(text, sizeof text, "times: %Z (%z); --utc prints UTC", &tm) > 0) {
+        (void)fprintf(stderr, "%s\n", text);
+    }
+}
+
 void cli_date(int64_t ms, char out[32])
 {
     time_t seconds = (time_t)(ms / 1000);

@@ -240,7 +240,7 @@ static bool put_reason(struct cli *cli, struct hearth_buf *out)
     }
     char when[32];
     int64_t hours = (cli->now_ns - newest * HEARTH_NS_PER_MS) / HEARTH_NS_PER_HOUR + 1;
-    cli_date(newest, when);
+    cli_zoned(newest * HEARTH_NS_PER_MS, when);
     hearth_buf_printf(out,
                       "no data in this range; the newest matching profile is of %s, which --since "
                       "%lldh includes",

@@ -17,7 +17,7 @@ CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 CASES = [
     ('top|{service_nam="gdu"}', NO_DATA, "there is no label service_nam; did you mean service_name[?]; `hearth query labels` lists them"),
     ('top|{service_name="gud"}', NO_DATA, 'there is no service "gud"; did you mean gdu[?]; `hearth query values service_name` lists them'),
-    ('flame|{service_name="xyz"}', NO_DATA, 'there is no service "xyz"; there are gdu, my-svc, old; *'),
+    ('flame|{service_name="xyz"}', NO_DATA, 'there is no service "xyz"; there are gdu, my-svc, old*'),
     ('query series|{region="us"}', NO_DATA, 'there is no region "us"; there are eu; `hearth query values region` lists them'),
     ('query labels|{service_name="old",region="eu"}', NO_DATA, 'no series matches all of {service_name="old",region="eu"}'),
     ("top|gud", NO_DATA, 'there is no service "gud"; did you mean gdu[?]; *'),
@@ -99,6 +99,33 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(self.run_hearth("admin", "erase", "gdu", "--all", "--dry-run").code, USAGE)
         done = self.run_hearth("top", "{service_name=gdu}")
         self.assertIn("note: the shell may have taken the quotes; put the selector in single quotes", done.err)
+
+    def test_zones_are_one_for_reading_and_printing(self):
+        berlin, utc = {"TZ": "Europe/Berlin"}, {"TZ": "UTC"}
+        self.upload(b"main;query 30\n", "--label", "service_name=zone")
+        for text, zone, more, from_text in (
+            ("2026-07-01T12:30", berlin, [], "2026-07-01T12:30:00.000+02:00"),
+            ("2026-07-01 12:30", berlin, [], "2026-07-01T12:30:00.000+02:00"),
+            ("2026-01-01", berlin, [], "2026-01-01T00:00:00.000+01:00"),
+            ("20260101", berlin, [], "2026-01-01T00:00:00.000+01:00"),
+            ("2026-07-01T12:30Z", berlin, [], "2026-07-01T14:30:00.000+02:00"),
+            ("2026-07-01T12:30-04:00", berlin, [], "2026-07-01T18:30:00.000+02:00"),
+            ("2026-07-01T12:30", berlin, ["--utc"], "2026-07-01T12:30:00.000Z"),
+            ("2026-07-01T12:30", utc, [], "2026-07-01T12:30:00.000Z"),
+            ("1767225600", berlin, [], "2026-01-01T01:00:00.000+01:00"),
+            ("2026-07-01T12:30", {"TZ": "Asia/Kolkata"}, [], "2026-07-01T12:30:00.000+05:30"),
+        ):
+            with self.subTest(text, zone=zone):
+                done = hearth("query", "types", "--from", text, *more, env={"HEARTH_URL": self.url, **zone})
+                self.assertIn("range: %s to " % from_text, done.err)
+
+        # The axis of a chart names its zone, and its times can be given to --from.
+        done = hearth("timeline", "zone", env={"HEARTH_URL": self.url, **berlin})
+        self.assertRegex(done.err, r"times: CES?T \(\+0[12]00\); --utc prints UTC\n$")
+        at = "%s-%s" % (time.strftime("%Y"), done.out.split("  ")[0])
+        again = hearth("top", "zone", "--from", at, env={"HEARTH_URL": self.url, **berlin})
+        self.assertIn("range: %s" % at.replace(" ", "T"), again.err)
+        self.assertNotIn("times:", hearth("timeline", "zone", "--utc", env={"HEARTH_URL": self.url, **berlin}).err)
 
     def test_no_text_of_grpc_reaches_the_user(self):
         for url, cause in (("http://127.0.0.1:1", "Connection refused"), ("http://nowhere.invalid:1", "*")):
