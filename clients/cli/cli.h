@@ -152,14 +152,15 @@ cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
-    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_explain_merge,
-    cli_explain_timeline, cli_profiles_list, cli_profiles_facets, cli_profiles_show,
-    cli_profiles_pprof, cli_profiles_original, cli_admin_status, cli_admin_doctor,
-    cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors, cli_admin_usage,
-    cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset, cli_admin_limits,
-    cli_applications_list, cli_applications_show, cli_applications_set, cli_applications_delete,
-    cli_applications_rule_list, cli_applications_rule_add, cli_applications_rule_delete,
-    cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
+    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_completion,
+    cli_explain_merge, cli_explain_timeline, cli_profiles_list, cli_profiles_facets,
+    cli_profiles_show, cli_profiles_pprof, cli_profiles_original, cli_admin_status,
+    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors,
+    cli_admin_usage, cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset,
+    cli_admin_limits, cli_applications_list, cli_applications_show, cli_applications_set,
+    cli_applications_delete, cli_applications_rule_list, cli_applications_rule_add,
+    cli_applications_rule_delete, cli_admin_sizing, cli_agents_services, cli_agents_instances,
+    cli_agents_processes;
 
 /* ---- hearth.c ---- */
 
@@ -240,6 +241,8 @@ enum hearth_status cli_fail_no_function(struct cli *cli, Hearth__V1__Selection *
 HEARTH_MUST_CHECK enum hearth_status cli_ask_values(struct cli *cli, const char *label,
                                                     const char *selector, int64_t from_ms,
                                                     int64_t to_ms, char ***ret, size_t *ret_n);
+/* Names of labels at any time, in arena. */
+HEARTH_MUST_CHECK enum hearth_status cli_ask_labels(struct cli *cli, char ***ret, size_t *ret_n);
 /* Replaces a short --type like "cpu" by the only type that it stands for. After cli_resolve_range. */
 HEARTH_MUST_CHECK enum hearth_status cli_complete_type(struct cli *cli, const char *selector);
 /* A selector for a word without braces: the word, if it is a family, otherwise the service. */

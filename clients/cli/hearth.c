@@ -100,6 +100,7 @@ static void print_note(void *context, struct hearth_str text)
 }
 
 #define SAY_WAITING_AFTER_MS 5000
+#define COMPLETION_MS        300 /* somebody has pressed Tab */
 
 void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options)
 {
@@ -125,6 +126,9 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
         options.waiting = cli_upload_waits;
         options.waiting_context = cli;
         options.waiting_after_ms = SAY_WAITING_AFTER_MS;
+    }
+    if (command->run == cli_completion) {
+        options.timeout_ms = COMPLETION_MS;
     }
     if (cli->timeout != NULL) {
         int64_t ns;

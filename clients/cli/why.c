@@ -57,8 +57,7 @@ static bool find_values(struct cli *cli, const char *label, const char *selector
                           &ret->n) == HEARTH_OK;
 }
 
-/* Label names at any time. */
-static bool find_labels(struct cli *cli, struct names *ret)
+enum hearth_status cli_ask_labels(struct cli *cli, char ***ret, size_t *ret_n)
 {
     Types__V1__LabelNamesRequest request;
     Types__V1__LabelNamesResponse *answer;
@@ -70,13 +69,12 @@ static bool find_labels(struct cli *cli, struct names *ret)
     request.n_matchers = 1;
     request.start = 1;
     request.end = cli->now_ns / HEARTH_NS_PER_MS;
-    if (cli_call(cli, QUERIER "LabelNames", &request, &types__v1__label_names_response__descriptor,
-                 &answer) != HEARTH_OK) {
-        return false;
-    }
-    *ret = (struct names){answer->names, answer->n_names};
+    HEARTH_TRY(cli_call(cli, QUERIER "LabelNames", &request,
+                        &types__v1__label_names_response__descriptor, &answer));
+    *ret = answer->names;
+    *ret_n = answer->n_names;
 
-    return true;
+    return HEARTH_OK;
 }
 
 /* The time of the newest profile of a selection; 0: there is none, or it is not known. */
@@ -144,7 +142,8 @@ static bool put_no_label(struct cli *cli, const char *label, struct hearth_buf *
 {
     struct names labels;
 
-    if (!find_labels(cli, &labels) || has_name(&labels, hearth_str_c(label))) {
+    if (cli_ask_labels(cli, &labels.v, &labels.n) != HEARTH_OK ||
+        has_name(&labels, hearth_str_c(label))) {
         return false;
     }
     hearth_buf_cstr(out, "there is no label ");

@@ -3,11 +3,12 @@
 import fnmatch
 import os
 import re
+import subprocess
 import time
 import unittest
 
 from pprof import Profile
-from server import Server, temporary_directory
+from server import HEARTH, Server, server_environment, temporary_directory
 from test_cli import NO_DATA, OK, USAGE, hearth
 
 SAMPLES = "process_cpu:samples:count::"
@@ -94,6 +95,15 @@ class Mistakes(unittest.TestCase):
         done = self.run_hearth("top", "old", "--since", "5h", "--type", "cpu")
         self.assertIn("type: %s\n" % CPU, done.err)
         self.assertRegex(done.out, r"30 ms 100\.00% +30 ms 100\.00%  x")
+
+        # bash completes services, labels and types of the server.
+        script = ('eval "$(hearth completion bash)"; COMP_WORDS=(hearth "$@"); COMP_CWORD=$#; _hearth; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        for words, offered in ((["top", "my"], ["my-svc"]), (["label-stats", "reg"], ["region"]),
+                               (["top", "--type", "process_cpu:cpu"], [CPU]), (["task", "list", "--service", "ol"], ["old"])):
+            done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60,
+                                  env=server_environment({"HEARTH_URL": self.url, "PATH": "%s:%s" % (os.path.dirname(HEARTH), os.environ["PATH"])}))
+            self.assertEqual((done.stdout.split(), done.stderr), (offered, ""))
 
         # A word is not a service where profiles are deleted.
         self.assertEqual(self.run_hearth("admin", "erase", "gdu", "--all", "--dry-run").code, USAGE)

@@ -3,6 +3,7 @@
 import fnmatch
 import re
 import shlex
+import shutil
 import subprocess
 import unittest
 
@@ -172,6 +173,23 @@ class Table(unittest.TestCase):
             code, out, err = hearth(*arguments)
             self.assertEqual((code, err), (OK, ""))
             self.assertRegex(out, r"^hearth \d+\.\d+\.\d+\n$")
+
+    def test_completion_offers_what_may_follow(self):
+        for words, offered in (
+            (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph".split()),
+            (["task", "cr"], ["create"]), (["task", "create", "o"], ["oncpu", "offcpu"]), (["top", "--by"], ["--by-kind"]),
+            (["top", "--by-kind", "l"], ["line"]), (["--url", "x", "top", "-o", ""], ["table", "json"]),
+            (["query", "profile", "-o", "p"], ["pprof="]), (["flame", "--limi"], []), (["admin", "retention", ""], ["show", "set", "reset"]),
+            (["rules", "s"], ["set"]), (["upload", ""], []), (["nothing", ""], []), (["top", "g"], []),
+        ):
+            with self.subTest(words):
+                self.assertEqual(hearth("completion", "words", "--", *words), (OK, "".join(one + "\n" for one in offered), ""))
+        self.assertEqual(hearth("completion", "csh")[0], USAGE)
+        for shell in ("bash", "zsh", "fish"):
+            code, script, err = hearth("completion", shell)
+            self.assertEqual((code, err), (OK, ""))
+            if shutil.which(shell) is not None:
+                subprocess.run([shell, "-n"], input=script, text=True, check=True, timeout=60)
 
     def test_options_of_one_flag_agree_about_a_value(self):
         """The words of a command line are told apart before the command is known."""

@@ -1,0 +1,206 @@
+/*
+ * cmd_completion.c -- hearth completion: scripts for shells, and the words that they offer.
+ *
+ * The scripts ask `hearth completion words -- WORD...` for what may follow; the last word is the one that is typed.
+ * Commands, options and values are those of the tables; services, labels and types are asked of the server, which has
+ * 300 ms to answer. Without an answer nothing is offered.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/model/labels.h"
+
+#include "table.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+enum {
+    LIVE_DAYS = 1 /* age of the services that are offered */
+};
+
+/* ---- scripts ---- */
+
+static const char g_bash[] =
+    "# eval \"$(hearth completion bash)\", or into /etc/bash_completion.d\n"
+    "_hearth() {\n"
+    "    local words cword cur\n"
+    "    if declare -F _get_comp_words_by_ref > /dev/null; then\n"
+    "        _get_comp_words_by_ref -n =: words cword cur\n"
+    "    else\n"
+    "        words=(\"${COMP_WORDS[@]}\") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]}\n"
+    "    fi\n"
+    "    mapfile -t COMPREPLY < <(hearth completion words -- \"${words[@]:1:cword}\" 2> "
+    "/dev/null)\n"
+    "    if declare -F __ltrim_colon_completions > /dev/null; then\n"
+    "        __ltrim_colon_completions \"$cur\"\n"
+    "    fi\n"
+    "}\n"
+    "complete -o default -F _hearth hearth\n";
+
+static const char g_zsh[] =
+    "#compdef hearth\n"
+    "_hearth() {\n"
+    "    local -a found\n"
+    "    found=(${(f)\"$(hearth completion words -- \"${(@)words[2,CURRENT]}\" 2> /dev/null)\"})\n"
+    "    if (( $#found )); then compadd -a found; else _files; fi\n"
+    "}\n"
+    "compdef _hearth hearth\n";
+
+static const char g_fish[] =
+    "complete -c hearth -a '(hearth completion words -- (commandline -opc)[2..-1] (commandline "
+    "-ct) 2> /dev/null)'\n";
+
+/* ---- words ---- */
+
+/* Appends a candidate if it begins with the typed word. */
+static void offer(struct hearth_buf *out, const char *typed, struct hearth_str candidate)
+{
+    if (candidate.n > 0 && hearth_str_starts(candidate, hearth_str_c(typed))) {
+        cli_fit(candidate, INT_MAX, false, out);
+        hearth_buf_byte(out, '\n');
+    }
+}
+
+static void offer_live(struct cli *cli, struct hearth_buf *out, const char *typed,
+                       const char *label)
+{
+    int64_t now_ms = cli->now_ns / HEARTH_NS_PER_MS;
+    char **names = NULL;
+    size_t n = 0;
+
+    bool is_answered =
+        label == NULL ? cli_ask_labels(cli, &names, &n) == HEARTH_OK
+                      : cli_ask_values(cli, label, "{}",
+                                       now_ms - LIVE_DAYS * HEARTH_NS_PER_DAY / HEARTH_NS_PER_MS,
+                                       now_ms, &names, &n) == HEARTH_OK;
+    for (size_t i = 0; is_answered && i < n; i++) {
+        bool is_inner = label == NULL && strncmp(names[i], "__", 2) == 0;
+        offer(out, typed, is_inner ? HEARTH_STR("") : hearth_str_c(names[i]));
+    }
+}
+
+static void offer_values(struct cli *cli, struct hearth_buf *out, const char *typed,
+                         const char *values)
+{
+    const char *at = NULL;
+    struct hearth_str one;
+
+    while (cli_next_value(values, &at, &one)) {
+        size_t eq = hearth_str_find(one, '=', 0);
+        offer(out, typed, eq < one.n ? hearth_str_n(one.p, eq + 1) : one);
+    }
+    if (values != NULL && values[0] == '@') {
+        offer_live(cli, out, typed,
+                   strcmp(values, "@labels") == 0     ? NULL
+                   : strcmp(values, "@services") == 0 ? HEARTH_LABEL_SERVICE
+                                                      : HEARTH_LABEL_PROFILE_TYPE);
+    }
+}
+
+static void offer_flags(struct hearth_buf *out, const char *typed,
+                        const struct cli_command *command)
+{
+    for (size_t i = 0; i < cli_n_options; i++) {
+        if (command != NULL && cli_takes_option(command, &cli_options[i])) {
+            offer(out, typed, hearth_str_c(cli_options[i].flag));
+        }
+    }
+    offer(out, typed, HEARTH_STR("--help"));
+}
+
+/* Offers the words that may follow the words of a group, "" for all commands. */
+static void offer_commands(struct hearth_buf *out, const char *typed, const char *below)
+{
+    char next[64], last[64] = "";
+
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        if (cli_commands[i].row != CLI_ROW_SECTION &&
+            cli_words_begin(cli_commands[i].words, below)) {
+            cli_word_after(cli_commands[i].words, below, next);
+            if (strcmp(next, last) != 0) {
+                offer(out, typed, hearth_str_c(next));
+            }
+            memcpy(last, next, sizeof last);
+        }
+    }
+}
+
+/* Offers values of the argument at a position; of files nothing, which the shell offers itself. */
+static void offer_argument(struct cli *cli, struct hearth_buf *out, const char *typed,
+                           const struct cli_command *command, size_t position)
+{
+    const char *at = command->arguments;
+
+    for (size_t i = 0; i < position && *at != '\0'; i++) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    at += at[0] == '[' ? 1 : 0;
+    if (strncmp(at, "SELECTOR", 8) == 0 || strncmp(at, "SERVICE", 7) == 0) {
+        offer_live(cli, out, typed, HEARTH_LABEL_SERVICE);
+    } else if (strncmp(at, "LABEL", 5) == 0) {
+        offer_live(cli, out, typed, NULL);
+    } else if (strncmp(at, "KIND", 4) == 0) {
+        offer_values(cli, out, typed, "oncpu|offcpu|network|trace|async|pprof");
+    } else if (strncmp(at, "SHELL", 5) == 0) {
+        offer_values(cli, out, typed, "bash|zsh|fish");
+    }
+}
+
+static void offer_words(struct cli *cli, const char *const *words, size_t n, struct hearth_buf *out)
+{
+    const char *typed = words[n - 1];
+    const char **arguments = hearth_arena_array(&cli->arena, n, sizeof arguments[0]);
+    size_t n_arguments = 0;
+    const char *waiting = NULL; /* an option whose value is typed */
+
+    /* The words before it: arguments, and options with their values. */
+    for (size_t i = 0; arguments != NULL && i + 1 < n; i++) {
+        const struct cli_option *option =
+            words[i][0] == '-' ? cli_find_option(NULL, words[i]) : NULL;
+        if (option != NULL && cli_has_value(option)) {
+            waiting = i + 2 == n ? words[i] : NULL;
+            i++;
+        } else if (words[i][0] != '-') {
+            arguments[n_arguments++] = words[i];
+        }
+    }
+    const struct cli_command *command = cli_find_command(arguments, n_arguments);
+    size_t n_words = command == NULL ? 0 : cli_count_words(command->words);
+
+    if (waiting != NULL) {
+        const struct cli_option *option = cli_find_option(
+            command == NULL || command->row == CLI_ROW_GROUP ? NULL : command, waiting);
+        offer_values(cli, out, typed, option == NULL ? NULL : option->values);
+    } else if (typed[0] == '-') {
+        offer_flags(out, typed, command);
+    } else if (n_arguments == n_words) {
+        offer_commands(out, typed, command == NULL ? "" : command->words);
+    }
+    if (waiting == NULL && typed[0] != '-' && command != NULL && command->row == CLI_ROW_COMMAND) {
+        offer_argument(cli, out, typed, command, n_arguments - n_words);
+    }
+}
+
+enum cli_exit cli_completion(struct cli *cli)
+{
+    static const struct {
+        const char *shell, *script;
+    } scripts[] = {{"bash", g_bash}, {"zsh", g_zsh}, {"fish", g_fish}};
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    if (strcmp(cli->args[0], "words") == 0) {
+        if (cli->n_args > 1) {
+            offer_words(cli, cli->args + 1, cli->n_args - 1, &out);
+        }
+        return cli_print(&out);
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(scripts); i++) {
+        if (strcmp(cli->args[0], scripts[i].shell) == 0) {
+            hearth_buf_cstr(&out, scripts[i].script);
+            return cli_print(&out);
+        }
+    }
+
+    return cli_usage("SHELL of completion must be bash, zsh or fish");
+}
