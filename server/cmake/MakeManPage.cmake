@@ -1,5 +1,5 @@
-# Writes the manual page of PROGRAM (script mode, called by hearth_man_page): its --help as preformatted text.
-execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+# Writes the manual page of PROGRAM (script mode, called by hearth_man_page): its help as preformatted text.
+execute_process(COMMAND ${PROGRAM} ${HELP} OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "\n+$" "" help "${help}")
 string(REPLACE "\\" "\\e" help "${help}")
 string(REPLACE "-" "\\-" help "${help}")
