@@ -1,0 +1,52 @@
+/*
+ * flame_cells.h -- the boxes of flame graphs in the cells of a terminal: colours, names, rows.
+ *
+ * Texts follow the locale (LC_CTYPE): cells are counted by wcwidth, and bytes or characters that
+ * have no cell of their own in it, control characters above all, become '?'.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_CLIENTS_FLAME_CELLS_H
+#define HEARTH_CLIENTS_FLAME_CELLS_H
+
+#include "flame_tree.h"
+
+enum flame_colors {
+    FLAME_MONOCHROME,
+    FLAME_16_COLORS,
+    FLAME_256_COLORS,
+    FLAME_TRUE_COLOR,
+};
+
+/* What rows look like. */
+struct flame_ink {
+    enum flame_colors colors;
+    bool is_utf8;           /* block characters and ellipses may be used */
+    struct hearth_str unit; /* of values */
+    double min_percent;     /* boxes with a smaller share of the zoomed node are omitted */
+    const uint8_t *marks;   /* by name: what a search matched; NULL: no search */
+};
+
+/* The colours that the terminal has, by the variables TERM and COLORTERM (either may be NULL). */
+enum flame_colors flame_colors_of(const char *term, const char *color_term);
+
+/* Append at most `width` cells of a text, with an ellipsis if it is cut. Returns the cells. */
+int flame_fit(struct hearth_str text, int width, bool is_utf8, struct hearth_buf *out);
+/* As flame_fit, and spaces up to `width`. */
+void flame_fit_padded(struct hearth_str text, int width, bool is_utf8, struct hearth_buf *out);
+
+/*
+ * The cells [*ret_from, *ret_to) of a node in a row of `width` cells for the zoomed node. False if
+ * it has none, or is smaller than min_percent.
+ */
+bool flame_box(const struct flame_tree *tree, uint32_t zoom, uint32_t node, int width,
+               const struct flame_ink *ink, int *ret_from, int *ret_to);
+/*
+ * Append a level as a row of exactly `width` cells, without an end of line. `zoom` fills the row;
+ * levels above it show its ancestors. `selected`: HEARTH_NO_NODE if none. Returns the boxes.
+ */
+int flame_paint_level(const struct flame_tree *tree, const struct flame_names *names, uint32_t zoom,
+                      uint32_t level, uint32_t selected, int width, const struct flame_ink *ink,
+                      struct hearth_buf *out);
+
+#endif
