@@ -18,6 +18,7 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
+#include "flame_cells.h"
 #include "sizing.h"
 
 enum cli_exit {
@@ -313,6 +314,8 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
                                                     const Querier__V1__FlameGraph *graph,
                                                     struct hearth_str unit, struct hearth_buf *out);
+/* What flame graphs look like on this terminal: colours, locale, --min-percent. */
+void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret);
 /* Appends a table of functions or, by `kind`, of lines, files, .. */
 void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out);
