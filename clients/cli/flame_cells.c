@@ -189,7 +189,7 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
     }
 
     hearth_human_value((double)tree->total[node], ink->unit, value);
-    double percent = 100.0 * (double)tree->total[node] / (double)tree->total[0];
+    double percent = 100.0 * (double)tree->total[node] / (double)ink->total;
     int cells = count_cells(shown, left);
     int n = snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value);
     if (n + cells > left) {

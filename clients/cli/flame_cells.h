@@ -23,6 +23,7 @@ struct flame_ink {
     enum flame_colors colors;
     bool is_utf8;           /* block characters and ellipses may be used */
     struct hearth_str unit; /* of values */
+    int64_t total;          /* the value that is 100 % */
     double min_percent;     /* boxes with a smaller share of the zoomed node are omitted */
     const uint8_t *marks;   /* by name: what a search matched; NULL: no search */
 };
