@@ -1,16 +1,19 @@
 /*
- * cmd_flame.c -- a flame graph as text: on a terminal rows of coloured cells, root at the top;
- * elsewhere an indented tree with bars.
+ * cmd_flame.c -- a flame graph: on a terminal the interactive screen, or rows of coloured cells,
+ * root at the top; elsewhere an indented tree with bars.
  */
 #include "hearth/model/flame_text.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
+#include "flame_terminal.h"
 
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 /* The answer as the graph that flame_tree.h and flame_text.h read; texts are borrowed. */
 static enum hearth_status read_flame_answer(struct cli *cli, const Querier__V1__FlameGraph *graph,
@@ -74,6 +77,7 @@ static enum hearth_status paint_picture(struct cli *cli, const struct hearth_fla
     HEARTH_TRY(flame_tree_read(graph, &tree, &cli->err));
     enum hearth_status status = flame_names_init(&names, graph, &cli->err);
     cli_flame_ink(cli, unit, &ink);
+    ink.total = tree.n > 0 ? tree.total[0] : 0;
 
     /* The first level without a box ends the picture: deeper ones are no wider. */
     for (uint32_t level = 0; status == HEARTH_OK && level < tree.n_levels; level++) {
@@ -107,8 +111,8 @@ enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph
     return cli->color ? paint_picture(cli, &plain, unit, out) : print_tree(cli, &plain, unit, out);
 }
 
-static enum hearth_status ask_flame(struct cli *cli, const char **ret_type,
-                                    Querier__V1__FlameGraph **ret_graph)
+static enum hearth_status ask_flame(struct cli *cli, const char **ret_selector,
+                                    const char **ret_type, Querier__V1__FlameGraph **ret_graph)
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__Selection selection;
@@ -121,21 +125,124 @@ static enum hearth_status ask_flame(struct cli *cli, const char **ret_type,
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
                         &hearth__v1__merge_response__descriptor, &answer));
     cli_say_aggregation(&selection, answer->aggregation);
+    *ret_selector = selection.label_selector;
     *ret_type = selection.profile_type;
     *ret_graph = answer->flamegraph;
     return HEARTH_OK;
 }
 
+/* ---- the screen ---- */
+
+/* The address of the web page for the range; NULL, and the reason, if no page shows the same. */
+static const char *page_address(struct cli *cli, const char **ret_reason)
+{
+    struct hearth_client_options options;
+
+    cli_client_options(cli, &options);
+    *ret_reason = "the page cannot show these filters";
+    if (cli_has_stack_filter(cli) || cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0 ||
+        cli->go_stacks != NULL || cli->aggregation != NULL) {
+        return NULL;
+    }
+    size_t n = strlen(options.url);
+    while (n > 0 && options.url[n - 1] == '/') {
+        n--;
+    }
+
+    return hearth_arena_printf(&cli->arena, "%.*s/profile?from=%lld&to=%lld", (int)n, options.url,
+                               (long long)cli->from_ms, (long long)cli->to_ms);
+}
+
+/* "11-20 10:36:00 to 11-20 11:36:00 CET" */
+static char *range_for_people(struct cli *cli)
+{
+    char from[32], to[32], zone[32] = "";
+    time_t seconds = (time_t)(cli->to_ms / 1000);
+    struct tm tm;
+
+    cli_time(cli->from_ms, from);
+    cli_time(cli->to_ms, to);
+    if (localtime_r(&seconds, &tm) != NULL) {
+        (void)strftime(zone, sizeof zone, "%Z", &tm);
+    }
+    return hearth_arena_printf(&cli->arena, "%s to %s %s", from, to, zone);
+}
+
+/* Whether to open the screen. CLI_USAGE, with a message, if it is demanded and cannot be. */
+static enum cli_exit choose_screen(const struct cli *cli, bool *ret_is_screen)
+{
+    const char *term = getenv("TERM");
+    bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && term != NULL &&
+                       term[0] != '\0' && strcmp(term, "dumb") != 0;
+
+    *ret_is_screen = false;
+    if (cli->interactive && cli->no_interactive) {
+        return cli_usage("--interactive and --no-interactive exclude each other");
+    }
+    if (cli->interactive && cli->output != CLI_TABLE) {
+        return cli_usage("--interactive is for -o table");
+    }
+    if (cli->interactive && !is_terminal) {
+        return cli_usage("--interactive needs a terminal as standard input and output, and TERM");
+    }
+    *ret_is_screen = cli->interactive || (!cli->no_interactive && is_terminal && cli->color &&
+                                          cli->output == CLI_TABLE);
+
+    return CLI_OK;
+}
+
+static enum hearth_status run_screen(struct cli *cli, const struct hearth_flamegraph *graph,
+                                     const struct flame_facts *facts, struct hearth_str unit,
+                                     struct hearth_buf *out)
+{
+    struct flame_screen *screen = hearth_arena_zalloc(&cli->arena, sizeof *screen);
+    struct flame_ink ink;
+
+    if (screen == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    cli_flame_ink(cli, unit, &ink);
+    HEARTH_TRY(flame_screen_init(screen, graph, facts, &ink, &cli->err));
+    enum hearth_status status = flame_terminal_run(screen, &cli->err);
+    if (screen->copied != NULL) {
+        hearth_buf_printf(out, "%s\n", screen->copied);
+    }
+    flame_screen_release(screen);
+
+    return status;
+}
+
+static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameGraph *answer,
+                                      const char *selector, const char *type,
+                                      struct hearth_str unit, struct hearth_buf *out)
+{
+    struct flame_facts facts = {.selector = selector, .type = type};
+    struct hearth_flamegraph graph;
+
+    facts.page = page_address(cli, &facts.no_page);
+    facts.range = range_for_people(cli);
+    HEARTH_TRY(read_flame_answer(cli, answer, &graph));
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    return run_screen(cli, &graph, &facts, unit, out);
+}
+
 enum cli_exit cli_flame(struct cli *cli)
 {
-    const char *type = NULL;
+    const char *selector = NULL, *type = NULL;
+    bool is_screen;
     Querier__V1__FlameGraph *graph = NULL;
 
     if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
         return cli_usage(
             "flame supports -o table and -o json; query profile supports pprof and collapsed");
     }
-    enum hearth_status status = ask_flame(cli, &type, &graph);
+    enum cli_exit code = choose_screen(cli, &is_screen);
+    if (code != CLI_OK) {
+        return code;
+    }
+    enum hearth_status status = ask_flame(cli, &selector, &type, &graph);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -153,7 +260,8 @@ enum cli_exit cli_flame(struct cli *cli)
     struct hearth_profile_type parts;
     status = hearth_profile_type_parse(hearth_str_c(type), &parts, &cli->err);
     if (status == HEARTH_OK) {
-        status = cli_draw_flame(cli, graph, parts.sample_unit, &out);
+        status = is_screen ? open_screen(cli, graph, selector, type, parts.sample_unit, &out)
+                           : cli_draw_flame(cli, graph, parts.sample_unit, &out);
     }
     if (status != HEARTH_OK) {
         hearth_buf_release(&out);

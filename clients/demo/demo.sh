@@ -34,7 +34,7 @@ ask() {
     local word line=hearth
     for word; do line="$line $(quoted "$word")"; done
     printf '\033[2m$ %s\033[0m\n' "$line"
-    "$bin/hearth" "$@" 2>/dev/null
+    "$bin/hearth" "$@" 2>/dev/null </dev/null # not interactive
 }
 
 # ---- the server ----
