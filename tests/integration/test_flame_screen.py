@@ -1,0 +1,281 @@
+"""`hearth flame` on a terminal: keys that people press, and what they see, at 60, 100 and 220 columns."""
+
+import base64
+import signal
+import unittest
+import urllib.parse
+
+from pprof import Profile
+from server import HEARTH, Server, now_ms, server_environment, temporary_directory
+from terminal import Terminal
+from test_cli import CPU, NO_DATA, OK, USAGE, hearth
+
+UP, DOWN, RIGHT, LEFT = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
+SELECTOR = '{service_name="shop"}'
+SELECTED = "48;5;25"
+MATCHED = "48;5;177"
+HOSTILE = "evil\x1b]0;title\x07\x1b[2J\x9b31m\u202ename"
+
+
+def shop():
+    p = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000, duration_ns=10_000_000_000)
+    p.add(["main", "net/http.serve", "parse"], [300_000_000])
+    p.add(["main", "net/http.serve", "render", "parse"], [200_000_000])
+    p.add(["main", "net/http.serve", "render"], [100_000_000])
+    p.add(["main", "fib", "fib", "fib"], [350_000_000])
+    p.add(["main", "日本語の関数", HOSTILE], [50_000_000])
+    return p
+
+
+class Flame(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = temporary_directory()
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.stop)
+        cls.url = f"http://127.0.0.1:{cls.server.port}"
+        path = f"{cls.root}/shop.pb"
+        with open(path, "wb") as file:
+            file.write(shop().encode())
+        done = hearth("upload", path, "--label", "service_name=shop", env={"HEARTH_URL": cls.url})
+        assert done.code == OK, done.err
+
+    def flame(self, *options, columns=100, rows=30, selector=SELECTOR, **env):
+        variables = {"HEARTH_URL": self.url, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLORTERM": "",
+                     "NO_COLOR": "", **env}
+        terminal = Terminal([HEARTH, "flame", selector, *options], server_environment(variables), columns, rows)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    # ---- what is seen first ----
+
+    def test_each_width_shows_the_headline_the_boxes_and_their_values(self):
+        for columns in (60, 100, 220):
+            with self.subTest(columns=columns):
+                t = self.flame(columns=columns)
+                shown = t.see(SELECTOR, "total 1 s", "process_cpu:cpu", "UTC", "main 100.0%", "q quit")
+                lines = [t.screen.line(row) for row in range(30)]
+                self.assertIn("http.serve", shown)
+                self.assertNotIn("net/http.serve", shown)
+                # The edges of 60 % and 35 % of the width, in the row below main.
+                row = next(line for line in lines if "http.serve" in line)
+                self.assertIn(row.index("http.serve") - 1, {round(columns * x) for x in (0, 0.05, 0.35, 0.4)})
+                self.assertIn("60.0%", row)
+                self.assertEqual("cpu:nanoseconds" in shown, columns == 220)
+                self.assertEqual(t.end(), (OK, "", ""))
+
+    def test_names_cannot_send_control_characters(self):
+        t = self.flame("--min-percent", "0", columns=220)
+        t.see("▏日本語の", "▏evil?]0;t")  # Screen fails on a raw one
+        t.press("/evil\r")
+        t.see("\nevil?]0;title??[2J?31m?name ")
+        self.assertEqual(t.screen.clipboard, [])
+        t.end()
+        t = self.flame("--min-percent", "0", LC_ALL="C")
+        shown = t.see("http.serve")
+        self.assertTrue(shown.isascii())
+        t.end()
+
+    def test_colours_are_those_of_the_terminal(self):
+        t = self.flame(COLORTERM="truecolor")
+        t.see("main")
+        self.assertTrue(any("48;2;" in style for style in t.screen.styles))
+        t.end()
+        t = self.flame(TERM="xterm")
+        t.see("main")
+        self.assertFalse(any("48;" in style for style in t.screen.styles))
+        self.assertTrue(any(style.startswith("30;4") for style in t.screen.styles))
+        t.end()
+        t = self.flame("-i", NO_COLOR="1")
+        t.see("main")
+        self.assertLessEqual(t.screen.styles, {"0", "7"})
+        t.end()
+
+    def test_the_screen_follows_the_size_of_the_terminal(self):
+        t = self.flame(columns=220)
+        t.see("process_cpu:cpu:nanoseconds")
+        t.resize(60, 20)
+        t.see("process_cpu:cpu 1", "main 100.0%", "q quit", missing=["cpu:nanoseconds"])
+        t.resize(10, 4)
+        t.see("the termi")
+        t.resize(100, 30)
+        t.see("main 100.0%")
+        t.end()
+
+    # ---- keys ----
+
+    def test_arrows_and_letters_select_boxes(self):
+        t = self.flame()
+        t.see("total")
+        for keys, name in ((DOWN, "main"), (DOWN, "net/http.serve"), ("k", "main"), ("j", "net/http.serve")):
+            t.press(keys)
+            t.see("\n" + name + " ")
+            self.assertIn(name.rsplit("/")[-1], t.screen.styled(SELECTED))
+        t.press("h" * 9 + DOWN)
+        t.see("\nfib ", "350 ms 35.00%")
+        t.press("l" * 9)
+        t.press("\x1b[H")
+        t.see("\ntotal ", "1 s 100.00%")
+        t.end()
+
+    def test_enter_zooms_and_backspace_goes_back(self):
+        t = self.flame()
+        t.see("total")
+        t.press(DOWN + DOWN + "\r")
+        shown = t.see("parse 30.0% 300 ms", missing=["fib"])
+        self.assertIn("render 30.0% 300 ms", shown)
+        t.press("u")
+        t.see("fib")
+        t.press("\r\x7f0")
+        t.see("fib")
+        t.end()
+
+    def test_a_search_counts_nested_matches_once(self):
+        t = self.flame()
+        t.see("total")
+        t.press("/parse|rend[e]r")
+        t.see("/parse|rend[e]r_")
+        t.press("\r")
+        t.see("matched 600 ms 60.00%")
+        self.assertIn("parse", t.screen.styled(SELECTED) + t.screen.styled(MATCHED))
+        seen = set()
+        for _ in range(3):
+            t.press("n")
+            t.see("self")
+            t.read(0.2)
+            seen.add(t.screen.line(28).split()[0] + t.screen.line(28).split()[-1])
+        t.press("N")
+        self.assertEqual(len(seen), 3, seen)
+        t.press("\x1b")
+        t.see("q quit", missing=["matched"])
+        t.press("/(\r")
+        t.see("missing )")
+        t.press("\x7fnothing\r")
+        t.see("no match has a box here")
+        t.end()
+
+    def test_a_sandwich_shows_callers_above_and_callees_below(self):
+        t = self.flame()
+        t.see("total")
+        t.press("/^render$\r")
+        t.see("matched 300 ms 30.00%")
+        t.press("\x1bs")
+        t.see("callers and callees")
+        lines = t.screen.text().split("\n")
+        at = {name: next(i for i, line in enumerate(lines[2:28]) if name in line) for name in ("http.serve", "render", "parse")}
+        self.assertLess(at["http.serve"], at["render"])
+        self.assertLess(at["render"], at["parse"])
+        t.press(UP)
+        t.see("\nnet/http.serve ", "300 ms 30.00%")
+        t.press(DOWN + DOWN)
+        t.see("\nparse ", "200 ms 20.00%")
+        t.press("\x1b")
+        t.see("fib")
+        t.end()
+
+    def test_stacks_are_built_from_their_leaves(self):
+        t = self.flame()
+        t.see("total")
+        t.press("i")
+        t.see("from the leaves", "parse 50.0% 500 ms", "fib 35.0% 350 ms")
+        t.press("i")
+        t.see("main 100.0%", missing=["from the leaves"])
+        t.end()
+
+    def test_the_table_sorts_searches_and_opens_a_sandwich(self):
+        t = self.flame()
+        t.see("total")
+        t.press("t")
+        lines = t.see("functions", "o sorts by total").split("\n")
+        self.assertEqual(lines[3].split(), ["500", "ms", "50.00%", "500", "ms", "50.00%", "parse"])
+        self.assertEqual(lines[4].split(), ["350", "ms", "35.00%", "350", "ms", "35.00%", "fib"])
+        t.press("o")
+        lines = t.see("o sorts by self").split("\n")
+        self.assertEqual(lines[3].split()[-1], "main")
+        t.press("/fib\r")
+        t.see("function (1)", missing=["net/http.serve"])
+        t.press("\r")
+        t.see("callers and callees")
+        t.end()
+
+    def test_help_names_the_keys(self):
+        t = self.flame(columns=60)
+        t.see("total")
+        t.press("?")
+        t.see("zoom into the selected box", "q quit")
+        t.press(" ")
+        t.see("main")
+        t.end()
+
+    # ---- the page ----
+
+    def test_the_address_of_the_page_is_copied_and_printed(self):
+        t = self.flame("--from", "now-30m")
+        t.see("total")
+        t.press("iy")
+        t.see("copied the address")
+        code, printed, _ = t.end()
+        self.assertEqual(code, OK)
+        address = printed.strip()
+        self.assertEqual(t.screen.clipboard, ["52;c;" + base64.b64encode(address.encode()).decode()])
+        url = urllib.parse.urlsplit(address)
+        self.assertEqual(f"{url.scheme}://{url.netloc}{url.path}", self.url + "/profile")
+        parameters = dict(urllib.parse.parse_qsl(url.query))
+        self.assertEqual((parameters["q"], parameters["type"], parameters["flip"]), (SELECTOR, CPU, "1"))
+        self.assertAlmostEqual(int(parameters["to"]) - int(parameters["from"]), 30 * 60_000, delta=2)
+
+    def test_a_filter_has_no_address(self):
+        t = self.flame("--without", "fib")
+        t.see("total")
+        t.press("y")
+        t.see("the page cannot show these filters")
+        self.assertEqual(t.end()[1], "")
+
+    # ---- beginning and end ----
+
+    def test_the_terminal_is_restored_after_keys_and_signals(self):
+        for end in ("q", "\x03", signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(end=end):
+                t = self.flame()
+                before = t.modes() if t.process.poll() is None else None
+                t.see("main 100.0%")
+                self.assertIn("?1049", t.screen.modes)
+                if isinstance(end, str):
+                    code = t.end(end)[0]
+                else:
+                    t.kill(end)
+                    code = t.end("")[0]
+                self.assertEqual(code, OK if isinstance(end, str) else -end)
+                self.assertEqual(t.screen.modes, {"?7", "?25"})
+                self.assertEqual(t.modes()[:4], before[:4])
+
+    def test_small_boxes_are_omitted_as_in_the_tree(self):
+        t = self.flame("--min-percent", "40", columns=220)
+        t.see("http.serve", missing=["fib"])
+        t.end()
+        t = self.flame("--min-percent", "40", "--no-interactive", columns=220)
+        code, printed, _ = t.end("")
+        self.assertRegex(printed, "http.serve +60.0% 600 ms")
+        self.assertNotIn("fib", printed)
+        tree = hearth("flame", SELECTOR, "--min-percent", "40", env={"HEARTH_URL": self.url}).out
+        self.assertIn("http.serve", tree)
+        self.assertNotIn("fib", tree)
+
+    def test_it_is_interactive_only_where_it_can_be(self):
+        env = {"HEARTH_URL": self.url}
+        self.assertIn("needs a terminal", hearth("flame", "-i", env=env).err)
+        self.assertEqual(hearth("flame", "-i", env=env).code, USAGE)
+        self.assertEqual(hearth("top", "-i", env=env).code, USAGE)
+        self.assertEqual(hearth("flame", "-i", "--no-interactive", env=env).code, USAGE)
+        self.assertIn("100.00%", hearth("flame", SELECTOR, env=env).out)
+        for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            t = self.flame(**variables)
+            self.assertEqual(t.end("")[0], OK)
+            self.assertIn("100.0", t.screen.main)
+            self.assertNotIn("?1049", t.screen.modes)
+        t = self.flame(selector='{service_name="nobody"}')
+        self.assertEqual(t.end("")[0], NO_DATA)
+
+
+if __name__ == "__main__":
+    unittest.main()
