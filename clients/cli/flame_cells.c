@@ -12,6 +12,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#define MIN_NAME_CELLS 3 /* names that are cut to fewer cells say nothing */
+
 /* ---- texts ---- */
 
 /*
@@ -85,6 +87,27 @@ static struct hearth_str shorten_name(struct hearth_str name)
         from = name.p[i] == '/' ? i + 1 : from;
     }
     return hearth_str_n(name.p + from, name.n - from);
+}
+
+/*
+ * Without leading packages, for a box that is too narrow: HashMap.put of java.util.HashMap.put. The
+ * last two parts stay.
+ */
+static struct hearth_str drop_packages(struct hearth_str name)
+{
+    size_t from = 0, before = 0;
+
+    for (size_t i = 0; i < name.n; i++) {
+        bool is_plain = (name.p[i] >= 'a' && name.p[i] <= 'z') || name.p[i] == '_' ||
+                        (name.p[i] >= '0' && name.p[i] <= '9');
+        if (name.p[i] == '.') {
+            before = from;
+            from = i + 1;
+        } else if (!is_plain) {
+            return hearth_str_n(name.p + from, name.n - from);
+        }
+    }
+    return hearth_str_n(name.p + before, name.n - before);
 }
 
 /* ---- colours ---- */
@@ -183,14 +206,20 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
 
     /* The edge is what tells boxes of one colour apart. */
     append_style(style, name, ink->colors, out);
-    if (width > 1) {
-        hearth_buf_cstr(out, ink->is_utf8 ? "▏" : "|");
-        left--;
-    }
+    hearth_buf_cstr(out, ink->is_utf8 ? "▏" : "|");
+    left--;
 
     hearth_human_value((double)tree->total[node], ink->unit, value);
     double percent = 100.0 * (double)tree->total[node] / (double)ink->total;
     int cells = count_cells(shown, left);
+    if (cells > left) {
+        shown = drop_packages(shown);
+        cells = count_cells(shown, left);
+    }
+    if (cells > left && left < MIN_NAME_CELLS) {
+        shown = HEARTH_STR("");
+        cells = 0;
+    }
     int n = snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value);
     if (n + cells > left) {
         n = snprintf(facts, sizeof facts, " %.1f%% ", percent);

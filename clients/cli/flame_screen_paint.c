@@ -40,13 +40,36 @@ static void paint_blank(const struct flame_screen *screen, struct hearth_buf *ou
     hearth_buf_printf(out, "%*s\n", screen->width, "");
 }
 
+/* Which view and which part of it is shown: "from the leaves, levels 4-21 of 96". */
+static void describe_place(const struct flame_screen *screen, char *out, size_t cap)
+{
+    static const char *const views[] = {
+        [FLAME_VIEW_STACKS] = "",
+        [FLAME_VIEW_LEAVES] = "from the leaves",
+        [FLAME_VIEW_SANDWICH] = "callers and callees",
+    };
+    const struct flame_pane *pane = &screen->panes[screen->focus];
+    const char *view = screen->is_table ? "functions" : views[screen->view];
+    uint32_t last = pane->first_level + (uint32_t)pane->n_rows;
+    uint32_t n = pane->tree->n_levels;
+
+    (void)snprintf(out, cap, "%s", view);
+    if (!screen->is_table && (pane->first_level > 1 || last < n)) {
+        (void)snprintf(out, cap, "%s%s%s%u-%u of %u", view, view[0] == '\0' ? "" : ", ",
+                       screen->width < 80 ? "" : "levels ", pane->first_level + 1,
+                       last < n ? last : n, n);
+    }
+}
+
 static void paint_head(const struct flame_screen *screen, struct hearth_buf *out)
 {
-    char total[48], right[80], type[160], line[320];
+    char total[48], right[80], type[160], line[320], place[96];
 
     hearth_human_value((double)screen->whole.total[0], screen->ink.unit, total);
     (void)snprintf(right, sizeof right, "total %s", total);
     paint_line(screen, "\033[1m", hearth_str_c(screen->facts.selector), right, out);
+
+    describe_place(screen, place, sizeof place);
 
     /* A narrow line has the first two parts of the type, which tell it from others. */
     (void)snprintf(type, sizeof type, "%s", screen->facts.type);
@@ -56,12 +79,7 @@ static void paint_head(const struct flame_screen *screen, struct hearth_buf *out
         *cut = '\0';
     }
     (void)snprintf(line, sizeof line, "%s  %s", type, screen->facts.range);
-    paint_line(screen, "", hearth_str_c(line),
-               screen->is_table                      ? "functions"
-               : screen->view == FLAME_VIEW_LEAVES   ? "from the leaves"
-               : screen->view == FLAME_VIEW_SANDWICH ? "callers and callees"
-                                                     : "",
-               out);
+    paint_line(screen, "", hearth_str_c(line), place, out);
 }
 
 static void paint_selected(const struct flame_screen *screen, struct hearth_buf *out)
@@ -119,11 +137,13 @@ static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out
 /* ---- graph ---- */
 
 /* Scrolls a pane so that its selected node is on the screen, and nothing is empty without need. */
-static void scroll_to_selected(struct flame_pane *pane, uint32_t n_rows)
+static void scroll_to_selected(struct flame_pane *pane, int rows)
 {
+    uint32_t n_rows = (uint32_t)rows;
     uint32_t level = flame_tree_level(pane->tree, pane->at);
     uint32_t least = pane->grows_up ? 1 : 0;
 
+    pane->n_rows = rows;
     if (level < pane->first_level) {
         pane->first_level = level;
     }
@@ -135,13 +155,12 @@ static void scroll_to_selected(struct flame_pane *pane, uint32_t n_rows)
     }
 }
 
-static void paint_pane(struct flame_screen *screen, int index, int n_rows, struct hearth_buf *out)
+static void paint_pane(const struct flame_screen *screen, int index, struct hearth_buf *out)
 {
-    struct flame_pane *pane = &screen->panes[index];
+    const struct flame_pane *pane = &screen->panes[index];
+    int n_rows = pane->n_rows;
     uint32_t selected = screen->focus == index ? pane->at : HEARTH_NO_NODE;
 
-    pane->n_rows = n_rows;
-    scroll_to_selected(pane, (uint32_t)n_rows);
     for (int row = 0; row < n_rows; row++) {
         int step = pane->grows_up ? n_rows - 1 - row : row;
         (void)flame_paint_level(pane->tree, &screen->names, pane->zoom,
@@ -194,16 +213,20 @@ void flame_screen_paint(struct flame_screen *screen, int width, int height, stru
     }
 
     int n_rows = height - HEAD_ROWS - FOOT_ROWS;
+    int upper = screen->n_panes == 2 ? n_rows / 2 : n_rows;
+    scroll_to_selected(&screen->panes[0], upper);
+    if (screen->n_panes == 2) {
+        scroll_to_selected(&screen->panes[1], n_rows - upper);
+    }
     paint_head(screen, out);
     if (screen->is_help) {
         paint_help(screen, n_rows, out);
     } else if (screen->is_table) {
         flame_screen_paint_table(screen, n_rows, out);
-    } else if (screen->n_panes == 2) {
-        paint_pane(screen, 0, n_rows / 2, out);
-        paint_pane(screen, 1, n_rows - n_rows / 2, out);
     } else {
-        paint_pane(screen, 0, n_rows, out);
+        for (int i = 0; i < screen->n_panes; i++) {
+            paint_pane(screen, i, out);
+        }
     }
     paint_selected(screen, out);
     paint_foot(screen, out);
