@@ -49,7 +49,13 @@ enum hearth_status flame_tree_read(const struct hearth_flamegraph *graph, struct
                                    struct hearth_err *err);
 void flame_tree_release(struct flame_tree *tree); /* a zeroed tree is empty */
 
-/* All stacks from their leaves: the root is the total, its children are functions with a self. */
+/* Callers of a node with less than 1 / this of the root's total are omitted. */
+#define FLAME_TREE_CALLERS_SHARE 100000
+
+/*
+ * All stacks from their leaves: the root is the total, its children are functions with a self, and
+ * below them are their callers.
+ */
 HEARTH_MUST_CHECK
 enum hearth_status flame_tree_invert(const struct flame_tree *tree, const struct flame_names *names,
                                      struct flame_tree *ret, struct hearth_err *err);

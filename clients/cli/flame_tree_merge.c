@@ -122,7 +122,43 @@ static bool follow_item(struct merge *m, const struct merge_item *item, uint32_t
     return true;
 }
 
-/* One level: groups of the current items become nodes, and their items lead to the next level. */
+/*
+ * The items [i, end) become a node, and lead to items of the next level. Paths from leaves multiply
+ * in graphs whose stacks have little in common: the callers of tiny nodes are not followed.
+ */
+static bool make_node(struct merge *m, size_t i, size_t end, uint32_t above, uint32_t first)
+{
+    struct flame_tree *tree = &m->tree;
+    uint32_t group = (uint32_t)(m->items.v[i].key >> 32);
+    int64_t total = 0;
+
+    for (size_t k = i; k < end; k++) {
+        total += m->items.v[k].value;
+    }
+    if (!add_node(m, first > 0 ? above + group : 0, first > 0 ? m->ends[group] : 0,
+                  m->source->name[m->items.v[i].node])) {
+        return false;
+    }
+    uint32_t node = tree->n - 1;
+    tree->total[node] = total;
+    if (first > 0) {
+        m->ends[group] += total;
+    }
+
+    if (m->callers && total < tree->total[0] / FLAME_TREE_CALLERS_SHARE) {
+        tree->self[node] = total;
+        return true;
+    }
+    for (size_t k = i; k < end; k++) {
+        if (!follow_item(m, &m->items.v[k], node - first, &tree->self[node])) {
+            return false;
+        }
+    }
+
+    return true;
+}
+
+/* One level: groups of the current items become nodes. */
 static bool make_level(struct merge *m)
 {
     struct flame_tree *tree = &m->tree;
@@ -138,22 +174,11 @@ static bool make_level(struct merge *m)
         m->ends[i - above] = tree->from[i];
     }
 
-    for (size_t i = 0; i < m->items.n; i++) {
-        const struct merge_item *item = &m->items.v[i];
-        uint32_t group = (uint32_t)(item->key >> 32);
-        bool is_new = i == 0 || item->key != m->items.v[i - 1].key;
-        if (is_new) {
-            int64_t from = first > 0 ? m->ends[group] : 0;
-            if (!add_node(m, first > 0 ? above + group : 0, from, m->source->name[item->node])) {
-                return false;
-            }
+    for (size_t i = 0, end; i < m->items.n; i = end) {
+        for (end = i + 1; end < m->items.n && m->items.v[end].key == m->items.v[i].key;) {
+            end++;
         }
-        uint32_t node = tree->n - 1;
-        tree->total[node] += item->value;
-        if (first > 0) {
-            m->ends[group] += item->value;
-        }
-        if (!follow_item(m, item, node - first, &tree->self[node])) {
+        if (!make_node(m, i, end, above, first)) {
             return false;
         }
     }
