@@ -13,6 +13,7 @@
 #include "hearth/base/human.h"
 #include "hearth/base/secret.h"
 #include "hearth/client.h"
+#include "hearth/format/profile_file.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
@@ -214,6 +215,34 @@ HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **re
 
 /* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
 void cli_upload_waits(void *cli);
+
+/*
+ * Decodes the profiles of a file, which are at least one; they borrow from `plain`, which the caller
+ * has initialised and releases. INVALID_ARGUMENT if the file cannot be read or has no profile.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct hearth_buf *plain,
+                                    struct hearth_file_profiles *ret);
+
+/* ---- flame_file.c ---- */
+
+/* A flame graph of a file; it borrows from itself until flame_file_release. */
+struct flame_file {
+    struct hearth_buf plain;
+    struct hearth_stacktree tree;
+    struct hearth_flamegraph graph;
+    char *type, *range; /* in the arena of the client */
+};
+
+/* Whether an argument names a file: it has a dot or a slash, and is no selector. */
+bool flame_is_file(const char *argument);
+/*
+ * Reads the type of --type out of a file. INVALID_ARGUMENT, with what there is, if the file has no
+ * such type, and for options of a query. Release in every case.
+ */
+HEARTH_MUST_CHECK enum hearth_status flame_file_open(struct cli *cli, const char *path,
+                                                     struct flame_file *ret);
+void flame_file_release(struct flame_file *file);
 
 /* ---- options.c, help.c ---- */
 

@@ -102,13 +102,19 @@ static enum hearth_status paint_picture(struct cli *cli, const struct hearth_fla
     return status;
 }
 
+static enum hearth_status draw_graph(struct cli *cli, const struct hearth_flamegraph *graph,
+                                     struct hearth_str unit, struct hearth_buf *out)
+{
+    return cli->color ? paint_picture(cli, graph, unit, out) : print_tree(cli, graph, unit, out);
+}
+
 enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph *graph,
                                   struct hearth_str unit, struct hearth_buf *out)
 {
     struct hearth_flamegraph plain;
 
     HEARTH_TRY(read_flame_answer(cli, graph, &plain));
-    return cli->color ? paint_picture(cli, &plain, unit, out) : print_tree(cli, &plain, unit, out);
+    return draw_graph(cli, &plain, unit, out);
 }
 
 static enum hearth_status ask_flame(struct cli *cli, const char **ret_selector,
@@ -228,6 +234,36 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
     return run_screen(cli, &graph, &facts, unit, out);
 }
 
+static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen)
+{
+    struct flame_file file;
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    enum hearth_status status = flame_file_open(cli, path, &file);
+    if (status == HEARTH_OK && file.graph.total == 0) {
+        flame_file_release(&file);
+        (void)fprintf(stderr, "hearth: %s: all values of %s are 0\n", path, file.type);
+        return CLI_NO_DATA;
+    }
+    if (status == HEARTH_OK) {
+        const struct flame_facts facts = {.selector = path,
+                                          .type = file.type,
+                                          .range = file.range,
+                                          .no_page = "a file has no page; hearth upload stores it"};
+        struct hearth_str unit = cli_type_unit(file.type);
+        status = is_screen ? run_screen(cli, &file.graph, &facts, unit, &out)
+                           : draw_graph(cli, &file.graph, unit, &out);
+    }
+    flame_file_release(&file);
+    if (status != HEARTH_OK) {
+        hearth_buf_release(&out);
+        return cli_fail(cli, status);
+    }
+
+    return cli_print(&out);
+}
+
 enum cli_exit cli_flame(struct cli *cli)
 {
     const char *selector = NULL, *type = NULL;
@@ -241,6 +277,9 @@ enum cli_exit cli_flame(struct cli *cli)
     enum cli_exit code = choose_screen(cli, &is_screen);
     if (code != CLI_OK) {
         return code;
+    }
+    if (cli->n_args > 0 && flame_is_file(cli->args[0])) {
+        return show_file(cli, cli->args[0], is_screen);
     }
     enum hearth_status status = ask_flame(cli, &selector, &type, &graph);
     if (status != HEARTH_OK) {

@@ -352,17 +352,32 @@ static enum hearth_status decode_upload_file(struct cli *cli, struct hearth_str 
     return status;
 }
 
+enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct hearth_buf *plain,
+                                    struct hearth_file_profiles *ret)
+{
+    struct hearth_buf file;
+
+    hearth_buf_init(&file, MAX_FILE_BYTES);
+    enum hearth_status status = read_upload(cli, path, &file);
+    if (status == HEARTH_OK) {
+        status = inflate_file(cli, hearth_buf_view(&file), plain);
+    }
+    hearth_buf_release(&file);
+    HEARTH_TRY(status);
+
+    HEARTH_TRY(decode_upload_file(cli, hearth_buf_view(plain), ret));
+    print_notes(path, ret);
+
+    return ret->n_profiles > 0 ? HEARTH_OK
+                               : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                                             "the file has no profile (format: %s)", ret->format);
+}
+
 static enum hearth_status push_file(struct cli *cli, const char *path, struct hearth_buf *plain)
 {
     struct hearth_file_profiles file;
 
-    HEARTH_TRY(decode_upload_file(cli, hearth_buf_view(plain), &file));
-    print_notes(path, &file);
-    if (file.n_profiles == 0) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "the file has no profile (format: %s)", file.format);
-    }
-
+    HEARTH_TRY(cli_open_profile(cli, path, plain, &file));
     bool is_pprof = strcmp(file.format, "pprof") == 0;
     struct hearth_hash128 content = hearth_hash128(plain->p, plain->n, 0);
     for (size_t i = 0; i < file.n_profiles; i++) {
@@ -393,18 +408,10 @@ static enum hearth_status push_file(struct cli *cli, const char *path, struct he
 
 static enum hearth_status upload_file(struct cli *cli, const char *path)
 {
-    struct hearth_buf file, plain;
+    struct hearth_buf plain;
 
-    hearth_buf_init(&file, MAX_FILE_BYTES);
     hearth_buf_init(&plain, 0);
-    enum hearth_status status = read_upload(cli, path, &file);
-    if (status == HEARTH_OK) {
-        status = inflate_file(cli, hearth_buf_view(&file), &plain);
-    }
-    hearth_buf_release(&file);
-    if (status == HEARTH_OK) {
-        status = push_file(cli, path, &plain);
-    }
+    enum hearth_status status = push_file(cli, path, &plain);
     hearth_buf_release(&plain);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&cli->err, "%s", path);

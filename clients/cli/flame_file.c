@@ -1,0 +1,164 @@
+/*
+ * flame_file.c -- flame graphs of files on this machine, by the decoders of the server.
+ *
+ * A file may have several profiles, each with several types of values. Types are named as the server
+ * names them, NAME:TYPE:UNIT, without the period.
+ */
+#include "hearth/base/clock.h"
+#include "hearth/format/demangle_names.h"
+
+#include "cli.h"
+
+#include <stdio.h>
+
+bool flame_is_file(const char *argument)
+{
+    return strchr(argument, '{') == NULL && strpbrk(argument, "./") != NULL;
+}
+
+/* NAME:TYPE:UNIT, in the arena; NULL: memory was refused. */
+static char *name_type(struct cli *cli, const struct hearth_file_profile *part, uint32_t type)
+{
+    const struct hearth_profile *p = &part->profile;
+    struct hearth_str name = p->strings[p->types[type].type];
+    struct hearth_str unit = p->strings[p->types[type].unit];
+
+    return hearth_arena_printf(&cli->arena, "%.*s:%.*s:%.*s", (int)part->name.n, part->name.p,
+                               (int)name.n, name.p, (int)unit.n, unit.p);
+}
+
+/* Whether `wanted` is the type's second part, or a beginning of whole parts of its name. */
+static bool is_wanted(const char *type, const char *wanted)
+{
+    struct hearth_str second = hearth_str_c(strchr(type, ':') + 1);
+    size_t n = strlen(wanted);
+
+    second.n = hearth_str_find(second, ':', 0);
+    return hearth_str_eq(second, hearth_str_c(wanted)) ||
+           (strncmp(type, wanted, n) == 0 && (type[n] == '\0' || type[n] == ':'));
+}
+
+/* How much a type that nobody asked for is preferred: CPU time, the file's default, the last. */
+static int rank_type(const struct hearth_profile *p, uint32_t type)
+{
+    struct hearth_str name = p->strings[p->types[type].type];
+
+    if (hearth_str_eq(name, HEARTH_STR("cpu"))) {
+        return 3;
+    }
+    if (p->default_type != 0 && p->types[type].type == p->default_type) {
+        return 2;
+    }
+    return type + 1 == p->n_types ? 1 : 0;
+}
+
+/* The type of --type, or the preferred one; names it and the others. */
+static enum hearth_status choose_file_type(struct cli *cli, const struct hearth_file_profiles *file,
+                                           size_t *ret_part, uint32_t *ret_type, char **ret_name)
+{
+    struct hearth_buf all;
+    int best = -1;
+    size_t n = 0;
+
+    hearth_buf_init(&all, 0);
+    for (size_t i = 0; i < file->n_profiles; i++) {
+        for (uint32_t type = 0; type < file->profiles[i].profile.n_types; type++) {
+            char *name = name_type(cli, &file->profiles[i], type);
+            int rank = rank_type(&file->profiles[i].profile, type);
+            if (name == NULL) {
+                hearth_buf_release(&all);
+                return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+            }
+            hearth_buf_cstr(&all, n++ == 0 ? "" : ", ");
+            cli_fit(hearth_str_c(name), 200, false, &all);
+            if (rank > best && (cli->type == NULL || is_wanted(name, cli->type))) {
+                best = rank;
+                *ret_part = i;
+                *ret_type = type;
+                *ret_name = name;
+            }
+        }
+    }
+
+    enum hearth_status status = HEARTH_OK;
+    if (best < 0) {
+        status =
+            HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                        "there is no type \"%.100s\"; types of the file: %.*s",
+                        cli->type == NULL ? "" : cli->type, (int)all.n, all.n > 0 ? all.p : "");
+    } else if (cli->type == NULL && n > 1) {
+        hearth_buf_byte(&all, '\0');
+        cli_say("types of the file", hearth_buf_failed(&all) ? "" : all.p);
+        cli_say("type (choose with --type)", *ret_name);
+    }
+    hearth_buf_release(&all);
+
+    return status;
+}
+
+/* Options that need a server. */
+static enum hearth_status check_file_options(struct cli *cli)
+{
+    bool has_filter = cli_has_stack_filter(cli) || cli->aggregation != NULL ||
+                      cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0;
+    if (has_filter || cli->go_stacks != NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "flame FILE shows all of the file: filters, --aggregation and "
+                           "--go-stacks are for queries");
+    }
+    if (cli->since != NULL || cli->from != NULL || cli->to != NULL || cli->output != CLI_TABLE) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "flame FILE supports neither a range nor -o");
+    }
+    return HEARTH_OK;
+}
+
+static enum hearth_status build_file_graph(struct cli *cli, struct hearth_profile *profile,
+                                           uint32_t type, struct flame_file *ret)
+{
+    HEARTH_TRY(hearth_profile_demangle(profile, HEARTH_DEMANGLE_SIMPLE, &cli->arena, &cli->err));
+    HEARTH_TRY(hearth_stacktree_add_profile(&ret->tree, profile, type, &cli->err));
+    if (hearth_stacktree_root(&ret->tree) == HEARTH_NO_NODE) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    HEARTH_TRY(hearth_stacktree_seal(&ret->tree, &cli->err));
+
+    return hearth_flamegraph_make(&ret->tree, cli->max_nodes, &cli->arena, &ret->graph, &cli->err);
+}
+
+enum hearth_status flame_file_open(struct cli *cli, const char *path, struct flame_file *ret)
+{
+    struct hearth_file_profiles file;
+    size_t part = 0;
+    uint32_t type = 0;
+
+    *ret = (struct flame_file){0};
+    hearth_buf_init(&ret->plain, 0);
+    hearth_stacktree_init(&ret->tree, &cli->arena);
+    HEARTH_TRY(check_file_options(cli));
+
+    enum hearth_status status = cli_open_profile(cli, path, &ret->plain, &file);
+    if (status == HEARTH_OK) {
+        status = choose_file_type(cli, &file, &part, &type, &ret->type);
+    }
+    if (status == HEARTH_OK) {
+        struct hearth_profile *profile = &file.profiles[part].profile;
+        char when[32] = "";
+        if (profile->time_ns > 0) {
+            cli_local_date(profile->time_ns / HEARTH_NS_PER_MS, when);
+        }
+        ret->range = hearth_arena_printf(&cli->arena, "%s", when);
+        status = build_file_graph(cli, profile, type, ret);
+    }
+    if (status != HEARTH_OK) {
+        hearth_err_prefix(&cli->err, "%s", path);
+    }
+
+    return status;
+}
+
+void flame_file_release(struct flame_file *file)
+{
+    hearth_stacktree_release(&file->tree);
+    hearth_buf_release(&file->plain);
+}
