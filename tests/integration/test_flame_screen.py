@@ -231,6 +231,56 @@ class Flame(unittest.TestCase):
         t.see("the page cannot show these filters")
         self.assertEqual(t.end()[1], "")
 
+    # ---- files ----
+
+    def test_a_file_needs_no_server(self):
+        env = {"HEARTH_URL": "http://127.0.0.1:1"}
+        t = self.flame(selector=f"{self.root}/shop.pb", **env)
+        t.see("shop.pb", "process_cpu:cpu 2", "total 1 s", "main 100.0%")
+        t.press("y")
+        t.see("a file has no page")
+        self.assertEqual(t.end()[:2], (OK, ""))
+        self.assertEqual(
+            hearth("flame", f"{self.root}/shop.pb", env=env).out,
+            hearth("flame", SELECTOR, env={"HEARTH_URL": self.url}).out,
+        )
+
+    def test_files_of_other_formats_and_types(self):
+        lines = f"{self.root}/stacks.txt"
+        with open(lines, "w") as file:
+            file.write("main;_ZN3web7handlerEi 3\nmain;_RNvC6_123foo3bar 1\n")
+        out = hearth("flame", lines).out
+        self.assertIn("75.00%", out)
+        self.assertIn("web::handler\n", out)
+        self.assertIn("123foo::bar\n", out)
+        heap = f"{self.root}/heap.pb"
+        with open(heap, "wb") as file:
+            p = Profile([("alloc_space", "bytes"), ("inuse_space", "bytes")], time_ns=now_ms() * 1_000_000)
+            p.add(["main", "grow"], [4096, 1024])
+            file.write(p.encode())
+        ran = hearth("flame", heap)
+        self.assertIn("1 KiB 100.00%", ran.out)
+        self.assertIn("memory:alloc_space:bytes, memory:inuse_space:bytes", ran.err)
+        for name in ("alloc_space", "memory:alloc_space", "memory:alloc_space:bytes"):
+            self.assertIn("4 KiB 100.00%", hearth("flame", heap, "--type", name).out)
+
+    def test_a_file_that_cannot_be_shown_is_named(self):
+        broken = f"{self.root}/broken.bin"
+        with open(broken, "wb") as file:
+            file.write(b"\x00\x01\x02" * 99)
+        path = f"{self.root}/shop.pb"
+        for arguments, want in (
+            (["./nothing.pb"], "./nothing.pb: cannot open: No such file or directory"),
+            ([broken], f"{broken}: "),
+            ([path, "--type", "wall"], 'there is no type "wall"; types of the file: process_cpu:cpu:nanoseconds'),
+            ([path, "--since", "1h"], "flame FILE supports neither a range nor -o"),
+            ([path, "-o", "json"], "flame FILE supports neither a range nor -o"),
+            ([path, "--without", "fib"], "flame FILE supports"),
+        ):
+            ran = hearth("flame", *arguments)
+            self.assertEqual(ran.code, USAGE, ran.err)
+            self.assertIn(want, ran.err)
+
     # ---- beginning and end ----
 
     def test_the_terminal_is_restored_after_keys_and_signals(self):
