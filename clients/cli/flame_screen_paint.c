@@ -11,7 +11,7 @@
 
 #define HEAD_ROWS  2
 #define FOOT_ROWS  2
-#define MIN_WIDTH  20
+#define MIN_WIDTH  30
 #define MIN_HEIGHT 8
 
 /* ---- lines ---- */

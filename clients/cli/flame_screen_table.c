@@ -122,21 +122,55 @@ void flame_screen_table_key(struct flame_screen *screen, int key)
     }
 }
 
-#define VALUE_CELLS 10
-#define SHARE_CELLS 8
+#define COLUMN_CELLS 20 /* a value, its share, a space */
 
-static void append_value(const struct flame_screen *screen, int64_t value, struct hearth_buf *out)
+/* A narrow screen has only the column that the rows are sorted by. */
+static bool has_two_columns(const struct flame_screen *screen)
 {
-    char text[48];
+    return screen->width >= 3 * COLUMN_CELLS;
+}
+
+static void append_column(const struct flame_screen *screen, int64_t value, struct hearth_buf *out)
+{
+    char text[48], column[80];
 
     hearth_human_value((double)value, screen->ink.unit, text);
     double percent = 100.0 * (double)value / (double)screen->whole.total[0];
-    hearth_buf_printf(out, "%*s %*.2f%% ", VALUE_CELLS, text, SHARE_CELLS - 1, percent);
+    (void)snprintf(column, sizeof column, "%10s %7.2f%%", text, percent);
+    flame_fit_padded(hearth_str_c(column), COLUMN_CELLS, screen->ink.is_utf8, out);
+}
+
+static void append_columns(const struct flame_screen *screen, uint32_t name, struct hearth_buf *out)
+{
+    if (has_two_columns(screen) || !screen->by_total) {
+        append_column(screen, screen->function_self[name], out);
+    }
+    if (has_two_columns(screen) || screen->by_total) {
+        append_column(screen, screen->function_total[name], out);
+    }
+}
+
+static void paint_table_head(const struct flame_screen *screen, struct hearth_buf *out)
+{
+    const char *self = screen->by_total ? "self" : "self v";
+    const char *total = screen->by_total ? "total v" : "total";
+    char head[128], name[80];
+
+    (void)snprintf(name, sizeof name, "function (%u); o sorts by %s", screen->n_rows,
+                   screen->by_total ? "self" : "total");
+    if (has_two_columns(screen)) {
+        (void)snprintf(head, sizeof head, "%19s %19s %s", self, total, name);
+    } else {
+        (void)snprintf(head, sizeof head, "%19s %s", screen->by_total ? total : self, name);
+    }
+    hearth_buf_cstr(out, screen->ink.colors == FLAME_MONOCHROME ? "" : "\033[1m");
+    flame_fit_padded(hearth_str_c(head), screen->width, screen->ink.is_utf8, out);
+    hearth_buf_cstr(out, "\033[0m\n");
 }
 
 void flame_screen_paint_table(struct flame_screen *screen, int n_rows, struct hearth_buf *out)
 {
-    int name_cells = screen->width - 2 * (VALUE_CELLS + SHARE_CELLS + 2);
+    int name_cells = screen->width - (has_two_columns(screen) ? 2 : 1) * COLUMN_CELLS;
     uint32_t n_shown = n_rows > 1 ? (uint32_t)n_rows - 1 : 1;
 
     if (screen->row < screen->first_row) {
@@ -145,15 +179,7 @@ void flame_screen_paint_table(struct flame_screen *screen, int n_rows, struct he
         screen->first_row = screen->row - n_shown + 1;
     }
 
-    char head[128];
-    (void)snprintf(head, sizeof head, "%*s%*s  function (%u); o sorts by %s",
-                   VALUE_CELLS + SHARE_CELLS + 1, screen->by_total ? "self" : "self v",
-                   VALUE_CELLS + SHARE_CELLS + 2, screen->by_total ? "total v" : "total",
-                   screen->n_rows, screen->by_total ? "self" : "total");
-    hearth_buf_cstr(out, screen->ink.colors == FLAME_MONOCHROME ? "" : "\033[1m");
-    flame_fit_padded(hearth_str_c(head), screen->width, screen->ink.is_utf8, out);
-    hearth_buf_cstr(out, "\033[0m\n");
-
+    paint_table_head(screen, out);
     for (uint32_t i = 0; i < n_shown; i++) {
         uint32_t row = screen->first_row + i;
         if (row >= screen->n_rows) {
@@ -163,8 +189,7 @@ void flame_screen_paint_table(struct flame_screen *screen, int n_rows, struct he
         }
         uint32_t name = screen->rows[row];
         hearth_buf_cstr(out, row == screen->row ? "\033[7m" : "");
-        append_value(screen, screen->function_self[name], out);
-        append_value(screen, screen->function_total[name], out);
+        append_columns(screen, name, out);
         flame_fit_padded(screen->names.v[name], name_cells, screen->ink.is_utf8, out);
         hearth_buf_cstr(out, "\033[0m\n");
     }
