@@ -295,6 +295,7 @@ static void type_search(struct flame_screen *screen, int key)
             flame_screen_sort_table(screen);
         } else if (screen->search[0] != '\0' && screen->marks[pane->tree->name[pane->at]] == 0) {
             move_to_match(screen, 1);
+            screen->message[0] = '\0'; /* the matched share is what the last line says */
         }
     } else if (key == FLAME_KEY_ESCAPE || key == FLAME_KEY_CONTROL_C) {
         screen->is_typing = false;
