@@ -101,6 +101,7 @@ class Terminal:
         self.screen = Screen(columns, rows)
         self.ours, theirs = pty.openpty()
         self.resize_only(columns, rows)
+        self.modes_before = termios.tcgetattr(theirs)
         self.process = subprocess.Popen(
             command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=env, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
@@ -140,6 +141,19 @@ class Terminal:
 
     def press(self, keys):
         os.write(self.ours, keys.encode())
+
+    def press_until_new(self, keys, row, seconds=30):
+        """Presses the keys and waits until the row shows something else, which is returned."""
+        before = self.screen.line(row)
+        self.press(keys)
+        end = time.monotonic() + seconds
+        while self.screen.line(row) == before:
+            if time.monotonic() > end:
+                raise AssertionError(f"row {row} is still {before!r}")
+            self.read(0.2)
+        while self.read(0.05):
+            pass
+        return self.screen.line(row)
 
     def end(self, keys="q"):
         """Presses the keys and waits for the end. Returns (exit code, what is printed after the screen, stderr)."""

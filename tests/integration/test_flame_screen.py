@@ -138,19 +138,16 @@ class Flame(unittest.TestCase):
         t.press("\r")
         t.see("matched 600 ms 60.00%")
         self.assertIn("parse", t.screen.styled(SELECTED) + t.screen.styled(MATCHED))
-        seen = set()
-        for _ in range(3):
-            t.press("n")
-            t.see("self")
-            t.read(0.2)
-            seen.add(t.screen.line(28).split()[0] + t.screen.line(28).split()[-1])
-        t.press("N")
-        self.assertEqual(len(seen), 3, seen)
+        seen = [t.press_until_new("n", 28) for _ in range(3)]
+        self.assertEqual([line.split()[:2] for line in seen], [["render", "300"], ["parse", "200"], ["parse", "300"]])
+        self.assertEqual(t.press_until_new("N", 28), seen[1])
         t.press("\x1b")
         t.see("q quit", missing=["matched"])
         t.press("/(\r")
         t.see("missing )")
         t.press("\x7fnothing\r")
+        t.see("matched 0 ns 0.00%")
+        t.press("n")
         t.see("no match has a box here")
         t.end()
 
@@ -287,7 +284,6 @@ class Flame(unittest.TestCase):
         for end in ("q", "\x03", signal.SIGTERM, signal.SIGHUP):
             with self.subTest(end=end):
                 t = self.flame()
-                before = t.modes() if t.process.poll() is None else None
                 t.see("main 100.0%")
                 self.assertIn("?1049", t.screen.modes)
                 if isinstance(end, str):
@@ -297,7 +293,7 @@ class Flame(unittest.TestCase):
                     code = t.end("")[0]
                 self.assertEqual(code, OK if isinstance(end, str) else -end)
                 self.assertEqual(t.screen.modes, {"?7", "?25"})
-                self.assertEqual(t.modes()[:4], before[:4])
+                self.assertEqual(t.modes()[:4], t.modes_before[:4])
 
     def test_small_boxes_are_omitted_as_in_the_tree(self):
         t = self.flame("--min-percent", "40", columns=220)
