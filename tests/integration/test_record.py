@@ -51,7 +51,7 @@ class Record(unittest.TestCase):
         self.assertIn("requires one of", self.record("--pid", "1", "--", "true", code=2))
         self.assertIn('"x" is not a process id', self.record("--pid", "x", code=2))
         self.assertIn("there is no process with the id 99999999", self.record("--pid", "99999999", code=2))
-        self.assertIn('unknown profiler "vtune"', self.record("--with", "vtune", "--pid", "1", code=2))
+        self.assertIn('"vtune" is not a value for --with, which takes perf, py-spy or asprof', self.record("--with", "vtune", "--pid", "1", code=2))
         self.assertIn("--for must be", self.record("--for", "1ms", "--pid", "1", code=2))
         self.assertIn("use --pid", self.record("--with", "asprof", "--", "java", code=2))
         self.assertIn("leave --for out", self.record("--for", "2s", "--", "true", code=2))
@@ -64,7 +64,7 @@ class Record(unittest.TestCase):
     def test_other_commands_refuse_the_options_of_record(self):
         done = subprocess.run([HEARTH, "top", "--pid", "1"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("are for record", done.stderr)
+        self.assertIn("top does not take --pid: it is for record", done.stderr)
 
 
 if __name__ == "__main__":
