@@ -112,7 +112,8 @@ class Terminal:
         fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def resize(self, columns, rows):
-        self.read(0.1)
+        while self.read(0.5):
+            pass  # what was drawn for the former size may still be on its way
         self.screen = self.renewed(columns, rows)
         self.resize_only(columns, rows)
 

@@ -137,6 +137,7 @@ class Asking(PageTest):
         self.page.until(lambda: self.address()[1].get("whole") == "now-1h now", "the whole range is kept")
         self.page.find_text("main button", "Whole range").click()
         self.until_address(whole="", **{"from": "now-1h"})
+        self.page.settle()  # the chart of the whole range takes the place of the other
         self.page.until(lambda: self.page.find(".timeline .u-over").is_displayed(), "the chart")
         self.page.run("document.querySelector('.timeline').focus()")
         self.press(*[Keys.ARROW_LEFT] * 5)

@@ -228,7 +228,7 @@ class Frames(unittest.TestCase):
         master, slave = pty.openpty()
         env = server_environment({
             "HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "TERM": "xterm-256color", "COLUMNS": "100"})
-        arguments = [HEARTH, "flame", self.selector, "--type", CPU]
+        arguments = [HEARTH, "flame", "--no-interactive", self.selector, "--type", CPU]
         done = subprocess.run(arguments, stdin=slave, stdout=slave, stderr=subprocess.PIPE, timeout=60, env=env)
         os.close(slave)
         shown = os.read(master, 1 << 16).decode()
