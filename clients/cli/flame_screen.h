@@ -34,7 +34,7 @@ struct flame_facts {
     const char *type;
     const char *range;   /* for people */
     const char *page;    /* address of the web page with the range as parameters; NULL: none */
-    const char *no_page; /* why there is none */
+    const char *no_page; /* why `page` is empty; NULL: it is not */
 };
 
 enum flame_view {

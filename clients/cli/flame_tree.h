@@ -70,7 +70,7 @@ enum hearth_status flame_tree_sandwich(const struct flame_tree *tree,
 
 /* The level of a node. */
 uint32_t flame_tree_level(const struct flame_tree *tree, uint32_t node);
-/* The first node of a level that ends after `at`; the end of the level if there is none. */
+/* The first node of a level that ends after `at`, or the end of the level. */
 uint32_t flame_tree_at(const struct flame_tree *tree, uint32_t level, int64_t at);
 
 /*

@@ -77,7 +77,7 @@ enum hearth_status cli_ask_labels(struct cli *cli, char ***ret, size_t *ret_n)
     return HEARTH_OK;
 }
 
-/* The time of the newest profile of a selection; 0: there is none, or it is not known. */
+/* The time of the newest profile of a selection; 0: it has no profile, or the server did not say. */
 static int64_t find_newest(struct cli *cli, const char *selector)
 {
     Hearth__V1__ListProfilesRequest request;

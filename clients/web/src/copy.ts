@@ -4,7 +4,7 @@ export function copyText(text: string): Promise<void> {
   return navigator.clipboard ? navigator.clipboard.writeText(text) : copySelection(text);
 }
 
-/** The way of old browsers: what is selected is copied. */
+/** Selects the text and has the browser copy the selection, as browsers without that interface do. */
 async function copySelection(text: string): Promise<void> {
   const before = document.activeElement as HTMLElement | null;
   const box = document.createElement("textarea");
