@@ -60,6 +60,18 @@ static void offer(struct hearth_buf *out, const char *typed, struct hearth_str c
     }
 }
 
+/*
+ * Whether every shell reads the name as the word that it is. Bash puts what is offered on the command
+ * line as it stands, and names come from strangers: "$(...)" would run.
+ */
+static bool is_plain_word(const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:@%+,-";
+
+    return name[0] != '-' && name[strspn(name, plain)] == '\0';
+}
+
 static void offer_live(struct cli *cli, struct hearth_buf *out, const char *typed,
                        const char *label)
 {
@@ -74,7 +86,9 @@ static void offer_live(struct cli *cli, struct hearth_buf *out, const char *type
                                        now_ms, &names, &n) == HEARTH_OK;
     for (size_t i = 0; is_answered && i < n; i++) {
         bool is_inner = label == NULL && strncmp(names[i], "__", 2) == 0;
-        offer(out, typed, is_inner ? HEARTH_STR("") : hearth_str_c(names[i]));
+        if (!is_inner && is_plain_word(names[i])) {
+            offer(out, typed, hearth_str_c(names[i]));
+        }
     }
 }
 

@@ -147,5 +147,18 @@ class Mistakes(unittest.TestCase):
             self.assertIsNone(re.search("ipv4|C-ares|UNKNOWN|addresses", line), line)
 
 
+class Completion(unittest.TestCase):
+    def test_names_that_a_shell_would_run_or_split_are_not_offered(self):
+        server = Server("--builder=false")
+        self.addCleanup(server.stop)
+        names = ["$(touch pwned)", "`touch pwned`", "a b", "a;b", "a'b", 'a"b', "a|b", "a&b", "a>b", "a*b", "~root", "-x", "a\\b"]
+        for name in [*names, "plain-1.2/x"]:
+            server.push(Profile([("cpu", "nanoseconds")], time_ns=time.time_ns()).add(["main"], [1]).encode(),
+                        {"service_name": name, "__name__": "process_cpu"})
+        done = subprocess.run([HEARTH, "completion", "words", "--", "top", ""], capture_output=True, text=True, timeout=60,
+                              env=server_environment({"HEARTH_URL": "http://127.0.0.1:%d" % server.port}))
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("plain-1.2/x\n", "", OK))
+
+
 if __name__ == "__main__":
     unittest.main()
