@@ -234,7 +234,10 @@ struct flame_file {
     char *type, *range; /* in the arena of the client */
 };
 
-/* Whether an argument names a file: it has a dot or a slash, and is no selector. */
+/*
+ * Whether an argument names a file: it begins with a dot or a slash, or has one and exists, and is
+ * no selector.
+ */
 bool flame_is_file(const char *argument);
 /*
  * Reads the type of --type out of a file. INVALID_ARGUMENT, with what there is, if the file has no

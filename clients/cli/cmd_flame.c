@@ -242,8 +242,9 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
     hearth_buf_init(&out, 0);
     enum hearth_status status = flame_file_open(cli, path, &file);
     if (status == HEARTH_OK && file.graph.total == 0) {
+        (void)fprintf(stderr, "hearth: %s: all values are 0\n", path);
+        cli_say("type", file.type);
         flame_file_release(&file);
-        (void)fprintf(stderr, "hearth: %s: all values of %s are 0\n", path, file.type);
         return CLI_NO_DATA;
     }
     if (status == HEARTH_OK) {

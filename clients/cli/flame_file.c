@@ -10,10 +10,15 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 bool flame_is_file(const char *argument)
 {
-    return strchr(argument, '{') == NULL && strpbrk(argument, "./") != NULL;
+    bool is_path = argument[0] == '/' || argument[0] == '.';
+    bool may_be_name = strchr(argument, '{') == NULL && strpbrk(argument, "./") != NULL;
+
+    /* Services have such names, too: "shop.cart", "shop/cart". */
+    return may_be_name && (is_path || access(argument, F_OK) == 0);
 }
 
 /* NAME:TYPE:UNIT, in the arena; NULL: memory was refused. */

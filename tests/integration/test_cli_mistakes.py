@@ -147,17 +147,28 @@ class Mistakes(unittest.TestCase):
             self.assertIsNone(re.search("ipv4|C-ares|UNKNOWN|addresses", line), line)
 
 
-class Completion(unittest.TestCase):
-    def test_names_that_a_shell_would_run_or_split_are_not_offered(self):
-        server = Server("--builder=false")
-        self.addCleanup(server.stop)
+class OddNames(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
         names = ["$(touch pwned)", "`touch pwned`", "a b", "a;b", "a'b", 'a"b', "a|b", "a&b", "a>b", "a*b", "~root", "-x", "a\\b"]
         for name in [*names, "plain-1.2/x"]:
-            server.push(Profile([("cpu", "nanoseconds")], time_ns=time.time_ns()).add(["main"], [1]).encode(),
+            cls.server.push(Profile([("cpu", "nanoseconds")], time_ns=time.time_ns()).add(["main"], [1]).encode(),
                         {"service_name": name, "__name__": "process_cpu"})
-        done = subprocess.run([HEARTH, "completion", "words", "--", "top", ""], capture_output=True, text=True, timeout=60,
-                              env=server_environment({"HEARTH_URL": "http://127.0.0.1:%d" % server.port}))
+
+    def run_hearth(self, *arguments):
+        env = server_environment({"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
+        return subprocess.run([HEARTH, *arguments], capture_output=True, text=True, timeout=60, env=env)
+
+    def test_names_that_a_shell_would_run_or_split_are_not_offered(self):
+        done = self.run_hearth("completion", "words", "--", "top", "")
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("plain-1.2/x\n", "", OK))
+
+    def test_a_service_with_a_dot_or_a_slash_is_no_file(self):
+        done = self.run_hearth("flame", "plain-1.2/x")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        self.assertIn("main", done.stdout)
 
 
 if __name__ == "__main__":
