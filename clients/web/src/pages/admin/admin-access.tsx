@@ -11,6 +11,7 @@ import { GrantFields, GrantText, readGrant } from "./grant-fields";
 import { NewPassword } from "../new-password";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "../files/sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";
 const USER = "user:";
@@ -97,36 +98,24 @@ function Grants({ who }: { who: Who }) {
       <Failure error={answer.error ?? error} />
       {answer.value && grants.length === 0 && <p class="muted">{words.noGrants}</p>}
       {grants.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.subject}</th>
-                <th scope="col">{words.may}</th>
-                <th scope="col">{words.createdBy}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {grants.map((grant) => (
-                <tr key={grant.id}>
-                  <th scope="row">{grant.subject}</th>
-                  <td>
-                    <GrantText grant={grant} />
-                  </td>
-                  <td title={formatTime(Number(grant.createdMs ?? 0))}>{grant.createdBy}</td>
-                  <td class="actions">
-                    <Confirm
-                      label={words.delete}
-                      of={`${grant.subject} ${grant.role}`}
-                      onConfirm={() => void send(SERVICE + "DeleteGrant", { id: grant.id })}
-                    />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.subject, words.may, words.createdBy, null]}>
+          {grants.map((grant) => (
+            <tr key={grant.id}>
+              <th scope="row">{grant.subject}</th>
+              <td>
+                <GrantText grant={grant} />
+              </td>
+              <td title={formatTime(Number(grant.createdMs ?? 0))}>{grant.createdBy}</td>
+              <td class="actions">
+                <Confirm
+                  label={words.delete}
+                  of={`${grant.subject} ${grant.role}`}
+                  onConfirm={() => void send(SERVICE + "DeleteGrant", { id: grant.id })}
+                />
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       <form
         class="inline"

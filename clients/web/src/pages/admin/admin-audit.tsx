@@ -6,6 +6,7 @@ import { formatTime, rangeKey, rangeName, span } from "../../app/question";
 import { change, param } from "../../url";
 import { Failure } from "../notice";
 import { Pager } from "../pager";
+import { Rows } from "../rows";
 
 const PAGE_SIZE = 100;
 const FILTERS = ["subject", "action", "outcome", "tenant"] as const;
@@ -76,25 +77,11 @@ export function AuditLog() {
       <Failure error={answer.error} />
       {answer.value && events.length === 0 && <p class="muted">{words.noEvents(rangeName())}</p>}
       {events.length > 0 && (
-        <div class="rows">
-          <table class="tall">
-            <thead>
-              <tr>
-                <th scope="col">{pageTexts.value.time}</th>
-                <th scope="col">{words.audit.subject}</th>
-                <th scope="col">{words.audit.action}</th>
-                <th scope="col">{words.object}</th>
-                <th scope="col">{words.audit.tenant}</th>
-                <th scope="col">{words.audit.outcome}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {events.map((event) => (
-                <Row key={event.id} event={event} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows shape="tall" heads={[pageTexts.value.time, words.audit.subject, words.audit.action, words.object, words.audit.tenant, words.audit.outcome]}>
+          {events.map((event) => (
+            <Row key={event.id} event={event} />
+          ))}
+        </Rows>
       )}
       <Pager next={events.length === PAGE_SIZE ? events[PAGE_SIZE - 1].id : undefined} />
     </section>

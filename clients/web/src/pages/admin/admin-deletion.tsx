@@ -11,6 +11,7 @@ import { change, param } from "../../url";
 import type { PartProps } from "./admin";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "../files/sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AdminService/";
 // The largest time, which a number of JavaScript does not hold.
@@ -106,40 +107,21 @@ function Erasures() {
       <Failure error={answer.error} />
       {answer.value && erasures.length === 0 && <p class="muted">{words.noErasures}</p>}
       {erasures.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.requested}</th>
-                <th scope="col">{words.selector}</th>
-                <th scope="col">{words.range}</th>
-                <th scope="col" class="number">
-                  {words.series}
-                </th>
-                <th scope="col" class="number">
-                  {words.removedProfiles}
-                </th>
-                <th scope="col">{words.progress}</th>
-                <th scope="col">{words.requestedBy}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {erasures.map((erasure) => (
-                <tr key={erasure.erasureId}>
-                  <th scope="row">{formatTime(Number(erasure.requestedAtMs ?? 0))}</th>
-                  <td class="code">{erasure.labelSelector}</td>
-                  <td>{range(erasure)}</td>
-                  <td class="number">{formatCount(Number(erasure.series ?? 0))}</td>
-                  <td class="number">{formatCount(Number(erasure.rows ?? 0))}</td>
-                  <td>
-                    {Number(erasure.doneAtMs ?? 0) > 0 ? words.removedAt(formatTime(Number(erasure.doneAtMs))) : <span class="note">{words.hidden}</span>}
-                  </td>
-                  <td>{erasure.requestedBy}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.requested, words.selector, words.range, { number: words.series }, { number: words.removedProfiles }, words.progress, words.requestedBy]}>
+          {erasures.map((erasure) => (
+            <tr key={erasure.erasureId}>
+              <th scope="row">{formatTime(Number(erasure.requestedAtMs ?? 0))}</th>
+              <td class="code">{erasure.labelSelector}</td>
+              <td>{range(erasure)}</td>
+              <td class="number">{formatCount(Number(erasure.series ?? 0))}</td>
+              <td class="number">{formatCount(Number(erasure.rows ?? 0))}</td>
+              <td>
+                {Number(erasure.doneAtMs ?? 0) > 0 ? words.removedAt(formatTime(Number(erasure.doneAtMs))) : <span class="note">{words.hidden}</span>}
+              </td>
+              <td>{erasure.requestedBy}</td>
+            </tr>
+          ))}
+        </Rows>
       )}
     </section>
   );

@@ -7,6 +7,7 @@ import { formatTime } from "../../app/question";
 import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import { Failure } from "../notice";
+import { Rows } from "../rows";
 
 const MAX_SHOWN = 200;
 
@@ -55,48 +56,31 @@ export function IngestErrors() {
       )}
       {answer.value && errors.length === 0 && <p class="muted">{words.noErrors}</p>}
       {errors.length > 0 && (
-        <div class="rows">
-          <table class="tall">
-            <thead>
-              <tr>
-                <th scope="col">{words.last}</th>
-                <th scope="col" class="number">
-                  {words.uploads}
-                </th>
-                <th scope="col">{words.client}</th>
-                <th scope="col">{words.reason}</th>
-                <th scope="col" class="number">
-                  {words.lastBody}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {errors.map((error) => (
-                <tr key={`${error.lastMs} ${error.route} ${error.message}`}>
-                  <th scope="row">
-                    <When error={error} />
-                  </th>
-                  <td class="number">{formatCount(Number(error.uploads ?? 0))}</td>
-                  <td>
-                    <button type="button" class="plain" title={words.onlyThese} onClick={() => change({ client: error.client ?? "" })}>
-                      {error.client}
-                    </button>
-                    <br />
-                    <button type="button" class="plain muted code" title={words.onlyThese} onClick={() => change({ route: error.route ?? "" })}>
-                      {error.route}
-                    </button>
-                  </td>
-                  <td class="wrapped">
-                    <span class="code">{error.code}</span> {error.message}
-                  </td>
-                  <td class="number" title={error.bodyHash && `XXH3-64 ${error.bodyHash}`}>
-                    {formatValue(Number(error.bodyBytes ?? 0), "bytes")}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows shape="tall" heads={[words.last, { number: words.uploads }, words.client, words.reason, { number: words.lastBody }]}>
+          {errors.map((error) => (
+            <tr key={`${error.lastMs} ${error.route} ${error.message}`}>
+              <th scope="row">
+                <When error={error} />
+              </th>
+              <td class="number">{formatCount(Number(error.uploads ?? 0))}</td>
+              <td>
+                <button type="button" class="plain" title={words.onlyThese} onClick={() => change({ client: error.client ?? "" })}>
+                  {error.client}
+                </button>
+                <br />
+                <button type="button" class="plain muted code" title={words.onlyThese} onClick={() => change({ route: error.route ?? "" })}>
+                  {error.route}
+                </button>
+              </td>
+              <td class="wrapped">
+                <span class="code">{error.code}</span> {error.message}
+              </td>
+              <td class="number" title={error.bodyHash && `XXH3-64 ${error.bodyHash}`}>
+                {formatValue(Number(error.bodyBytes ?? 0), "bytes")}
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       {errors.length === MAX_SHOWN && <p class="note">{words.latestOnly(formatCount(MAX_SHOWN))}</p>}
     </section>

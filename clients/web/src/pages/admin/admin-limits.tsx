@@ -10,6 +10,7 @@ import type { PartProps } from "./admin";
 import { FilterBox, filterText } from "../filter-box";
 import { Failure } from "../notice";
 import { useSending, type Sending } from "../files/sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AdminService/";
 const AGGREGATIONS = ["AGGREGATION_UNSPECIFIED", "AGGREGATION_SUM", "AGGREGATION_MEAN"];
@@ -49,42 +50,20 @@ function UsageTable() {
       <h2>{words.usage}</h2>
       <Failure error={answer.error} />
       {Number(sinceMs) > 0 && <p class="muted">{words.since(formatTime(Number(sinceMs)))}</p>}
-      <div class="rows">
-        <table class="narrow">
-          <thead>
-            <tr>
-              <th scope="col">{words.limit}</th>
-              <th scope="col" class="number">
-                {words.used}
-              </th>
-              <th scope="col" class="number">
-                {words.max}
-              </th>
-              <td />
-              <th scope="col" class="number">
-                {words.refused}
-              </th>
-              <th scope="col" class="number">
-                {words.lastMinute}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {limits.map(({ limit, used = "0", max = "0", refused = "0", refusedLastMinute = "0" }) => (
-              <tr key={limit}>
-                <th scope="row" class="code">
-                  {limit}
-                </th>
-                <td class="number">{formatUse(limit, used)}</td>
-                <td class="number">{Number(max) > 0 ? formatUse(limit, max) : words.noLimit}</td>
-                <td>{Number(max) > 0 && <meter min={0} max={Number(max)} value={Number(used)} />}</td>
-                <td class={Number(refused) > 0 ? "number note" : "number"}>{formatCount(Number(refused))}</td>
-                <td class={Number(refusedLastMinute) > 0 ? "number note" : "number"}>{formatCount(Number(refusedLastMinute))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Rows shape="narrow" heads={[words.limit, { number: words.used }, { number: words.max }, null, { number: words.refused }, { number: words.lastMinute }]}>
+        {limits.map(({ limit, used = "0", max = "0", refused = "0", refusedLastMinute = "0" }) => (
+          <tr key={limit}>
+            <th scope="row" class="code">
+              {limit}
+            </th>
+            <td class="number">{formatUse(limit, used)}</td>
+            <td class="number">{Number(max) > 0 ? formatUse(limit, max) : words.noLimit}</td>
+            <td>{Number(max) > 0 && <meter min={0} max={Number(max)} value={Number(used)} />}</td>
+            <td class={Number(refused) > 0 ? "number note" : "number"}>{formatCount(Number(refused))}</td>
+            <td class={Number(refusedLastMinute) > 0 ? "number note" : "number"}>{formatCount(Number(refusedLastMinute))}</td>
+          </tr>
+        ))}
+      </Rows>
       <table class="narrow below">
         <thead>
           <tr>

@@ -8,6 +8,7 @@ import { formatValue } from "../../units";
 import { change, param } from "../../url";
 import { FilterBox, filterText } from "../filter-box";
 import { Failure } from "../notice";
+import { Rows } from "../rows";
 
 interface Query {
   receivedMs?: string;
@@ -86,28 +87,11 @@ export function RecentQueries() {
       </div>
       {answer.value && queries.length === 0 && <p class="muted">{slowOnly && filter === "" ? words.noSlow : words.noQueries}</p>}
       {queries.length > 0 && (
-        <div class="rows">
-          <table class="tall">
-            <thead>
-              <tr>
-                <th scope="col">{words.received}</th>
-                <th scope="col" class="number">
-                  {words.took}
-                </th>
-                <th scope="col" class="number">
-                  {words.answer}
-                </th>
-                <th scope="col">{words.subject}</th>
-                <th scope="col">{words.query}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {queries.map((query, i) => (
-                <Row key={i} query={query} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows shape="tall" heads={[words.received, { number: words.took }, { number: words.answer }, words.subject, words.query]}>
+          {queries.map((query, i) => (
+            <Row key={i} query={query} />
+          ))}
+        </Rows>
       )}
     </section>
   );

@@ -7,6 +7,7 @@ import { formatTime } from "../../app/question";
 import { formatCount, formatDuration, formatValue } from "../../units";
 import { FilterBox, filterText } from "../filter-box";
 import { Failure } from "../notice";
+import { Rows } from "../rows";
 
 const MAX_SHOWN = 500;
 
@@ -55,43 +56,25 @@ export function ScrapeTargets() {
       )}
       {targets.length > 0 && matching.length === 0 && <p class="muted">{words.noneMatches}</p>}
       {matching.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.job}</th>
-                <th scope="col">{words.target}</th>
-                <th scope="col">{words.lastScrape}</th>
-                <th scope="col" class="number">
-                  {words.took}
-                </th>
-                <th scope="col" class="number">
-                  {words.bytes}
-                </th>
-                <th scope="col">{words.result}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {matching.slice(0, MAX_SHOWN).map((target) => (
-                <tr key={`${target.job} ${target.address} ${target.path}`}>
-                  <th scope="row">{target.job}</th>
-                  <td class="code">
-                    {target.address}
-                    {target.path}
-                  </td>
-                  <td title={formatTime(Number(target.scrapedMs ?? 0))}>
-                    {Number(target.scrapedMs ?? 0) > 0 ? formatAgo(Number(target.scrapedMs)) : words.never}
-                  </td>
-                  <td class="number">{formatDuration(Number(target.tookMs ?? 0))}</td>
-                  <td class="number">{formatValue(Number(target.bytes ?? 0), "bytes")}</td>
-                  <td class="wrapped">
-                    <State target={target} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.job, words.target, words.lastScrape, { number: words.took }, { number: words.bytes }, words.result]}>
+          {matching.slice(0, MAX_SHOWN).map((target) => (
+            <tr key={`${target.job} ${target.address} ${target.path}`}>
+              <th scope="row">{target.job}</th>
+              <td class="code">
+                {target.address}
+                {target.path}
+              </td>
+              <td title={formatTime(Number(target.scrapedMs ?? 0))}>
+                {Number(target.scrapedMs ?? 0) > 0 ? formatAgo(Number(target.scrapedMs)) : words.never}
+              </td>
+              <td class="number">{formatDuration(Number(target.tookMs ?? 0))}</td>
+              <td class="number">{formatValue(Number(target.bytes ?? 0), "bytes")}</td>
+              <td class="wrapped">
+                <State target={target} />
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       {matching.length > MAX_SHOWN && <p class="note">{words.onlyFirst(formatCount(MAX_SHOWN), formatCount(matching.length))}</p>}
     </section>

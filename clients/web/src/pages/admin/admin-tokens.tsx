@@ -10,6 +10,7 @@ import { CopyButton } from "../copied-text";
 import { GrantFields, GrantText, readGrant } from "./grant-fields";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "../files/sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";
 const DAY_MS = 86_400_000;
@@ -69,43 +70,29 @@ export function Tokens({ who }: { who: Who }) {
       )}
       {answer.value && tokens.length === 0 && <p class="muted">{words.noTokens}</p>}
       {tokens.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.name}</th>
-                <th scope="col">{words.may}</th>
-                <th scope="col">{words.lastUsed}</th>
-                <th scope="col">{words.ends}</th>
-                <th scope="col">{words.createdBy}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {tokens.map((token) => (
-                <tr key={token.id}>
-                  <th scope="row">{token.name}</th>
-                  <td>
-                    {(token.grants ?? []).map((grant) => (
-                      <div key={grant.id}>
-                        <GrantText grant={grant} />
-                      </div>
-                    ))}
-                  </td>
-                  <td title={token.lastUsedFrom}>{Number(token.lastUsedMs ?? 0) > 0 ? formatAgo(Number(token.lastUsedMs)) : words.never}</td>
-                  <td>
-                    <Ends {...token} />
-                  </td>
-                  <td>{token.createdBy}</td>
-                  <td class="actions">
-                    <Confirm label={words.rotate} really={words.rotateReally} of={token.name ?? ""} onConfirm={() => rotate(token.id)} />
-                    <Confirm label={words.delete} of={token.name ?? ""} onConfirm={() => void send(SERVICE + "DeleteToken", { id: token.id })} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.name, words.may, words.lastUsed, words.ends, words.createdBy, null]}>
+          {tokens.map((token) => (
+            <tr key={token.id}>
+              <th scope="row">{token.name}</th>
+              <td>
+                {(token.grants ?? []).map((grant) => (
+                  <div key={grant.id}>
+                    <GrantText grant={grant} />
+                  </div>
+                ))}
+              </td>
+              <td title={token.lastUsedFrom}>{Number(token.lastUsedMs ?? 0) > 0 ? formatAgo(Number(token.lastUsedMs)) : words.never}</td>
+              <td>
+                <Ends {...token} />
+              </td>
+              <td>{token.createdBy}</td>
+              <td class="actions">
+                <Confirm label={words.rotate} really={words.rotateReally} of={token.name ?? ""} onConfirm={() => rotate(token.id)} />
+                <Confirm label={words.delete} of={token.name ?? ""} onConfirm={() => void send(SERVICE + "DeleteToken", { id: token.id })} />
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       <form
         class="inline"

@@ -8,6 +8,7 @@ import { formatTime } from "../../app/question";
 import { NewPassword } from "../new-password";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "../files/sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";
 
@@ -100,25 +101,11 @@ export function Users() {
       <Failure error={answer.error ?? error} />
       {answer.value && users.length === 0 && <p class="muted">{words.noUsers}</p>}
       {users.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.name}</th>
-                <th scope="col">{words.lastLogin}</th>
-                <th scope="col" class="number">
-                  {words.sessions}
-                </th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {users.map((user) => (
-                <Row key={user.name} user={user} send={(method, message) => send(SERVICE + method, message)} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.name, words.lastLogin, { number: words.sessions }, null]}>
+          {users.map((user) => (
+            <Row key={user.name} user={user} send={(method, message) => send(SERVICE + method, message)} />
+          ))}
+        </Rows>
       )}
       <form
         class="inline"

@@ -3,6 +3,7 @@ import { directingTexts } from "../../app/directing-texts";
 import { visibleName } from "../../flame/names";
 import { formatValue } from "../../units";
 import { change } from "../../url";
+import { Rows } from "../rows";
 
 export interface NetworkNode {
   processId: string;
@@ -96,48 +97,30 @@ export function Calls({ nodes, calls, chosen, bytes, hasTraffic }: Props) {
   return (
     <section>
       <h2>{words.connections}</h2>
-      <div class="rows">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.from}</th>
-              <th scope="col">{words.to}</th>
-              <th scope="col">{words.component}</th>
-              <th scope="col">{words.seenAt}</th>
-              <th scope="col" class="number">
-                {words.written}
-              </th>
-              <th scope="col" class="number">
-                {words.read}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((call) => (
-              <tr key={call.callId} aria-selected={call === chosen}>
-                <td class="named">
-                  <End node={byId.get(call.sourceId)} />
-                </td>
-                <th scope="row" class="named">
-                  <button
-                    type="button"
-                    class="plain"
-                    aria-pressed={call === chosen}
-                    aria-label={callName(call, byId)}
-                    onClick={() => change({ call: call === chosen ? "" : call.callId, metric: "" })}
-                  >
-                    <End node={byId.get(call.destinationId)} />
-                  </button>
-                </th>
-                <td>{componentsOf(call)}</td>
-                <td>{(call.detectPoints ?? []).map((point) => words.points[point] ?? point).join(", ")}</td>
-                <td class="number">{amount(bytes.get(call.callId)?.written)}</td>
-                <td class="number">{amount(bytes.get(call.callId)?.read)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Rows heads={[words.from, words.to, words.component, words.seenAt, { number: words.written }, { number: words.read }]}>
+        {rows.map((call) => (
+          <tr key={call.callId} aria-selected={call === chosen}>
+            <td class="named">
+              <End node={byId.get(call.sourceId)} />
+            </td>
+            <th scope="row" class="named">
+              <button
+                type="button"
+                class="plain"
+                aria-pressed={call === chosen}
+                aria-label={callName(call, byId)}
+                onClick={() => change({ call: call === chosen ? "" : call.callId, metric: "" })}
+              >
+                <End node={byId.get(call.destinationId)} />
+              </button>
+            </th>
+            <td>{componentsOf(call)}</td>
+            <td>{(call.detectPoints ?? []).map((point) => words.points[point] ?? point).join(", ")}</td>
+            <td class="number">{amount(bytes.get(call.callId)?.written)}</td>
+            <td class="number">{amount(bytes.get(call.callId)?.read)}</td>
+          </tr>
+        ))}
+      </Rows>
       <p class="muted">{hasTraffic ? words.perMinute : words.noTraffic}</p>
     </section>
   );

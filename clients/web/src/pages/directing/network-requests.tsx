@@ -10,6 +10,7 @@ import { formatCount, formatDuration } from "../../units";
 import { change } from "../../url";
 import type { NetworkCall } from "./network-calls";
 import { Failure, Notes } from "../notice";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.NetworkService/";
 const MOST = 50;
@@ -46,46 +47,26 @@ export function Requests({ within, chosen }: { within: object; chosen?: NetworkC
       <Failure error={answer.error} />
       {answer.value && requests.length === 0 && <p class="muted">{words.noRequests}</p>}
       {requests.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.uri}</th>
-                <th scope="col">{words.reason}</th>
-                <th scope="col" class="number">
-                  {words.latency}
-                </th>
-                <th scope="col" class="number">
-                  {words.status}
-                </th>
-                <th scope="col" class="number">
-                  {words.captured}
-                </th>
-                <th scope="col">{words.trace}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {requests.map((request) => (
-                <tr key={request.requestId}>
-                  <th scope="row" class="named">
-                    <button type="button" class="plain code" title={visibleName(request.uri ?? "")} onClick={() => change({ request: request.requestId })}>
-                      {visibleName(request.uri ?? "")}
-                    </button>
-                  </th>
-                  <td>{words.reasons[request.reason ?? ""] ?? request.reason}</td>
-                  <td class="number">{formatDuration(request.latencyMs ?? 0)}</td>
-                  <td class="number">{request.status}</td>
-                  <td class="number">{formatCount(request.eventCount ?? 0)}</td>
-                  <td class="named code">
-                    <PageLink page="traces" to={{ id: request.traceId ?? "" }}>
-                      {request.traceId}
-                    </PageLink>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.uri, words.reason, { number: words.latency }, { number: words.status }, { number: words.captured }, words.trace]}>
+          {requests.map((request) => (
+            <tr key={request.requestId}>
+              <th scope="row" class="named">
+                <button type="button" class="plain code" title={visibleName(request.uri ?? "")} onClick={() => change({ request: request.requestId })}>
+                  {visibleName(request.uri ?? "")}
+                </button>
+              </th>
+              <td>{words.reasons[request.reason ?? ""] ?? request.reason}</td>
+              <td class="number">{formatDuration(request.latencyMs ?? 0)}</td>
+              <td class="number">{request.status}</td>
+              <td class="number">{formatCount(request.eventCount ?? 0)}</td>
+              <td class="named code">
+                <PageLink page="traces" to={{ id: request.traceId ?? "" }}>
+                  {request.traceId}
+                </PageLink>
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
     </section>
   );

@@ -12,6 +12,7 @@ import { Failure } from "../notice";
 import { TaskLinks } from "./task-links";
 import { TaskResult } from "./task-result";
 import type { Task } from "./tasks";
+import { Rows } from "../rows";
 import "./directing.css";
 
 const SERVICE = "hearth.v1.TaskService/";
@@ -66,34 +67,20 @@ function Targets({ targets, log, said }: { targets: Target[]; log: LogEntry[]; s
       <h2>{tasks.targets}</h2>
       {targets.length === 0 && <p class="muted">{tasks.noTargets}</p>}
       {targets.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.instance}</th>
-                <th scope="col">{words.policies.process}</th>
-                <th scope="col">{tasks.state}</th>
-                <th scope="col">{words.tasks.told}</th>
-                <th scope="col">{words.tasks.answered}</th>
-                <th scope="col">{words.tasks.reason}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {targets.map((target) => (
-                <tr key={`${target.instance} ${target.processId}`}>
-                  <th scope="row" class="named code">
-                    {target.instance}
-                  </th>
-                  <td class="named code">{target.process}</td>
-                  <td>{tasks.states[target.state ?? ""] ?? target.state}</td>
-                  <td>{timeOf(target, true)}</td>
-                  <td>{timeOf(target, false)}</td>
-                  <td class="reason muted">{target.reason !== said && target.reason}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.instance, words.policies.process, tasks.state, words.tasks.told, words.tasks.answered, words.tasks.reason]}>
+          {targets.map((target) => (
+            <tr key={`${target.instance} ${target.processId}`}>
+              <th scope="row" class="named code">
+                {target.instance}
+              </th>
+              <td class="named code">{target.process}</td>
+              <td>{tasks.states[target.state ?? ""] ?? target.state}</td>
+              <td>{timeOf(target, true)}</td>
+              <td>{timeOf(target, false)}</td>
+              <td class="reason muted">{target.reason !== said && target.reason}</td>
+            </tr>
+          ))}
+        </Rows>
       )}
       {log.length > 0 && (
         <details>

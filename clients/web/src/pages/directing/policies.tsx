@@ -10,6 +10,7 @@ import { Failure } from "../notice";
 import { OnePolicy } from "./one-policy";
 import { ruleName, stateOf } from "./policy-words";
 import { ServiceField } from "./service-field";
+import { Rows } from "../rows";
 import "./directing.css";
 
 export interface GotPolicy {
@@ -54,42 +55,24 @@ function AllPolicies() {
       <Failure error={listed.error} />
       {listed.value && policies.length === 0 && <p class="muted">{words.policies.none}</p>}
       {policies.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.service}</th>
-                <th scope="col">{words.policies.state}</th>
-                <th scope="col">{words.policies.rules}</th>
-                <th scope="col" class="number">
-                  {words.policies.triggered}
-                </th>
-                <th scope="col" class="number">
-                  {words.policies.version}
-                </th>
-                <th scope="col">{words.policies.changed}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {policies.map(({ policy = {}, status = [] }) => (
-                <tr key={policy.service}>
-                  <th scope="row" class="named">
-                    <button type="button" class="plain" onClick={() => change({ service: policy.service ?? "" })}>
-                      {policy.service}
-                    </button>
-                  </th>
-                  <td>{stateOf(policy)}</td>
-                  <td class="named">{rulesOf(policy).map(ruleName).join(", ")}</td>
-                  <td class="number">{formatCount(status.reduce((sum, each) => sum + (each.triggeredCount ?? 0), 0))}</td>
-                  <td class="number">{policy.version}</td>
-                  <td>
-                    {formatTime(Number(policy.modifiedMs ?? 0))} <span class="muted">{policy.modifiedBy}</span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.service, words.policies.state, words.policies.rules, { number: words.policies.triggered }, { number: words.policies.version }, words.policies.changed]}>
+          {policies.map(({ policy = {}, status = [] }) => (
+            <tr key={policy.service}>
+              <th scope="row" class="named">
+                <button type="button" class="plain" onClick={() => change({ service: policy.service ?? "" })}>
+                  {policy.service}
+                </button>
+              </th>
+              <td>{stateOf(policy)}</td>
+              <td class="named">{rulesOf(policy).map(ruleName).join(", ")}</td>
+              <td class="number">{formatCount(status.reduce((sum, each) => sum + (each.triggeredCount ?? 0), 0))}</td>
+              <td class="number">{policy.version}</td>
+              <td>
+                {formatTime(Number(policy.modifiedMs ?? 0))} <span class="muted">{policy.modifiedBy}</span>
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
     </section>
   );

@@ -11,6 +11,7 @@ import { Failure } from "../notice";
 import { monitorValue, ruleName, stateOf } from "./policy-words";
 import { TaskLinks } from "./task-links";
 import type { Task } from "./tasks";
+import { Rows } from "../rows";
 
 const TASKS_SHOWN = 50;
 
@@ -44,36 +45,23 @@ function Started({ listed }: { listed: Answer<StartedTasks> }) {
       <Failure error={listed.error} />
       {listed.value && started.length === 0 && <p class="muted">{words.policies.nothingStarted}</p>}
       {started.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{tasks.started}</th>
-                <th scope="col">{words.policies.process}</th>
-                <th scope="col">{words.policies.why}</th>
-                <th scope="col">{tasks.state}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {started.map((task) => (
-                <tr key={task.taskId}>
-                  <th scope="row">
-                    <PageLink page="tasks" to={{ id: task.taskId }}>
-                      {formatTime(Number(task.startMs ?? 0))}
-                    </PageLink>
-                  </th>
-                  <td class="named code">{[task.process, task.instance && `(${task.instance})`].filter(Boolean).join(" ")}</td>
-                  <td class="reason">{(task.causes ?? []).map(({ message }) => message).join("; ")}</td>
-                  <td title={task.stateReason}>{tasks.states[task.state ?? ""] ?? task.state}</td>
-                  <td>
-                    <TaskLinks task={task} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[tasks.started, words.policies.process, words.policies.why, tasks.state, null]}>
+          {started.map((task) => (
+            <tr key={task.taskId}>
+              <th scope="row">
+                <PageLink page="tasks" to={{ id: task.taskId }}>
+                  {formatTime(Number(task.startMs ?? 0))}
+                </PageLink>
+              </th>
+              <td class="named code">{[task.process, task.instance && `(${task.instance})`].filter(Boolean).join(" ")}</td>
+              <td class="reason">{(task.causes ?? []).map(({ message }) => message).join("; ")}</td>
+              <td title={task.stateReason}>{tasks.states[task.state ?? ""] ?? task.state}</td>
+              <td>
+                <TaskLinks task={task} />
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
     </section>
   );
@@ -164,46 +152,30 @@ function History({ service, onRestore }: { service: string; onRestore(version: S
   return (
     <section>
       <h2>{words.history}</h2>
-      <div class="rows">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col" class="number">
-                {words.version}
-              </th>
-              <th scope="col">{words.changed}</th>
-              <th scope="col">{words.by}</th>
-              <th scope="col">{words.state}</th>
-              <th scope="col">{words.rules}</th>
-              <td />
-            </tr>
-          </thead>
-          <tbody>
-            {versions.map((version, i) => (
-              <tr key={version.version}>
-                <th scope="row" class="number">
-                  {version.version}
-                </th>
-                <td>{formatTime(Number(version.modifiedMs ?? 0))}</td>
-                <td class="named">{version.modifiedBy}</td>
-                <td>{stateOf(version)}</td>
-                <td class="reason">
-                  {rulesOf(version)
-                    .map((rule) => `${ruleName(rule)}: ${monitorValue(rule.monitor, rule.threshold)}, ${rule.count}/${rule.period} s`)
-                    .join("; ") || words.nothingWatched}
-                </td>
-                <td>
-                  {i > 0 && (
-                    <button type="button" aria-label={words.restoreVersion(version.version ?? "")} onClick={() => onRestore(version)}>
-                      {words.restore}
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Rows heads={[{ number: words.version }, words.changed, words.by, words.state, words.rules, null]}>
+        {versions.map((version, i) => (
+          <tr key={version.version}>
+            <th scope="row" class="number">
+              {version.version}
+            </th>
+            <td>{formatTime(Number(version.modifiedMs ?? 0))}</td>
+            <td class="named">{version.modifiedBy}</td>
+            <td>{stateOf(version)}</td>
+            <td class="reason">
+              {rulesOf(version)
+                .map((rule) => `${ruleName(rule)}: ${monitorValue(rule.monitor, rule.threshold)}, ${rule.count}/${rule.period} s`)
+                .join("; ") || words.nothingWatched}
+            </td>
+            <td>
+              {i > 0 && (
+                <button type="button" aria-label={words.restoreVersion(version.version ?? "")} onClick={() => onRestore(version)}>
+                  {words.restore}
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Rows>
     </section>
   );
 }

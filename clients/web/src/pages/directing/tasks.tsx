@@ -13,6 +13,7 @@ import { Pager } from "../pager";
 import { OneTask } from "./one-task";
 import { ServiceField } from "./service-field";
 import { TaskLinks } from "./task-links";
+import { Rows } from "../rows";
 import "./directing.css";
 
 export interface Task {
@@ -68,43 +69,27 @@ function AllTasks() {
       {isNew && <NewTask />}
       {listed.value && tasks.length === 0 && <p class="muted">{only === "" ? words.tasks.none : directingTexts.value.tasks.noneOf(only)}</p>}
       {tasks.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.tasks.started}</th>
-                <th scope="col">{words.service}</th>
-                <th scope="col">{words.tasks.kind}</th>
-                <th scope="col" class="number">
-                  {words.duration}
-                </th>
-                <th scope="col">{words.tasks.state}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {tasks.map((task) => (
-                <tr key={task.taskId}>
-                  <th scope="row">
-                    <PageLink page="tasks" to={{ id: task.taskId }}>
-                      {formatTime(Number(task.startMs ?? 0))}
-                    </PageLink>
-                  </th>
-                  <td class="named">{task.service}</td>
-                  <td>
-                    {words.tasks.kinds[task.kind] ?? task.kind}{" "}
-                    {task.origin === "TASK_ORIGIN_POLICY" && <span class="muted">{directingTexts.value.tasks.byPolicy}</span>}
-                  </td>
-                  <td class="number">{formatDuration(Number(task.durationMs ?? 0))}</td>
-                  <td title={task.stateReason}>{words.tasks.states[task.state ?? ""] ?? task.state}</td>
-                  <td>
-                    <TaskLinks task={task} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.tasks.started, words.service, words.tasks.kind, { number: words.duration }, words.tasks.state, null]}>
+          {tasks.map((task) => (
+            <tr key={task.taskId}>
+              <th scope="row">
+                <PageLink page="tasks" to={{ id: task.taskId }}>
+                  {formatTime(Number(task.startMs ?? 0))}
+                </PageLink>
+              </th>
+              <td class="named">{task.service}</td>
+              <td>
+                {words.tasks.kinds[task.kind] ?? task.kind}{" "}
+                {task.origin === "TASK_ORIGIN_POLICY" && <span class="muted">{directingTexts.value.tasks.byPolicy}</span>}
+              </td>
+              <td class="number">{formatDuration(Number(task.durationMs ?? 0))}</td>
+              <td title={task.stateReason}>{words.tasks.states[task.state ?? ""] ?? task.state}</td>
+              <td>
+                <TaskLinks task={task} />
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       <Pager next={listed.value?.nextPageToken} />
     </section>

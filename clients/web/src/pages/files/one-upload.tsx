@@ -9,6 +9,7 @@ import { visibleName } from "../../flame/names";
 import { formatCount, formatValue } from "../../units";
 import { change } from "../../url";
 import { Failure } from "../notice";
+import { Rows } from "../rows";
 
 const MAX_SHOWN = 200;
 
@@ -31,38 +32,22 @@ export function OneUpload({ id }: { id: string }) {
       {dropped && <p class="note">{words.dropped(dropped)}</p>}
       {got.value && results.length === 0 && <p class="muted">{words.empty}</p>}
       {results.length > 0 && (
-        <div class="rows">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.type}</th>
-                <th scope="col" class="number">
-                  {words.samples}
-                </th>
-                <th scope="col" class="number">
-                  {words.total}
-                </th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {results.slice(0, MAX_SHOWN).map(({ profile = 0, profileType = "", profileId = "", samples = "0", total = "0" }) => (
-                <tr key={`${profile} ${profileType}`}>
-                  <th scope="row">{partsOfType(profileType).name}</th>
-                  <td class="number">{formatCount(Number(samples))}</td>
-                  <td class="number">{formatValue(Number(total), partsOfType(profileType).unit)}</td>
-                  <td>
-                    {profileId !== "" && (
-                      <PageLink page="profiles" to={{ id: profileId, type: profileType }} label={`${words.view}: ${profileType}`}>
-                        {words.view}
-                      </PageLink>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows heads={[words.type, { number: words.samples }, { number: words.total }, null]}>
+          {results.slice(0, MAX_SHOWN).map(({ profile = 0, profileType = "", profileId = "", samples = "0", total = "0" }) => (
+            <tr key={`${profile} ${profileType}`}>
+              <th scope="row">{partsOfType(profileType).name}</th>
+              <td class="number">{formatCount(Number(samples))}</td>
+              <td class="number">{formatValue(Number(total), partsOfType(profileType).unit)}</td>
+              <td>
+                {profileId !== "" && (
+                  <PageLink page="profiles" to={{ id: profileId, type: profileType }} label={`${words.view}: ${profileType}`}>
+                    {words.view}
+                  </PageLink>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Rows>
       )}
       {results.length > MAX_SHOWN && <p class="note">{pageTexts.value.admin.onlyFirst(formatCount(MAX_SHOWN), formatCount(results.length))}</p>}
     </section>

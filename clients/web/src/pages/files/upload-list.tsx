@@ -12,6 +12,7 @@ import { change } from "../../url";
 import { labelText } from "../profiles/list-profiles";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "./sending";
+import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.UploadService/";
 const LOOK_AGAIN_MS = 1500;
@@ -168,35 +169,20 @@ export function UploadList() {
       <Failure error={error ?? sending.error} />
       {value && uploads.length + alone.length === 0 && <p class="muted">{words.none}</p>}
       {uploads.length + alone.length > 0 && (
-        <div class="rows">
-          <table class="tall">
-            <thead>
-              <tr>
-                <th scope="col">{words.file}</th>
-                <th scope="col" class="number">
-                  {words.size}
-                </th>
-                <th scope="col">{words.state}</th>
-                <th scope="col">{words.when}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {alone.map((job) => (
-                <Row key={`job ${job.number}`} job={job} mayDelete={mayDelete} remove={remove} />
-              ))}
-              {uploads.slice(0, MAX_SHOWN).map((upload) => (
-                <Row
-                  key={upload.uploadId}
-                  upload={upload}
-                  job={jobs.value.find(({ id }) => id === upload.uploadId)}
-                  mayDelete={mayDelete}
-                  remove={remove}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Rows shape="tall" heads={[words.file, { number: words.size }, words.state, words.when, null]}>
+          {alone.map((job) => (
+            <Row key={`job ${job.number}`} job={job} mayDelete={mayDelete} remove={remove} />
+          ))}
+          {uploads.slice(0, MAX_SHOWN).map((upload) => (
+            <Row
+              key={upload.uploadId}
+              upload={upload}
+              job={jobs.value.find(({ id }) => id === upload.uploadId)}
+              mayDelete={mayDelete}
+              remove={remove}
+            />
+          ))}
+        </Rows>
       )}
       {uploads.length > MAX_SHOWN && <p class="note">{pageTexts.value.admin.onlyFirst(formatCount(MAX_SHOWN), formatCount(uploads.length))}</p>}
     </section>
