@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { snippets } from "../src/pages/explore/snippets";
+import { snippets } from "../src/pages/snippets";
 
 const plain = { origin: "http://127.0.0.1:4040", host: "127.0.0.1:4040", token: "" };
 const secured = { origin: "https://hearth.example", host: "hearth.example", token: "hearth_secret" };

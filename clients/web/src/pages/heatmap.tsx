@@ -11,7 +11,7 @@ import { serviceOf } from "../selector";
 import { chooseStep } from "../time";
 import { formatCount, formatValue } from "../units";
 import { change, param, question } from "../url";
-import { Empty } from "./explore/empty";
+import { Empty } from "./empty";
 import { labelText } from "./profiles/list-profiles";
 import { Failure } from "./notice";
 

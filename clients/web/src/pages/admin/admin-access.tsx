@@ -10,7 +10,7 @@ import { Users } from "./admin-users";
 import { GrantFields, GrantText, readGrant } from "./grant-fields";
 import { NewPassword } from "../new-password";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";

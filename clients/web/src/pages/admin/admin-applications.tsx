@@ -13,7 +13,7 @@ import type { PartProps } from "./admin";
 import { Rules } from "./admin-rules";
 import { FilterBox, filterText } from "../filter-box";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 
 const SERVICE = "hearth.v1.ApplicationService/";
 const MAX_SHOWN = 200;

@@ -10,7 +10,7 @@ import { formatCount } from "../../units";
 import { change, param } from "../../url";
 import type { PartProps } from "./admin";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AdminService/";

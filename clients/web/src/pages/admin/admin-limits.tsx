@@ -9,7 +9,7 @@ import { change, param } from "../../url";
 import type { PartProps } from "./admin";
 import { FilterBox, filterText } from "../filter-box";
 import { Failure } from "../notice";
-import { useSending, type Sending } from "../files/sending";
+import { useSending, type Sending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AdminService/";

@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatValue } from "../../units";
 import { amend, change, param } from "../../url";
 import type { PartProps } from "./admin";
 import { Failure } from "../notice";
-import { Confirm, useSending, type Sending } from "../files/sending";
+import { Confirm, useSending, type Sending } from "../sending";
 import { useStatus } from "../status";
 
 const SERVICE = "hearth.v1.AdminService/";

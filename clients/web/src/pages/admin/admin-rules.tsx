@@ -5,7 +5,7 @@ import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
 import type { PartProps } from "./admin";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 
 const SERVICE = "hearth.v1.ApplicationService/";
 

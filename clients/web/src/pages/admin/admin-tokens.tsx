@@ -9,7 +9,7 @@ import type { Grant, Who } from "../../app/who";
 import { CopyButton } from "../copied-text";
 import { GrantFields, GrantText, readGrant } from "./grant-fields";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";

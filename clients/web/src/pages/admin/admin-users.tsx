@@ -7,7 +7,7 @@ import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
 import { NewPassword } from "../new-password";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "../files/sending";
+import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.AccessService/";

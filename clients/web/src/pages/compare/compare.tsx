@@ -12,7 +12,7 @@ import { formatChange } from "../../units";
 import { change, param } from "../../url";
 import { zoomOf } from "../address-flame";
 import "./compare.css";
-import { Empty } from "../explore/empty";
+import { Empty } from "../empty";
 import { Failure, Notes } from "../notice";
 import { costOf, RangeOf, readSides, SidesForm, useDiff, type Side as SideOfAddress } from "./two-sides";
 

@@ -3,7 +3,7 @@ import { chooseType, selector, typeName, useProfileTypes } from "../../app/quest
 import { texts } from "../../app/settings";
 import { AddressFlame } from "../address-flame";
 import { DiffTimeline } from "./diff-timeline";
-import { Empty } from "../explore/empty";
+import { Empty } from "../empty";
 import { Failure, Notes } from "../notice";
 import { keyOfSides, RangeOf, readSides, SidesForm, useDiff } from "./two-sides";
 import { Changes, Verdict } from "./verdict";

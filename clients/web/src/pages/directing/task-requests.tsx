@@ -11,7 +11,7 @@ import { visibleName } from "../../flame/names";
 import { formatDuration } from "../../units";
 import { change, param } from "../../url";
 import { AddressFlame } from "../address-flame";
-import { NothingYet } from "../explore/nothing-yet";
+import { NothingYet } from "../nothing-yet";
 import { Failure } from "../notice";
 import type { Task } from "./tasks";
 

@@ -8,7 +8,7 @@ import { treeOfForest } from "../../flame/forest";
 import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import { AddressFlame } from "../address-flame";
-import { NothingYet } from "../explore/nothing-yet";
+import { NothingYet } from "../nothing-yet";
 import { Failure } from "../notice";
 import type { Task } from "./tasks";
 

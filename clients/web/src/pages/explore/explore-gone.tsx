@@ -7,7 +7,7 @@ import { formatTime, span, typeName, type ProfileType } from "../../app/question
 import { formatSelector } from "../../selector";
 import { question } from "../../url";
 import { askApplications, type Application } from "../admin/admin-applications";
-import { aroundLast } from "./empty";
+import { aroundLast } from "../empty";
 
 const MAX_SHOWN = 50;
 

@@ -9,7 +9,7 @@ import { parseSelector, withMatcher } from "../../selector";
 import { chooseStep } from "../../time";
 import { formatCount, formatShare } from "../../units";
 import { change, param, question } from "../../url";
-import { Empty } from "./empty";
+import { Empty } from "../empty";
 import { Gone } from "./explore-gone";
 import { Labels, largestOf, SPARK_POINTS } from "./explore-labels";
 import { FilterBox, filterText } from "../filter-box";

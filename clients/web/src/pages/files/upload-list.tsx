@@ -11,7 +11,7 @@ import { formatCount, formatShare, formatValue } from "../../units";
 import { change } from "../../url";
 import { labelText } from "../profiles/list-profiles";
 import { Failure } from "../notice";
-import { Confirm, useSending } from "./sending";
+import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
 
 const SERVICE = "hearth.v1.UploadService/";

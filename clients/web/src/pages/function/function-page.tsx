@@ -13,7 +13,7 @@ import { serviceOf } from "../../selector";
 import { chooseStep, type Span } from "../../time";
 import { formatShare, formatValue } from "../../units";
 import { address, change, param } from "../../url";
-import { Empty } from "../explore/empty";
+import { Empty } from "../empty";
 import { CallersAndCallees, LinesPart, ServicesPart, SpansPart } from "./function-parts";
 import "./function-page.css";
 import { Failure } from "../notice";

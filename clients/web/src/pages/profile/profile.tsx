@@ -13,7 +13,7 @@ import { serviceOf } from "../../selector";
 import { formatValue } from "../../units";
 import { change, go, param, question } from "../../url";
 import { Actions } from "./actions";
-import { Empty } from "../explore/empty";
+import { Empty } from "../empty";
 import { ExportButton } from "../export-button";
 import { Menu } from "../menu";
 import { Failure, Notes } from "../notice";

@@ -7,7 +7,7 @@ import { chooseType, formatTime, rangeKey, rangeName, selector, span, typeName, 
 import { withMatcher } from "../../selector";
 import { formatCount, formatDuration, formatValue } from "../../units";
 import { change, param } from "../../url";
-import { Empty } from "../explore/empty";
+import { Empty } from "../empty";
 import { Failure } from "../notice";
 import { OneProfile } from "./one-profile";
 import { Pager } from "../pager";

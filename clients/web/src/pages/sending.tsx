@@ -1,7 +1,7 @@
 // Calls that change something: the refusal is shown where the button is, and everything is asked again afterwards.
 import { useState } from "preact/hooks";
-import { call, refreshes } from "../../api/connect";
-import { pageTexts } from "../../app/page-texts";
+import { call, refreshes } from "../api/connect";
+import { pageTexts } from "../app/page-texts";
 
 export interface Sending {
   error?: Error;

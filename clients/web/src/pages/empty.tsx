@@ -1,19 +1,19 @@
 // No profiles in the range: when there were some, and how to send one, with this server's address filled in.
 import { useEffect, useState } from "preact/hooks";
-import { useAnswer } from "../../api/use-answer";
-import { formatAgo } from "../../app/ago";
-import { PageLink } from "../../app/page-link";
-import { pageTexts } from "../../app/page-texts";
-import { texts } from "../../app/settings";
-import { hasRole, isAnonymous, useWho, type Who } from "../../app/who";
-import { formatSelector } from "../../selector";
+import { useAnswer } from "../api/use-answer";
+import { formatAgo } from "../app/ago";
+import { PageLink } from "../app/page-link";
+import { pageTexts } from "../app/page-texts";
+import { texts } from "../app/settings";
+import { hasRole, isAnonymous, useWho, type Who } from "../app/who";
+import { formatSelector } from "../selector";
 import { snippets } from "./snippets";
-import { change, param, type Params } from "../../url";
-import { askApplications, type Application } from "../admin/admin-applications";
-import { CopyButton } from "../copied-text";
-import { likelyTenant } from "../admin/grant-fields";
-import { Failure } from "../notice";
-import { useSending } from "../files/sending";
+import { change, param, type Params } from "../url";
+import { askApplications, type Application } from "./admin/admin-applications";
+import { CopyButton } from "./copied-text";
+import { likelyTenant } from "./admin/grant-fields";
+import { Failure } from "./notice";
+import { useSending } from "./sending";
 
 const LOOK_AGAIN_MS = 5000;
 const BEFORE_MS = 30 * 60_000;
