@@ -1,5 +1,5 @@
 // Ctrl K: everything that can be reached by typing its name.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, refreshes } from "../api/connect";
 import { askTop } from "../api/functions";
 import { useAnswer } from "../api/use-answer";
@@ -80,7 +80,8 @@ export function CommandBox({ onClose }: { onClose(): void }) {
   const [at, setAt] = useState(0);
   const commands = commandsFor(typed, useServices(), useFunctions(typed));
 
-  useEffect(() => box.current!.showModal(), []);
+  // Before the next key arrives, which belongs to the box.
+  useLayoutEffect(() => box.current!.showModal(), []);
 
   const run = (command?: Command) => {
     if (command) {
