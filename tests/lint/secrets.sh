@@ -7,7 +7,7 @@ server/base/secret.c                    # defines it
 server/app/config_print.c               # a database URL, to print it with its password masked
 server/store/pg/pg_connect.c            # a database URL, for libpq
 server/store/pg/replica.c               # a database URL, to add target_session_attrs
-clients/cli/psql_url.c                  # a database URL, for psql
+clients/cli/query/psql_url.c            # a database URL, for psql
 server/front/scrape/scrape_transfer.c   # the bearer token of a job, for libcurl
 server/front/oidc/oidc.c                # the secret of the client, to derive the key of log-in cookies
 server/front/oidc/oidc_login.c          # the secret of the client, for the issuer
