@@ -16,7 +16,13 @@ void hearth_config_help(struct hearth_buf *out)
     hearth_buf_cstr(
         out,
         "hearthd -- the Hearth continuous-profiling server\n\n"
-        "usage: hearthd [--config FILE] [--OPTION VALUE]...\n\n"
+        "usage: hearthd [--config FILE] [--OPTION VALUE]...\n"
+        "       hearthd check-config [--config FILE] [--OPTION VALUE]...\n"
+        "       hearthd migrate [--dry-run] --database-url URL [--OPTION VALUE]...\n\n"
+        "  check-config      check the configuration and exit: 0 if it is valid, otherwise 2\n"
+        "  migrate           bring the schema of a database up to date and exit; hearthd does\n"
+        "                    the same when it starts. --dry-run prints what is missing, and exits\n"
+        "                    with 1 if something is\n"
         "  --config FILE     read \"key = value\" lines; keys are the options below\n"
         "  --print-config    print the effective configuration and exit\n"
         "  --version         print the version and exit\n"

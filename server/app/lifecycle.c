@@ -28,6 +28,7 @@
 #include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
+#include "commands.h"
 #include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
@@ -523,8 +524,31 @@ static bool ignores_hangup(void)
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+/* What the start checks before it needs the database, a port or a user. */
+static int check_config(struct server *server)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    if (read_auth_options(&server->config, &err) != HEARTH_OK ||
+        check_addresses(&server->config, &err) != HEARTH_OK ||
+        load_scrape_file(server, &err) != HEARTH_OK) {
+        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+        hearth_scrape_file_release(&server->scrape);
+        return EXIT_OPTIONS;
+    }
+
+    for (size_t i = 0; i < server->config.n_warnings; i++) {
+        (void)fprintf(stderr, "hearthd: warning: %s\n", server->config.warnings[i]);
+    }
+    (void)printf("the configuration is valid\n");
+    hearth_scrape_file_release(&server->scrape);
+
+    return EXIT_CLEAN;
+}
+
 int hearth_main(int argc, char *const *argv, char *const *environment)
 {
+    enum hearth_command command = hearth_command_take(&argc, &argv);
     struct server server = {.argc = argc, .argv = argv, .environment = environment};
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_log_level level;
@@ -538,6 +562,11 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
     } else if (!hearth_log_parse_level(server.config.log_level, &level)) {
         (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
         code = EXIT_OPTIONS;
+    } else if (command == HEARTH_COMMAND_CHECK_CONFIG) {
+        code = check_config(&server);
+    } else if (command != HEARTH_COMMAND_SERVE) {
+        hearth_config_wipe(argc, argv, environment);
+        code = hearth_command_migrate(&server.config, command == HEARTH_COMMAND_MIGRATE_PLAN);
     } else {
         hearth_config_wipe(argc, argv, environment);
         hearth_log_set_level(level);

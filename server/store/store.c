@@ -159,7 +159,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
 
     HEARTH_TRY(check_is_safe(pg, err));
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
-    HEARTH_TRY(hearth_migrate(pg, err));
+    HEARTH_TRY(hearth_migrate(pg, NULL, NULL, err));
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
 
     /* Prepare the rows and leaves that writers need, and the catalogue in memory. */

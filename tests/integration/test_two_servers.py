@@ -21,7 +21,9 @@ class TwoServers(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = Cluster()
         # At once, on an empty database: one of them migrates.
-        cls.servers = in_threads([lambda: Server(database_url=cls.cluster.url())] * 3)
+        sql(cls.cluster.url(), "CREATE DATABASE shared TEMPLATE template0")
+        cls.url = cls.cluster.url("shared")
+        cls.servers = in_threads([lambda: Server(database_url=cls.url)] * 3)
 
     @classmethod
     def tearDownClass(cls):
@@ -34,7 +36,7 @@ class TwoServers(unittest.TestCase):
         return self.cluster.url(name)
 
     def test_an_empty_database_is_migrated_once(self):
-        rows = sql(self.cluster.url(), "SELECT count(*), count(DISTINCT writer_id) FROM hearth_data.writer")
+        rows = sql(self.url, "SELECT count(*), count(DISTINCT writer_id) FROM hearth_data.writer")
         self.assertEqual(rows, [["3", "3"]])
         for server in self.servers:
             self.assertNotIn("level=error", server.log())

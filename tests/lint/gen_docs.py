@@ -59,6 +59,10 @@ commas. A limit of 0 means none, unless its text says otherwise. What each limit
 
 Without a value: `--help`, `--version`, `--print-config` (the effective configuration, as a file).
 
+Two commands take the same options, do one thing and exit. `hearthd check-config` checks them: 0 if they are valid,
+otherwise 2. `hearthd migrate --database-url URL` brings the schema up to date, as hearthd does when it starts; with
+`--dry-run` after `migrate`, it prints the missing migrations, and exits with 1 if there are any.
+
 ## Signals
 
 | signal | hearthd |

@@ -110,6 +110,22 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256]);
  */
 int64_t hearth_store_clock_ahead_ns(struct hearth_store *store);
 
+/* ---- schema ---- */
+
+/* `name` is a migration such as "0001_init.sql". */
+typedef void hearth_store_migration_fn(void *arg, const char *name);
+
+/*
+ * Apply the migrations that the database of a URL lacks, as opening a store does; `on_each`, which
+ * may be NULL, is called after each. With `dry_run`, it is called for each that would be applied,
+ * and nothing is changed. Blocks. UNAVAILABLE: no connection; FAILED_PRECONDITION: a newer or an
+ * altered history.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_store_migrate(const struct hearth_secret *url, bool dry_run,
+                                        hearth_store_migration_fn *on_each, void *arg,
+                                        struct hearth_err *err);
+
 /* ---- ingest ---- */
 
 /*

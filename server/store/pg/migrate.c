@@ -10,6 +10,7 @@
 
 #include "hearth/base/embedded.h"
 #include "hearth/base/hash.h"
+#include "hearth/store/store.h"
 
 #include "pg/store_state.h"
 
@@ -17,6 +18,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define MIGRATE_CONNECT_MS 10000
 
 static const char LOCK_SQL[] = "BEGIN; SELECT pg_advisory_xact_lock(" HEARTH_LOCK_MIGRATE ")";
 
@@ -53,7 +56,9 @@ static const struct hearth_embedded *find_file(int32_t number)
     return NULL;
 }
 
-static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hearth_err *err)
+/* Whether the schema and the history are there. */
+static enum hearth_status find_history_table(struct hearth_pg *pg, bool *ret_schema,
+                                             bool *ret_table, struct hearth_err *err)
 {
     PGresult *result = NULL;
 
@@ -62,9 +67,18 @@ static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hear
                               " to_regclass('hearth_data.migration') IS NOT NULL",
                               NULL, NULL, &result, NULL, err));
 
-    bool has_schema = PQgetvalue(result, 0, 0)[0] != 0;
-    bool has_table = PQgetvalue(result, 0, 1)[0] != 0;
+    *ret_schema = PQgetvalue(result, 0, 0)[0] != 0;
+    *ret_table = PQgetvalue(result, 0, 1)[0] != 0;
     PQclear(result);
+
+    return HEARTH_OK;
+}
+
+static enum hearth_status ensure_history_table(struct hearth_pg *pg, struct hearth_err *err)
+{
+    bool has_schema, has_table;
+
+    HEARTH_TRY(find_history_table(pg, &has_schema, &has_table, err));
 
     /* Create the schema only if it is missing: a role without that right can use a prepared one. */
     if (!has_schema) {
@@ -114,9 +128,12 @@ static bool is_applied(const PGresult *history, const struct hearth_embedded *fi
     return false;
 }
 
-/* Check the whole history; *ret_next is the first file that is not in it, or NULL. */
-static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_embedded **ret_next,
-                                    struct hearth_err *err)
+/*
+ * Check the whole history; *ret_next is the first file that is not in it, or NULL. `missing`, which
+ * may be NULL, is called for each that is not in it.
+ */
+static enum hearth_status find_next(struct hearth_pg *pg, hearth_migration_fn *missing, void *arg,
+                                    const struct hearth_embedded **ret_next, struct hearth_err *err)
 {
     PGresult *history = NULL;
 
@@ -131,15 +148,21 @@ static enum hearth_status find_next(struct hearth_pg *pg, const struct hearth_em
         status = check_applied(history, row, err);
     }
 
-    /* Find the first file that is missing; the files are sorted by number. */
-    const struct hearth_embedded *next = hearth_embedded_migrations;
-    while (status == HEARTH_OK && next->name != NULL && is_applied(history, next)) {
-        next++;
+    /* Find the files that are missing; they are sorted by number. */
+    const struct hearth_embedded *file = hearth_embedded_migrations, *next = NULL;
+    for (; status == HEARTH_OK && file->name != NULL; file++) {
+        if (is_applied(history, file)) {
+            continue;
+        }
+        next = next == NULL ? file : next;
+        if (missing != NULL) {
+            missing(arg, file->name);
+        }
     }
 
     PQclear(history);
     HEARTH_TRY(status);
-    *ret_next = next->name == NULL ? NULL : next;
+    *ret_next = next;
 
     return HEARTH_OK;
 }
@@ -173,38 +196,78 @@ static enum hearth_status apply_file(struct hearth_pg *pg, const struct hearth_e
 }
 
 /*
- * Run one transaction: create the history if it is missing, apply one file. *ret_done: no file is
- * left.
+ * Run one transaction: create the history if it is missing, apply one file. *ret_applied: the file;
+ * NULL: none is left.
  */
-static enum hearth_status apply_next(struct hearth_pg *pg, bool *ret_done, struct hearth_err *err)
+static enum hearth_status
+apply_next(struct hearth_pg *pg, const struct hearth_embedded **ret_applied, struct hearth_err *err)
 {
     const struct hearth_embedded *next = NULL;
 
     HEARTH_TRY(hearth_pg_script(pg, LOCK_SQL, NULL, err));
     HEARTH_TRY(ensure_history_table(pg, err));
-    HEARTH_TRY(find_next(pg, &next, err));
+    HEARTH_TRY(find_next(pg, NULL, NULL, &next, err));
     if (next != NULL) {
         HEARTH_TRY(apply_file(pg, next, err));
     }
 
     HEARTH_TRY(hearth_pg_script(pg, "COMMIT", NULL, err));
-    *ret_done = next == NULL;
+    *ret_applied = next;
 
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err)
+enum hearth_status hearth_migrate(struct hearth_pg *pg, hearth_migration_fn *applied, void *arg,
+                                  struct hearth_err *err)
 {
     assert(PQtransactionStatus(pg->conn) != PQTRANS_INTRANS);
 
-    bool done = false;
-    while (!done) {
-        enum hearth_status status = apply_next(pg, &done, err);
+    for (;;) {
+        const struct hearth_embedded *file = NULL;
+        enum hearth_status status = apply_next(pg, &file, err);
         if (status != HEARTH_OK) {
             hearth_pg_rollback(pg);
             return status;
         }
+        if (file == NULL) {
+            return HEARTH_OK;
+        }
+        if (applied != NULL) {
+            applied(arg, file->name);
+        }
+    }
+}
+
+enum hearth_status hearth_migrate_plan(struct hearth_pg *pg, hearth_migration_fn *missing,
+                                       void *arg, struct hearth_err *err)
+{
+    bool has_schema, has_table;
+
+    HEARTH_TRY(find_history_table(pg, &has_schema, &has_table, err));
+
+    const struct hearth_embedded *next;
+    if (has_table) {
+        return find_next(pg, missing, arg, &next, err);
+    }
+
+    /* An empty database gets all of them. */
+    for (next = hearth_embedded_migrations; next->name != NULL; next++) {
+        missing(arg, next->name);
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_migrate(const struct hearth_secret *url, bool dry_run,
+                                        hearth_store_migration_fn *on_each, void *arg,
+                                        struct hearth_err *err)
+{
+    struct hearth_pg pg = {.url = url};
+
+    HEARTH_TRY(hearth_pg_connect(&pg, MIGRATE_CONNECT_MS, err));
+    enum hearth_status status = dry_run ? hearth_migrate_plan(&pg, on_each, arg, err)
+                                        : hearth_migrate(&pg, on_each, arg, err);
+    hearth_pg_close(&pg);
+
+    return status;
 }

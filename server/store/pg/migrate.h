@@ -8,12 +8,23 @@
 
 #include "pg/pg.h"
 
+/* `name` is a file such as "0001_init.sql". */
+typedef void hearth_migration_fn(void *arg, const char *name);
+
 /*
  * Create schema hearth_data and apply the missing files of hearth_embedded_migrations, each in a
- * transaction under an advisory lock; the history records each with its checksum. `pg` must not be
- * in a transaction. FAILED_PRECONDITION: the database has a newer or an altered history (the
- * message names the file).
+ * transaction under an advisory lock; the history records each with its checksum. `applied`, which
+ * may be NULL, is called after each. `pg` must not be in a transaction. FAILED_PRECONDITION: the
+ * database has a newer or an altered history (the message names the file).
  */
-HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg, struct hearth_err *err);
+HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg,
+                                                    hearth_migration_fn *applied, void *arg,
+                                                    struct hearth_err *err);
+
+/* Calls `missing` for each file that hearth_migrate would apply, and changes nothing. The same
+ * errors. */
+HEARTH_MUST_CHECK enum hearth_status hearth_migrate_plan(struct hearth_pg *pg,
+                                                         hearth_migration_fn *missing, void *arg,
+                                                         struct hearth_err *err);
 
 #endif

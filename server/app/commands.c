@@ -1,0 +1,69 @@
+/* commands.c -- what hearthd does instead of serving. */
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum hearth_command hearth_command_take(int *argc, char *const **argv)
+{
+    static const struct {
+        const char *words[2];
+        enum hearth_command command;
+    } commands[] = {
+        {{"migrate", "--dry-run"}, HEARTH_COMMAND_MIGRATE_PLAN},
+        {{"migrate", NULL}, HEARTH_COMMAND_MIGRATE},
+        {{"check-config", NULL}, HEARTH_COMMAND_CHECK_CONFIG},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(commands); i++) {
+        int n_words = commands[i].words[1] == NULL ? 1 : 2;
+        bool matches = *argc > n_words;
+        for (int k = 0; k < n_words && matches; k++) {
+            matches = strcmp((*argv)[1 + k], commands[i].words[k]) == 0;
+        }
+        if (matches) {
+            *argc -= n_words;
+            *argv += n_words;
+            return commands[i].command;
+        }
+    }
+
+    return HEARTH_COMMAND_SERVE;
+}
+
+struct migrations {
+    const char *done; /* what happened to each */
+    int n;
+};
+
+static void print_migration(void *arg, const char *name)
+{
+    struct migrations *migrations = arg;
+
+    (void)printf("%s %s\n", migrations->done, name);
+    migrations->n++;
+}
+
+int hearth_command_migrate(const struct hearth_config *config, bool dry_run)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    struct migrations migrations = {.done = dry_run ? "missing" : "applied"};
+
+    if (config->database_url == NULL) {
+        (void)fprintf(stderr, "hearthd: migrate needs --database-url; the embedded database is "
+                              "migrated when hearthd starts\n");
+        return 2;
+    }
+
+    if (hearth_store_migrate(config->database_url, dry_run, print_migration, &migrations, &err) !=
+        HEARTH_OK) {
+        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+        return 1;
+    }
+
+    if (migrations.n == 0) {
+        (void)printf("the schema is up to date\n");
+    }
+
+    return dry_run && migrations.n > 0 ? 1 : 0;
+}

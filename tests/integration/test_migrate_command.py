@@ -1,0 +1,76 @@
+"""`hearthd migrate` and `hearthd check-config`: what operators run before they start a server."""
+
+import subprocess
+import unittest
+
+from server import HEARTHD, Cluster, server_environment, sql
+
+
+def hearthd(*arguments):
+    done = subprocess.run(
+        [HEARTHD, *arguments], env=server_environment(), capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class Migrate(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.stop)
+        sql(self.cluster.url(), "CREATE DATABASE empty TEMPLATE template0")
+        self.url = self.cluster.url("empty")
+
+    def n_schemas(self):
+        return int(sql(self.url, "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'hearth%'")[0][0])
+
+    def test_a_dry_run_names_what_is_missing_and_changes_nothing(self):
+        code, out, _ = hearthd("migrate", "--dry-run", "--database-url", self.url)
+        self.assertEqual(code, 1)
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "missing 0001_init.sql")
+        self.assertTrue(all(line.startswith("missing ") for line in lines), out)
+        self.assertEqual(self.n_schemas(), 0)
+
+        # What it named is what is applied.
+        code, applied, err = hearthd("migrate", "--database-url", self.url)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(applied, out.replace("missing ", "applied "))
+
+        for option in ((), ("--dry-run",)):
+            code, out, _ = hearthd("migrate", *option, "--database-url", self.url)
+            self.assertEqual((code, out), (0, "the schema is up to date\n"))
+
+    def test_a_newer_history_is_refused_by_name(self):
+        hearthd("migrate", "--database-url", self.url)
+        sql(self.url, "INSERT INTO hearth_data.migration VALUES (9999, '9999_later.sql', 'x')")
+        for option in ((), ("--dry-run",)):
+            code, out, err = hearthd("migrate", *option, "--database-url", self.url)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn('migration "9999_later.sql", which this hearthd does not know', err)
+
+    def test_without_a_database_it_says_who_migrates(self):
+        code, _, err = hearthd("migrate")
+        self.assertEqual(code, 2)
+        self.assertIn("migrate needs --database-url", err)
+
+
+class CheckConfig(unittest.TestCase):
+    def test_valid_options_are_valid(self):
+        self.assertEqual(hearthd("check-config"), (0, "the configuration is valid\n", ""))
+
+    def test_what_the_start_would_refuse_is_refused(self):
+        for options, message in (
+            (("--max-samples", "many"), "max-samples"),
+            (("--listen", "4040"), "not HOST:PORT"),
+            (("--listen", "0.0.0.0:4040"), "can be reached from other machines"),
+            (("--auth", "mtls"), "mtls needs an https listener"),
+            (("--scrape-config", "/nonexistent.yml"), "/nonexistent.yml"),
+        ):
+            with self.subTest(options=options):
+                code, out, err = hearthd("check-config", *options)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(message, err)
+
+
+if __name__ == "__main__":
+    unittest.main()
