@@ -225,15 +225,27 @@ static inline void pg_cluster_run(const char *url, const char *sql)
     pg_cluster_text(url, sql, text, sizeof text);
 }
 
-/* A new empty database; its URL. */
-static inline void pg_cluster_database(struct pg_cluster *cluster, char url[256])
+/* A new database, copied from another; its URL. */
+static inline void pg_cluster_copy(struct pg_cluster *cluster, const char *source, char url[256])
 {
-    char admin[256], sql[64], name[32];
+    char admin[256], sql[96], name[32];
     (void)snprintf(name, sizeof name, "test_%d", ++cluster->n_databases);
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE %s", name, source);
     pg_cluster_url(cluster, "postgres", admin);
     pg_cluster_run(admin, sql);
     pg_cluster_url(cluster, name, url);
+}
+
+/* A new database for a store; in a test run, it has the schema already. */
+static inline void pg_cluster_database(struct pg_cluster *cluster, char url[256])
+{
+    pg_cluster_copy(cluster, "template1", url);
+}
+
+/* A new database without anything. */
+static inline void pg_cluster_empty_database(struct pg_cluster *cluster, char url[256])
+{
+    pg_cluster_copy(cluster, "template0", url);
 }
 
 #endif

@@ -52,7 +52,7 @@ static void servers_that_start_together_migrate_once(void **state)
 {
     (void)state;
     char url[256];
-    pg_cluster_database(&g_cluster, url);
+    pg_cluster_empty_database(&g_cluster, url);
     struct hearth_store *stores[6];
     for (int i = 0; i < 6; i++) {
         stores[i] = store_open_url(url, NULL);
@@ -105,7 +105,7 @@ static void uses_schemas_made_by_somebody_else(void **state)
 {
     (void)state;
     char url[256], role_url[300];
-    pg_cluster_database(&g_cluster, url);
+    pg_cluster_empty_database(&g_cluster, url);
     char db[64];
     pg_cluster_text(url, "SELECT current_database()", db, sizeof db);
     char sql[256];
@@ -126,7 +126,7 @@ static void refuses_a_database_whose_commits_are_not_durable(void **state)
 {
     (void)state;
     char url[256], db[64], sql[128];
-    pg_cluster_database(&g_cluster, url);
+    pg_cluster_empty_database(&g_cluster, url);
     pg_cluster_text(url, "SELECT current_database()", db, sizeof db);
     (void)snprintf(sql, sizeof sql, "ALTER DATABASE %s SET synchronous_commit = off", db);
     pg_cluster_run(url, sql);
@@ -141,7 +141,7 @@ static void waits_for_a_database_that_is_not_there_yet(void **state)
 {
     (void)state;
     char url[256], reason[256];
-    pg_cluster_database(&g_cluster, url);
+    pg_cluster_empty_database(&g_cluster, url);
     pg_cluster_halt(&g_cluster, SIGINT);
     struct hearth_store *store = store_open_url(url, NULL);
     expect_reason(store, "waiting for the database: ");

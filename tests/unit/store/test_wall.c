@@ -215,7 +215,7 @@ static void without_the_role_the_server_says_so_and_an_administrator_can_mend_it
 {
     (void)state;
     char url[256], limited[300], reason[256];
-    pg_cluster_database(&g_cluster, url);
+    pg_cluster_empty_database(&g_cluster, url);
     pg_cluster_run(url, "CREATE ROLE limited LOGIN");
     (void)snprintf(limited, sizeof limited, "ALTER DATABASE test_%d OWNER TO limited",
                    g_cluster.n_databases);
