@@ -6,8 +6,8 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
-
-#include "yaml_reader.h"
+#include "hearth/codec/yaml_reader.h"
+#include "hearth/selector/timeexpr.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,6 +54,24 @@ struct job_draft {
 };
 
 /* ---- groups ---- */
+
+/* From a second to a day, in nanoseconds. */
+static enum hearth_status read_scrape_duration(struct hearth_yaml *reading, const yaml_node_t *node,
+                                               int64_t *ret)
+{
+    struct hearth_err why = HEARTH_ERR_INIT;
+    int64_t ns = 0;
+
+    if (hearth_duration_parse(hearth_yaml_text(node), &ns, &why) != HEARTH_OK ||
+        ns < HEARTH_NS_PER_SEC || ns > HEARTH_NS_PER_DAY) {
+        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
+                           "line %d: expected a duration from 1s to 1d", hearth_yaml_line(node));
+    }
+
+    *ret = ns;
+
+    return HEARTH_OK;
+}
 
 static enum hearth_status read_path(struct hearth_yaml *reading, const yaml_node_t *node,
                                     const char **ret)
@@ -404,10 +422,10 @@ static enum hearth_status take_job_member(struct hearth_yaml *reading, void *con
         return read_bearer(reading, value, key.n > sizeof "bearer_token", job);
     }
     if (hearth_str_eq_c(key, "scrape_interval")) {
-        return hearth_yaml_duration(reading, value, &job->interval_ns);
+        return read_scrape_duration(reading, value, &job->interval_ns);
     }
     if (hearth_str_eq_c(key, "scrape_timeout")) {
-        return hearth_yaml_duration(reading, value, &job->timeout_ns);
+        return read_scrape_duration(reading, value, &job->timeout_ns);
     }
     if (hearth_str_eq_c(key, "static_configs")) {
         return hearth_yaml_list(reading, value, MAX_GROUPS, take_static_group, draft);
@@ -562,24 +580,6 @@ static enum hearth_status take_root_member(struct hearth_yaml *reading, void *co
 
 /* ---- the file ---- */
 
-static enum hearth_status read_file(FILE *file, struct hearth_arena *arena,
-                                    struct hearth_scrape_options *ret, struct hearth_err *err)
-{
-    struct hearth_yaml reading = {.arena = arena, .err = err};
-
-    HEARTH_TRY(hearth_yaml_parse(file, &reading.document, err));
-    const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
-    enum hearth_status status;
-    if (root == NULL) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "line 1: the file is empty");
-    } else {
-        status = hearth_yaml_mapping(&reading, root, take_root_member, ret);
-    }
-    yaml_document_delete(&reading.document);
-
-    return status;
-}
-
 enum hearth_status hearth_scrape_file_load(const char *path, struct hearth_arena *arena,
                                            struct hearth_scrape_options *ret,
                                            struct hearth_err *err)
@@ -591,7 +591,7 @@ enum hearth_status hearth_scrape_file_load(const char *path, struct hearth_arena
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s", path, strerrordesc_np(errno));
     }
 
-    enum hearth_status status = read_file(file, arena, ret, err);
+    enum hearth_status status = hearth_yaml_read_file(file, arena, take_root_member, ret, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "%s", path);
         hearth_scrape_file_release(ret);

@@ -1,12 +1,7 @@
 /* yaml_reader.c -- values of a YAML tree, with the lines of mistakes (contract: yaml_reader.h). */
-#include "yaml_reader.h"
-
-#include "hearth/base/clock.h"
-#include "hearth/selector/timeexpr.h"
+#include "hearth/codec/yaml_reader.h"
 
 #include <string.h>
-
-#define MAX_DURATION_NS HEARTH_NS_PER_DAY
 
 /* ---- nodes ---- */
 
@@ -87,6 +82,14 @@ size_t hearth_yaml_count(const yaml_node_t *node)
 
 /* ---- values ---- */
 
+bool hearth_yaml_is_null(const yaml_node_t *node)
+{
+    struct hearth_str text = hearth_yaml_text(node);
+
+    return node->type == YAML_SCALAR_NODE && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           (text.n == 0 || hearth_str_eq_c(text, "null") || hearth_str_eq_c(text, "~"));
+}
+
 enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_node_t *node,
                                       const char **ret)
 {
@@ -135,42 +138,61 @@ enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_no
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_yaml_duration(struct hearth_yaml *reading, const yaml_node_t *node,
-                                        int64_t *ret)
+/* ---- trees ---- */
+
+/* Loads the tree of a parser that has its input, reads it, and deletes both. */
+static enum hearth_status read_tree(yaml_parser_t *parser, struct hearth_yaml *reading,
+                                    hearth_yaml_member_fn *take, void *context)
 {
-    struct hearth_err why = HEARTH_ERR_INIT;
-    int64_t ns = 0;
+    bool is_loaded = yaml_parser_load(parser, &reading->document) != 0;
 
-    if (hearth_duration_parse(hearth_yaml_text(node), &ns, &why) != HEARTH_OK ||
-        ns < HEARTH_NS_PER_SEC || ns > MAX_DURATION_NS) {
-        return HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT,
-                           "line %d: expected a duration from 1s to 1d", hearth_yaml_line(node));
+    if (!is_loaded) {
+        enum hearth_status failed = HEARTH_FAIL(
+            reading->err, HEARTH_INVALID_ARGUMENT, "line %zu: %s", parser->problem_mark.line + 1,
+            parser->problem != NULL ? parser->problem : "this is not YAML");
+        yaml_parser_delete(parser);
+        return failed;
     }
+    yaml_parser_delete(parser);
 
-    *ret = ns;
-
-    return HEARTH_OK;
-}
-
-/* ---- the file ---- */
-
-enum hearth_status hearth_yaml_parse(FILE *file, yaml_document_t *document, struct hearth_err *err)
-{
-    yaml_parser_t parser;
-    enum hearth_status status = HEARTH_OK;
-
-    if (yaml_parser_initialize(&parser) == 0) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to read the file");
+    const yaml_node_t *root = yaml_document_get_root_node(&reading->document);
+    enum hearth_status status;
+    if (root == NULL) {
+        status = HEARTH_FAIL(reading->err, HEARTH_INVALID_ARGUMENT, "line 1: the file is empty");
+    } else {
+        status = hearth_yaml_mapping(reading, root, take, context);
     }
-
-    yaml_parser_set_input_file(&parser, file);
-    if (yaml_parser_load(&parser, document) == 0) {
-        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "line %d: %s",
-                             (int)parser.problem_mark.line + 1,
-                             parser.problem != NULL ? parser.problem : "not YAML");
-    }
-
-    yaml_parser_delete(&parser);
+    yaml_document_delete(&reading->document);
 
     return status;
+}
+
+enum hearth_status hearth_yaml_read_file(FILE *file, struct hearth_arena *arena,
+                                         hearth_yaml_member_fn *take, void *context,
+                                         struct hearth_err *err)
+{
+    struct hearth_yaml reading = {.arena = arena, .err = err};
+    yaml_parser_t parser;
+
+    if (yaml_parser_initialize(&parser) == 0) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a parser");
+    }
+    yaml_parser_set_input_file(&parser, file);
+
+    return read_tree(&parser, &reading, take, context);
+}
+
+enum hearth_status hearth_yaml_read_text(struct hearth_str text, struct hearth_arena *arena,
+                                         hearth_yaml_member_fn *take, void *context,
+                                         struct hearth_err *err)
+{
+    struct hearth_yaml reading = {.arena = arena, .err = err};
+    yaml_parser_t parser;
+
+    if (yaml_parser_initialize(&parser) == 0) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a parser");
+    }
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+
+    return read_tree(&parser, &reading, take, context);
 }

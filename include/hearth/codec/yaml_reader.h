@@ -1,13 +1,15 @@
 /*
- * yaml_reader.h -- reads values of a YAML tree that libyaml made; a mistake is an error with its
+ * yaml_reader.h -- reads values of a YAML tree that libyaml makes; a mistake is an error with its
  * line.
  *
+ * Limits:    the nesting is libyaml's, 1,000; the caller limits the text.
  * Ownership: texts are copied to the arena.
  * Threads:   pure.
  * Errors:    INVALID_ARGUMENT, "line N: ..."; NO_MEMORY.
+ * Source:    YAML 1.1 by libyaml; aliases are not expanded.
  */
-#ifndef HEARTH_APP_YAML_READER_H
-#define HEARTH_APP_YAML_READER_H
+#ifndef HEARTH_CODEC_YAML_READER_H
+#define HEARTH_CODEC_YAML_READER_H
 
 #include "hearth/base/arena.h"
 #include "hearth/base/secret.h"
@@ -22,10 +24,6 @@ struct hearth_yaml {
     struct hearth_arena *arena;
     struct hearth_err *err;
 };
-
-/* Make the tree of a file. The caller deletes the document after OK. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_yaml_parse(FILE *file, yaml_document_t *document, struct hearth_err *err);
 
 /* The text of a scalar, in the tree; empty for other nodes. */
 struct hearth_str hearth_yaml_text(const yaml_node_t *node);
@@ -42,6 +40,17 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_node_t *node,
                                        hearth_yaml_member_fn *take, void *context);
 
+/* Give each member of the mapping that a file or a text is to `take`. The tree is deleted
+ * afterwards. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_read_file(FILE *file, struct hearth_arena *arena,
+                                         hearth_yaml_member_fn *take, void *context,
+                                         struct hearth_err *err);
+HEARTH_MUST_CHECK
+enum hearth_status hearth_yaml_read_text(struct hearth_str text, struct hearth_arena *arena,
+                                         hearth_yaml_member_fn *take, void *context,
+                                         struct hearth_err *err);
+
 typedef enum hearth_status hearth_yaml_item_fn(struct hearth_yaml *reading, void *context,
                                                const yaml_node_t *item, size_t index);
 /* Give each item of a list to `take`; fails if there are more than max. */
@@ -51,6 +60,8 @@ enum hearth_status hearth_yaml_list(struct hearth_yaml *reading, const yaml_node
 /* Number of items of a list; 0 for other nodes. */
 size_t hearth_yaml_count(const yaml_node_t *node);
 
+/* Whether a value is absent: empty, null or ~, without quotes. */
+bool hearth_yaml_is_null(const yaml_node_t *node);
 /* A text that is not empty, NUL-terminated, in the arena. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_string(struct hearth_yaml *reading, const yaml_node_t *node,
@@ -63,9 +74,4 @@ enum hearth_status hearth_yaml_secret(struct hearth_yaml *reading, const yaml_no
 HEARTH_MUST_CHECK
 enum hearth_status hearth_yaml_switch(struct hearth_yaml *reading, const yaml_node_t *node,
                                       bool *ret);
-/* From a second to a day, in nanoseconds. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_yaml_duration(struct hearth_yaml *reading, const yaml_node_t *node,
-                                        int64_t *ret);
-
 #endif
