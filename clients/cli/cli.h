@@ -38,6 +38,7 @@ enum cli_output {
     CLI_COLLAPSED,
 };
 
+#define CLI_WAITING_MS 5000 /* before a call says that it takes long */
 #define CLI_MAX_ARGS   1024
 #define CLI_MAX_LABELS 64
 
@@ -78,6 +79,30 @@ struct cli_access {
     struct cli_texts grants;
 };
 
+/* Where a setting of the connection was found. */
+enum cli_origin {
+    CLI_DEFAULT,
+    CLI_FLAG,
+    CLI_ENVIRONMENT,
+    CLI_CONTEXT,
+};
+
+/* Rows of connection/settings.c. */
+enum {
+    CLI_SETTING_URL,
+    CLI_SETTING_TENANT,
+    CLI_SETTING_TOKEN,
+    CLI_SETTING_TOKEN_FILE,
+    CLI_SETTING_TOKEN_COMMAND,
+    CLI_SETTING_CA_FILE,
+    CLI_SETTING_CERT_FILE,
+    CLI_SETTING_KEY_FILE,
+    CLI_SETTING_TIMEOUT,
+    CLI_N_SETTINGS,
+};
+
+#define CLI_DEFAULT_URL "http://127.0.0.1:4040"
+
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
@@ -89,7 +114,8 @@ struct cli {
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
     const char *ca_file, *cert_file, *key_file; /* of https */
     bool skip_verify;
-    bool utc; /* times are read and printed in UTC instead of the local zone */
+    bool origin; /* option of context show */
+    bool utc;    /* times are read and printed in UTC instead of the local zone */
     const char *materialize, *database_url; /* options of sql; the URL is masked after the start */
     struct hearth_secret *database;         /* database_url; NULL: not given */
     const char *by[CLI_MAX_LABELS];
@@ -125,8 +151,19 @@ struct cli {
     bool is_quiet;                  /* notes of the server are not printed */
     const char *selector;           /* of the query, set by cli_selector; NULL: none */
     const char *token, *token_file; /* options */
+    const char *token_command;      /* of the context */
     const char *token_from;         /* what the sent token was read from; NULL: none is given */
     struct hearth_str token_text;
+    /* the connection, after cli_settle */
+    struct cli_texts header_texts; /* options: "NAME: VALUE" */
+    struct hearth_client_header headers[HEARTH_CLIENT_MAX_HEADERS];
+    enum cli_origin header_origins[HEARTH_CLIENT_MAX_HEADERS];
+    size_t n_headers;
+    const char *context_name;       /* NULL: none */
+    enum cli_origin context_origin; /* CLI_CONTEXT: the current one */
+    enum cli_origin origins[CLI_N_SETTINGS];
+    enum cli_origin skip_verify_origin;
+    const char *proxy, *proxy_variable; /* NULL: none */
     /* arguments */
     const char *args[CLI_MAX_ARGS];
     size_t n_args;
@@ -152,6 +189,8 @@ cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate
     cli_users_create, cli_users_list, cli_users_password, cli_users_disable, cli_users_enable,
     cli_users_delete, cli_grants_add, cli_grants_list, cli_grants_delete, cli_sessions_end,
     cli_audit;
+cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_add,
+    cli_context_delete;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
@@ -179,14 +218,22 @@ void cli_set_usage(const struct cli_command *command);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 
+/* ---- connection/settings.c ---- */
+
+/*
+ * Fills the settings that no option gives from variables, the context and defaults. NOT_FOUND for a
+ * context that does not exist; INVALID_ARGUMENT for mistakes in headers and in the file of contexts.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_settle(struct cli *cli);
+
 /* ---- credential.c: what the client shows to a server, and secrets in files ---- */
 
 #define CLI_MAX_SECRET_BYTES ((size_t)16 << 10)
 
 /*
- * A client with the token of --token, --token-file, HEARTH_TOKEN or HEARTH_TOKEN_FILE, the first of
- * them that is given. INVALID_ARGUMENT for a token file that cannot be read, or that others can
- * read; what hearth_client_new returns.
+ * A client with the token of the settings, after cli_settle. INVALID_ARGUMENT for a token file that
+ * cannot be read, or that others can read, and for a command that fails; what hearth_client_new
+ * returns.
  */
 HEARTH_MUST_CHECK enum hearth_status cli_connect(struct cli *cli,
                                                  const struct hearth_client_options *options,
@@ -214,7 +261,7 @@ HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **re
 /* ---- cmd_upload.c ---- */
 
 /* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
-void cli_upload_waits(void *cli);
+void cli_upload_waits(void *cli, int64_t waited_ms);
 
 /*
  * Decodes the profiles of a file, which are at least one; they borrow from `plain`, which the caller

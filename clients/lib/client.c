@@ -4,6 +4,7 @@
 
 #include "hearth/base/mem.h"
 
+#include "client_headers.h"
 #include "client_tls.h"
 
 #include <grpc/byte_buffer_reader.h>
@@ -13,14 +14,16 @@
 
 #include <assert.h>
 
+#define WAITING_STEP_MS 1000 /* between two calls of options.waiting */
+
 struct hearth_client {
     grpc_channel *channel;
-    char *target, *tenant;
-    char *authorization; /* value of the header; NULL: not sent */
+    char *target;
+    struct client_metadata metadata; /* of each call */
     int64_t timeout_ms;
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
-    void (*waiting)(void *context);
+    void (*waiting)(void *context, int64_t waited_ms);
     void *waiting_context;
     int64_t waiting_after_ms;
 };
@@ -70,13 +73,35 @@ static char *target_of_url(struct hearth_str given, bool *ret_is_tls, struct hea
     return target;
 }
 
-static grpc_channel *open_channel(const char *target, grpc_channel_credentials *credentials,
-                                  size_t max_answer_bytes)
+/* Whether a text is http://[USER:PASSWORD@]HOST:PORT, as the core reads it. */
+static bool is_proxy(struct hearth_str url)
 {
+    const struct hearth_str scheme = HEARTH_STR("http://");
+
+    for (size_t i = 0; i < url.n; i++) {
+        if (url.p[i] <= ' ' || url.p[i] >= 0x7f) {
+            return false;
+        }
+    }
+    size_t slash = hearth_str_starts(url, scheme) ? hearth_str_find(url, '/', scheme.n) : 0;
+    size_t n_digits = 0;
+    while (n_digits < url.n && url.p[url.n - 1 - n_digits] >= '0' &&
+           url.p[url.n - 1 - n_digits] <= '9') {
+        n_digits++;
+    }
+
+    return slash >= url.n && n_digits > 0 && n_digits <= 5 && url.n > scheme.n + n_digits + 1 &&
+           url.p[url.n - 1 - n_digits] == ':';
+}
+
+static grpc_channel *open_channel(const char *target, grpc_channel_credentials *credentials,
+                                  const struct hearth_client_options *options)
+{
+    size_t max_bytes = options->max_answer_bytes;
     grpc_arg args[] = {
         {.type = GRPC_ARG_INTEGER,
          .key = (char[]){GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH},
-         .value.integer = max_answer_bytes > INT32_MAX ? INT32_MAX : (int)max_answer_bytes},
+         .value.integer = max_bytes > INT32_MAX ? INT32_MAX : (int)max_bytes},
         {.type = GRPC_ARG_INTEGER,
          .key = (char[]){GRPC_ARG_MAX_SEND_MESSAGE_LENGTH},
          .value.integer = -1},
@@ -85,9 +110,16 @@ static grpc_channel *open_channel(const char *target, grpc_channel_credentials *
         {.type = GRPC_ARG_INTEGER,
          .key = (char[]){GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS},
          .value.integer = 200},
-        {.type = GRPC_ARG_INTEGER, .key = (char[]){GRPC_ARG_ENABLE_HTTP_PROXY}, .value.integer = 0},
+        /* Otherwise the core reads variables itself, and takes https_proxy for servers without TLS. */
+        {.type = GRPC_ARG_INTEGER,
+         .key = (char[]){GRPC_ARG_ENABLE_HTTP_PROXY},
+         .value.integer = options->proxy != NULL},
+        {.type = GRPC_ARG_STRING,
+         .key = (char[]){GRPC_ARG_HTTP_PROXY},
+         .value.string = (char *)(uintptr_t)options->proxy},
     };
-    grpc_channel_args channel_args = {.num_args = HEARTH_ARRAY_LEN(args), .args = args};
+    size_t n_args = HEARTH_ARRAY_LEN(args) - (options->proxy == NULL);
+    grpc_channel_args channel_args = {.num_args = n_args, .args = args};
     return grpc_channel_create(target, credentials, &channel_args);
 }
 
@@ -124,36 +156,35 @@ enum hearth_status hearth_client_new(const struct hearth_client_options *options
         return err != NULL && err->status != HEARTH_OK ? err->status : HEARTH_INVALID_ARGUMENT;
     }
     struct hearth_client *client = hearth_mem_zalloc(sizeof *client);
-    char *tenant = options->tenant == NULL
-                       ? NULL
-                       : hearth_mem_strndup(options->tenant, strlen(options->tenant));
-    if (client == NULL || (options->tenant != NULL && tenant == NULL)) {
-        hearth_mem_free(client);
-        hearth_mem_free(tenant);
+    if (client == NULL) {
         hearth_mem_free(target);
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
     }
+
+    /* Check what the calls send, and where to. */
     grpc_init();
-    grpc_channel_credentials *credentials;
-    enum hearth_status status = make_credentials(options, is_tls, &credentials, err);
+    client->target = target;
+    client->timeout_ms = options->timeout_ms;
+    client->note = options->note;
+    client->note_context = options->note_context;
+    client->waiting = options->waiting;
+    client->waiting_context = options->waiting_context;
+    client->waiting_after_ms = options->waiting_after_ms;
+    enum hearth_status status = client_metadata_fill(&client->metadata, options, err);
+    if (status == HEARTH_OK && options->proxy != NULL && !is_proxy(hearth_str_c(options->proxy))) {
+        status = HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                             "the proxy is not http://HOST:PORT or http://USER:PASSWORD@HOST:PORT");
+    }
+
+    grpc_channel_credentials *credentials = NULL;
+    if (status == HEARTH_OK) {
+        status = make_credentials(options, is_tls, &credentials, err);
+    }
     if (status != HEARTH_OK) {
-        grpc_shutdown();
-        hearth_mem_free(client);
-        hearth_mem_free(tenant);
-        hearth_mem_free(target);
+        hearth_client_free(client);
         return status;
     }
-    *client = (struct hearth_client){
-        .channel = open_channel(target, credentials, options->max_answer_bytes),
-        .target = target,
-        .tenant = tenant,
-        .timeout_ms = options->timeout_ms,
-        .note = options->note,
-        .note_context = options->note_context,
-        .waiting = options->waiting,
-        .waiting_context = options->waiting_context,
-        .waiting_after_ms = options->waiting_after_ms,
-    };
+    client->channel = open_channel(target, credentials, options);
     grpc_channel_credentials_release(credentials);
     *ret_client = client;
 
@@ -165,18 +196,18 @@ void hearth_client_free(struct hearth_client *client)
     if (client == NULL) {
         return;
     }
-    grpc_channel_destroy(client->channel);
+    if (client->channel != NULL) {
+        grpc_channel_destroy(client->channel);
+    }
+    client_metadata_release(&client->metadata);
     grpc_shutdown();
     hearth_mem_free(client->target);
-    hearth_mem_free(client->tenant);
-    hearth_mem_free(client->authorization);
     hearth_mem_free(client);
 }
 
 enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,
                                            struct hearth_err *err)
 {
-    static const char scheme[] = "Bearer ";
     assert(client != NULL);
 
     /* gRPC refuses a call with other bytes, without saying why. */
@@ -188,18 +219,25 @@ enum hearth_status hearth_client_set_token(struct hearth_client *client, struct 
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "a token is one word of visible ASCII characters");
     }
-
-    char *value = hearth_mem_alloc(sizeof scheme + token.n);
-    if (value == NULL) {
-        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+    if (client_metadata_has(&client->metadata, "authorization")) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the header authorization is given already: a token is sent in it");
     }
-    memcpy(value, scheme, sizeof scheme - 1);
-    memcpy(value + sizeof scheme - 1, token.p, token.n);
-    value[sizeof scheme - 1 + token.n] = '\0';
-    hearth_mem_free(client->authorization);
-    client->authorization = value;
 
-    return HEARTH_OK;
+    struct hearth_buf value;
+    hearth_buf_init(&value, 0);
+    hearth_buf_cstr(&value, "Bearer ");
+    hearth_buf_str(&value, token);
+    enum hearth_status status = HEARTH_OK;
+    if (hearth_buf_failed(&value)) {
+        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate a client");
+    } else {
+        client_metadata_add(&client->metadata, HEARTH_STR("authorization"),
+                            hearth_buf_view(&value));
+    }
+    hearth_buf_release(&value);
+
+    return status;
 }
 
 /* ---- one call ---- */
@@ -231,39 +269,38 @@ static grpc_byte_buffer *pack_request(const struct ProtobufCMessage *request)
 /* Until the call has ended, by its deadline at the latest. */
 static void await_end(const struct hearth_client *client, struct exchange *x)
 {
-    gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME), until = never;
-    if (client->waiting != NULL) {
-        until = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
-                             gpr_time_from_millis(client->waiting_after_ms, GPR_TIMESPAN));
+    gpr_timespec start = gpr_now(GPR_CLOCK_REALTIME);
+    gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME);
+    int64_t waited_ms = client->waiting_after_ms;
+    bool has_told = false;
+
+    while (grpc_completion_queue_pluck(
+               x->queue, x,
+               client->waiting == NULL
+                   ? never
+                   : gpr_time_add(start, gpr_time_from_millis(waited_ms, GPR_TIMESPAN)),
+               NULL)
+               .type == GRPC_QUEUE_TIMEOUT) {
+        client->waiting(client->waiting_context, waited_ms);
+        has_told = true;
+
+        /* The callback may have taken long. */
+        gpr_timespec passed = gpr_time_sub(gpr_now(GPR_CLOCK_REALTIME), start);
+        while (waited_ms <= gpr_time_to_millis(passed)) {
+            waited_ms += WAITING_STEP_MS;
+        }
     }
-    if (grpc_completion_queue_pluck(x->queue, x, until, NULL).type == GRPC_QUEUE_TIMEOUT) {
-        client->waiting(client->waiting_context);
-        (void)grpc_completion_queue_pluck(x->queue, x, never, NULL);
+    if (has_told) {
+        client->waiting(client->waiting_context, HEARTH_CLIENT_WAITED);
     }
 }
 
-static void run_exchange(const struct hearth_client *client, struct exchange *x)
+static void run_exchange(struct hearth_client *client, struct exchange *x)
 {
-    /* Without the first, servers hide label names that are no identifiers. */
-    grpc_metadata metadata[3] = {
-        {.key = grpc_slice_from_static_string("accept"),
-         .value = grpc_slice_from_static_string("*/*; allow-utf8-labelnames=true")},
-    };
-    size_t n_metadata = 1;
-    if (client->tenant != NULL) {
-        metadata[n_metadata++] =
-            (grpc_metadata){.key = grpc_slice_from_static_string("x-scope-orgid"),
-                            .value = grpc_slice_from_copied_string(client->tenant)};
-    }
-    if (client->authorization != NULL) {
-        metadata[n_metadata++] =
-            (grpc_metadata){.key = grpc_slice_from_static_string("authorization"),
-                            .value = grpc_slice_from_copied_string(client->authorization)};
-    }
-
     grpc_op ops[6] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA,
-         .data.send_initial_metadata = {.count = n_metadata, .metadata = metadata}},
+         .data.send_initial_metadata = {.count = client->metadata.n,
+                                        .metadata = client->metadata.v}},
         {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = x->request},
         {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
         {.op = GRPC_OP_RECV_INITIAL_METADATA,
@@ -278,9 +315,6 @@ static void run_exchange(const struct hearth_client *client, struct exchange *x)
         await_end(client, x);
     } else {
         x->code = GRPC_STATUS_INTERNAL;
-    }
-    for (size_t i = 1; i < n_metadata; i++) {
-        grpc_slice_unref(metadata[i].value);
     }
 }
 

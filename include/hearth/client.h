@@ -7,7 +7,7 @@
  * Threads:   a client may be used from several threads; each call blocks its caller.
  * Errors:    the server's status with its message; UNAVAILABLE if it cannot be reached,
  *            DEADLINE_EXCEEDED if it does not answer in time (the messages name the address).
- * Source:    gRPC over HTTP/2, without or with TLS.
+ * Source:    gRPC over HTTP/2, without or with TLS, directly or through a proxy by HTTP's CONNECT.
  */
 #ifndef HEARTH_CLIENT_H
 #define HEARTH_CLIENT_H
@@ -18,9 +18,23 @@
 
 struct hearth_client;
 
+#define HEARTH_CLIENT_MAX_HEADERS      32
+#define HEARTH_CLIENT_MAX_HEADER_BYTES ((size_t)4 << 10) /* of a name with its value */
+
+/* A header that is sent with each call, as gRPC metadata. */
+struct hearth_client_header {
+    struct hearth_str name, value;
+};
+
 struct hearth_client_options {
-    const char *url;         /* http://HOST:PORT, https://HOST:PORT or HOST:PORT */
-    const char *tenant;      /* X-Scope-OrgID; NULL: not sent */
+    const char *url;    /* http://HOST:PORT, https://HOST:PORT or HOST:PORT */
+    const char *tenant; /* X-Scope-OrgID; NULL: not sent */
+    /* Further headers, at most HEARTH_CLIENT_MAX_HEADERS; copied. */
+    const struct hearth_client_header *headers;
+    size_t n_headers;
+    /* http://[USER:PASSWORD@]HOST:PORT of a proxy, which connects to the server; NULL: none. The
+     * proxy resolves the server's name. Without TLS, the proxy can read the calls. */
+    const char *proxy;
     int64_t timeout_ms;      /* time limit of one call; default 60,000 */
     size_t max_answer_bytes; /* largest answer; default 1 GiB */
     /* For https, PEM files; all are read by hearth_client_new. */
@@ -32,17 +46,31 @@ struct hearth_client_options {
      * NULL: notes are ignored. */
     void (*note)(void *context, struct hearth_str text);
     void *note_context;
-    /* Called once, in the thread of the call, if a call has no answer after waiting_after_ms.
-     * It may make calls of other clients. NULL: not called. */
-    void (*waiting)(void *context);
+    /* Called each second, in the thread of the call, while a call that has lasted waiting_after_ms
+     * has no answer; then once with HEARTH_CLIENT_WAITED. It may make calls of other clients.
+     * NULL: not called. */
+    void (*waiting)(void *context, int64_t waited_ms);
     void *waiting_context;
     int64_t waiting_after_ms;
 };
 
+#define HEARTH_CLIENT_WAITED (-1) /* in place of waited_ms: the call has ended */
+
 void hearth_client_options_init(struct hearth_client_options *options);
 
-/* Does not connect. INVALID_ARGUMENT for a malformed URL, or for a file of TLS that
- * cannot be read or is given without https; NO_MEMORY. */
+/*
+ * Reads "NAME: VALUE", which *ret borrows. INVALID_ARGUMENT, with the name, for names that are no
+ * token, that HTTP, gRPC or this client set themselves, and for values of other bytes than visible
+ * ASCII and spaces; the message does not contain the value.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_client_header_parse(struct hearth_str text,
+                                              struct hearth_client_header *ret,
+                                              struct hearth_err *err);
+
+/* Does not connect. INVALID_ARGUMENT for a malformed URL of the server or the proxy, for a header
+ * that hearth_client_header_parse refuses, or for a file of TLS that cannot be read or is given
+ * without https; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_new(const struct hearth_client_options *options,
                                      struct hearth_client **ret_client, struct hearth_err *err);
@@ -51,7 +79,8 @@ void hearth_client_free(struct hearth_client *client);
 /*
  * Sends the token with each later call, as "authorization: Bearer TOKEN". Keeps a copy. Not while
  * calls run. INVALID_ARGUMENT for an empty text and one with other bytes than visible ASCII, which
- * no header can carry; the message does not contain the text. NO_MEMORY.
+ * no header can carry, and if the client has this header already; the message does not contain the
+ * text. NO_MEMORY.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_client_set_token(struct hearth_client *client, struct hearth_str token,

@@ -182,9 +182,12 @@ static char *push_id(struct cli *cli, const struct upload *u)
                                       : hearth_arena_printf(&cli->arena, "%s-%zu", id, u->part);
 }
 
-void cli_upload_waits(void *context)
+void cli_upload_waits(void *context, int64_t waited_ms)
 {
     struct cli *cli = context;
+    if (waited_ms != CLI_WAITING_MS) {
+        return;
+    }
     struct hearth_client_options options;
     struct hearth_client *client = NULL;
     struct hearth_err why = HEARTH_ERR_INIT;
