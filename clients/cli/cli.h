@@ -87,7 +87,7 @@ enum cli_origin {
     CLI_CONTEXT,
 };
 
-/* Rows of connection/settings.c. */
+/* Rows of connection/cli_settings.c. */
 enum {
     CLI_SETTING_URL,
     CLI_SETTING_TENANT,
@@ -218,7 +218,7 @@ void cli_set_usage(const struct cli_command *command);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
 
-/* ---- connection/settings.c ---- */
+/* ---- connection/cli_settings.c ---- */
 
 /*
  * Fills the settings that no option gives from variables, the context and defaults. NOT_FOUND for a

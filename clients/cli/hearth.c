@@ -99,48 +99,57 @@ static void print_note(void *context, struct hearth_str text)
     hearth_buf_release(&line);
 }
 
-#define SAY_WAITING_AFTER_MS 5000
-#define COMPLETION_MS        300 /* somebody has pressed Tab */
+#define COMPLETION_MS 300 /* somebody has pressed Tab */
 
 void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options)
 {
     hearth_client_options_init(ret_options);
-    if (cli->url != NULL) {
-        ret_options->url = cli->url;
-    }
+    ret_options->url = cli->url;
     ret_options->tenant = cli->tenant;
+    ret_options->headers = cli->headers;
+    ret_options->n_headers = cli->n_headers;
+    ret_options->proxy = cli->proxy;
     ret_options->ca_file = cli->ca_file;
     ret_options->cert_file = cli->cert_file;
     ret_options->key_file = cli->key_file;
     ret_options->skip_verify = cli->skip_verify;
 }
 
-static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
+/* The client of a command that makes requests. */
+static enum hearth_status open_client(struct cli *cli, const struct cli_command *command)
 {
     struct hearth_client_options options;
 
+    HEARTH_TRY(cli_settle(cli));
     cli_client_options(cli, &options);
     options.note = print_note;
     options.note_context = cli;
     if (command->run == cli_upload) {
         options.waiting = cli_upload_waits;
         options.waiting_context = cli;
-        options.waiting_after_ms = SAY_WAITING_AFTER_MS;
+        options.waiting_after_ms = CLI_WAITING_MS;
     }
     if (command->run == cli_completion) {
         options.timeout_ms = COMPLETION_MS;
     }
     if (cli->timeout != NULL) {
-        int64_t ns;
-        enum hearth_status status =
-            hearth_duration_parse(hearth_str_c(cli->timeout), &ns, &cli->err);
-        options.timeout_ms = status == HEARTH_OK ? ns / HEARTH_NS_PER_MS : 0;
-        if (options.timeout_ms <= 0) {
-            return cli_usage("--timeout must be a duration like 90s, at least 1ms");
+        int64_t ns = 0;
+        if (hearth_duration_parse(hearth_str_c(cli->timeout), &ns, &cli->err) != HEARTH_OK ||
+            ns < HEARTH_NS_PER_MS) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                               "the timeout must be a duration like 90s, at least 1ms");
         }
+        options.timeout_ms = ns / HEARTH_NS_PER_MS;
     }
-    if (cli_has_key(command->options, "url")) {
-        enum hearth_status status = cli_connect(cli, &options, &cli->client, &cli->err);
+
+    return cli_connect(cli, &options, &cli->client, &cli->err);
+}
+
+static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
+{
+    /* Commands about contexts store and show settings; they use none. */
+    if (cli_has_key(command->options, "url") && !cli_words_begin(command->words, "context")) {
+        enum hearth_status status = open_client(cli, command);
         if (status != HEARTH_OK) {
             (void)cli_fail(cli, status);
             return CLI_USAGE;
@@ -154,13 +163,6 @@ static enum cli_exit run_command(struct cli *cli, const struct cli_command *comm
     hearth_client_free(cli->client);
 
     return code;
-}
-
-/* NULL if the variable is unset or empty. */
-static const char *read_variable(const char *name)
-{
-    const char *value = getenv(name);
-    return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
 /* Keep the database URL as a secret, and overwrite it in the arguments, which other users see. */
@@ -194,11 +196,6 @@ int main(int argc, char **argv)
         return CLI_FAILED;
     }
     hearth_arena_init(&cli->arena, 0);
-    cli->url = read_variable("HEARTH_URL");
-    cli->tenant = read_variable("HEARTH_TENANT");
-    cli->ca_file = read_variable("HEARTH_CA_FILE");
-    cli->cert_file = read_variable("HEARTH_CERT_FILE");
-    cli->key_file = read_variable("HEARTH_KEY_FILE");
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
     look_at_terminal(cli);

@@ -9,8 +9,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 /* ---- files ---- */
 
@@ -99,40 +99,50 @@ enum hearth_status cli_read_secret(struct cli *cli, const char *what, const char
 
 /* ---- the token ---- */
 
-/* NULL if the variable is unset or empty. */
-static const char *find_variable(const char *name)
+/* The line that a command of the context prints. It may ask on the terminal, as long as it likes. */
+static enum hearth_status run_token_command(struct cli *cli, struct hearth_str *ret,
+                                            struct hearth_err *err)
 {
-    const char *value = getenv(name);
-    return value == NULL || value[0] == '\0' ? NULL : value;
+    char what[96];
+    (void)snprintf(what, sizeof what, "token-command of the context %s", cli->context_name);
+
+    FILE *pipe = popen(cli->token_command, "re");
+    if (pipe == NULL) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: cannot run a shell", what);
+    }
+    enum hearth_status status = read_line(cli, pipe, what, "(its output)", ret, err);
+    int ended = pclose(pipe);
+
+    if (ended != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: it failed with exit code %d", what,
+                           WIFEXITED(ended) ? WEXITSTATUS(ended) : -1);
+    }
+
+    return status;
 }
 
 /* *ret_from says where it was found; NULL: no token is given. */
 static enum hearth_status find_token(struct cli *cli, struct hearth_str *ret, const char **ret_from,
                                      struct hearth_err *err)
 {
-    const char *text = cli->token, *from = "--token", *path = cli->token_file;
+    const char *from = NULL;
 
-    *ret_from = NULL;
-    if (text != NULL && path != NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "--token and --token-file cannot be combined");
+    if (cli->token != NULL) {
+        from = cli->origins[CLI_SETTING_TOKEN] == CLI_FLAG ? "--token" : "HEARTH_TOKEN";
+        *ret = hearth_str_c(cli->token);
+    } else if (cli->token_file != NULL) {
+        HEARTH_TRY(cli_read_secret(cli, "token file", cli->token_file, ret, err));
+        from = hearth_arena_printf(&cli->arena, "token file %.200s", cli->token_file);
+    } else if (cli->token_command != NULL) {
+        HEARTH_TRY(run_token_command(cli, ret, err));
+        from =
+            hearth_arena_printf(&cli->arena, "token-command of the context %s", cli->context_name);
     }
-    if (text == NULL && path == NULL) {
-        from = "HEARTH_TOKEN";
-        text = find_variable("HEARTH_TOKEN");
-        path = text == NULL ? find_variable("HEARTH_TOKEN_FILE") : NULL;
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(err, &cli->arena);
     }
-
-    if (path != NULL) {
-        HEARTH_TRY(cli_read_secret(cli, "token file", path, ret, err));
-        *ret = hearth_str_trim(*ret);
-        *ret_from = hearth_arena_printf(&cli->arena, "token file %.200s", path);
-        return *ret_from == NULL ? HEARTH_FAIL_ARENA(err, &cli->arena) : HEARTH_OK;
-    }
-    if (text != NULL) {
-        *ret = hearth_str_trim(hearth_str_c(text));
-        *ret_from = from;
-    }
+    *ret = hearth_str_trim(*ret);
+    *ret_from = from;
 
     return HEARTH_OK;
 }

@@ -1,0 +1,118 @@
+/* cli_settings.c -- options over variables over the context over defaults (contract: cli_settings.h). */
+#include "cli_settings.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define FIELD(name) offsetof(struct cli, name)
+
+/* The order of the sources of the token is their precedence. */
+const struct cli_setting cli_settings[CLI_N_SETTINGS] = {
+    [CLI_SETTING_URL] = {"url", "HEARTH_URL", FIELD(url), .is_in_file = true},
+    [CLI_SETTING_TENANT] = {"tenant", "HEARTH_TENANT", FIELD(tenant), .is_in_file = true},
+    [CLI_SETTING_TOKEN] = {"token", "HEARTH_TOKEN", FIELD(token), .is_token = true},
+    [CLI_SETTING_TOKEN_FILE] = {"token-file", "HEARTH_TOKEN_FILE", FIELD(token_file),
+                                .is_in_file = true, .is_path = true, .is_of_server = true,
+                                .is_token = true},
+    [CLI_SETTING_TOKEN_COMMAND] = {"token-command", NULL, FIELD(token_command), .is_in_file = true,
+                                   .is_of_server = true, .is_token = true},
+    [CLI_SETTING_CA_FILE] = {"ca-file", "HEARTH_CA_FILE", FIELD(ca_file), .is_in_file = true,
+                             .is_path = true, .is_of_server = true},
+    [CLI_SETTING_CERT_FILE] = {"cert-file", "HEARTH_CERT_FILE", FIELD(cert_file),
+                               .is_in_file = true, .is_path = true, .is_of_server = true},
+    [CLI_SETTING_KEY_FILE] = {"key-file", "HEARTH_KEY_FILE", FIELD(key_file), .is_in_file = true,
+                              .is_path = true, .is_of_server = true},
+    [CLI_SETTING_TIMEOUT] = {"timeout", NULL, FIELD(timeout), .is_in_file = true},
+};
+
+const char **cli_setting_at(struct cli *cli, size_t setting)
+{
+    assert(setting < CLI_N_SETTINGS);
+
+    void *field = (char *)cli + cli_settings[setting].at;
+
+    return field;
+}
+
+const char *cli_find_variable(const char *name)
+{
+    const char *value = name == NULL ? NULL : getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* ---- the levels ---- */
+
+static bool has_any_token(struct cli *cli)
+{
+    for (size_t i = 0; i < CLI_N_SETTINGS; i++) {
+        if (cli_settings[i].is_token && *cli_setting_at(cli, i) != NULL) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+/* Sets what is not set yet. A token of any source stands for all of them. */
+static void offer_value(struct cli *cli, size_t setting, const char *value, enum cli_origin origin)
+{
+    const char **at = cli_setting_at(cli, setting);
+
+    if (value != NULL && *at == NULL && !(cli_settings[setting].is_token && has_any_token(cli))) {
+        *at = value;
+        cli->origins[setting] = origin;
+    }
+}
+
+/* Headers of the options, then those of the context with other names. */
+static enum hearth_status add_headers(struct cli *cli, const struct cli_texts *texts,
+                                      enum cli_origin origin)
+{
+    size_t n_before = cli->n_headers;
+
+    for (size_t i = 0; i < texts->n; i++) {
+        struct hearth_client_header header;
+        HEARTH_TRY(hearth_client_header_parse(hearth_str_c(texts->v[i]), &header, &cli->err));
+        bool is_given = false;
+        for (size_t k = 0; k < n_before; k++) {
+            is_given = is_given || hearth_str_eq_nocase(cli->headers[k].name, header.name);
+        }
+        if (is_given) {
+            continue;
+        }
+        if (cli->n_headers == HEARTH_CLIENT_MAX_HEADERS) {
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "there are more than %d headers",
+                               HEARTH_CLIENT_MAX_HEADERS);
+        }
+        cli->header_origins[cli->n_headers] = origin;
+        cli->headers[cli->n_headers++] = header;
+    }
+
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_settle(struct cli *cli)
+{
+    /* Options, of which --token and --token-file are for different uses. */
+    if (cli->token != NULL && cli->token_file != NULL) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "--token and --token-file cannot be combined");
+    }
+    for (size_t i = 0; i < CLI_N_SETTINGS; i++) {
+        cli->origins[i] = *cli_setting_at(cli, i) == NULL ? CLI_DEFAULT : CLI_FLAG;
+    }
+    cli->skip_verify_origin = cli->skip_verify ? CLI_FLAG : CLI_DEFAULT;
+    HEARTH_TRY(add_headers(cli, &cli->header_texts, CLI_FLAG));
+
+    /* Variables. */
+    for (size_t i = 0; i < CLI_N_SETTINGS; i++) {
+        offer_value(cli, i, cli_find_variable(cli_settings[i].variable), CLI_ENVIRONMENT);
+    }
+
+    if (cli->url == NULL) {
+        cli->url = CLI_DEFAULT_URL;
+    }
+
+    return cli_find_proxy(cli, cli->url, &cli->proxy, &cli->proxy_variable);
+}
