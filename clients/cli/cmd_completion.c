@@ -8,7 +8,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/model/labels.h"
 
-#include "table.h"
+#include "cli_settings.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -92,6 +92,17 @@ static void offer_live(struct cli *cli, struct hearth_buf *out, const char *type
     }
 }
 
+static void offer_contexts(struct cli *cli, struct hearth_buf *out, const char *typed)
+{
+    struct cli_contexts contexts;
+
+    if (cli_read_contexts(cli, &contexts) == HEARTH_OK) {
+        for (size_t i = 0; i < contexts.n; i++) {
+            offer(out, typed, hearth_str_c(contexts.v[i].name));
+        }
+    }
+}
+
 static void offer_values(struct cli *cli, struct hearth_buf *out, const char *typed,
                          const char *values)
 {
@@ -102,7 +113,9 @@ static void offer_values(struct cli *cli, struct hearth_buf *out, const char *ty
         size_t eq = hearth_str_find(one, '=', 0);
         offer(out, typed, eq < one.n ? hearth_str_n(one.p, eq + 1) : one);
     }
-    if (values != NULL && values[0] == '@') {
+    if (values != NULL && strcmp(values, "@contexts") == 0) {
+        offer_contexts(cli, out, typed);
+    } else if (values != NULL && values[0] == '@') {
         offer_live(cli, out, typed,
                    strcmp(values, "@labels") == 0     ? NULL
                    : strcmp(values, "@services") == 0 ? HEARTH_LABEL_SERVICE
@@ -153,6 +166,8 @@ static void offer_argument(struct cli *cli, struct hearth_buf *out, const char *
         offer_live(cli, out, typed, HEARTH_LABEL_SERVICE);
     } else if (strncmp(at, "LABEL", 5) == 0) {
         offer_live(cli, out, typed, NULL);
+    } else if (strncmp(at, "CONTEXT", 7) == 0) {
+        offer_contexts(cli, out, typed);
     } else if (strncmp(at, "KIND", 4) == 0) {
         offer_values(cli, out, typed, "oncpu|offcpu|network|trace|async|pprof");
     } else if (strncmp(at, "SHELL", 5) == 0) {

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FIELD(name) offsetof(struct cli, name)
@@ -92,8 +93,74 @@ static enum hearth_status add_headers(struct cli *cli, const struct cli_texts *t
     return HEARTH_OK;
 }
 
+static bool has_header(const struct cli *cli, struct hearth_str name)
+{
+    for (size_t i = 0; i < cli->n_headers; i++) {
+        if (hearth_str_eq_nocase(cli->headers[i].name, name)) {
+            return true;
+        }
+    }
+
+    return false;
+}
+
+/* Sets what the context has. */
+static enum hearth_status use_context(struct cli *cli, const struct cli_context *context)
+{
+    bool is_its_server =
+        cli->url == NULL || strcmp(cli->url, context->values[CLI_SETTING_URL]) == 0;
+    struct hearth_str authorization = HEARTH_STR("authorization");
+    bool is_authorized = has_header(cli, authorization) || has_any_token(cli);
+
+    for (size_t i = 0; i < CLI_N_SETTINGS; i++) {
+        bool is_used = is_its_server || !cli_settings[i].is_of_server;
+        if (is_used && !(cli_settings[i].is_token && is_authorized)) {
+            offer_value(cli, i, context->values[i], CLI_CONTEXT);
+        }
+    }
+    if (is_its_server) {
+        HEARTH_TRY(add_headers(cli, &context->headers, CLI_CONTEXT));
+        if (context->skip_verify && !cli->skip_verify) {
+            cli->skip_verify = true;
+            cli->skip_verify_origin = CLI_CONTEXT;
+        }
+    } else if (cli->context_origin != CLI_CONTEXT) {
+        (void)fprintf(
+            stderr, "note: the credentials of the context %s are not sent to %s, which %s names\n",
+            context->name, cli->url,
+            cli->origins[CLI_SETTING_URL] == CLI_FLAG ? "--url"
+                                                      : cli_settings[CLI_SETTING_URL].variable);
+    }
+
+    return HEARTH_OK;
+}
+
+/* Finds the context by --context, HEARTH_CONTEXT, or the file. */
+static enum hearth_status find_used_context(struct cli *cli, struct cli_context **ret)
+{
+    struct cli_contexts contexts;
+    const char *variable = cli_find_variable("HEARTH_CONTEXT");
+
+    *ret = NULL;
+    HEARTH_TRY(cli_read_contexts(cli, &contexts));
+    if (cli->context_name != NULL) {
+        cli->context_origin = CLI_FLAG;
+    } else if (variable != NULL) {
+        cli->context_name = variable;
+        cli->context_origin = CLI_ENVIRONMENT;
+    } else {
+        cli->context_name = contexts.current;
+        cli->context_origin = CLI_CONTEXT;
+    }
+
+    return cli->context_name == NULL ? HEARTH_OK
+                                     : cli_find_context(cli, &contexts, cli->context_name, ret);
+}
+
 enum hearth_status cli_settle(struct cli *cli)
 {
+    struct cli_context *context;
+
     /* Options, of which --token and --token-file are for different uses. */
     if (cli->token != NULL && cli->token_file != NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
@@ -110,6 +177,11 @@ enum hearth_status cli_settle(struct cli *cli)
         offer_value(cli, i, cli_find_variable(cli_settings[i].variable), CLI_ENVIRONMENT);
     }
 
+    /* The context. */
+    HEARTH_TRY(find_used_context(cli, &context));
+    if (context != NULL) {
+        HEARTH_TRY(use_context(cli, context));
+    }
     if (cli->url == NULL) {
         cli->url = CLI_DEFAULT_URL;
     }
