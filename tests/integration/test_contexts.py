@@ -165,7 +165,7 @@ class Contexts(unittest.TestCase):
     def test_mistakes_in_the_file_are_named_with_their_line(self):
         for text, words in (
             ("contexts:\n  a:\n    url: http://a\n    tenat: x\n", 'config.yaml: line 4: "tenat" is unknown here; did you mean tenant?'),
-            ("contexts:\n  a:\n    url: http://a\n    token: x\n", "line 4: \"token\" is unknown here: a token belongs into a file"),
+            ("contexts:\n  a:\n    url: http://a\n    token: x\n", "line 4: \"token\" is unknown here: token-file names a file"),
             ("context: {}\n", 'line 1: "context" is unknown here'),
             ("contexts: {a: {tenant: x}}\n", "the context a has no url"),
             ("contexts: {a: {url: 'http://a', headers: {te: x}}}\n", "the header te cannot be given"),

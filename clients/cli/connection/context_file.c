@@ -106,9 +106,7 @@ static enum hearth_status refuse_key(struct hearth_yaml *reading, struct hearth_
     cli_guess_try(&guess, HEARTH_STR("headers"));
     cli_guess_try(&guess, HEARTH_STR("insecure-skip-verify"));
     if (strcmp(name, "token") == 0) {
-        hearth_buf_cstr(&out,
-                        ": a token belongs into a file of its own, token-file, or is printed by "
-                        "a command, token-command");
+        hearth_buf_cstr(&out, ": token-file names a file with the token, token-command prints it");
     } else {
         cli_guess_say(&guess, &out);
     }
