@@ -498,9 +498,9 @@ class Cli(unittest.TestCase):
             "         5  45.45% ███████▎         ├ fib\n"
             "         4  36.36% █████▉           │ └ fib\n"
             "         4  36.36% █████▉           │   fib\n"
-            "         2  18.18% ██▉              ├ gc\n"
-            "         4  36.36% █████▉           └ handle\n"
-            "         3  27.27% ████▍              └ query\n",
+            "         4  36.36% █████▉           ├ handle\n"
+            "         3  27.27% ████▍            │ └ query\n"
+            "         2  18.18% ██▉              └ gc\n",
         )
 
     def test_small_nodes_are_left_out_with_a_count(self):

@@ -4,10 +4,11 @@
  *
  *     1.20 s 100.00% ████████████████ total
  *     1.20 s 100.00% ████████████████ main
- *     300 ms  25.00% ████             ├ parse
- *     800 ms  66.67% ██████████▋      └ render
+ *     800 ms  66.67% ██████████▋      ├ render
+ *     300 ms  25.00% ████             └ parse
  *
- * A chain of only children stays in one column, so the depth shows where paths divide.
+ * The heaviest child of a node stands first, children of one weight by name. A chain of only
+ * children stays in one column, so the depth shows where paths divide.
  *
  * Threads: pure.
  */

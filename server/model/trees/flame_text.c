@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BAR_CELLS 16
@@ -17,7 +18,8 @@ struct cell {
 };
 
 struct level {
-    struct cell *cells; /* [n], from left to right */
+    /* [n]: children from left to right by parent; printed ones are in the order of printing. */
+    struct cell *cells;
     size_t n;
 };
 
@@ -99,9 +101,18 @@ static size_t find_first_cell(const struct cell *cells, size_t n, int64_t x)
     return low;
 }
 
+static int compare_weight(const void *left, const void *right)
+{
+    const struct cell *a = left, *b = right;
+
+    return a->total != b->total ? (a->total < b->total) - (a->total > b->total)
+                                : hearth_str_cmp(a->name, b->name);
+}
+
 /*
- * Print the children of a cell: the cells of the next level that begin inside it. The recursion is
- * no deeper than the graph has levels.
+ * Print the children of a cell, the heaviest first: the cells of the next level that begin inside
+ * it. Sorting them leaves them between the children of its neighbours, so those are found as
+ * before. The recursion is no deeper than the graph has levels.
  */
 static void print_children(struct text_tree *t, size_t depth, const struct cell *parent,
                            char *prefix, size_t n_prefix)
@@ -110,29 +121,27 @@ static void print_children(struct text_tree *t, size_t depth, const struct cell 
         return;
     }
 
-    /* Find the last child that is printed, and count the omitted ones. */
-    const struct cell *cells = t->levels[depth].cells;
-    size_t n = t->levels[depth].n, first = find_first_cell(cells, n, parent->x), last = n;
-    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
-        if (cells[i].total >= t->smallest) {
-            last = i;
-        } else {
-            t->n_left_out++;
-        }
+    /* Sort them. The omitted ones are the last. */
+    size_t n_level = t->levels[depth].n;
+    size_t first = find_first_cell(t->levels[depth].cells, n_level, parent->x);
+    struct cell *cells = t->levels[depth].cells + first;
+    size_t n = 0, n_printed = 0;
+    for (; first + n < n_level && cells[n].x < parent->x + parent->total; n++) {
+        n_printed += cells[n].total >= t->smallest;
     }
+    if (n > 1) {
+        qsort(cells, n, sizeof cells[0], compare_weight);
+    }
+    t->n_left_out += n - n_printed;
 
     /* Print the others. */
-    for (size_t i = first; i < n && cells[i].x < parent->x + parent->total; i++) {
-        if (cells[i].total < t->smallest) {
-            continue;
-        }
-
+    for (size_t i = 0; i < n_printed; i++) {
         /* An only child stays in its parent's column. */
-        bool only = i == last && cells[i].total == parent->total;
+        bool is_last = i + 1 == n_printed, only = is_last && cells[i].total == parent->total;
         size_t more = 0;
         if (!only && n_prefix + 8 < 240) {
             more = strlen("│ ");
-            memcpy(prefix + n_prefix, i == last ? "└ " : "├ ", more + 1);
+            memcpy(prefix + n_prefix, is_last ? "└ " : "├ ", more + 1);
         } else {
             prefix[n_prefix] = '\0';
         }
@@ -140,7 +149,7 @@ static void print_children(struct text_tree *t, size_t depth, const struct cell 
 
         /* Its own children continue the line, unless it was the last one. */
         if (more > 0) {
-            const char *rest = i == last ? "  " : "│ ";
+            const char *rest = is_last ? "  " : "│ ";
             more = strlen(rest);
             memcpy(prefix + n_prefix, rest, more + 1);
         }

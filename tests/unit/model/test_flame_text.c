@@ -59,10 +59,10 @@ static void a_tree_forks_where_paths_divide(void **state)
     assert_text(0, NULL,
                 "   1.20 us 100.00% ████████████████ total\n"
                 "   1.20 us 100.00% ████████████████ main\n"
-                "    300 ns  25.00% ████             ├ par?se\n"
-                "    800 ns  66.67% ██████████▋      └ render\n"
-                "      2 ns   0.17%                    ├ main\n"
-                "    600 ns  50.00% ████████           └ a name …\n");
+                "    800 ns  66.67% ██████████▋      ├ render\n"
+                "    600 ns  50.00% ████████         │ ├ a name …\n"
+                "      2 ns   0.17%                  │ └ main\n"
+                "    300 ns  25.00% ████             └ par?se\n");
 }
 
 static void small_nodes_are_omitted_and_counted(void **state)
