@@ -273,11 +273,10 @@ enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct he
 
 /* ---- flame_file.c ---- */
 
-/* A flame graph of a file; it borrows from itself until flame_file_release. */
+/* One type of a file as a sealed tree; it borrows from itself until flame_file_release. */
 struct flame_file {
     struct hearth_buf plain;
     struct hearth_stacktree tree;
-    struct hearth_flamegraph graph;
     char *type, *range; /* in the arena of the client */
 };
 
@@ -287,12 +286,15 @@ struct flame_file {
  */
 bool flame_is_file(const char *argument);
 /*
- * Reads the type of --type out of a file. INVALID_ARGUMENT, with what there is, if the file has no
- * such type, and for options of a query. Release in every case.
+ * Reads a type out of a file: `wanted`, or NULL for CPU time or the default of the file.
+ * INVALID_ARGUMENT, with what there is, if the file has no such type, and for options of a query.
+ * Release in every case.
  */
 HEARTH_MUST_CHECK enum hearth_status flame_file_open(struct cli *cli, const char *path,
-                                                     struct flame_file *ret);
+                                                     const char *wanted, struct flame_file *ret);
 void flame_file_release(struct flame_file *file);
+/* Says that a file has only zeroes; returns CLI_NO_DATA. */
+enum cli_exit flame_file_is_empty(const char *path, const char *type);
 
 /* ---- options.c, help.c ---- */
 
@@ -399,6 +401,13 @@ void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_i
 /* Appends a table of functions or, by `kind`, of lines, files, .. */
 void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
                   struct hearth_buf *out);
+/*
+ * The table of functions of a file, as --search, --sort and --offset choose it; in the arena.
+ * Errors of flame_file_open.
+ */
+HEARTH_MUST_CHECK enum hearth_status cli_top_file(struct cli *cli, const char *path, int64_t limit,
+                                                  const char **ret_type,
+                                                  Hearth__V1__TopResponse **ret);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */
 enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples);
 

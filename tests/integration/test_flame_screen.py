@@ -270,9 +270,9 @@ class Flame(unittest.TestCase):
             (["./nothing.pb"], "./nothing.pb: cannot open: No such file or directory"),
             ([broken], f"{broken}: "),
             ([path, "--type", "wall"], 'there is no type "wall"; types of the file: process_cpu:cpu:nanoseconds'),
-            ([path, "--since", "1h"], "flame FILE supports neither a range nor -o"),
-            ([path, "-o", "json"], "flame FILE supports neither a range nor -o"),
-            ([path, "--without", "fib"], "flame FILE s"),
+            ([path, "--since", "1h"], "a file is read whole: ranges are for queries"),
+            ([path, "-o", "json"], "flame FILE does not support -o"),
+            ([path, "--without", "fib"], "a file is read whole: filters, --aggregation and --go-stacks are for queries"),
         ):
             ran = hearth("flame", *arguments)
             self.assertEqual(ran.code, USAGE, ran.err)

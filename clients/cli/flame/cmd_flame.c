@@ -237,15 +237,21 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
 static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen)
 {
     struct flame_file file;
+    struct hearth_flamegraph graph;
     struct hearth_buf out;
 
+    if (cli->output != CLI_TABLE) {
+        return cli_usage("flame FILE does not support -o");
+    }
     hearth_buf_init(&out, 0);
-    enum hearth_status status = flame_file_open(cli, path, &file);
-    if (status == HEARTH_OK && file.graph.total == 0) {
-        (void)fprintf(stderr, "hearth: %s: all values are 0\n", path);
-        cli_say("type", file.type);
+    enum hearth_status status = flame_file_open(cli, path, cli->type, &file);
+    if (status == HEARTH_OK && file.tree.nodes[0].total == 0) {
+        enum cli_exit code = flame_file_is_empty(path, file.type);
         flame_file_release(&file);
-        return CLI_NO_DATA;
+        return code;
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_flamegraph_make(&file.tree, cli->max_nodes, &cli->arena, &graph, &cli->err);
     }
     if (status == HEARTH_OK) {
         const struct flame_facts facts = {.selector = path,
@@ -253,8 +259,8 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
                                           .range = file.range,
                                           .no_page = "a file has no page; hearth upload stores it"};
         struct hearth_str unit = cli_type_unit(file.type);
-        status = is_screen ? run_screen(cli, &file.graph, &facts, unit, &out)
-                           : draw_graph(cli, &file.graph, unit, &out);
+        status = is_screen ? run_screen(cli, &graph, &facts, unit, &out)
+                           : draw_graph(cli, &graph, unit, &out);
     }
     flame_file_release(&file);
     if (status != HEARTH_OK) {

@@ -1,5 +1,5 @@
 /*
- * flame_file.c -- flame graphs of files on this machine, by the decoders of the server.
+ * flame_file.c -- trees of files on this machine, by the decoders of the server.
  *
  * A file may have several profiles, each with several types of values. Types are named as the server
  * names them, NAME:TYPE:UNIT, without the period.
@@ -57,9 +57,10 @@ static int rank_type(const struct hearth_profile *p, uint32_t type)
     return type + 1 == p->n_types ? 1 : 0;
 }
 
-/* The type of --type, or the preferred one; names it and the others. */
+/* The wanted type, or the preferred one; names it and the others. */
 static enum hearth_status choose_file_type(struct cli *cli, const struct hearth_file_profiles *file,
-                                           size_t *ret_part, uint32_t *ret_type, char **ret_name)
+                                           const char *wanted, size_t *ret_part, uint32_t *ret_type,
+                                           char **ret_name)
 {
     struct hearth_buf all;
     int best = -1;
@@ -76,7 +77,7 @@ static enum hearth_status choose_file_type(struct cli *cli, const struct hearth_
             }
             hearth_buf_cstr(&all, n++ == 0 ? "" : ", ");
             cli_fit(hearth_str_c(name), 200, false, &all);
-            if (rank > best && (cli->type == NULL || is_wanted(name, cli->type))) {
+            if (rank > best && (wanted == NULL || is_wanted(name, wanted))) {
                 best = rank;
                 *ret_part = i;
                 *ret_type = type;
@@ -87,11 +88,10 @@ static enum hearth_status choose_file_type(struct cli *cli, const struct hearth_
 
     enum hearth_status status = HEARTH_OK;
     if (best < 0) {
-        status =
-            HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                        "there is no type \"%.100s\"; types of the file: %.*s",
-                        cli->type == NULL ? "" : cli->type, (int)all.n, all.n > 0 ? all.p : "");
-    } else if (cli->type == NULL && n > 1) {
+        status = HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                             "there is no type \"%.100s\"; types of the file: %.*s",
+                             wanted == NULL ? "" : wanted, (int)all.n, all.n > 0 ? all.p : "");
+    } else if (wanted == NULL && n > 1) {
         hearth_buf_byte(&all, '\0');
         cli_say("types of the file", hearth_buf_failed(&all) ? "" : all.p);
         cli_say("type (choose with --type)", *ret_name);
@@ -108,30 +108,30 @@ static enum hearth_status check_file_options(struct cli *cli)
                       cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0;
     if (has_filter || cli->go_stacks != NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "flame FILE shows all of the file: filters, --aggregation and "
-                           "--go-stacks are for queries");
+                           "a file is read whole: filters, --aggregation and --go-stacks are for "
+                           "queries");
     }
-    if (cli->since != NULL || cli->from != NULL || cli->to != NULL || cli->output != CLI_TABLE) {
+    if (cli->since != NULL || cli->from != NULL || cli->to != NULL || cli->base_from != NULL ||
+        cli->base_to != NULL) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "flame FILE supports neither a range nor -o");
+                           "a file is read whole: ranges are for queries");
     }
     return HEARTH_OK;
 }
 
-static enum hearth_status build_file_graph(struct cli *cli, struct hearth_profile *profile,
-                                           uint32_t type, struct flame_file *ret)
+static enum hearth_status build_file_tree(struct cli *cli, struct hearth_profile *profile,
+                                          uint32_t type, struct flame_file *ret)
 {
     HEARTH_TRY(hearth_profile_demangle(profile, HEARTH_DEMANGLE_SIMPLE, &cli->arena, &cli->err));
     HEARTH_TRY(hearth_stacktree_add_profile(&ret->tree, profile, type, &cli->err));
     if (hearth_stacktree_root(&ret->tree) == HEARTH_NO_NODE) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    HEARTH_TRY(hearth_stacktree_seal(&ret->tree, &cli->err));
-
-    return hearth_flamegraph_make(&ret->tree, cli->max_nodes, &cli->arena, &ret->graph, &cli->err);
+    return hearth_stacktree_seal(&ret->tree, &cli->err);
 }
 
-enum hearth_status flame_file_open(struct cli *cli, const char *path, struct flame_file *ret)
+enum hearth_status flame_file_open(struct cli *cli, const char *path, const char *wanted,
+                                   struct flame_file *ret)
 {
     struct hearth_file_profiles file;
     size_t part = 0;
@@ -144,7 +144,7 @@ enum hearth_status flame_file_open(struct cli *cli, const char *path, struct fla
 
     enum hearth_status status = cli_open_profile(cli, path, &ret->plain, &file);
     if (status == HEARTH_OK) {
-        status = choose_file_type(cli, &file, &part, &type, &ret->type);
+        status = choose_file_type(cli, &file, wanted, &part, &type, &ret->type);
     }
     if (status == HEARTH_OK) {
         struct hearth_profile *profile = &file.profiles[part].profile;
@@ -153,7 +153,7 @@ enum hearth_status flame_file_open(struct cli *cli, const char *path, struct fla
             cli_local_date(profile->time_ns / HEARTH_NS_PER_MS, when);
         }
         ret->range = hearth_arena_printf(&cli->arena, "%s", when);
-        status = build_file_graph(cli, profile, type, ret);
+        status = build_file_tree(cli, profile, type, ret);
     }
     if (status != HEARTH_OK) {
         hearth_err_prefix(&cli->err, "%s", path);
@@ -166,4 +166,11 @@ void flame_file_release(struct flame_file *file)
 {
     hearth_stacktree_release(&file->tree);
     hearth_buf_release(&file->plain);
+}
+
+enum cli_exit flame_file_is_empty(const char *path, const char *type)
+{
+    (void)fprintf(stderr, "hearth: %s: all values are 0\n", path);
+    cli_say("type", type);
+    return CLI_NO_DATA;
 }

@@ -77,31 +77,52 @@ void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, 
     print_whole(answer->total, answer->unit, out);
 }
 
-enum cli_exit cli_top(struct cli *cli)
+static enum hearth_status ask_top(struct cli *cli, int kind, int64_t limit,
+                                  Hearth__V1__TopResponse **ret)
 {
     Hearth__V1__TopRequest request;
     Hearth__V1__Selection selection;
-    Hearth__V1__TopResponse *answer = NULL;
+    int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
 
     hearth__v1__top_request__init(&request);
-    int kind = find_name(cli->by_kind, cli_row_kinds, CLI_ROW_KINDS);
-    int sort = find_name(cli->sort, g_sorts, HEARTH_ARRAY_LEN(g_sorts));
-    kind = kind == 0 ? 1 : kind;
-    enum hearth_status status = cli_selection(cli, 0, &selection);
+    HEARTH_TRY(cli_selection(cli, 0, &selection));
     request.selection = &selection;
     request.kind = (Hearth__V1__TopKind)kind;
     request.sort = (Hearth__V1__TopSort)sort;
     request.search = cli_field(cli, cli->search == NULL ? "" : cli->search);
-    request.limit = cli->has_limit ? cli->limit : cli->output == CLI_JSON ? INT64_MAX : 30;
+    request.limit = limit;
     request.offset = cli->offset;
-    if (status == HEARTH_OK) {
-        status =
-            cli_call(cli, QUERY "Top", &request, &hearth__v1__top_response__descriptor, &answer);
+    HEARTH_TRY(cli_call(cli, QUERY "Top", &request, &hearth__v1__top_response__descriptor, ret));
+    cli_say_aggregation(&selection, (*ret)->aggregation);
+
+    return HEARTH_OK;
+}
+
+enum cli_exit cli_top(struct cli *cli)
+{
+    const char *type = "";
+    Hearth__V1__TopResponse *answer = NULL;
+    int kind = find_name(cli->by_kind, cli_row_kinds, CLI_ROW_KINDS);
+    int64_t limit = cli->has_limit ? cli->limit : cli->output == CLI_JSON ? INT64_MAX : 30;
+    bool is_file = cli->n_args > 0 && flame_is_file(cli->args[0]);
+
+    kind = kind == 0 ? 1 : kind;
+    if (is_file && kind != 1) {
+        return cli_usage("top FILE has rows of functions: --by-kind is for queries");
     }
+    enum hearth_status status = is_file ? cli_top_file(cli, cli->args[0], limit, &type, &answer)
+                                        : ask_top(cli, kind, limit, &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    cli_say_aggregation(&selection, answer->aggregation);
+    if (is_file && answer->total == 0) {
+        return flame_file_is_empty(cli->args[0], type);
+    }
+    if (is_file && answer->n_rows == 0) {
+        (void)fprintf(stderr, "hearth: %s: no row is left by --search and --offset\n",
+                      cli->args[0]);
+        return CLI_NO_DATA;
+    }
     if (answer->total == 0 || answer->n_rows == 0) {
         return cli_no_data(cli);
     }
