@@ -1,0 +1,64 @@
+/*
+ * diff_rows.h -- the answer of a diff, read as nodes and as a row for each function.
+ *
+ * Side 0 is the base, which the messages call left; side 1 is what is compared with it.
+ *
+ * Threads: not thread-safe.
+ */
+#ifndef HEARTH_CLIENTS_DIFF_ROWS_H
+#define HEARTH_CLIENTS_DIFF_ROWS_H
+
+#include "cli.h"
+
+/* A change is beyond noise if its q is at most this (hearth/v1/query.proto). */
+#define DIFF_BEYOND_Q 0.05
+
+struct diff_node {
+    int64_t x[2], total[2], self[2]; /* of the sides */
+    size_t name, parent;
+    double q; /* 1: not judged; 0: noise is not known */
+};
+
+struct diff {
+    const Querier__V1__FlameGraphDiff *graph;
+    struct diff_node **levels;
+    size_t *n_nodes; /* by level */
+    double whole[2];
+    struct hearth_str unit;
+    const Hearth__V1__DiffNoise *noise; /* NULL: noise is not known */
+};
+
+/* What a function has on each side; a recursive call counts once in total. */
+struct diff_row {
+    const char *name;
+    int64_t self[2], total[2];
+    double change;                            /* of its self, in shares */
+    const Hearth__V1__FunctionChange *judged; /* of its self; NULL: not judged */
+    double total_q; /* the smallest q of its outermost calls that changed as its total did */
+};
+
+/*
+ * Reads an answer, which the diff borrows. The message of INTERNAL says that the answer is
+ * malformed; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status diff_read(struct cli *cli,
+                                               const Hearth__V1__DiffResponse *answer,
+                                               struct hearth_str unit, struct diff *ret);
+/* The rows of all functions, changes beyond noise first, then by size; in the arena. NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status diff_make_rows(struct cli *cli, const struct diff *d,
+                                                    struct diff_row **ret, size_t *ret_n);
+/* A value as a share of the side's total. */
+double diff_share(const struct diff *d, int side, double value);
+bool diff_is_beyond_noise(const struct diff_row *row);
+
+/* ---- diff_files.c ---- */
+
+/*
+ * Compares the two files that are the arguments, as the server compares selections, but without
+ * a judgement of noise. INVALID_ARGUMENT if one cannot be read, or the second one does not have the
+ * type of the first; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK enum hearth_status diff_ask_files(struct cli *cli, const char **ret_type,
+                                                    Hearth__V1__DiffResponse **ret);
+
+#endif

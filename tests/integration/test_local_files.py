@@ -1,0 +1,109 @@
+"""`hearth top FILE` and `hearth diff FILE FILE`: files of this machine, without any server."""
+
+import collections
+import json
+import os
+import subprocess
+import unittest
+
+from pprof import Profile
+from server import HEARTH, SHARED, server_environment, temporary_directory
+from test_cli import NO_DATA, OK, USAGE
+
+CPU = "process_cpu:cpu:nanoseconds"
+
+
+class LocalFiles(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = temporary_directory()
+        cls.base = cls.write("base.pb", {"main;parse": 60, "main;render": 30, "main;gone": 10})
+        cls.now = cls.write("now.pb", {"main;parse": 120, "main;render": 40, "main;fresh": 40})
+        cls.zero = cls.write("zero.pb", {"main;parse": 0})
+
+    @classmethod
+    def write(cls, name, stacks):
+        profile = Profile([("samples", "count"), ("cpu", "nanoseconds")])
+        for stack, count in stacks.items():
+            profile.add(stack.split(";"), [count, count * 10_000_000])
+        path = os.path.join(cls.root, name)
+        with open(path, "wb") as file:
+            file.write(profile.encode())
+        return path
+
+    def run_hearth(self, *arguments, code=OK, **options):
+        env = server_environment({"HEARTH_URL": "http://127.0.0.1:1", "COLUMNS": "120"})
+        done = subprocess.run([HEARTH, *arguments], capture_output=True, text=True, timeout=60, env=env, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_two_files_are_compared_and_nothing_is_said_of_noise(self):
+        lines = self.run_hearth("diff", self.base, self.now).stdout.splitlines()
+        rows = {line.split()[-1]: line.split()[:3] for line in lines[2:-2]}
+        self.assertEqual(rows, {
+            "fresh": ["0.00%", "20.00%", "+20.00%"],
+            "gone": ["10.00%", "0.00%", "-10.00%"],
+            "main": ["0.00%", "0.00%", "+0.00%"],
+            "parse": ["60.00%", "60.00%", "+0.00%"],
+            "render": ["30.00%", "20.00%", "-10.00%"],
+        })
+        self.assertTrue(lines[-2].startswith("total: 1 s, now 2 s;"), lines)
+        self.assertEqual(lines[-1], "noise is not known: a file has no slices of time and no series to estimate it from")
+
+        # As JSON it is the answer of the server.
+        answer = json.loads(self.run_hearth("diff", self.base, self.now, "-o", "json", "--type", "samples").stdout)
+        self.assertEqual((answer["unit"], answer["flamegraph"]["leftTicks"]), ("count", "100"))
+        self.assertEqual(answer["flamegraph"]["rightTicks"], "200")
+
+    def test_files_that_cannot_be_compared_are_named(self):
+        heap = os.path.join(self.root, "heap.pb")
+        with open(heap, "wb") as file:
+            file.write(Profile([("alloc_space", "bytes")]).add(["main"], [1]).encode())
+        for arguments, want, code in (
+            ([self.base], "a file needs a file", USAGE),
+            ([self.base, "{}"], "a file needs a file", USAGE),
+            ([self.base, "./nothing"], "./nothing: cannot open", USAGE),
+            ([self.base, heap], f'{heap}: there is no type "{CPU}"; types of the file: memory:alloc_space:bytes', USAGE),
+            ([self.base, self.now, "--since", "1h"], "ranges are for queries", USAGE),
+            ([self.base, self.now, "--base-from", "now-1h"], "ranges are for queries", USAGE),
+            ([self.base, self.now, "--without", "parse"], "filters, --aggregation", USAGE),
+            ([self.zero, self.zero], "all values are 0", NO_DATA),
+        ):
+            self.assertIn(want, self.run_hearth("diff", *arguments, code=code).stderr)
+        self.assertIn("there is nothing in the base", self.run_hearth("diff", self.zero, self.now).stdout.splitlines()[0])
+        self.assertIn("nothing to compare", self.run_hearth("diff", self.base, self.zero).stdout.splitlines()[0])
+
+    def test_the_table_of_a_file(self):
+        out = self.run_hearth("top", self.base).stdout.splitlines()
+        self.assertEqual([line.split()[-1] for line in out[1:]], ["parse", "render", "gone", "main", "s"])
+        by_total = self.run_hearth("top", self.base, "--sort", "total", "-n", "2").stdout.splitlines()
+        self.assertEqual([line.split()[-1] for line in by_total[1:3]], ["main", "parse"])
+        self.assertEqual(by_total[3], "rows 1 to 2 of 4; --limit and --offset show others")
+        by_name = json.loads(self.run_hearth("top", self.base, "--sort", "name", "--search", "n", "--offset", "1",
+                                             "-o", "json").stdout)
+        self.assertEqual([row["name"] for row in by_name["rows"]], ["main", "render"])
+        self.assertEqual(by_name["rows"][1], {"name": "render", "self": "300000000", "total": "300000000"})
+        self.run_hearth("top", self.base, "--search", "nothing", code=NO_DATA)
+        self.run_hearth("top", self.zero, code=NO_DATA)
+        self.assertIn("--by-kind is for queries", self.run_hearth("top", self.base, "--by-kind", "line", code=USAGE).stderr)
+        self.assertIn("--search", self.run_hearth("top", self.base, "--search", "(", code=USAGE).stderr)
+
+    def test_recordings_of_other_profilers(self):
+        """Of a perf script, the table has the sums of its collapsed stacks."""
+        folded = os.path.join(self.root, "stacks.txt")
+        stacks = {"a;b": 3, "a;c;b": 4, "c": 5}
+        with open(folded, "w") as file:
+            file.writelines("%s %d\n" % line for line in stacks.items())
+        expected = collections.Counter()
+        for stack, count in stacks.items():
+            expected[stack.split(";")[-1]] += count
+        answer = json.loads(self.run_hearth("top", folded, "-o", "json").stdout)
+        self.assertEqual({row["name"]: int(row["self"]) for row in answer["rows"] if "self" in row}, expected)
+        if not SHARED.is_dir():
+            self.skipTest("the shared recordings are not here")
+        v1, v2 = (str(SHARED / "pprof" / ("go-cpu-gdu-%s.pb.gz" % v)) for v in ("v1", "v2"))
+        self.assertIn("total: ", self.run_hearth("diff", v1, v2).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
