@@ -1,45 +1,17 @@
 """Changes and noise: random halves of one recording do not differ, and what was made worse is found."""
 
-import collections
-import gzip
 import os
 import random
 import subprocess
 import unittest
 
+from noise_data import (GOLDEN, PARTS, PERIOD, SHARED, SLICES, START, MINUTE, halves, read_collapsed, read_runs,
+                        selector, store)
 from pprof import Profile
 from questions import CPU
-from server import HEARTH, Server, note, now_ms
+from server import HEARTH, Server, note
 
-GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden", "noise", "python.txt.gz")
-SHARED = os.path.join(os.path.dirname(__file__), *[".."] * 3, "shared", "data", "jfr", "expected",
-                      "asprof-wall.wall.collapsed.gz")
-
-MINUTE = 60_000
-PERIOD = 10_000_000
-SLICES, PARTS, SPLITS = 12, 10, 100
-START = now_ms() // (10 * MINUTE) * (10 * MINUTE) - 30 * MINUTE
-
-
-def read_runs(path):
-    """[{stack: samples}] in the order of time."""
-    runs = collections.defaultdict(dict)
-    with gzip.open(path, "rt") as lines:
-        for line in lines:
-            run, stack, count = line.split()
-            runs[int(run)][stack] = int(count)
-    return [runs[run] for run in sorted(runs)]
-
-
-def read_collapsed(path):
-    """A recording without times: every sample is a run."""
-    runs = []
-    with gzip.open(path, "rt") as lines:
-        for line in lines:
-            stack, _, value = line.rpartition(" ")
-            runs += [{stack: 1}] * (int(value.strip("[]\n")) // PERIOD)
-    random.Random(2).shuffle(runs)
-    return runs
+SPLITS = 100
 
 
 class Noise(unittest.TestCase):
@@ -48,38 +20,16 @@ class Noise(unittest.TestCase):
         cls.server = Server("--builder=false")
         cls.addClassCleanup(cls.server.stop)
 
-    def store(self, service, runs, plant=None, plant_percent=5, slices=SLICES, parts=PARTS):
-        """Divides a recording into slices by time, and each slice into parts at random; every part is a series."""
-        rng = random.Random(4)
-        cells = collections.defaultdict(collections.Counter)
-        for i, run in enumerate(runs):
-            cells[i * slices // len(runs), rng.randrange(parts)].update(run)
-        for (minute, part), stacks in cells.items():
-            profile = Profile([("cpu", "nanoseconds")], time_ns=(START + minute * MINUTE + 1000) * 1_000_000)
-            if plant is not None and part % 2 == 1:
-                stacks[plant] += sum(rng.random() * 100 < plant_percent for _ in range(sum(stacks.values())))
-            for stack, count in stacks.items():
-                profile.add(stack.split(";"), [count * PERIOD])
-            self.server.push(profile.encode(), {"service_name": service, "__name__": "process_cpu", "part": str(part)})
-
     def diff(self, left, right, type=CPU, **changed):
         range = {"start": START, "end": START + SLICES * MINUTE - 1, **changed}
         sides = [{"profileType": type, "labelSelector": selector, **range} for selector in (left, right)]
         return self.server.connect("hearth.v1.QueryService/Diff", {"left": sides[0], "right": sides[1], "noise": True})
 
-    def halves(self, service, rng):
-        parts = [str(i) for i in range(PARTS)]
-        rng.shuffle(parts)
-        return [self.selector(service, half) for half in (parts[: PARTS // 2], parts[PARTS // 2 :])]
-
-    def selector(self, service, parts):
-        return '{service_name="%s", part=~"%s"}' % (service, "|".join(parts))
-
     def assert_halves_are_equal(self, service):
         rng = random.Random(9)
         alarms = 0
         for _ in range(SPLITS):
-            noise = self.diff(*self.halves(service, rng))["noise"]
+            noise = self.diff(*halves(service, rng))["noise"]
             self.assertEqual(noise["method"], "NOISE_METHOD_PARTS")
             alarms += int(noise.get("changedNodes", 0)) + int(noise.get("changedFunctions", 0)) > 0
         self.assertLessEqual(alarms, SPLITS * 5 // 100, "%d of %d random halves seem to differ" % (alarms, SPLITS))
@@ -87,7 +37,7 @@ class Noise(unittest.TestCase):
 
     def assert_worse_is_found(self, service, plant):
         """The odd parts spend 5 % more, in one function."""
-        selectors = [self.selector(service, map(str, range(first, PARTS, 2))) for first in (0, 1)]
+        selectors = [selector(service, map(str, range(first, PARTS, 2))) for first in (0, 1)]
         answer = self.diff(*selectors)
         noise = answer["noise"]
         first = noise["functions"][0]
@@ -100,10 +50,10 @@ class Noise(unittest.TestCase):
 
     def test_random_halves_of_a_recording_are_equal_and_a_planted_regression_is_found(self):
         runs = read_runs(GOLDEN)
-        self.store("recorded", runs)
+        store(self.server, "recorded", runs)
         alarms = self.assert_halves_are_equal("recorded")
         plant = "<module>;main;count_words;lower"
-        self.store("worse", runs, plant)
+        store(self.server, "worse", runs, plant)
         answer = self.assert_worse_is_found("worse", plant)
         n = sum(sum(run.values()) for run in runs)
         note("%d of %d random halves of %d samples seem to differ" % (alarms, SPLITS, n))
@@ -162,10 +112,10 @@ class Noise(unittest.TestCase):
         if not os.path.exists(SHARED):
             self.skipTest("the shared recordings are not here")
         runs = read_collapsed(SHARED)
-        self.store("shared", runs)
+        store(self.server, "shared", runs)
         alarms = self.assert_halves_are_equal("shared")
         plant = "planted;slower"
-        self.store("shared-worse", runs, plant)
+        store(self.server, "shared-worse", runs, plant)
         self.assert_worse_is_found("shared-worse", plant)
         note("%d of %d random halves of %d samples seem to differ" % (alarms, SPLITS, len(runs)))
 
