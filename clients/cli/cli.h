@@ -139,6 +139,8 @@ struct cli {
     struct cli_rows rows[CLI_ROW_KINDS]; /* those of functions are `functions` and `without` */
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
+    struct cli_texts fail_on; /* of diff, as are the next two */
+    const char *junit, *annotate;
     const char *timeout;                               /* time limit of a call */
     const char *pid, *duration, *profiler, *pprof_url; /* options of record */
     char **program;        /* words after "--", ends with NULL; NULL: none */
@@ -452,5 +454,10 @@ void cli_course(const double *cells, size_t n, double max, struct hearth_buf *ou
 void cli_percent(double part, double whole, bool sign, char out[32]);
 /* Writes and flushes standard output; CLI_FAILED if it is closed. */
 enum cli_exit cli_print(struct hearth_buf *out);
+/*
+ * Writes bytes into a file and says so on standard error, with `what` before the number of bytes; NULL or "-":
+ * standard output. CLI_FAILED, with a message, if that fails.
+ */
+enum cli_exit cli_save(const char *path, struct hearth_str bytes, const char *what);
 
 #endif

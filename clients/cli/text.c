@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -134,6 +135,27 @@ void cli_percent(double part, double whole, bool sign, char out[32])
     } else {
         (void)snprintf(out, 32, sign ? "%+.2f%%" : "%.2f%%", percent);
     }
+}
+
+enum cli_exit cli_save(const char *path, struct hearth_str bytes, const char *what)
+{
+    bool is_output = path == NULL || strcmp(path, "-") == 0;
+    FILE *file = is_output ? stdout : fopen(path, "wbe");
+    bool ok = file != NULL && fwrite(bytes.p, 1, bytes.n, file) == bytes.n && fflush(file) == 0;
+    int saved = errno;
+
+    if (file != NULL && !is_output && fclose(file) != 0) {
+        ok = false;
+        saved = errno;
+    }
+    if (!ok) {
+        (void)fprintf(stderr, "hearth: cannot write %s: %s\n",
+                      is_output ? "to standard output" : path, strerrordesc_np(saved));
+    } else if (!is_output) {
+        (void)fprintf(stderr, "wrote %s: %s%zu bytes\n", path, what, bytes.n);
+    }
+
+    return ok ? CLI_OK : CLI_FAILED;
 }
 
 enum cli_exit cli_print(struct hearth_buf *out)

@@ -7,7 +7,7 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "diff_rows.h"
+#include "diff_gate.h"
 
 #include <stdio.h>
 
@@ -80,15 +80,12 @@ static void print_diff_table(const struct cli *cli, const struct diff *d,
                       whole[1]);
 }
 
-/* A side without samples makes every function new or gone. */
-static void print_empty_side(const struct diff *d, struct hearth_buf *out)
+/* What is missing where a side has no samples; NULL: both have. */
+static const char *empty_side(const struct diff *d)
 {
-    if (d->whole[0] == 0) {
-        hearth_buf_cstr(out, "there is nothing in the base: every function is new\n\n");
-    } else if (d->whole[1] == 0) {
-        hearth_buf_cstr(out,
-                        "there is nothing to compare with the base: every function is gone\n\n");
-    }
+    return d->whole[0] == 0   ? "there is nothing in the base: every function is new"
+           : d->whole[1] == 0 ? "there is nothing to compare with the base: every function is gone"
+                              : NULL;
 }
 
 /* How many changes are beyond noise, and how that is known. */
@@ -268,27 +265,44 @@ static enum cli_exit look_for_files(const struct cli *cli, bool *ret)
                   : CLI_OK;
 }
 
-enum cli_exit cli_diff(struct cli *cli)
+/* Prints the table, and the graph on a terminal. */
+static enum cli_exit print_diff(struct cli *cli, const Hearth__V1__DiffResponse *answer,
+                                const struct diff *d, const struct diff_row *rows, size_t n_rows)
+{
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    const char *empty = empty_side(d);
+    if (empty != NULL) {
+        hearth_buf_printf(&out, "%s\n\n", empty);
+    }
+    if (cli->color) {
+        paint_diff(cli, d, &out);
+    }
+    print_diff_table(cli, d, rows, n_rows, &out);
+    print_judgement(answer->noise, &out);
+
+    return cli_print_answer(cli, &answer->base, &out);
+}
+
+static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool are_files)
 {
     const char *type = NULL;
     Hearth__V1__DiffResponse *answer = NULL;
-    struct diff d = {0};
+    struct diff d;
     struct diff_row *rows = NULL;
     size_t n_rows = 0;
-    bool are_files;
 
     /* Ask. */
-    enum cli_exit code = look_for_files(cli, &are_files);
-    if (code != CLI_OK) {
-        return code;
-    }
     enum hearth_status status =
         are_files ? diff_ask_files(cli, &type, &answer) : ask_diff(cli, &type, &answer);
     if (status != HEARTH_OK) {
-        return cli_fail(cli, status);
+        enum cli_exit code = cli_fail(cli, status);
+        return code == CLI_NO_DATA ? diff_gates_report(cli, gates, cli->err.msg) : code;
     }
     if (answer->flamegraph == NULL || answer->flamegraph->total == 0) {
-        return are_files ? flame_file_is_empty(cli->args[0], type) : cli_no_data(cli);
+        (void)(are_files ? flame_file_is_empty(cli->args[0], type) : cli_no_data(cli));
+        return diff_gates_report(cli, gates, "neither side has data");
     }
 
     /* Read the answer. */
@@ -296,19 +310,34 @@ enum cli_exit cli_diff(struct cli *cli)
     if (status == HEARTH_OK) {
         status = diff_make_rows(cli, &d, &rows, &n_rows);
     }
+    if (status == HEARTH_OK) {
+        status = diff_gates_check(cli, gates, &d, rows, n_rows);
+    }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
 
     /* Print it. */
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_empty_side(&d, &out);
-    if (cli->color) {
-        paint_diff(cli, &d, &out);
+    enum cli_exit code = print_diff(cli, answer, &d, rows, n_rows);
+    if (code != CLI_OK || gates->n == 0) {
+        return code;
     }
-    print_diff_table(cli, &d, rows, n_rows, &out);
-    print_judgement(answer->noise, &out);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return diff_gates_report(cli, gates, empty_side(&d));
+}
+
+enum cli_exit cli_diff(struct cli *cli)
+{
+    struct diff_gates gates;
+    bool are_files;
+
+    enum cli_exit code = look_for_files(cli, &are_files);
+    if (code != CLI_OK) {
+        return code;
+    }
+    enum hearth_status status = diff_gates_read(cli, &gates);
+    code = status == HEARTH_OK ? run_diff(cli, &gates, are_files) : cli_fail(cli, status);
+    diff_gates_release(&gates);
+
+    return code;
 }

@@ -4,7 +4,6 @@
 
 #include "cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 static enum hearth_status ask_merged(struct cli *cli, const char **ret_type,
@@ -26,22 +25,12 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    FILE *file = fopen(cli->output_file, "wbe");
-    bool ok = file != NULL && fwrite(packed.p, 1, packed.n, file) == packed.n;
-    int saved = errno;
-    if (file != NULL && fclose(file) != 0) {
-        ok = false;
-    }
-    if (!ok) {
-        (void)fprintf(stderr, "hearth: cannot write %s: %s\n", cli->output_file,
-                      strerrordesc_np(saved));
-    } else {
-        (void)fprintf(stderr, "wrote %s: %u stacks, %zu bytes\n", cli->output_file, n_samples,
-                      packed.n);
-    }
+    char what[64];
+    (void)snprintf(what, sizeof what, "%u stacks, ", n_samples);
+    enum cli_exit code = cli_save(cli->output_file, hearth_buf_view(&packed), what);
     hearth_buf_release(&packed);
 
-    return ok ? CLI_OK : CLI_FAILED;
+    return code;
 }
 
 enum cli_exit cli_profile(struct cli *cli)

@@ -1,0 +1,65 @@
+/*
+ * diff_gate.h -- the conditions of `hearth diff --fail-on`, and reports of those that are crossed.
+ *
+ * A condition is  self(REGEX) > +2%  or  total(REGEX) ..., with >, >=, < or <=. It holds for each
+ * function whose name REGEX matches (RE2, unanchored). The number is signed, with its unit:
+ *
+ *     %                      change of the function's share, in percent of the share of the base
+ *     pt                     change of the share in points
+ *     ns us ms s min h       change of the value, for profiles of time
+ *     B kB MB GB KiB MiB GiB change of the value, for profiles of memory
+ *     none                   change of the value, for all others
+ *
+ * A function with less than 0.1 % of both sides crosses nothing. Where noise is known, neither does a
+ * change within noise; a value is also beyond noise if the total per second is.
+ *
+ * Threads: not thread-safe.
+ */
+#ifndef HEARTH_CLIENTS_DIFF_GATE_H
+#define HEARTH_CLIENTS_DIFF_GATE_H
+
+#include "hearth/selector/pattern.h"
+
+#include "diff_rows.h"
+
+/* Crossings that are reported by name; the others are counted. */
+#define DIFF_GATE_LISTED 20
+
+struct diff_unit; /* a row of the table above */
+
+struct diff_gate {
+    const char *text; /* as given */
+    bool is_total, is_above, or_equal;
+    double limit; /* in percent, points, nanoseconds, bytes or samples */
+    const struct diff_unit *unit;
+    struct hearth_pattern *function;
+    size_t n_matched, n_crossed;             /* functions */
+    char *crossings[DIFF_GATE_LISTED];       /* a sentence each, in the arena */
+    const char *functions[DIFF_GATE_LISTED]; /* of the crossings */
+};
+
+struct diff_gates {
+    struct diff_gate *v;
+    size_t n;
+};
+
+/* Reads --fail-on. INVALID_ARGUMENT names what is wrong; NO_MEMORY. Release in every case. */
+HEARTH_MUST_CHECK enum hearth_status diff_gates_read(struct cli *cli, struct diff_gates *ret);
+void diff_gates_release(struct diff_gates *gates);
+
+/* Finds the crossings. INVALID_ARGUMENT if a unit does not fit the profile type; NO_MEMORY. */
+HEARTH_MUST_CHECK enum hearth_status diff_gates_check(struct cli *cli, struct diff_gates *gates,
+                                                      const struct diff *d,
+                                                      const struct diff_row *rows, size_t n_rows);
+
+/* ---- diff_reports.c ---- */
+
+/*
+ * Prints the outcome on standard error, and writes it as --junit and --annotate say. `missing` says
+ * why nothing was compared; NULL: diff_gates_check has run. Returns CLI_OK, CLI_NO_DATA if `missing`
+ * is given, or CLI_FAILED if a condition is crossed or a file cannot be written.
+ */
+enum cli_exit diff_gates_report(struct cli *cli, const struct diff_gates *gates,
+                                const char *missing);
+
+#endif
