@@ -1,0 +1,157 @@
+"""`hearth diff --fail-on`: equal halves pass, what was made worse fails, and CI systems can read why."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+from noise_data import GOLDEN, MINUTE, PARTS, SLICES, START, halves, read_runs, selector, store
+from pprof import Profile
+from questions import CPU
+from server import HEARTH, Server, note, now_ms, server_environment, temporary_directory
+from test_cli import FAILED, NO_DATA, OK, SERVER, USAGE
+
+SPLITS, SIDE_BY_SIDE = 100, 2
+RANGE = ["--type", CPU, "--from", str(START), "--to", str(START + SLICES * MINUTE - 1)]
+PLANT = "<module>;main;count_words"
+ANY_CHANGE = ["--fail-on", "self(.) > 0%", "--fail-on", "self(.) < 0%", "--fail-on", "total(.) > 0%"]
+
+
+class Gate(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = temporary_directory()
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
+        cls.url = "http://127.0.0.1:%d" % cls.server.port
+        runs = read_runs(GOLDEN)
+        store(cls.server, "recorded", runs)
+        store(cls.server, "worse", runs, PLANT)
+        cls.worse = [selector("worse", map(str, range(first, PARTS, 2))) for first in (0, 1)]
+
+    def start(self, *arguments, url=None):
+        env = server_environment({"HEARTH_URL": url or self.url})
+        return subprocess.Popen([HEARTH, "diff", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env=env)
+
+    def gate(self, *arguments, code, url=None):
+        """Standard output and standard error."""
+        process = self.start(*arguments, url=url)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, out + err)
+        return out, err
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def test_random_halves_of_a_recording_pass(self):
+        rng = random.Random(11)
+        codes = []
+        for _ in range(SPLITS // SIDE_BY_SIDE):
+            running = [self.start(*halves("recorded", rng), *RANGE, *ANY_CHANGE) for _ in range(SIDE_BY_SIDE)]
+            for process in running:
+                _, err = process.communicate(timeout=60)
+                codes.append(process.returncode)
+                self.assertEqual(err.count("crossed: "), 3, err)
+        alarms = codes.count(FAILED)
+        self.assertEqual(codes.count(OK) + alarms, SPLITS)
+        self.assertLessEqual(alarms, SPLITS * 5 // 100)
+        note("%d of %d gates on random halves alarm" % (alarms, SPLITS))
+
+    def test_a_planted_regression_is_found_and_named(self):
+        conditions = ["--fail-on", "self(^count_words$) > +2%", "--fail-on", "total(count_words)>=+1pt", "--fail-on", "self(sqrt) > 2%"]
+        junit, gitlab = self.path("junit.xml"), self.path("gitlab.json")
+        out, err = self.gate(*self.worse, *RANGE, *conditions, "--junit", junit, "--annotate", "gitlab=" + gitlab,
+                             code=FAILED)
+        self.assertIn("* beyond noise", out)
+        crossing = r"count_words: self (\d+\.\d\d)% -> (\d+\.\d\d)%, \+(\d+\.\d\d)%, q = \S+"
+        before, after, change = map(float, re.search(r"^crossed: self\(\^count_words\$\) > \+2%\n  " + crossing, err, re.M).groups())
+        self.assertAlmostEqual(change, 100 * (after - before) / before, delta=1)
+        self.assertGreater(change, 2)
+        self.assertRegex(err, r"\ncrossed: total\(count_words\)>=\+1pt\n  count_words: total .*, \+\d+\.\d\d pt, q = ")
+        self.assertIn("\nnot crossed: self(sqrt) > 2%", err)
+
+        # JUnit, read by a parser of XML.
+        suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual({name: suite.get(name) for name in ("tests", "failures", "errors")},
+                         {"tests": "3", "failures": "2", "errors": "0"})
+        cases = suite.findall("testcase")
+        self.assertEqual([case.get("name") for case in cases], conditions[1::2])
+        self.assertRegex(cases[0].find("failure").get("message"), crossing)
+        self.assertIsNone(cases[2].find("failure"))
+
+        # GitLab.
+        with open(gitlab) as file:
+            issues = json.load(file)
+        self.assertEqual({issue["check_name"] for issue in issues}, {"self(^count_words$) > +2%", "total(count_words)>=+1pt"})
+        self.assertEqual(len({issue["fingerprint"] for issue in issues}), len(issues))
+        self.assertEqual(issues[0]["location"], {"path": "count_words", "lines": {"begin": 1}})
+        self.assertRegex(issues[0]["description"], crossing)
+
+        # GitHub: a command for each crossing, in which % is escaped; the answer stands alone.
+        out, err = self.gate(*self.worse, *RANGE, *conditions[:2], "--annotate", "github", "-o", "json", code=FAILED)
+        self.assertIn("flamegraph", json.loads(out))
+        self.assertEqual(len(re.findall(r"^::error title=hearth diff::self\(\^count_words\$\) > \+2%25: count_words: self ", err, re.M)), 1)
+
+    def test_changes_within_noise_and_below_the_limit_pass(self):
+        self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1000%", code=OK)
+        self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) < 0pt", code=OK)
+        _, err = self.gate(*self.worse, *RANGE, "--fail-on", "self(no_such_function) > 0%", code=OK)
+        self.assertIn("no function has such a name", err)
+
+    def test_values_have_the_unit_of_the_profile(self):
+        self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1ms", code=FAILED)
+        self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1h", code=OK)
+        for unit, code in (("MB", USAGE), ("", USAGE)):
+            _, err = self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1" + unit, code=code)
+            self.assertIn("the profile is measured in nanoseconds", err)
+
+    def test_every_exit_code(self):
+        condition = ["--fail-on", "self(.) > 0%"]
+        same = selector("recorded", "0123456789")
+        nobody = '{service_name="nobody"}'
+        junit = self.path("missing.xml")
+        self.gate(same, same, *RANGE, *condition, code=OK)
+        self.gate(*self.worse, *RANGE, *condition, code=FAILED)
+        self.gate(*self.worse, *RANGE, *condition, "--junit", "/nowhere/junit.xml", code=FAILED)
+        for wrong in ("self(x)", "x(y) > 1%", "self() > 1%", "self(x) > ten%", "self(x) = 1%", "self(() > 1%", "self(x) > 1 parsec"):
+            _, err = self.gate(same, "--fail-on", wrong, code=USAGE)
+            self.assertIn("--fail-on", err)
+        self.assertIn("give --fail-on", self.gate(same, "--junit", junit, code=USAGE)[1])
+        self.assertIn("github or gitlab=FILE", self.gate(same, *condition, "--annotate", "jenkins", code=USAGE)[1])
+        self.gate(same, *condition, url="http://127.0.0.1:1", code=SERVER)
+
+        # An empty side: nothing was compared, whatever the condition.
+        for sides, want in (([nobody, same], "nothing in the base"), ([same, nobody], "nothing to compare"), ([nobody, nobody], "")):
+            self.gate(*sides, *RANGE, *condition, "--junit", junit, code=NO_DATA)
+            suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+            self.assertEqual((suite.get("errors"), suite.get("failures")), ("1", "0"))
+            self.assertIn(want, suite.find("testcase/error").get("message"))
+        self.assertEqual(self.gate(nobody, same, *RANGE, code=OK)[0].splitlines()[0],
+                         "there is nothing in the base: every function is new")
+
+    def test_files_are_judged_without_noise_and_names_are_escaped(self):
+        hostile = 'evil<&"\x1b]0;\u0085\uffff%'
+        paths = [self.path(name) for name in ("before.pb", "after.pb")]
+        for path, counts in zip(paths, ((100_000, 0, 9), (100_000, 30_000, 99))):
+            profile = Profile([("samples", "count")], time_ns=now_ms() * 1_000_000)
+            for name, count in zip(("main", hostile, "tiny"), counts):
+                profile.add([name], [count])
+            with open(path, "wb") as file:
+                file.write(profile.encode())
+        junit = self.path("files.xml")
+        _, err = self.gate(*paths, "--fail-on", "self(evil) > +5", "--junit", junit, url="http://127.0.0.1:1", code=FAILED)
+        self.assertIn("self 0 -> 30k, +30k, noise is not known", err)
+        self.assertNotIn("\x1b", err)
+        case = xml.etree.ElementTree.parse(junit).getroot().find("testsuite/testcase")
+        self.assertIn('evil<&"?]0;??%', case.find("failure").text)
+
+        # Functions with less than 0.1 % of both sides grow by chance.
+        self.gate(*paths, "--fail-on", "self(tiny) > +50%", url="http://127.0.0.1:1", code=OK)
+
+
+if __name__ == "__main__":
+    unittest.main()
