@@ -2,14 +2,32 @@
  * diff_items.c -- chooses the items of a diff, and finds their values in its parts (contract:
  * diff_items.h).
  *
- * The sums of a part become a function tree like those of a side. Its nodes are found by name among
- * the shown nodes of the diff; what is not shown there belongs to the node "other" of its parent.
+ * Nodes of a name tree are found by name among the shown nodes of the diff, once for all parts;
+ * what is not shown there belongs to the node "other" of its parent. Then a part adds each self to
+ * the item nearest to the self's node, and the items are added up, of which there are few.
+ *
+ * Stacks that Go's runtime cut are joined in each part by itself. Such a part becomes a function
+ * tree like a side, whose nodes are found in the same way.
  */
 #include "answer/diff_items.h"
 
+#include "hearth/base/mem.h"
 #include "hearth/engine/query.h"
+#include "hearth/model/frame_name.h"
+
+#include "answer/go_repair.h"
+#include "select/stack_filter.h"
 
 #include <assert.h>
+
+/* Which items the nodes of a tree count for. */
+struct hearth_diff_map {
+    struct hearth_name_tree *tree; /* a reference; NULL: the map is that of a function tree */
+    uint32_t n_nodes;
+    uint32_t *node_of;     /* [n_nodes]: the shown node, or HEARTH_NO_NODE */
+    uint32_t *item_of;     /* [n_nodes]: of it or the nearest node above; NO_ITEM: filtered out */
+    uint32_t *function_of; /* [n_nodes]: the item of its function, or NO_ITEM */
+};
 
 /* ---- items ---- */
 
@@ -85,7 +103,9 @@ static enum hearth_status choose_nodes(struct hearth_diff_items *items, struct h
     struct hearth_diff_family *nodes = &items->nodes;
     size_t node = 0;
 
-    if (!init_family(items, nodes, diff->n_nodes)) {
+    items->parent_item =
+        hearth_arena_array(items->arena, diff->n_nodes, sizeof items->parent_item[0]);
+    if (items->parent_item == NULL || !init_family(items, nodes, diff->n_nodes)) {
         return HEARTH_FAIL_ARENA(err, items->arena);
     }
 
@@ -97,6 +117,9 @@ static enum hearth_status choose_nodes(struct hearth_diff_items *items, struct h
                 nodes->values[1][above] == right) {
                 nodes->item_of[node] = above;
             } else if (is_large(items, left, right)) {
+                /* The nodes above are as large, and therefore items. */
+                HEARTH_ASSERT(node == 0 || above != HEARTH_DIFF_NO_ITEM);
+                items->parent_item[nodes->n] = node == 0 ? 0 : above;
                 add_item(nodes, node, left, right);
             }
         }
@@ -164,84 +187,205 @@ static enum hearth_status choose_functions(struct hearth_diff_items *items, stru
 
 /* ---- parts ---- */
 
-/* Adds the tree of a part to the values of its items. */
-static enum hearth_status add_part_tree(struct hearth_diff_items *items,
-                                        const struct hearth_stacktree *tree, int64_t *nodes,
-                                        int64_t *functions, struct hearth_arena *scratch,
-                                        struct hearth_err *err)
+static enum hearth_status fail_part_range(struct hearth_err *err)
 {
-    uint32_t *name_of = hearth_arena_array(scratch, tree->n_names, sizeof name_of[0]);
-    uint32_t *node_of = hearth_arena_array(scratch, tree->n_nodes, sizeof node_of[0]);
-    if (name_of == NULL || node_of == NULL) {
-        return HEARTH_FAIL_ARENA(err, scratch);
+    return HEARTH_FAIL(err, HEARTH_OUT_OF_RANGE, "a sum of a part of the diff exceeds 64 bits");
+}
+
+static bool init_map(struct hearth_diff_map *map, uint32_t n_nodes, struct hearth_arena *arena)
+{
+    map->n_nodes = n_nodes;
+    map->node_of = hearth_arena_array(arena, n_nodes, sizeof map->node_of[0]);
+    map->item_of = hearth_arena_array(arena, n_nodes, sizeof map->item_of[0]);
+    map->function_of = hearth_arena_array(arena, n_nodes, sizeof map->function_of[0]);
+
+    return map->node_of != NULL && map->item_of != NULL && map->function_of != NULL;
+}
+
+/* Maps node i with a shown name, or HEARTH_IDMAP_NONE, after its parent. */
+static void map_node(struct hearth_diff_items *items, struct hearth_diff_map *map, uint32_t i,
+                     uint32_t parent, uint32_t name)
+{
+    /* The self counts for the function, wherever the node is shown. */
+    map->function_of[i] =
+        name < items->functions.n_of ? items->functions.item_of[name] : HEARTH_DIFF_NO_ITEM;
+    if (i == 0) {
+        map->node_of[0] = 0;
+        map->item_of[0] = items->nodes.item_of[0];
+        return;
     }
 
-    for (size_t i = 0; i < tree->n_names; i++) {
-        name_of[i] = find_shown_name(items, tree->names[i]);
+    /* The total counts for the shown node, or for the rest of its parent. */
+    uint32_t above = map->node_of[parent], counted = HEARTH_NO_NODE;
+    if (above != HEARTH_NO_NODE && name != HEARTH_IDMAP_NONE) {
+        counted = hearth_stacktree_find(&items->shown, above, name);
     }
-
+    map->node_of[i] = counted;
     uint32_t other = find_shown_name(items, HEARTH_STR("other"));
-    for (size_t i = 0; i < tree->n_nodes; i++) {
-        const struct hearth_tree_node *from = &tree->nodes[i];
-        uint32_t name = name_of[from->name], parent = i == 0 ? 0 : node_of[from->parent];
+    if (counted == HEARTH_NO_NODE && above != HEARTH_NO_NODE && other != HEARTH_IDMAP_NONE) {
+        counted = hearth_stacktree_find(&items->shown, above, other);
+    }
 
-        /* The self counts for the function, wherever the node is shown. */
-        uint32_t item =
-            name < items->functions.n_of ? items->functions.item_of[name] : HEARTH_DIFF_NO_ITEM;
-        if (item != HEARTH_DIFF_NO_ITEM) {
-            functions[item] += from->self;
-        }
+    uint32_t item = counted == HEARTH_NO_NODE ? HEARTH_DIFF_NO_ITEM : items->nodes.item_of[counted];
+    map->item_of[i] = item == HEARTH_DIFF_NO_ITEM ? map->item_of[parent] : item;
+}
 
-        /* The total counts for the shown node, or for the rest of its parent. */
-        node_of[i] = HEARTH_NO_NODE;
-        uint32_t counted = i == 0 ? 0 : HEARTH_NO_NODE;
-        if (i > 0 && parent != HEARTH_NO_NODE) {
-            counted = name == HEARTH_IDMAP_NONE
-                          ? HEARTH_NO_NODE
-                          : hearth_stacktree_find(&items->shown, parent, name);
-        }
-        node_of[i] = counted;
-        if (counted == HEARTH_NO_NODE && parent != HEARTH_NO_NODE && other != HEARTH_IDMAP_NONE) {
-            counted = hearth_stacktree_find(&items->shown, parent, other);
-        }
+/* Adds the self of node i to the item nearest to it, and to its function. False: overflow. */
+static bool add_self_to_items(const struct hearth_diff_map *map, uint32_t i, int64_t self,
+                              int64_t *nodes, int64_t *functions)
+{
+    uint32_t item = map->item_of[i], function = map->function_of[i];
+    if (item == HEARTH_DIFF_NO_ITEM) {
+        return true;
+    }
 
-        /* A node that shares its parent's item has the parent's values. */
-        item = counted == HEARTH_NO_NODE ? HEARTH_DIFF_NO_ITEM : items->nodes.item_of[counted];
-        if (item != HEARTH_DIFF_NO_ITEM &&
-            (counted == 0 || items->nodes.item_of[items->diff->parents[counted]] != item)) {
-            nodes[item] += from->total;
-        }
+    bool fits = self >= 0 && !__builtin_add_overflow(nodes[item], self, &nodes[item]);
+    return fits && (function == HEARTH_DIFF_NO_ITEM ||
+                    !__builtin_add_overflow(functions[function], self, &functions[function]));
+}
+
+/* Makes the map of a name tree as it is now. */
+static enum hearth_status map_name_tree(struct hearth_diff_items *items,
+                                        const struct hearth_merge_spec *spec,
+                                        struct hearth_diff_map *map, struct hearth_err *err)
+{
+    const struct hearth_name_tree *tree = map->tree;
+    uint32_t n_nodes = hearth_name_tree_size(tree), n_names = hearth_name_tree_n_names(tree);
+    uint32_t *name_of = hearth_arena_array(items->arena, n_names, sizeof name_of[0]);
+    bool *inside;
+
+    if (name_of == NULL || !init_map(map, n_nodes, items->arena)) {
+        return HEARTH_FAIL_ARENA(err, items->arena);
+    }
+
+    for (uint32_t i = 0; i < n_names; i++) {
+        struct hearth_str name = hearth_name_tree_name(tree, i);
+        name_of[i] = find_shown_name(items, spec->empty_names ? name : hearth_frame_shown(name));
+    }
+
+    HEARTH_TRY(hearth_stack_filter_nodes(&spec->stacks, tree, n_nodes, items->arena, &inside, err));
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        struct hearth_name_node node = hearth_name_tree_node(tree, i);
+        map_node(items, map, i, node.parent, i == 0 ? HEARTH_IDMAP_NONE : name_of[node.name]);
+    }
+
+    for (uint32_t i = 0; inside != NULL && i < n_nodes; i++) {
+        map->item_of[i] = inside[i] ? map->item_of[i] : HEARTH_DIFF_NO_ITEM;
     }
 
     return HEARTH_OK;
 }
 
-static enum hearth_status add_part(struct hearth_diff_items *items, struct hearth_diff_parts *parts,
-                                   enum hearth_diff_division division, size_t side, size_t part,
+/* Finds the map of a tree, which covers all its current nodes; a new one is made. */
+static enum hearth_status find_map(struct hearth_diff_items *items, size_t side,
+                                   const struct hearth_merge_spec *spec,
+                                   struct hearth_name_tree *tree, struct hearth_diff_map **ret,
                                    struct hearth_err *err)
 {
-    struct hearth_diff_part_side *of = &parts->sides[side];
-    struct hearth_query quiet = *of->query;
-    struct hearth_arena scratch;
-    struct hearth_stacktree tree;
+    struct hearth_diff_map *map = items->maps[side];
+    struct hearth_diff_map *end = map + items->n_maps[side];
 
-    /* What is said of the whole need not be said of its parts. */
-    quiet.call.notes = NULL;
-    hearth_arena_init_like(&scratch, items->arena);
-    quiet.call.arena = &scratch;
-    hearth_stacktree_init(&tree, &scratch);
-    enum hearth_status status =
-        hearth_sums_tree(&quiet, of->spec, &of->sums[division][part], 0, &tree, err);
-    if (status == HEARTH_OK && tree.n_nodes > 0) {
-        items->weights[division][side][part] = tree.nodes[0].total;
-        status = add_part_tree(
-            items, &tree, items->nodes.parts[division][side] + part * items->nodes.n,
-            items->functions.parts[division][side] + part * items->functions.n, &scratch, err);
+    while (map < end && map->tree != tree) {
+        map++;
+    }
+
+    if (map == end) {
+        if (!hearth_mem_grow(&items->maps[side], &items->cap_maps[side], items->n_maps[side] + 1,
+                             sizeof items->maps[side][0])) {
+            return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the items of a diff");
+        }
+        map = &items->maps[side][items->n_maps[side]++];
+        *map = (struct hearth_diff_map){.tree = hearth_name_tree_ref(tree)};
+    }
+
+    *ret = map;
+    return map->n_nodes < hearth_name_tree_size(tree) ? map_name_tree(items, spec, map, err)
+                                                      : HEARTH_OK;
+}
+
+/* Adds the selfs of a part's stacks, as they are stored, to the nearest items. */
+static enum hearth_status add_stored_selfs(struct hearth_diff_items *items, size_t side,
+                                           const struct hearth_merge_spec *spec,
+                                           const struct hearth_tree_merge *merge, int64_t *nodes,
+                                           int64_t *functions, struct hearth_err *err)
+{
+    bool fits = true;
+
+    for (size_t p = 0; p < merge->n_parts; p++) {
+        const struct hearth_tree_part *part = &merge->parts[p];
+        struct hearth_diff_map *map;
+        HEARTH_TRY(find_map(items, side, spec, part->tree, &map, err));
+        uint32_t n = part->n_nodes < map->n_nodes ? part->n_nodes : map->n_nodes;
+        for (uint32_t i = 0; i < n; i++) {
+            if (part->self[i] != 0) {
+                fits &= add_self_to_items(map, i, part->self[i], nodes, functions);
+            }
+        }
+    }
+
+    return fits ? HEARTH_OK : fail_part_range(err);
+}
+
+/* Adds the selfs of a part's stacks, after Go's were joined, to the nearest items. */
+static enum hearth_status add_repaired_selfs(struct hearth_diff_items *items,
+                                             const struct hearth_merge_spec *spec,
+                                             struct hearth_tree_merge *merge, int64_t *nodes,
+                                             int64_t *functions, struct hearth_err *err)
+{
+    struct hearth_stacktree tree;
+    struct hearth_diff_map map = {0};
+    bool fits = true;
+
+    hearth_stacktree_init(&tree, merge->arena);
+    enum hearth_status status = hearth_tree_merge_finish(merge, spec, 0, &tree, err);
+    if (status == HEARTH_OK && !init_map(&map, (uint32_t)tree.n_nodes, merge->arena)) {
+        status = HEARTH_FAIL_ARENA(err, merge->arena);
+    }
+
+    for (uint32_t i = 0; status == HEARTH_OK && i < map.n_nodes; i++) {
+        const struct hearth_tree_node *node = &tree.nodes[i];
+        map_node(items, &map, i, node->parent, find_shown_name(items, tree.names[node->name]));
+        fits &= add_self_to_items(&map, i, node->self, nodes, functions);
     }
 
     hearth_stacktree_release(&tree);
-    hearth_arena_release(&scratch);
-    return status;
+    return status != HEARTH_OK || fits ? status : fail_part_range(err);
+}
+
+static enum hearth_status add_part(struct hearth_diff_items *items, struct hearth_diff_parts *parts,
+                                   enum hearth_diff_division division, size_t side, size_t part,
+                                   struct hearth_arena *scratch, struct hearth_err *err)
+{
+    struct hearth_diff_part_side *of = &parts->sides[side];
+    int64_t *nodes = items->nodes.parts[division][side] + part * items->nodes.n;
+    int64_t *functions = items->functions.parts[division][side] + part * items->functions.n;
+    struct hearth_query quiet = *of->query;
+    struct hearth_merge_spec spec = *of->spec;
+    struct hearth_tree_merge merge;
+
+    /* What is said of the whole need not be said of its parts. */
+    quiet.call.notes = NULL;
+    quiet.call.arena = scratch;
+    hearth_tree_merge_init(&merge, scratch);
+    enum hearth_status status =
+        hearth_tree_merge_sums(&merge, &quiet, &spec, &of->sums[division][part], err);
+    hearth_sums_release(&of->sums[division][part]);
+    if (status == HEARTH_OK) {
+        bool repair = spec.go_stacks == HEARTH_GO_REPAIRED && hearth_go_needs_repair(&merge);
+        status = repair ? add_repaired_selfs(items, &spec, &merge, nodes, functions, err)
+                        : add_stored_selfs(items, side, &spec, &merge, nodes, functions, err);
+    }
+    hearth_tree_merge_release(&merge);
+
+    /* An item contains those below it, which have higher numbers. */
+    bool overflow = false;
+    for (size_t i = items->nodes.n; status == HEARTH_OK && i-- > 1;) {
+        int64_t *above = &nodes[items->parent_item[i]];
+        overflow |= __builtin_add_overflow(*above, nodes[i], above);
+    }
+
+    items->weights[division][side][part] = nodes[0];
+    return overflow ? fail_part_range(err) : status;
 }
 
 static bool init_part_values(struct hearth_diff_items *items, size_t n_parts,
@@ -262,6 +406,25 @@ static bool init_part_values(struct hearth_diff_items *items, size_t n_parts,
     return items->weights[division][side] != NULL;
 }
 
+/* Adds all parts of a side. */
+static enum hearth_status add_side_parts(struct hearth_diff_items *items,
+                                         struct hearth_diff_parts *parts,
+                                         enum hearth_diff_division division, size_t side,
+                                         struct hearth_err *err)
+{
+    struct hearth_arena scratch;
+    enum hearth_status status = HEARTH_OK;
+
+    hearth_arena_init_like(&scratch, items->arena);
+    for (size_t i = 0; status == HEARTH_OK && i < parts->n_parts[division]; i++) {
+        hearth_arena_reset(&scratch);
+        status = add_part(items, parts, division, side, i, &scratch, err);
+    }
+
+    hearth_arena_release(&scratch);
+    return status;
+}
+
 enum hearth_status hearth_diff_items_add_parts(struct hearth_diff_items *items,
                                                struct hearth_diff_parts *parts,
                                                struct hearth_err *err)
@@ -271,9 +434,7 @@ enum hearth_status hearth_diff_items_add_parts(struct hearth_diff_items *items,
             if (!init_part_values(items, parts->n_parts[d], d, s)) {
                 return HEARTH_FAIL_ARENA(err, items->arena);
             }
-            for (size_t i = 0; i < parts->n_parts[d]; i++) {
-                HEARTH_TRY(add_part(items, parts, d, s, i, err));
-            }
+            HEARTH_TRY(add_side_parts(items, parts, d, s, err));
         }
     }
 
@@ -299,5 +460,12 @@ enum hearth_status hearth_diff_items_choose(struct hearth_diff_items *items,
 
 void hearth_diff_items_release(struct hearth_diff_items *items)
 {
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < items->n_maps[s]; i++) {
+            hearth_name_tree_unref(items->maps[s][i].tree);
+        }
+        hearth_mem_free(items->maps[s]);
+    }
+
     hearth_stacktree_release(&items->shown);
 }

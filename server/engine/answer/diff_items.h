@@ -23,6 +23,8 @@ struct hearth_diff_family {
     int64_t *parts[HEARTH_DIFF_N_DIVISIONS][2]; /* of each side: [n_parts * n] */
 };
 
+struct hearth_diff_map;
+
 struct hearth_diff_items {
     const struct hearth_stacktree *const *trees; /* of both sides, whole and sealed; borrowed */
     const struct hearth_flame_diff *diff;        /* borrowed */
@@ -30,7 +32,10 @@ struct hearth_diff_items {
     struct hearth_stacktree shown; /* the nodes of the diff under the same numbers, and names */
     int64_t totals[2];
     struct hearth_diff_family nodes, functions;   /* totals of nodes, selfs of functions */
+    uint32_t *parent_item;                        /* [nodes.n], below the item's number; 0 of 0 */
     int64_t *weights[HEARTH_DIFF_N_DIVISIONS][2]; /* of each side: [n_parts] */
+    struct hearth_diff_map *maps[2];              /* of each side: the items of name trees */
+    size_t n_maps[2], cap_maps[2];
 };
 
 /*

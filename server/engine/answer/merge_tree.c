@@ -193,6 +193,17 @@ static enum hearth_status add_summed_dicts(const struct hearth_query *query,
     return status;
 }
 
+enum hearth_status hearth_tree_merge_sums(struct hearth_tree_merge *merge,
+                                          const struct hearth_query *query,
+                                          struct hearth_merge_spec *spec,
+                                          const struct hearth_sums *sums, struct hearth_err *err)
+{
+    assert(merge != NULL && query != NULL && spec != NULL && sums != NULL);
+
+    HEARTH_TRY(resolve_go_stacks(query, spec, &merge->go_max_frames, err));
+    return add_summed_dicts(query, spec, sums, merge, err);
+}
+
 enum hearth_status hearth_sums_tree(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     int64_t max_nodes, struct hearth_stacktree *tree,
@@ -205,10 +216,7 @@ enum hearth_status hearth_sums_tree(const struct hearth_query *query,
     hearth_arena_init_like(&scratch, query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
     struct hearth_merge_spec how = *spec;
-    enum hearth_status status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
-    if (status == HEARTH_OK) {
-        status = add_summed_dicts(query, spec, sums, &merge, err);
-    }
+    enum hearth_status status = hearth_tree_merge_sums(&merge, query, &how, sums, err);
 
     /* The sums are not needed for the nodes of the tree. */
     hearth_sums_release(sums);

@@ -179,6 +179,15 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
                                          const struct hearth_dict_sums *sums,
                                          struct hearth_err *err);
 /*
+ * Adds all sums of what `spec` selects, with the conditions on rows of its filter. Sets
+ * spec->go_stacks to how the tenant wants them. Errors: those of a merge.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_tree_merge_sums(struct hearth_tree_merge *merge,
+                                          const struct hearth_query *query,
+                                          struct hearth_merge_spec *spec,
+                                          const struct hearth_sums *sums, struct hearth_err *err);
+/*
  * Makes a function tree of all added sums that pass spec->stacks. Call it once. If the given tree
  * is empty and one name tree holds everything, the result is truncated to max_nodes (stacktree.h:
  * is_cut; max_nodes < 1: not truncated), so that only visible nodes are made. If spec->go_stacks is
