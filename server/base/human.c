@@ -54,37 +54,94 @@ void hearth_human_bar(double fraction, int width, struct hearth_buf *out)
     hearth_buf_cstr(out, eighths[n % 8]);
 }
 
-/* C0, DEL, and C1 (U+0080 to U+009F): a terminal could interpret them as commands. */
-static bool is_control(const char *p, size_t n)
+/* The code point of the character of n bytes at p; -1 if they are no character of UTF-8. */
+static int32_t decode_character(const char *p, size_t n)
 {
-    unsigned char c = (unsigned char)p[0];
-    return c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+    unsigned char lead = (unsigned char)p[0];
+    int32_t point = n == 1 ? lead : lead & (0x7f >> n);
+
+    if (!hearth_str_utf8_valid(hearth_str_n(p, n))) {
+        return -1;
+    }
+    for (size_t i = 1; i < n; i++) {
+        point = point << 6 | ((unsigned char)p[i] & 0x3f);
+    }
+    return point;
+}
+
+/* Control characters, which a terminal obeys, and those that hide or turn round other characters. */
+static bool is_hostile(int32_t point)
+{
+    static const struct {
+        int32_t from, to;
+    } ranges[] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x61c, 0x61c},
+        {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+        {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+    };
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(ranges); i++) {
+        if (point >= ranges[i].from && point <= ranges[i].to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * The character at `at`, of *ret_n_bytes bytes, as it is shown: itself, or an escape in `room`.
+ * Bytes that are no character are taken one by one.
+ */
+static struct hearth_str show_character(struct hearth_str text, size_t at, char room[16],
+                                        size_t *ret_n_bytes)
+{
+    size_t n = 1;
+
+    while (at + n < text.n && n < 4 && ((unsigned char)text.p[at + n] & 0xc0) == 0x80) {
+        n++;
+    }
+    int32_t point = decode_character(text.p + at, n);
+    *ret_n_bytes = point < 0 ? 1 : n;
+    if (point >= 0 && !is_hostile(point)) {
+        return hearth_str_n(text.p + at, n);
+    }
+
+    int length = point < 0        ? snprintf(room, 16, "\\x%02x", (unsigned char)text.p[at])
+                 : point > 0xffff ? snprintf(room, 16, "\\U%08x", (unsigned)point)
+                                  : snprintf(room, 16, "\\u%04x", (unsigned)point);
+    return hearth_str_n(room, (size_t)length);
+}
+
+void hearth_human_escape(struct hearth_str text, struct hearth_buf *out)
+{
+    char room[16];
+    size_t n;
+
+    for (size_t at = 0; at < text.n; at += n) {
+        hearth_buf_str(out, show_character(text, at, room, &n));
+    }
 }
 
 void hearth_human_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out)
 {
     assert(width >= 0);
 
+    char room[16];
     int columns = 0;
-    size_t i = 0;
-    while (i < text.n && columns < width) {
-        /* One character: a byte and its continuation bytes. */
-        size_t n = 1;
-        while (i + n < text.n && ((unsigned char)text.p[i + n] & 0xC0) == 0x80) {
-            n++;
-        }
+    size_t n;
+    for (size_t at = 0; at < text.n && columns < width; at += n) {
+        struct hearth_str shown = show_character(text, at, room, &n);
+        int cells = shown.p == room ? (int)shown.n : 1;
+        bool is_last = at + n >= text.n;
 
         /* The last column shows that more text follows. */
-        if (columns == width - 1 && i + n < text.n) {
+        if (columns + cells > width || (columns + cells == width && !is_last)) {
             hearth_buf_cstr(out, "…");
-        } else if (is_control(text.p + i, n)) {
-            hearth_buf_byte(out, '?');
-        } else {
-            hearth_buf_append(out, text.p + i, n);
+            columns++;
+            break;
         }
-
-        i += n;
-        columns++;
+        hearth_buf_str(out, shown);
+        columns += cells;
     }
 
     for (; pad && columns < width; columns++) {

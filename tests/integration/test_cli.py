@@ -398,7 +398,7 @@ class Cli(unittest.TestCase):
             done = self.ask("query", *arguments)
             for char in done.out.replace("\n", ""):
                 self.assertTrue(ord(char) >= 0x20 and not 0x7F <= ord(char) < 0xA0, arguments)
-        self.assertEqual(self.ask("query", "values", "evil").lines(), ["a?[31m?b?c"])
+        self.assertEqual(self.ask("query", "values", "evil").lines(), ["a\\u001b[31m\\u009bb\\u000ac"])
         self.assertEqual(json.loads(self.ask("query", "values", "evil", "-o", "json").out), {"names": ["a\x1b[31m\u009bb\nc"]})
 
     def test_the_type_is_said_when_there_were_several(self):

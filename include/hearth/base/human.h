@@ -20,8 +20,14 @@ void hearth_human_value(double value, struct hearth_str unit, char out[48]);
  */
 void hearth_human_bar(double fraction, int width, struct hearth_buf *out);
 /*
- * Append `text`, truncated to `width` UTF-8 characters (with an ellipsis) and, if `pad`, padded to
- * `width` with spaces. Control characters become '?'.
+ * Append `text` so that no terminal obeys it and no reader is misled: control characters, marks of
+ * writing direction and characters without width become escapes of JSON like \u202e (above U+FFFF
+ * \U000e0041), bytes that are no UTF-8 become \xff. All else stays as it is.
+ */
+void hearth_human_escape(struct hearth_str text, struct hearth_buf *out);
+/*
+ * The same, truncated to `width` characters (with an ellipsis) and, if `pad`, padded to `width` with
+ * spaces.
  */
 void hearth_human_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
 

@@ -67,7 +67,37 @@ static void a_text_is_truncated_and_padded_by_characters_without_control_charact
     hearth_human_fit(HEARTH_STR("größe"), 4, false, &out);
     assert_text(&out, "grö…");
     hearth_human_fit(HEARTH_STR("a\033[1m\xc2\x9b\x7f"), 9, false, &out);
-    assert_text(&out, "a?[1m??");
+    assert_text(&out, "a\\u001b[…");
+    hearth_human_fit(HEARTH_STR("a\033[1m"), 10, true, &out);
+    assert_text(&out, "a\\u001b[1m");
+    hearth_human_fit(HEARTH_STR("abc\033"), 9, true, &out);
+    assert_text(&out, "abc\\u001b");
+    hearth_human_fit(HEARTH_STR("abc\033"), 8, true, &out);
+    assert_text(&out, "abc…    ");
+    hearth_buf_release(&out);
+}
+
+static void hostile_characters_and_bytes_are_escaped(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"größe 漢字 🔥", "größe 漢字 🔥"},
+        {"a\nb\tc\x7f", "a\\u000ab\\u0009c\\u007f"},
+        {"\xc2\x9b", "\\u009b"},
+        {"evil\xe2\x80\xaegpj.exe", "evil\\u202egpj.exe"},
+        {"zero\xe2\x80\x8bwidth\xef\xbb\xbf", "zero\\u200bwidth\\ufeff"},
+        {"\xf3\xa0\x81\x81", "\\U000e0041"},
+        {"\xff\xc3(\xe2\x80", "\\xff\\xc3(\\xe2\\x80"},
+    };
+    struct hearth_buf out;
+
+    (void)state;
+    hearth_buf_init(&out, 0);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        hearth_human_escape(hearth_str_c(cases[i].text), &out);
+        assert_text(&out, cases[i].want);
+    }
     hearth_buf_release(&out);
 }
 
@@ -77,6 +107,7 @@ int main(void)
         cmocka_unit_test(values_have_three_digits_in_the_largest_fitting_unit),
         cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
         cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),
+        cmocka_unit_test(hostile_characters_and_bytes_are_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
