@@ -3,7 +3,6 @@ import { test } from "node:test";
 import { othersOf, type Line } from "../src/api/timeline";
 import { pointOf } from "../src/chart/brush";
 import { clustersOf } from "../src/chart/markers";
-import { tickTexts } from "../src/chart/time-axis";
 
 test("others are what the lines leave of the sum, and gaps stay gaps", () => {
   const line = (values: (number | null)[], mean: number): Line => ({ labels: {}, values, mean });
@@ -23,10 +22,4 @@ test("keys move within the chart", () => {
   assert.equal(pointOf("End", 0, 5), 4);
   assert.equal(pointOf("PageUp", 4, 5), 0);
   assert.equal(pointOf("a", 4, 5), undefined);
-});
-
-test("the date stands where it changes", () => {
-  const day = 1_700_000_000 - (1_700_000_000 % 86_400);
-  assert.deepEqual(tickTexts([day - 3600, day, day + 3600], "en", "UTC"), ["23:00\nNov 13", "00:00\nNov 14", "01:00"]);
-  assert.deepEqual(tickTexts([day, day + 86_400], "en", "UTC"), ["Nov 14", "Nov 15"]);
 });

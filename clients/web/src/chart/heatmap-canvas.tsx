@@ -3,16 +3,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Cell, Heat } from "../api/heatmap";
 import { fitCanvas } from "../flame/stage";
 import { formatCount, formatValue } from "../units";
-import { colourIndex, shadeOf, SHADES, shadesOf, timeTicks } from "./heatmap";
+import { colourIndex, shadeOf, SHADES, shadesOf } from "./heatmap";
 import "./heatmap.css";
+import { tickTexts, timeTicks } from "./time-axis";
 
 const ROW = 18;
 const LEAST_HEIGHT = 84;
 const LEFT = 76;
-const BELOW = 24;
+const BELOW = 36;
 const TICK_WIDTH = 90;
 const DRAG_PX = 5;
-const DAY_MS = 86_400_000;
 
 interface Props {
   heat: Heat;
@@ -55,20 +55,17 @@ function drawAxes(context: CanvasRenderingContext2D, heat: Heat, place: Place, u
   }
 
   const from = heat.endsMs[0]! - heat.stepMs;
-  const isLong = heat.endsMs[heat.endsMs.length - 1]! - from > 2 * DAY_MS;
-  const form: Intl.DateTimeFormatOptions = isLong
-    ? { month: "short", day: "numeric" }
-    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, form);
   context.textAlign = "center";
   context.textBaseline = "alphabetic";
-  for (const at of timeTicks(heat, (place.width - LEFT) / TICK_WIDTH)) {
+  const ticks = timeTicks(from, heat.endsMs.at(-1)!, (place.width - LEFT) / TICK_WIDTH);
+  const texts = tickTexts(ticks, document.documentElement.lang);
+  ticks.forEach((at, i) => {
     const x = LEFT + ((at - from) / heat.stepMs) * place.column;
     line(context, x, 0, x, place.height);
     if (x > LEFT + 20 && x < place.width - 20) {
-      context.fillText(format.format(at), x, place.height + 16);
+      texts[i]!.split("\n").forEach((text, row) => context.fillText(text, x, place.height + 14 + 14 * row));
     }
-  }
+  });
 }
 
 function line(context: CanvasRenderingContext2D, x: number, y: number, toX: number, toY: number): void {

@@ -75,7 +75,7 @@ function optionsOf({ timeline, language = "en", others }: Props): Omit<uPlot.Opt
     cursor: { y: false, drag: { x: true, y: false, setScale: false } },
     scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
     axes: [
-      { ...axis, size: 36, values: (_, ticks) => tickTexts(ticks, language) },
+      { ...axis, size: 36, values: (_, ticks) => tickTexts(ticks.map((tick) => tick * 1000), language) },
       { ...axis, size: 76, values: (_, ticks) => ticks.map((tick) => formatHeight(tick, timeline.unit)) },
     ],
     series: [
