@@ -132,13 +132,13 @@ class Asking(PageTest):
 
     def test_the_chart_is_brushed_by_keys_and_by_the_pointer(self):
         self.open()
-        chart = self.page.find(".timeline .u-over")
+        chart = self.page.find(".timeline .plot")
         ActionChains(self.page.driver).move_to_element(chart).click_and_hold().move_by_offset(120, 0).release().perform()
         self.page.until(lambda: self.address()[1].get("whole") == "now-1h now", "the whole range is kept")
         self.page.find_text("main button", "Whole range").click()
         self.until_address(whole="", **{"from": "now-1h"})
         self.page.settle()  # the chart of the whole range takes the place of the other
-        self.page.until(lambda: self.page.find(".timeline .u-over").is_displayed(), "the chart")
+        self.page.until(lambda: self.page.find(".timeline .plot").is_displayed(), "the chart")
         self.page.run("document.querySelector('.timeline').focus()")
         self.press(*[Keys.ARROW_LEFT] * 5)
         actions = ActionChains(self.page.driver).key_down(Keys.SHIFT).send_keys(*[Keys.ARROW_LEFT] * 10).key_up(Keys.SHIFT)

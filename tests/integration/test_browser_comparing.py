@@ -213,11 +213,11 @@ class Comparing(PageTest):
 
     def test_a_diamond_on_the_line_leads_to_the_largest_profile(self):
         self.open("/profile", q=SHOP, **{"from": str(self.now - 60 * MINUTE), "to": str(self.now)})
-        over = self.browser.find(".timeline .u-over")
+        over = self.browser.find(".timeline .plot")
         # Two thirds of the range are before it, and the axis ends 8 % above the largest value.
         x, y = over.size["width"] // 6, round(over.size["height"] * (0.5 - 1 / 1.08))
         ActionChains(self.browser.driver).move_to_element_with_offset(over, x, y).perform()
-        self.browser.until(lambda: "40 s" in self.seen(".u-over")[0].get_attribute("title"), "what the diamond says")
+        self.browser.until(lambda: "40 s" in self.text(".readout .note-below"), "what the diamond says")
         ActionChains(self.browser.driver).click().perform()
         self.browser.find_text("h1", "Single profile")
         self.assertEqual(self.text(".headline .figure"), "40 s")

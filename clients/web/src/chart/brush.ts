@@ -1,14 +1,21 @@
-// Selects a part of a chart by a mouse, a finger or keys. With Alt, or while a comparison is chosen, it is a window to compare,
-// and the time before it is marked as the baseline.
-import type uPlot from "uplot";
+// Moves a cursor over a chart, and selects a part of it by a mouse, a finger or keys. With Alt, or while a comparison is
+// chosen, the part is a window to compare, and the time before it is its baseline.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { nearestTime, toMs, type Frame } from "./line-path";
 
-interface Wishes {
+export interface Wishes {
   isComparing?: boolean;
-  // Of the two windows of a comparison.
-  windowNames?: { baseline: string; comparison: string };
   onRange(fromMs: number, toMs: number): void;
   onCompare?(fromMs: number, toMs: number): void;
   onReset?(): void;
+  // A click or Enter at a place where nothing is selected.
+  onOpen?(): void;
+}
+
+export interface Chosen {
+  fromMs: number;
+  toMs: number;
+  isCompared: boolean;
 }
 
 // A shorter drag is a click whose hand trembled.
@@ -23,136 +30,106 @@ export function pointOf(key: string, at: number, n: number): number | undefined 
   return key in steps ? Math.max(0, Math.min(n - 1, steps[key]!)) : undefined;
 }
 
-export class Brush {
-  private readonly baseline = document.createElement("div");
-  private readonly comparison = document.createElement("div");
-  // Whether keys or a finger select, and the chart's own mouse does not.
-  private isByHand = false;
-  private at: number;
+type Handlers = Record<"onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel" | "onPointerLeave", (event: PointerEvent) => void>;
+
+interface Brush {
+  // The place of the cursor among the times, and whether keys moved it there.
+  at: number | null;
+  isByKey: boolean;
+  chosen: Chosen | null;
+  // For the area of the lines.
+  pointer: Handlers;
+  onKeyDown(event: KeyboardEvent): void;
+  clear(): void;
+}
+
+const sorted = (a: number, b: number): [number, number] => (a < b ? [a, b] : [b, a]);
+
+export function useBrush(frame: Frame, timesMs: readonly number[], wishes: Wishes): Brush {
+  const [cursor, setCursor] = useState<{ at: number; isByKey: boolean } | null>(null);
+  const [chosen, setChosen] = useState<Chosen | null>(null);
   // Where a selection by keys began.
-  private anchor: number | null = null;
+  const [anchor, setAnchor] = useState<number | null>(null);
+  const pressedX = useRef<number | null>(null);
+  const at = cursor && cursor.at < timesMs.length ? cursor.at : null;
 
-  constructor(
-    private readonly plot: uPlot,
-    private readonly timesMs: number[],
-    private readonly wishes: () => Wishes,
-  ) {
-    this.at = timesMs.length - 1;
-    this.baseline.className = "brush-window baseline";
-    this.comparison.className = "brush-window";
-    plot.over.append(this.baseline, this.comparison);
-    plot.over.addEventListener("pointerdown", (event) => event.pointerType === "touch" && this.touched(event));
-    this.showWindows(0, 0, false);
-  }
+  const isCompared = (isAlt: boolean) => wishes.onCompare !== undefined && (isAlt || wishes.isComparing === true);
+  const clear = () => {
+    setChosen(null);
+    setAnchor(null);
+    pressedX.current = null;
+  };
+  const moveTo = (to: number, isByKey: boolean) => setCursor({ at: to, isByKey });
+  useEffect(clear, [timesMs]);
+  const finish = (fromMs: number, untilMs: number, isAlt: boolean) => {
+    clear();
+    (isCompared(isAlt) ? wishes.onCompare! : wishes.onRange)(Math.floor(fromMs), Math.ceil(untilMs));
+  };
 
-  private isComparing(isAlt: boolean): boolean {
-    const { isComparing, onCompare } = this.wishes();
-    return onCompare !== undefined && (isAlt || isComparing === true);
-  }
-
-  private finish(fromMs: number, toMs: number, isAlt: boolean): void {
-    this.clear();
-    const { onRange, onCompare } = this.wishes();
-    (this.isComparing(isAlt) ? onCompare! : onRange)(Math.floor(fromMs), Math.ceil(toMs));
-  }
-
-  // The pointer moved, perhaps with a button down.
-  dragged(): void {
-    if (this.isByHand) return;
-    const { left, width } = this.plot.select;
-    this.showWindows(left, width, this.plot.cursor.event?.altKey === true);
-  }
-
-  private showWindows(left: number, width: number, isAlt: boolean): void {
-    const isHidden = width <= LEAST_PX || !this.isComparing(isAlt);
-    const { baseline = "", comparison = "" } = this.wishes().windowNames ?? {};
-    const show = (box: HTMLElement, name: string, from: number, to: number) => {
-      box.hidden = isHidden;
-      box.textContent = name;
-      box.style.left = `${from}px`;
-      box.style.width = `${to - from}px`;
-    };
-    show(this.baseline, baseline, Math.max(0, left - width), left);
-    show(this.comparison, comparison, left, left + width);
-  }
-
-  released(): void {
-    const { left, width } = this.plot.select;
-    if (this.isByHand || width <= LEAST_PX) return;
-    const toMs = (x: number) => this.plot.posToVal(x, "x") * 1000;
-    this.finish(toMs(left), toMs(left + width), this.plot.cursor.event?.altKey === true);
-  }
-
-  clear(): void {
-    this.anchor = null;
-    this.isByHand = false;
-    this.showWindows(0, 0, false);
-    this.plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-  }
-
-  // A finger along the chart; the chart itself follows a mouse only. Up and down, the page scrolls.
-  private touched(down: PointerEvent): void {
-    const { over } = this.plot;
-    const left = over.getBoundingClientRect().left;
-    const within = (event: PointerEvent) => Math.max(0, Math.min(over.clientWidth, event.clientX - left));
-    const from = within(down);
-    const ended = new AbortController();
-    const on = (name: "pointermove" | "pointerup" | "pointercancel", run: (event: PointerEvent) => void) =>
-      over.addEventListener(name, run, { signal: ended.signal });
-    const toMs = (x: number) => this.plot.posToVal(x, "x") * 1000;
-
-    over.setPointerCapture(down.pointerId);
-    this.isByHand = true;
-    on("pointermove", (event) => this.select(from, within(event), false));
-    on("pointercancel", () => (ended.abort(), this.clear()));
-    on("pointerup", (event) => {
-      const [first, last] = [from, within(event)].sort((a, b) => a - b);
-      ended.abort();
-      this.clear();
-      if (last! - first! > LEAST_PX) {
-        this.finish(toMs(first!), toMs(last!), false);
+  const xOf = (event: PointerEvent) => {
+    const { left } = (event.currentTarget as Element).getBoundingClientRect();
+    return Math.max(0, Math.min(frame.width, event.clientX - left));
+  };
+  const dragged = (x: number): [number, number] | null => {
+    const from = pressedX.current;
+    return from !== null && Math.abs(x - from) > LEAST_PX ? sorted(from, x) : null;
+  };
+  const pointer: Handlers = {
+    onPointerDown: (event) => {
+      if (event.button === 0) {
+        clear();
+        pressedX.current = xOf(event);
+        moveTo(nearestTime(timesMs, toMs(frame, pressedX.current)), false);
       }
-    });
-  }
+    },
+    onPointerMove: (event) => {
+      const x = xOf(event);
+      const range = dragged(x);
+      moveTo(nearestTime(timesMs, toMs(frame, x)), false);
+      if (range) {
+        // A click on what lies above the chart is not captured before it becomes a drag.
+        (event.currentTarget as Element).setPointerCapture(event.pointerId);
+        setChosen({ fromMs: toMs(frame, range[0]), toMs: toMs(frame, range[1]), isCompared: isCompared(event.altKey) });
+      }
+    },
+    onPointerUp: (event) => {
+      const range = dragged(xOf(event));
+      if (range) {
+        finish(toMs(frame, range[0]), toMs(frame, range[1]), event.altKey);
+      } else if (pressedX.current !== null) {
+        clear();
+        wishes.onOpen?.();
+      }
+    },
+    onPointerCancel: clear,
+    // A finger leaves when it is lifted; what it touched stays to be read.
+    onPointerLeave: (event) => event.pointerType === "mouse" && setCursor(null),
+  };
 
-  private select(from: number, to: number, isAlt: boolean): void {
-    const left = Math.min(from, to);
-    const width = Math.abs(to - from);
-    this.plot.setSelect({ left, width, top: 0, height: this.plot.over.clientHeight }, false);
-    this.showWindows(left, width, isAlt);
-  }
-
-  private place(at: number): number {
-    return this.plot.valToPos(this.timesMs[at]! / 1000, "x");
-  }
-
-  private moveTo(to: number, isSelecting: boolean, isAlt: boolean): void {
-    this.isByHand = true;
-    this.anchor = isSelecting ? (this.anchor ?? this.at) : null;
-    this.at = to;
-    const x = this.place(to);
-    this.select(this.place(this.anchor ?? to), x, isAlt);
-    this.plot.setCursor({ left: x, top: 0 });
-  }
-
-  pressed(event: KeyboardEvent): void {
-    const to = pointOf(event.key, this.at, this.timesMs.length);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = pointOf(event.key, at ?? timesMs.length - 1, timesMs.length);
     if (event.ctrlKey || event.metaKey) {
       return;
     }
-    if (to !== undefined) {
-      this.moveTo(to, event.shiftKey, false);
-    } else if (event.key === "Enter" && this.anchor !== null && this.anchor !== this.at) {
-      const [from, until] = [this.anchor, this.at].sort((a, b) => a - b);
-      this.finish(this.timesMs[from!]!, this.timesMs[until!]!, event.altKey);
-    } else if (event.key === "Escape" && this.anchor !== null) {
-      this.clear();
-    } else if (event.key === "Escape" || event.key === "Backspace") {
-      this.wishes().onReset?.();
+    if (to !== undefined && timesMs.length > 0) {
+      const first = event.shiftKey ? (anchor ?? at ?? timesMs.length - 1) : null;
+      setAnchor(first);
+      moveTo(to, true);
+      const [from, until] = sorted(first ?? to, to);
+      setChosen(first === null ? null : { fromMs: timesMs[from]!, toMs: timesMs[until]!, isCompared: isCompared(false) });
+    } else if (event.key === "Enter" && chosen && chosen.fromMs < chosen.toMs) {
+      finish(chosen.fromMs, chosen.toMs, event.altKey);
+    } else if (event.key === "Enter" && at !== null && wishes.onOpen) {
+      wishes.onOpen();
+    } else if (event.key === "Escape" && chosen) {
+      clear();
+    } else if ((event.key === "Escape" || event.key === "Backspace") && wishes.onReset) {
+      wishes.onReset();
     } else {
       return;
     }
     event.preventDefault();
     event.stopPropagation();
-  }
+  };
+  return { at, isByKey: cursor?.isByKey === true, chosen, pointer, onKeyDown, clear: () => (clear(), setCursor(null)) };
 }

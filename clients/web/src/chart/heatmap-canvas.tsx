@@ -6,6 +6,7 @@ import { formatCount, formatValue } from "../units";
 import { colourIndex, shadeOf, SHADES, shadesOf } from "./heatmap";
 import "./heatmap.css";
 import { tickTexts, timeTicks } from "./time-axis";
+import { useWidth } from "./use-width";
 
 const ROW = 18;
 const LEAST_HEIGHT = 84;
@@ -106,9 +107,8 @@ function drawFrame(context: CanvasRenderingContext2D, place: Place, { column, ro
 
 export function HeatmapCanvas(props: Props) {
   const { heat, unit, theme, chosen } = props;
-  const box = useRef<HTMLDivElement>(null);
+  const [box, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
   const [pointed, setPointed] = useState<{ heat: Heat; cell: Cell } | null>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const rows = heat.edges.length - 1;
@@ -118,11 +118,6 @@ export function HeatmapCanvas(props: Props) {
   const cursor = pointed?.heat === heat ? pointed.cell : null;
   const setCursor = (cell: Cell | null) => setPointed(cell && { heat, cell });
 
-  useEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(box.current!.clientWidth));
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     const context = canvas.current!.getContext("2d");
     if (!context || width === 0) {

@@ -1,6 +1,7 @@
 // The legend of a chart over time: colour, name and mean of each line.
 import { formatHeight, type Timeline } from "../api/timeline";
-import { lineColour, lineName } from "./timeline-chart";
+import { lineColour } from "./line-plot";
+import { lineName } from "./timeline-chart";
 
 export function LineList({ timeline }: { timeline: Timeline }) {
   return (

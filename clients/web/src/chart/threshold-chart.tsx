@@ -1,15 +1,13 @@
 // A metric over time with a threshold that is dragged, or moved by arrow keys. Marks at the top say when it was reached.
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Maxima } from "../pages/directing/monitor-lines";
 import type { Span } from "../time";
-import { lineColour, lonely } from "./timeline-chart";
+import { nearestTime, toMs } from "./line-path";
+import { Cursor, frameOf, lineColour, LinePlot } from "./line-plot";
+import { useWidth } from "./use-width";
 
 const HEIGHT = 220;
-const TOP = 16;
-const AXIS = 36;
-const LEFT = 64;
+const INSET = { top: 16, right: 0, bottom: 36, left: 64 };
 // There are as many colours as this; further lines are grey.
 export const COLOURED = 8;
 const PAGE = 10;
@@ -23,7 +21,6 @@ interface Props {
   firedMs: number[];
   // Times at which a policy did start it.
   startedMs: number[];
-  theme: string;
   label: string;
   valueText(value: number): string;
   onMove(threshold: number): void;
@@ -35,51 +32,8 @@ function scaleTop(maxima: Maxima, threshold: number): number {
   return Math.max(1, (maxima.lines[0]?.peak ?? 0) * 1.1, threshold * 1.25);
 }
 
-function useLines({ maxima, span, theme, valueText }: Props, top: number) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const topNow = useRef(top);
-  topNow.current = top;
-  useEffect(() => {
-    const style = getComputedStyle(document.documentElement);
-    const muted = style.getPropertyValue("--muted");
-    const hairline = style.getPropertyValue("--hairline");
-    const axis = { stroke: muted, grid: { stroke: hairline, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    const made = new uPlot(
-      {
-        width: box.current!.clientWidth,
-        height: HEIGHT,
-        padding: [TOP, 0, 0, 0],
-        legend: { show: false },
-        cursor: { show: false },
-        scales: { x: { range: [span.startMs / 1000, span.endMs / 1000] }, y: { range: () => [0, topNow.current] } },
-        axes: [
-          { ...axis, size: AXIS },
-          { ...axis, size: LEFT, values: (_, ticks) => ticks.map(valueText) },
-        ],
-        series: [
-          {},
-          ...maxima.lines.map((_, i) => ({
-            stroke: i < COLOURED ? lineColour(i) : hairline,
-            width: 1.5,
-            points: { show: true, size: 4, filter: (u: uPlot, of: number) => lonely(u.data[of] as (number | null)[]) },
-          })),
-        ],
-      },
-      [maxima.timesMs.map((ms) => ms / 1000), ...maxima.lines.map(({ values }) => values)],
-      box.current!,
-    );
-    plot.current = made;
-    const resized = new ResizeObserver(() => made.setSize({ width: box.current!.clientWidth, height: HEIGHT }));
-    resized.observe(box.current!);
-    return () => {
-      plot.current = null;
-      resized.disconnect();
-      made.destroy();
-    };
-  }, [maxima, theme]);
-  useEffect(() => plot.current?.setData(plot.current.data), [top]);
-  return box;
+function linesOf({ lines }: Maxima) {
+  return lines.map(({ name, values }, i) => ({ name, values, colour: i < COLOURED ? lineColour(i) : "--hairline" }));
 }
 
 export function ThresholdChart(props: Props) {
@@ -87,7 +41,11 @@ export function ThresholdChart(props: Props) {
   // The axis does not change while the threshold is held, or the threshold would move away below the pointer.
   const [heldTop, setHeldTop] = useState<number>();
   const top = heldTop ?? scaleTop(maxima, threshold);
-  const lines = useLines(props, top);
+  const [box, width] = useWidth();
+  const [at, setAt] = useState<number | null>(null);
+  const lines = useMemo(() => linesOf(maxima), [maxima]);
+  const frame = frameOf(width, HEIGHT, INSET, { fromMs: span.startMs, toMs: span.endMs, most: top });
+  const plot = { frame, timesMs: maxima.timesMs, lines, valueText };
   const area = useRef<HTMLDivElement>(null);
 
   const within = (value: number) => Math.min(largest, Math.max(1, value));
@@ -110,9 +68,18 @@ export function ThresholdChart(props: Props) {
     times.map((ms) => <i class={name} key={name + ms} style={{ left: `${(100 * (ms - span.startMs)) / (span.endMs - span.startMs)}%` }} />);
   const share = 100 * (1 - Math.min(threshold, top) / top);
   return (
-    <div class="threshold-chart">
-      <div ref={lines} aria-hidden="true" />
-      <div class="threshold-area" ref={area}>
+    <div class="threshold-chart" ref={box}>
+      {width > 0 && <LinePlot {...plot} inset={INSET} />}
+      <div
+        class="threshold-area"
+        ref={area}
+        onPointerMove={(event) => {
+          const { left } = event.currentTarget.getBoundingClientRect();
+          setAt(heldTop === undefined ? nearestTime(maxima.timesMs, toMs(frame, event.clientX - left)) : null);
+        }}
+        onPointerLeave={() => setAt(null)}
+      >
+        {at !== null && maxima.timesMs[at] !== undefined && <Cursor {...plot} lines={lines.slice(0, COLOURED)} at={at} />}
         {marks("mark-fired", firedMs)}
         {marks("mark-started", startedMs)}
         <div

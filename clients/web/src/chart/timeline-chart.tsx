@@ -1,35 +1,27 @@
-// The cost over time: lines by group, and a brush for the pointer and for keys.
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+// The cost over time: lines by group, a brush for the pointer and for keys, and what happened meanwhile.
+import { useMemo, useState } from "preact/hooks";
 import { formatHeight, type Timeline, type TimelineExemplar } from "../api/timeline";
-import { Brush } from "./brush";
+import { useBrush } from "./brush";
 import "./chart.css";
-import { exemplarsPlugin } from "./exemplars";
+import { nearest, spread, type Mark } from "./exemplars";
+import { nearestValue, toX, toY, type Frame } from "./line-path";
+import { Cursor, frameOf, lineColour, LinePlot } from "./line-plot";
 import { clustersOf, Markers, type Marker } from "./markers";
-import { tickTexts } from "./time-axis";
+import { useWidth } from "./use-width";
 
 const HEIGHT = 132;
-const HUES = [248, 45, 155, 320, 95, 200, 20, 280];
-
-// Far enough apart in hue, and dark enough on both backgrounds, to be told from each other.
-export function lineColour(i: number): string {
-  return `oklch(0.62 0.14 ${HUES[i % HUES.length]})`;
-}
+const INSET = { top: 12, right: 12, bottom: 36, left: 76 };
+// Values are read from as far away as this.
+const REACH_PX = 10;
+const DIAMOND = "m0-3.5l3.5 3.5l-3.5 3.5l-3.5-3.5z";
 
 export function lineName(labels: Record<string, string>): string {
   return Object.values(labels).join(" ");
 }
 
-// A value between two gaps makes no line, so it is drawn as a point.
-export function lonely(values: (number | null)[]): number[] {
-  const isGap = (i: number) => values[i] === null || values[i] === undefined;
-  return values.flatMap((_, i) => (!isGap(i) && isGap(i - 1) && isGap(i + 1) ? [i] : []));
-}
-
 // A part of the range with a name, such as the baseline of a comparison.
 export interface Band {
-  kind: "baseline" | "comparison";
+  kind: "baseline" | "comparison" | "chosen";
   fromMs: number;
   toMs: number;
   name: string;
@@ -37,11 +29,9 @@ export interface Band {
 
 interface Props {
   timeline: Timeline;
-  theme: string;
-  language?: string;
   label: string;
-  // The line that sums all groups that have none of their own.
-  others?: number;
+  // The line that sums all groups that have none of their own, and its name.
+  others?: { at: number; name: string };
   bands?: Band[];
   markers?: Marker[];
   markersLabel?: string;
@@ -50,97 +40,73 @@ interface Props {
   windowNames?: { baseline: string; comparison: string };
   onRange(fromMs: number, toMs: number): void;
   onCompare?(fromMs: number, toMs: number): void;
-  // The place of the crosshair among the times.
-  onPoint?(at: number | null): void;
   onReset?(): void;
   // What to say of a single profile on the line, and how to open it.
   exemplarTitle?(exemplar: TimelineExemplar): string;
   onExemplar?(exemplar: TimelineExemplar): void;
 }
 
-function optionsOf({ timeline, language = "en", others }: Props): Omit<uPlot.Options, "width"> {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name: string) => style.getPropertyValue(name);
-  const axis = {
-    stroke: colour("--muted"),
-    grid: { stroke: colour("--hairline"), width: 1 },
-    ticks: { show: false },
-    font: "11px system-ui, sans-serif",
-  };
-  const isSingle = timeline.lines.length === 1;
-  return {
-    height: HEIGHT,
-    padding: [12, 12, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, drag: { x: true, y: false, setScale: false } },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },
-    axes: [
-      { ...axis, size: 36, values: (_, ticks) => tickTexts(ticks.map((tick) => tick * 1000), language) },
-      { ...axis, size: 76, values: (_, ticks) => ticks.map((tick) => formatHeight(tick, timeline.unit)) },
-    ],
-    series: [
-      {},
-      ...timeline.lines.map((line, i) => ({
-        label: lineName(line.labels),
-        stroke: isSingle ? colour("--ember") : i === others ? colour("--muted") : lineColour(i),
-        fill: isSingle ? colour("--ember").replace(")", " / 0.18)") : undefined,
-        width: 1.5,
-        points: { show: true, size: 4, filter: (u: uPlot, of: number) => lonely(u.data[of] as (number | null)[]) },
-      })),
-    ],
-  };
+function linesOf({ timeline, others }: Props) {
+  return timeline.lines.map(({ labels, values }, i) => ({
+    name: i === others?.at ? others.name : lineName(labels) || "—",
+    colour: timeline.lines.length === 1 ? "--ember" : i === others?.at ? "--muted" : lineColour(i),
+    values,
+  }));
+}
+
+// The axis ends a little above the highest value.
+function frameFor({ timesMs, lines }: Timeline, width: number): Frame {
+  const highest = lines.reduce((most, { values }) => values.reduce<number>((sofar, value) => Math.max(sofar, value ?? 0), most), 0);
+  return frameOf(width, HEIGHT, INSET, { fromMs: timesMs[0] ?? 0, toMs: timesMs.at(-1) ?? 0, most: highest > 0 ? highest * 1.08 : 1 });
+}
+
+function marksOf(frame: Frame, { timesMs, lines, exemplars = [] }: Timeline): Mark[] {
+  const xOf = ({ index }: TimelineExemplar) => toX(frame, timesMs[index]!);
+  return spread(exemplars, xOf).map((exemplar) => ({
+    x: xOf(exemplar),
+    y: toY(frame, lines[0]?.values[exemplar.index] ?? 0),
+    exemplar,
+  }));
+}
+
+function Bands({ bands, frame }: { bands: Band[]; frame: Frame }) {
+  return (
+    <>
+      {bands.map(({ kind, fromMs, toMs, name }) => {
+        const left = Math.max(0, toX(frame, fromMs));
+        return (
+          <span key={kind} class={"band " + kind} style={{ left: `${left}px`, width: `${Math.max(0, toX(frame, toMs) - left)}px` }}>
+            {name}
+          </span>
+        );
+      })}
+    </>
+  );
 }
 
 export function TimelineChart(props: Props) {
-  const { timeline, theme, language, others, label, bands = [], markers = [] } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const brush = useRef<Brush | null>(null);
-  // The latest functions, for a chart that is made once for each timeline.
-  const latest = useRef(props);
-  latest.current = props;
-  const [plot, setPlot] = useState<uPlot | null>(null);
-  const [, setSize] = useState(0);
+  const { timeline, others, label, bands = [], markers = [], windowNames, exemplarTitle, onExemplar } = props;
+  const { timesMs } = timeline;
+  const [box, width] = useWidth();
+  const lines = useMemo(() => linesOf(props), [timeline, others?.name]);
+  const frame = useMemo(() => frameFor(timeline, width), [timeline, width]);
+  const marks = useMemo(() => (onExemplar ? marksOf(frame, timeline) : []), [frame, onExemplar !== undefined]);
+  const [pointed, setPointed] = useState<Mark>();
 
-  useEffect(() => {
-    const made = new uPlot(
-      {
-        width: box.current!.clientWidth,
-        ...optionsOf(props),
-        plugins: props.onExemplar
-          ? [
-              exemplarsPlugin(
-                timeline.exemplars ?? [],
-                (exemplar) => latest.current.exemplarTitle?.(exemplar) ?? "",
-                (exemplar) => latest.current.onExemplar?.(exemplar),
-              ),
-            ]
-          : [],
-        hooks: {
-          setSelect: [() => brush.current?.released()],
-          setCursor: [(u) => (brush.current?.dragged(), latest.current.onPoint?.(u.cursor.idx ?? null))],
-        },
-      },
-      [timeline.timesMs.map((ms) => ms / 1000), ...timeline.lines.map((line) => line.values)],
-      box.current!,
-    );
-    brush.current = new Brush(made, timeline.timesMs, () => latest.current);
-    setPlot(made);
-    const resized = new ResizeObserver(() => {
-      const width = box.current!.clientWidth;
-      made.setSize({ width, height: HEIGHT });
-      setSize(width);
-    });
-    resized.observe(box.current!);
-    return () => {
-      resized.disconnect();
-      brush.current = null;
-      made.destroy();
-    };
-  }, [timeline, theme, language, others]);
-
-  const toX = (ms: number) => (plot ? plot.over.offsetLeft + plot.valToPos(ms / 1000, "x") : 0);
-  // A chart that was destroyed has no scale any more.
-  const isReady = plot !== null && plot.scales.x.min !== undefined && plot.over.isConnected;
+  const brush = useBrush(frame, timesMs, { ...props, onOpen: () => mark && onExemplar!(mark.exemplar) });
+  const { chosen, pointer } = brush;
+  const reach = (REACH_PX * timesMs.length) / frame.width;
+  const at = brush.isByKey || brush.at === null ? brush.at : nearestValue(lines, brush.at, reach);
+  const mark = marks.find((each) => (brush.isByKey ? each.exemplar.index === at : each === pointed));
+  const chosenBands = (): Band[] => {
+    const { fromMs, toMs, isCompared } = chosen!;
+    const { baseline = "", comparison = "" } = windowNames ?? {};
+    return isCompared
+      ? [{ kind: "baseline", fromMs: 2 * fromMs - toMs, toMs: fromMs, name: baseline }, { kind: "comparison", fromMs, toMs, name: comparison }]
+      : [{ kind: "chosen", fromMs, toMs, name: "" }];
+  };
+  const valueText = (value: number) => formatHeight(value, timeline.unit);
+  const isKnown = width > 0;
   return (
     <div class="chart">
       <div
@@ -149,19 +115,39 @@ export function TimelineChart(props: Props) {
         role="application"
         tabIndex={0}
         aria-label={label}
-        title={label}
         onDblClick={props.onReset}
-        onKeyDown={(event) => brush.current?.pressed(event)}
-        onBlur={() => brush.current?.clear()}
-      />
-      {isReady &&
-        bands.map(({ kind, fromMs, toMs, name }) => (
-          <span key={kind} class={"band " + kind} style={{ left: `${toX(fromMs)}px`, width: `${toX(toMs) - toX(fromMs)}px` }}>
-            {name}
-          </span>
-        ))}
-      {isReady && markers.length > 0 && (
-        <Markers clusters={clustersOf(markers, toX)} label={props.markersLabel ?? ""} width={plot.width} />
+        onKeyDown={brush.onKeyDown}
+        onBlur={brush.clear}
+      >
+        {isKnown && <LinePlot frame={frame} inset={INSET} timesMs={timesMs} lines={lines} unit={timeline.unit} isArea={lines.length === 1} valueText={valueText} />}
+        {isKnown && (
+          <div
+            class={mark ? "plot pointed" : "plot"}
+            style={{ left: `${INSET.left}px`, top: `${INSET.top}px`, width: `${frame.width}px`, height: `${frame.height}px` }}
+            {...pointer}
+            onPointerMove={(event) => {
+              const area = event.currentTarget.getBoundingClientRect();
+              setPointed(nearest(marks, event.clientX - area.left, event.clientY - area.top));
+              pointer.onPointerMove(event);
+            }}
+          >
+            <Bands bands={bands} frame={frame} />
+            {chosen && <Bands bands={chosenBands()} frame={frame} />}
+            {marks.length > 0 && (
+              <svg class="diamonds" aria-hidden="true">
+                {marks.map(({ x, y, exemplar }) => (
+                  <path key={exemplar.profileId} d={`M${x} ${y}${DIAMOND}`} />
+                ))}
+              </svg>
+            )}
+            {at !== null && (
+              <Cursor frame={frame} timesMs={timesMs} lines={lines} at={at} valueText={valueText} note={mark && exemplarTitle?.(mark.exemplar)} />
+            )}
+          </div>
+        )}
+      </div>
+      {isKnown && markers.length > 0 && (
+        <Markers clusters={clustersOf(markers, (ms) => INSET.left + toX(frame, ms))} label={props.markersLabel ?? ""} width={width} />
       )}
     </div>
   );

@@ -51,7 +51,6 @@ export const askingEn = {
     reset: "Whole range",
     resetHint: "Back to the range before the first selection. A double click does the same.",
     between: (range: string) => `No profile was received in this part, ${range}.`,
-    gap: "no profile",
     markers: "Tasks",
     task: (name: string) => `Task: ${name}`,
     policy: (name: string) => `Started by a policy: ${name}`,

@@ -49,7 +49,6 @@ export const askingZh: AskingTexts = {
     reset: "完整范围",
     resetHint: "回到第一次选择之前的范围，双击效果相同。",
     between: (range) => `这段时间（${range}）内没有收到剖析数据。`,
-    gap: "没有剖析数据",
     markers: "任务",
     task: (name) => `任务：${name}`,
     policy: (name) => `由策略触发：${name}`,

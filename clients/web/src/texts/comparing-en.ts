@@ -37,7 +37,7 @@ export const comparingEn = {
   without: (value: string) => `${value} carry no such id.`,
   first: (n: string) => `The first ${n} are shown.`,
   firstOf: (n: string, all: string) => `The first ${n} of ${all} are shown.`,
-  exemplar: (time: string, value: string) => `Largest profile near here: ${time}, ${value}. Click to open it; the heatmap lists it for the keyboard.`,
+  exemplar: (time: string, value: string) => `Largest profile near here: ${time}, ${value}. A click or Enter opens it.`,
   heatmap: "Number of profiles by time and value. Arrow keys move between cells, Enter lists one.",
   heatmapHint: "Point at a cell to read it, click to list what is in it, drag to choose a range.",
   each: "What is counted",

@@ -37,7 +37,7 @@ export const comparingZh: ComparingTexts = {
   without: (value) => `其中 ${value} 不带这类标识。`,
   first: (n) => `只显示前 ${n} 项。`,
   firstOf: (n, all) => `共 ${all} 项，只显示前 ${n} 项。`,
-  exemplar: (time, value) => `附近最大的一份剖析：${time}，${value}。点击打开；用键盘时请在热力图中查看。`,
+  exemplar: (time, value) => `附近最大的一份剖析：${time}，${value}。点击或按 Enter 打开。`,
   heatmap: "按时间和数值统计的剖析数量。用方向键在格子间移动，按回车列出格中内容。",
   heatmapHint: "指向格子查看数值，点击列出其中内容，拖动选取时间范围。",
   each: "统计对象",

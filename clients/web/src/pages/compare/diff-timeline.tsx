@@ -2,7 +2,7 @@
 import { askTimeline } from "../../api/timeline";
 import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
-import { language, texts, theme } from "../../app/settings";
+import { texts } from "../../app/settings";
 import { TimelineChart } from "../../chart/timeline-chart";
 import { chooseStep, type Span } from "../../time";
 import { change } from "../../url";
@@ -36,8 +36,6 @@ export function DiffTimeline({ type, selector, baseline, comparison, of }: Props
       {timeline.value && (
         <TimelineChart
           timeline={timeline.value}
-          theme={theme.value}
-          language={language.value}
           label={askingTexts.value.timeline.diffLabel}
           bands={isOne ? [] : [band("baseline", baseline), band("comparison", comparison)]}
           onRange={(from, to) => change({ from: String(from), to: String(to), zoom: "" })}

@@ -4,8 +4,8 @@ import type { Timeline } from "../../api/timeline";
 import { useAnswer } from "../../api/use-answer";
 import { directingTexts } from "../../app/directing-texts";
 import { rangeKey, span } from "../../app/question";
-import { theme } from "../../app/settings";
-import { lineColour, lineName, TimelineChart } from "../../chart/timeline-chart";
+import { lineColour } from "../../chart/line-plot";
+import { lineName, TimelineChart } from "../../chart/timeline-chart";
 import { change, param } from "../../url";
 import { callName, type NetworkCall, type NetworkNode, type TrafficLine } from "./network-calls";
 import { Failure } from "../notice";
@@ -80,7 +80,6 @@ export function CallSeries({ within, chosen, nodes }: Props) {
             <TimelineChart
               key={metric}
               timeline={timeline}
-              theme={theme.value}
               label={words.series}
               onRange={(from, to) => change({ from: String(from), to: String(to) })}
               onReset={() => history.back()}

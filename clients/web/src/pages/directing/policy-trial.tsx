@@ -5,9 +5,8 @@ import { useAnswer } from "../../api/use-answer";
 import { useLatest } from "../../api/use-latest";
 import { directingTexts } from "../../app/directing-texts";
 import { formatTime, rangeKey, rangeName, span } from "../../app/question";
-import { theme } from "../../app/settings";
 import { COLOURED, ThresholdChart } from "../../chart/threshold-chart";
-import { lineColour } from "../../chart/timeline-chart";
+import { lineColour } from "../../chart/line-plot";
 import { maximaOf, type Maxima, type MonitorLine } from "./monitor-lines";
 import { isHttp, largestThreshold, MONITORS, type Rule } from "./policy";
 import { chooseStep } from "../../time";
@@ -144,7 +143,6 @@ export function PolicyTrial({ service, rule, targets, started, onHold, onRule }:
           largest={largestThreshold(rule.monitor)}
           startedMs={started.filter(({ kind }) => kind === "TASK_KIND_" + rule.kind).map(({ startMs }) => Number(startMs ?? 0))}
           firedMs={fired.map(({ atMs }) => Number(atMs ?? 0))}
-          theme={theme.value}
           label={words.policies.thresholdOf(monitor)}
           valueText={(value) => monitorValue(rule.monitor, value)}
           onMove={(threshold) => onHold({ ...rule, threshold })}

@@ -5,7 +5,7 @@ import { useAnswer, type Answer } from "../../api/use-answer";
 import { chooseType, rangeKey, rangeName, selector, span, typeName, useProfileTypes } from "../../app/question";
 import { PageLink } from "../../app/page-link";
 import { askingTexts } from "../../app/asking-texts";
-import { texts, theme } from "../../app/settings";
+import { texts } from "../../app/settings";
 import { LineList } from "../../chart/line-list";
 import { TimelineChart } from "../../chart/timeline-chart";
 import { boundedName, visibleName } from "../../flame/names";
@@ -73,7 +73,6 @@ function History({ scope, name, key: of }: Named) {
         {history.value && (
           <TimelineChart
             timeline={history.value}
-            theme={theme.value}
             label={askingTexts.value.timeline.label}
             onRange={(from, to) => change({ from: String(from), to: String(to) })}
             onReset={() => window.history.back()}

@@ -7,9 +7,10 @@ import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime, range, rangeKey, span } from "../../app/question";
-import { language, texts, theme } from "../../app/settings";
+import { texts } from "../../app/settings";
 import type { Marker } from "../../chart/markers";
-import { lineColour, lineName, TimelineChart } from "../../chart/timeline-chart";
+import { lineColour } from "../../chart/line-plot";
+import { lineName, TimelineChart } from "../../chart/timeline-chart";
 import { serviceOf, withMatcher } from "../../selector";
 import { chooseStep } from "../../time";
 import { formatValue } from "../../units";
@@ -87,13 +88,12 @@ function zoomTo(fromMs: number, toMs: number): void {
   change({ from: String(fromMs), to: String(toMs), whole });
 }
 
-function Legend({ grouped: { timeline, others }, at, by }: { grouped: Grouped; at: number | null; by: string }) {
+function Legend({ grouped: { timeline, others }, by }: { grouped: Grouped; by: string }) {
   const words = askingTexts.value.timeline;
   return (
     <ul class="lines">
       {timeline.lines.map((line, i) => {
         const name = i === others ? words.others : lineName(line.labels) || "—";
-        const value = at === null ? line.mean : line.values[at];
         return (
           <li key={name}>
             <svg width="10" height="10" aria-hidden="true">
@@ -111,7 +111,7 @@ function Legend({ grouped: { timeline, others }, at, by }: { grouped: Grouped; a
                 {name}
               </button>
             )}
-            <span class="number">{value === null ? "—" : formatHeight(value, timeline.unit)}</span>
+            <span class="number">{formatHeight(line.mean, timeline.unit)}</span>
           </li>
         );
       })}
@@ -123,15 +123,12 @@ export function Timeline({ asked }: { asked: Asked }) {
   const words = askingTexts.value.timeline;
   const by = param("by");
   const [isComparing, setIsComparing] = useState(false);
-  const [at, setAt] = useState<number | null>(null);
   const markers = useTasks();
   const answer = useAnswer(`${asked.key} ${by}`, (abort) =>
     askGroups(asked.selection, by, abort).then((grouped) => ({ ...grouped, by })),
   );
   const shown = answer.value;
   const timeline = shown?.timeline;
-  const single = shown?.by === "" ? timeline?.lines[0] : undefined;
-  const pointed = timeline && at !== null && at < timeline.timesMs.length ? at : null;
   return (
     <div class="timeline-box" aria-busy={answer.isLoading}>
       <Failure error={answer.error} />
@@ -139,17 +136,14 @@ export function Timeline({ asked }: { asked: Asked }) {
         <>
           <TimelineChart
             timeline={timeline}
-            theme={theme.value}
-            language={language.value}
             label={words.label}
-            others={shown.others}
+            others={shown.others === undefined ? undefined : { at: shown.others, name: words.others }}
             markers={markers}
             markersLabel={words.markers}
             isComparing={isComparing}
             windowNames={texts.value.diff}
             onRange={zoomTo}
             onCompare={(from, to) => go("diff", { ...question(), from: String(from), to: String(to) })}
-            onPoint={setAt}
             onReset={showWholeRange}
             exemplarTitle={({ ms, value }) =>
               texts.value.comparing.exemplar(formatTime(ms), formatValue(value, asked.selection.type.split(":")[2] ?? ""))
@@ -157,12 +151,7 @@ export function Timeline({ asked }: { asked: Asked }) {
             onExemplar={({ profileId }) => go("profiles", { ...question(), id: profileId, type: asked.selection.type })}
           />
           <div class="timeline-tools">
-            {shown.by !== "" && <Legend grouped={shown} at={pointed} by={shown.by} />}
-            {shown.by === "" && <span class="space" />}
-            <output class="number muted" aria-live="polite">
-              {pointed !== null && formatTime(timeline.timesMs[pointed])}
-              {pointed !== null && single && `  ${single.values[pointed] === null ? words.gap : formatHeight(single.values[pointed]!, timeline.unit)}`}
-            </output>
+            {shown.by === "" ? <span class="space" /> : <Legend grouped={shown} by={shown.by} />}
             <button type="button" aria-pressed={isComparing} title={words.compareHint} onClick={() => setIsComparing(!isComparing)}>
               {words.compare}
             </button>
