@@ -21,5 +21,7 @@ extern const struct hearth_embedded hearth_embedded_migrations[];
 extern const struct hearth_embedded hearth_embedded_web[];
 /* One file: the protocols of proto/ and their imports as a FileDescriptorSet. */
 extern const struct hearth_embedded hearth_embedded_descriptors[];
+/* One file: clients/viewer/viewer.html. */
+extern const struct hearth_embedded hearth_embedded_viewer[];
 
 #endif
