@@ -36,6 +36,11 @@ enum cli_output {
     CLI_JSON,
     CLI_PPROF,
     CLI_COLLAPSED,
+    CLI_HTML,
+    CLI_SVG,
+    CLI_DOT,
+    CLI_SPEEDSCOPE,
+    CLI_FLAME, /* the text tree */
 };
 
 #define CLI_WAITING_MS 5000 /* before a call says that it takes long */
@@ -278,6 +283,8 @@ enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct he
 /* One type of a file as a sealed tree; it borrows from itself until flame_file_release. */
 struct flame_file {
     struct hearth_buf plain;
+    struct hearth_profile *profile;
+    uint32_t type_idx; /* the type in it that the graph shows */
     struct hearth_stacktree tree;
     char *type, *range; /* in the arena of the client */
 };

@@ -110,8 +110,9 @@ static void offer_values(struct cli *cli, struct hearth_buf *out, const char *ty
     struct hearth_str one;
 
     while (cli_next_value(values, &at, &one)) {
-        size_t eq = hearth_str_find(one, '=', 0);
-        offer(out, typed, eq < one.n ? hearth_str_n(one.p, eq + 1) : one);
+        char after;
+        struct hearth_str name = cli_value_name(one, &after);
+        offer(out, typed, after == '=' ? hearth_str_n(one.p, name.n + 1) : name);
     }
     if (values != NULL && strcmp(values, "@contexts") == 0) {
         offer_contexts(cli, out, typed);

@@ -67,20 +67,33 @@ static bool add_label(struct cli *cli, const char *value)
 
 static bool parse_output(struct cli *cli, const char *value)
 {
-    static const char file[] = "pprof=";
+    static const struct {
+        const char *name;
+        enum cli_output output;
+    } outputs[] = {
+        {"table", CLI_TABLE},
+        {"json", CLI_JSON},
+        {"pprof", CLI_PPROF},
+        {"collapsed", CLI_COLLAPSED},
+        {"html", CLI_HTML},
+        {"svg", CLI_SVG},
+        {"dot", CLI_DOT},
+        {"flame", CLI_FLAME},
+        {"speedscope", CLI_SPEEDSCOPE},
+    };
+    size_t n = strcspn(value, "=");
 
-    if (strncmp(value, file, sizeof file - 1) == 0) {
-        cli->output = CLI_PPROF;
-        cli->output_file = value + sizeof file - 1;
-        return cli->output_file[0] != '\0';
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(outputs); i++) {
+        if (strncmp(outputs[i].name, value, n) == 0 && outputs[i].name[n] == '\0') {
+            cli->output = outputs[i].output;
+        }
     }
-    cli->output = strcmp(value, "json") == 0        ? CLI_JSON
-                  : strcmp(value, "collapsed") == 0 ? CLI_COLLAPSED
-                                                    : CLI_TABLE;
-    return true;
+    cli->output_file = value[n] == '=' ? value + n + 1 : NULL;
+
+    return cli->output_file == NULL || cli->output_file[0] != '\0';
 }
 
-/* Whether a value is one of "a|b|NAME=VALUE". */
+/* Whether a value is one of "a|b|NAME=FILE|NAME[=FILE]". */
 static bool is_listed(const struct cli_option *option, const char *value)
 {
     const char *at = NULL;
@@ -88,9 +101,12 @@ static bool is_listed(const struct cli_option *option, const char *value)
     bool has_any = false;
 
     while (cli_next_value(option->values, &at, &one)) {
-        size_t eq = hearth_str_find(one, '=', 0);
+        char after;
+        struct hearth_str name = cli_value_name(one, &after);
+        bool begins = strncmp(value, name.p, name.n) == 0;
         has_any = true;
-        if (eq < one.n ? strncmp(value, one.p, eq + 1) == 0 : hearth_str_eq_c(one, value)) {
+        if (begins &&
+            ((value[name.n] == '\0' && after != '=') || (value[name.n] == '=' && after != '\0'))) {
             return true;
         }
     }
@@ -165,7 +181,8 @@ static enum cli_exit wrong_value(const struct word *word, const struct cli_optio
     while (cli_next_value(option->values, &at, &one)) {
         hearth_buf_cstr(&out, n++ == 0 ? ", which takes " : *at == '\0' ? " or " : ", ");
         hearth_buf_str(&out, one);
-        cli_guess_try(&guess, one);
+        char after;
+        cli_guess_try(&guess, cli_value_name(one, &after));
     }
     if (n == 0 && cli_has_value(option)) {
         hearth_buf_printf(&out, ", which takes %s", option->value);

@@ -111,6 +111,18 @@ bool cli_has_value(const struct cli_option *option)
     return option->kind != CLI_KIND_SWITCH && option->kind != CLI_KIND_EXPLAIN;
 }
 
+struct hearth_str cli_value_name(struct hearth_str value, char *ret_after)
+{
+    size_t n = 0;
+
+    while (n < value.n && value.p[n] != '=' && value.p[n] != '[') {
+        n++;
+    }
+    *ret_after = n < value.n ? value.p[n] : '\0';
+
+    return hearth_str_n(value.p, n);
+}
+
 bool cli_next_value(const char *values, const char **at, struct hearth_str *ret)
 {
     const char *from = *at == NULL ? values : *at;

@@ -67,6 +67,8 @@ void cli_word_after(const char *words, const char *first, char ret[64]);
 
 /* The value of `values`, "a|b|c", at *at, which moves behind it; false: there are no more. */
 bool cli_next_value(const char *values, const char **at, struct hearth_str *ret);
+/* NAME of a value "NAME=FILE" or "NAME[=FILE]"; *ret_after: '=' or '[', NUL for a value without FILE. */
+struct hearth_str cli_value_name(struct hearth_str value, char *ret_after);
 
 /* ---- did you mean ---- */
 

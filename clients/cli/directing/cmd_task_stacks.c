@@ -401,35 +401,13 @@ enum cli_exit cli_task_analyze(struct cli *cli)
 
 /* ---- files as they came ---- */
 
-static enum hearth_status write_file(struct cli *cli, const char *path, ProtobufCBinaryData bytes)
-{
-    FILE *file = fopen(path, "wbe");
-    bool failed = file == NULL || fwrite(bytes.data, 1, bytes.len, file) != bytes.len;
-    int saved = errno;
-    if (file != NULL && fclose(file) != 0) {
-        saved = errno;
-        failed = true;
-    }
-    if (failed) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "cannot write %s: %s", path,
-                           strerrordesc_np(saved));
-    }
-    (void)fprintf(stderr, "wrote %s: %zu bytes\n", path, bytes.len);
-    return HEARTH_OK;
-}
-
 static enum cli_exit save_archive(struct cli *cli, enum hearth_status status,
                                   ProtobufCBinaryData bytes)
 {
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    status = write_file(cli, cli->args[1], bytes);
-    if (status != HEARTH_OK) {
-        (void)cli_fail(cli, status);
-        return CLI_FAILED;
-    }
-    return CLI_OK;
+    return cli_save(cli->args[1], hearth_str_n((const char *)bytes.data, bytes.len), "");
 }
 
 enum cli_exit cli_task_download(struct cli *cli)

@@ -2,17 +2,18 @@
  * cmd_flame.c -- a flame graph: on a terminal the interactive screen, or rows of coloured cells,
  * root at the top; elsewhere an indented tree with bars.
  */
-#include "hearth/model/flame_text.h"
+#include "hearth/format/collapsed.h"
+#include "hearth/format/pprof.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "cli.h"
+#include "flame_output.h"
 #include "flame_terminal.h"
 
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The answer as the graph that flame_tree.h and flame_text.h read; texts are borrowed. */
@@ -37,20 +38,6 @@ static enum hearth_status read_flame_answer(struct cli *cli, const Querier__V1__
     *ret = plain;
 
     return HEARTH_OK;
-}
-
-/* ---- the tree ---- */
-
-static enum hearth_status print_tree(struct cli *cli, const struct hearth_flamegraph *graph,
-                                     struct hearth_str unit, struct hearth_buf *out)
-{
-    struct hearth_flame_text how = {
-        .unit = unit,
-        .min_percent = cli->min_percent,
-        .option = "--min-percent",
-        .name_width = cli->width > 80 ? cli->width - 37 : 60,
-    };
-    return hearth_flame_text_write(graph, &how, &cli->arena, out, &cli->err);
 }
 
 /* ---- the picture ---- */
@@ -105,7 +92,8 @@ static enum hearth_status paint_picture(struct cli *cli, const struct hearth_fla
 static enum hearth_status draw_graph(struct cli *cli, const struct hearth_flamegraph *graph,
                                      struct hearth_str unit, struct hearth_buf *out)
 {
-    return cli->color ? paint_picture(cli, graph, unit, out) : print_tree(cli, graph, unit, out);
+    return cli->color ? paint_picture(cli, graph, unit, out)
+                      : flame_output_text(cli, graph, unit, out);
 }
 
 enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph *graph,
@@ -157,21 +145,6 @@ static const char *page_address(struct cli *cli, const char **ret_reason)
 
     return hearth_arena_printf(&cli->arena, "%.*s/profile?from=%lld&to=%lld", (int)n, options.url,
                                (long long)cli->from_ms, (long long)cli->to_ms);
-}
-
-/* "11-20 10:36:00 to 11-20 11:36:00 CET" */
-static char *range_for_people(struct cli *cli)
-{
-    char from[32], to[32], zone[32] = "";
-    time_t seconds = (time_t)(cli->to_ms / 1000);
-    struct tm tm;
-
-    cli_time(cli->from_ms, from);
-    cli_time(cli->to_ms, to);
-    if (localtime_r(&seconds, &tm) != NULL) {
-        (void)strftime(zone, sizeof zone, "%Z", &tm);
-    }
-    return hearth_arena_printf(&cli->arena, "%s to %s %s", from, to, zone);
 }
 
 /* Whether to open the screen. CLI_USAGE, with a message, if it is demanded and cannot be. */
@@ -226,12 +199,39 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
     struct hearth_flamegraph graph;
 
     facts.page = page_address(cli, &facts.no_page);
-    facts.range = range_for_people(cli);
+    facts.range = flame_output_range(cli, cli->from_ms, cli->to_ms);
     HEARTH_TRY(read_flame_answer(cli, answer, &graph));
     if (cli->arena.refused) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
     return run_screen(cli, &graph, &facts, unit, out);
+}
+
+/* Writes the graph of a file, or its profile, as the file that -o names. */
+static enum cli_exit save_file(struct cli *cli, const char *path, const struct flame_file *file)
+{
+    struct hearth_buf out;
+
+    if (flame_output_is_chosen(cli)) {
+        const struct flame_export_facts facts = {
+            .title = path,
+            .type = file->type,
+            .range = file->range,
+            .unit = cli_type_unit(file->type),
+        };
+        return flame_output_tree(cli, &file->tree, &facts);
+    }
+
+    hearth_buf_init(&out, 0);
+    if (cli->output == CLI_COLLAPSED) {
+        hearth_collapsed_encode(file->profile, file->type_idx, &out);
+        return cli_print(&out);
+    }
+    hearth_pprof_encode(file->profile, &out);
+    enum cli_exit code = cli_save_pprof(cli, hearth_buf_view(&out), file->profile->n_samples);
+    hearth_buf_release(&out);
+
+    return code;
 }
 
 static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen)
@@ -240,13 +240,18 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
     struct hearth_flamegraph graph;
     struct hearth_buf out;
 
-    if (cli->output != CLI_TABLE) {
-        return cli_usage("flame FILE does not support -o");
+    if (cli->output == CLI_JSON) {
+        return cli_usage("flame FILE does not support -o json");
     }
     hearth_buf_init(&out, 0);
     enum hearth_status status = flame_file_open(cli, path, cli->type, &file);
     if (status == HEARTH_OK && file.tree.nodes[0].total == 0) {
         enum cli_exit code = flame_file_is_empty(path, file.type);
+        flame_file_release(&file);
+        return code;
+    }
+    if (status == HEARTH_OK && cli->output != CLI_TABLE) {
+        enum cli_exit code = save_file(cli, path, &file);
         flame_file_release(&file);
         return code;
     }
@@ -271,22 +276,40 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
     return cli_print(&out);
 }
 
+/* Writes the answer as the file that -o names. */
+static enum cli_exit save_answer(struct cli *cli, const Querier__V1__FlameGraph *answer,
+                                 const char *selector, const char *type)
+{
+    struct hearth_flamegraph graph;
+    struct flame_export_facts facts;
+    enum hearth_status status = read_flame_answer(cli, answer, &graph);
+
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    flame_output_query_facts(cli, selector, type, &facts);
+    return flame_output_graph(cli, &graph, &facts);
+}
+
 enum cli_exit cli_flame(struct cli *cli)
 {
     const char *selector = NULL, *type = NULL;
     bool is_screen;
     Querier__V1__FlameGraph *graph = NULL;
 
-    if (cli->output != CLI_TABLE && cli->output != CLI_JSON) {
-        return cli_usage(
-            "flame supports -o table and -o json; query profile supports pprof and collapsed");
-    }
     enum cli_exit code = choose_screen(cli, &is_screen);
     if (code != CLI_OK) {
         return code;
     }
     if (cli->n_args > 0 && flame_is_file(cli->args[0])) {
         return show_file(cli, cli->args[0], is_screen);
+    }
+    if (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED) {
+        if (cli->go_stacks != NULL) {
+            return cli_usage("--go-stacks is for flame graphs: -o pprof and -o collapsed have the "
+                             "stored stack traces");
+        }
+        return cli_profile(cli);
     }
     enum hearth_status status = ask_flame(cli, &selector, &type, &graph);
     if (status != HEARTH_OK) {
@@ -295,6 +318,9 @@ enum cli_exit cli_flame(struct cli *cli)
     if (graph == NULL || graph->total == 0 || graph->n_levels == 0 ||
         graph->levels[0]->n_values < 4) {
         return cli_no_data(cli);
+    }
+    if (flame_output_is_chosen(cli)) {
+        return save_answer(cli, graph, selector, type);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

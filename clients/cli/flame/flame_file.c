@@ -148,6 +148,8 @@ enum hearth_status flame_file_open(struct cli *cli, const char *path, const char
     }
     if (status == HEARTH_OK) {
         struct hearth_profile *profile = &file.profiles[part].profile;
+        ret->profile = profile;
+        ret->type_idx = type;
         char when[32] = "";
         if (profile->time_ns > 0) {
             cli_local_date(profile->time_ns / HEARTH_NS_PER_MS, when);

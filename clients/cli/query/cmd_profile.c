@@ -3,6 +3,7 @@
 #include "hearth/format/collapsed.h"
 
 #include "cli.h"
+#include "flame_output.h"
 
 #include <stdio.h>
 
@@ -50,6 +51,11 @@ enum cli_exit cli_profile(struct cli *cli)
     }
     if (cli->output == CLI_PPROF) {
         return cli_save_pprof(cli, wire, profile.n_samples);
+    }
+    if (flame_output_is_chosen(cli)) {
+        struct flame_export_facts facts;
+        flame_output_query_facts(cli, cli->selector, type, &facts);
+        return flame_output_profile(cli, &profile, &facts);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);

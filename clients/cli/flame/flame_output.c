@@ -1,0 +1,128 @@
+/* flame_output.c -- which writer makes the file that -o names, and what the file says about its graph. */
+#include "flame_output.h"
+
+#include "hearth/base/clock.h"
+#include "hearth/model/flame_text.h"
+
+#include <assert.h>
+#include <time.h>
+
+bool flame_output_is_chosen(const struct cli *cli)
+{
+    return cli->output >= CLI_HTML && cli->output <= CLI_FLAME;
+}
+
+char *flame_output_range(struct cli *cli, int64_t from_ms, int64_t to_ms)
+{
+    char from[32], to[32], zone[32] = "";
+    time_t seconds = (time_t)(to_ms / 1000);
+    struct tm tm;
+
+    cli_time(from_ms, from);
+    cli_time(to_ms, to);
+    if (localtime_r(&seconds, &tm) != NULL) {
+        (void)strftime(zone, sizeof zone, "%Z", &tm);
+    }
+    return hearth_arena_printf(&cli->arena, "%s to %s %s", from, to, zone);
+}
+
+void flame_output_query_facts(struct cli *cli, const char *selector, const char *type,
+                              struct flame_export_facts *ret)
+{
+    *ret = (struct flame_export_facts){
+        .title = selector,
+        .type = type,
+        .range = flame_output_range(cli, cli->from_ms, cli->to_ms),
+        .unit = cli_type_unit(type),
+    };
+}
+
+enum hearth_status flame_output_text(struct cli *cli, const struct hearth_flamegraph *graph,
+                                     struct hearth_str unit, struct hearth_buf *out)
+{
+    struct hearth_flame_text how = {
+        .unit = unit,
+        .min_percent = cli->min_percent,
+        .option = "--min-percent",
+        .name_width = cli->width > 80 ? cli->width - 37 : 60,
+    };
+    return hearth_flame_text_write(graph, &how, &cli->arena, out, &cli->err);
+}
+
+/* Saves what a writer made, or says why it could not. */
+static enum cli_exit save_output(struct cli *cli, enum hearth_status status, struct hearth_buf *out)
+{
+    if (status == HEARTH_OK && hearth_buf_failed(out)) {
+        status = HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the output");
+    }
+    enum cli_exit code = status == HEARTH_OK ? cli_save(cli->output_file, hearth_buf_view(out), "")
+                                             : cli_fail(cli, status);
+    hearth_buf_release(out);
+
+    return code;
+}
+
+static enum cli_exit write_export_output(struct cli *cli, const struct flame_export *graph)
+{
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    flame_export_html(graph, &out);
+    return save_output(cli, HEARTH_OK, &out);
+}
+
+enum cli_exit flame_output_graph(struct cli *cli, const struct hearth_flamegraph *graph,
+                                 const struct flame_export_facts *facts)
+{
+    struct flame_export read;
+    struct hearth_buf out;
+
+    assert(flame_output_is_chosen(cli));
+    if (cli->output == CLI_FLAME) {
+        hearth_buf_init(&out, 0);
+        return save_output(cli, flame_output_text(cli, graph, facts->unit, &out), &out);
+    }
+
+    enum hearth_status status = flame_export_read(graph, facts, &cli->arena, &read, &cli->err);
+    return status == HEARTH_OK ? write_export_output(cli, &read) : cli_fail(cli, status);
+}
+
+enum cli_exit flame_output_tree(struct cli *cli, const struct hearth_stacktree *tree,
+                                const struct flame_export_facts *facts)
+{
+    struct hearth_flamegraph graph;
+    enum hearth_status status =
+        hearth_flamegraph_make(tree, cli->max_nodes, &cli->arena, &graph, &cli->err);
+
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    return graph.total > 0 ? flame_output_graph(cli, &graph, facts) : CLI_NO_DATA;
+}
+
+enum cli_exit flame_output_profile(struct cli *cli, const struct hearth_profile *profile,
+                                   const struct flame_export_facts *facts)
+{
+    struct hearth_stacktree tree;
+
+    hearth_stacktree_init(&tree, &cli->arena);
+    enum hearth_status status = hearth_stacktree_add_profile(&tree, profile, 0, &cli->err);
+    if (status == HEARTH_OK && hearth_stacktree_root(&tree) == HEARTH_NO_NODE) {
+        status = HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_stacktree_seal(&tree, &cli->err);
+    }
+    enum cli_exit code =
+        status == HEARTH_OK ? flame_output_tree(cli, &tree, facts) : cli_fail(cli, status);
+    hearth_stacktree_release(&tree);
+
+    return code;
+}
+
+enum cli_exit flame_output_diff(struct cli *cli, const struct flame_export *diff)
+{
+    assert(diff->n_sides == 2);
+
+    return write_export_output(cli, diff);
+}

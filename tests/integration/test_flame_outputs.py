@@ -1,0 +1,125 @@
+"""Files of flame graphs that `hearth` writes, of a server and of a file: HTML, the text tree, pprof."""
+
+import json
+import os
+import re
+import unittest
+
+from hostile import NAMES
+from pprof import Decoded, Profile
+from server import Server, now_ms, temporary_directory
+from test_cli import NO_DATA, OK, USAGE, hearth
+
+SELECTOR = '{service_name="shop"}'
+TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+MS = 1_000_000
+STACKS = [(["main", name, "leaf"], MS * (i + 1)) for i, name in enumerate(NAMES)] + [(["main", "plain"], 500 * MS)]
+TOTAL = sum(value for _, value in STACKS)
+PLACE = re.compile(r'<script type="application/json" id="profile">(.*?)</script>', re.DOTALL)
+
+
+def profile(stacks):
+    made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * MS, duration_ns=10_000 * MS)
+    for stack, value in stacks:
+        made.add(stack, [value])
+    return made.encode()
+
+
+def embedded(page):
+    """The profile of an HTML file."""
+    return json.loads(PLACE.search(page).group(1))
+
+
+def stacks_of(data, side=0):
+    """{stack: self} of an embedded profile."""
+    parents, stacks = [], {}
+    for i, (name, step, own) in enumerate(zip(data["name"], data["parent"], data["self"][side])):
+        parents.append(step + (parents[-1] if i else 0))
+        path = []
+        at = i
+        while at:
+            path.append(data["names"][data["name"][at]])
+            at = parents[at]
+        if own:
+            stacks[tuple(reversed(path))] = own
+    return stacks
+
+
+class FlameOutputs(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
+        cls.root = temporary_directory()
+        cls.file = cls.root + "/shop.pb"
+        pushed = profile(STACKS)
+        with open(cls.file, "wb") as file:
+            file.write(pushed)
+        cls.server.push(pushed, {"__name__": "process_cpu", "service_name": "shop"})
+
+    def hearth(self, *arguments, code=OK):
+        done = hearth(*arguments, env={"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
+        self.assertEqual(done.code, code, done.err)
+        return done
+
+    def sources(self):
+        """Commands that answer with the same stack traces."""
+        return (["flame", SELECTOR], ["query", "flamegraph", SELECTOR], ["query", "profile", SELECTOR], ["flame", self.file])
+
+    def test_html_holds_every_stack_trace(self):
+        for command in self.sources():
+            with self.subTest(command=command):
+                page = self.hearth(*command, "-o", "html").out
+                data = embedded(page)
+                self.assertEqual(stacks_of(data), {tuple(stack): value for stack, value in STACKS})
+                self.assertEqual(data["unit"], "nanoseconds")
+                self.assertIn(data["title"], (SELECTOR, self.file))
+                self.assertNotIn("<", PLACE.search(page).group(1))
+
+    def test_html_says_what_was_left_out(self):
+        for command in self.sources():
+            data = embedded(self.hearth(*command, "--max-nodes", "5", "-o", "html").out)
+            self.assertIn("other", data["names"])
+            self.assertEqual(sum(data["self"][0]), TOTAL)
+        self.assertGreater(data["leftOut"], 100)
+
+    def test_an_output_goes_to_a_file_or_to_standard_output(self):
+        path = self.root + "/out.html"
+        done = self.hearth("flame", SELECTOR, "-o", "html=" + path)
+        self.assertEqual(done.out, "")
+        self.assertIn("wrote %s: %d bytes" % (path, os.path.getsize(path)), done.err)
+        with open(path) as file:
+            page = file.read()
+        self.assertEqual(embedded(self.hearth("flame", SELECTOR, "-o", "html=-").out)["self"], embedded(page)["self"])
+        done = self.hearth("flame", SELECTOR, "-o", "html=/nonexistent/x", code=1)
+        self.assertIn("cannot write /nonexistent/x: No such file or directory", done.err)
+
+    def test_the_tree_is_text_also_where_another_output_is_the_default(self):
+        tree = self.hearth("flame", SELECTOR).out
+        for command in self.sources():
+            self.assertEqual(self.hearth(*command, "-o", "flame").out, tree)
+
+    def test_pprof_and_collapsed_of_every_source_are_the_same(self):
+        expected = sorted(line for line in self.hearth("query", "profile", SELECTOR, "-o", "collapsed").out.splitlines())
+        for command in self.sources():
+            path = self.root + "/out.pb.gz"
+            self.hearth(*command, "-o", "pprof=" + path)
+            with open(path, "rb") as file:
+                decoded = Decoded(file.read())
+            self.assertEqual(decoded.totals(), [TOTAL])
+            lines = self.hearth(*command, "-o", "collapsed").out.splitlines()
+            self.assertEqual(sorted(lines), expected)
+        done = self.hearth("flame", SELECTOR, "--go-stacks", "repaired", "-o", "collapsed", code=USAGE)
+        self.assertIn("--go-stacks is for flame graphs", done.err)
+
+    def test_no_data_writes_no_file(self):
+        path = self.root + "/none.html"
+        for command in (["flame", '{service_name="none"}'], ["query", "profile", '{service_name="none"}']):
+            self.hearth(*command, "-o", "html=" + path, code=NO_DATA)
+        self.assertFalse(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
