@@ -1,5 +1,6 @@
 """Files of flame graphs that `hearth` writes, of a server and of a file: HTML, the text tree, pprof."""
 
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ SELECTOR = '{service_name="shop"}'
 TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 MS = 1_000_000
 STACKS = [(["main", name, "leaf"], MS * (i + 1)) for i, name in enumerate(NAMES)] + [(["main", "plain"], 500 * MS)]
+CHANGED = STACKS[:-1:2] + [(["main", "plain"], 90_000 * MS), (["main", "new"], 700 * MS)]
 TOTAL = sum(value for _, value in STACKS)
 PLACE = re.compile(r'<script type="application/json" id="profile">(.*?)</script>', re.DOTALL)
 
@@ -58,6 +60,7 @@ class FlameOutputs(unittest.TestCase):
         with open(cls.file, "wb") as file:
             file.write(pushed)
         cls.server.push(pushed, {"__name__": "process_cpu", "service_name": "shop"})
+        cls.server.push(profile(CHANGED), {"__name__": "process_cpu", "service_name": "changed"})
 
     def hearth(self, *arguments, code=OK):
         done = hearth(*arguments, env={"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port})
@@ -113,6 +116,21 @@ class FlameOutputs(unittest.TestCase):
             self.assertEqual(sorted(lines), expected)
         done = self.hearth("flame", SELECTOR, "--go-stacks", "repaired", "-o", "collapsed", code=USAGE)
         self.assertIn("--go-stacks is for flame graphs", done.err)
+
+    def test_html_of_a_diff_holds_both_sides_and_the_judgement(self):
+        base, now = ({tuple(stack): value for stack, value in stacks} for stacks in (STACKS, CHANGED))
+        data = embedded(self.hearth("diff", SELECTOR, '{service_name="changed"}', "-o", "html").out)
+        self.assertEqual(stacks_of(data, 0), base)
+        self.assertEqual(stacks_of(data, 1), now)
+        self.assertRegex(data["sides"][0], r'^base: {service_name="shop"}, .* to .* UTC$')
+        self.assertRegex(data["sides"][1], r'^now: {service_name="changed"}, ')
+        self.assertIn("changed beyond noise", data["noise"])
+
+        answer = json.loads(self.hearth("diff", SELECTOR, '{service_name="changed"}', "-o", "json").out)
+        q = [value for level in answer["noise"]["levels"] for value in level["q"]]
+        marked = list(itertools.accumulate(data["changed"]))
+        self.assertEqual(marked, [i for i, value in enumerate(q) if value <= 0.05])
+        self.assertIn("plain", {data["names"][data["name"][i]] for i in marked})
 
     def test_no_data_writes_no_file(self):
         path = self.root + "/none.html"

@@ -20,24 +20,11 @@
 static enum hearth_status read_flame_answer(struct cli *cli, const Querier__V1__FlameGraph *graph,
                                             struct hearth_flamegraph *ret)
 {
-    struct hearth_flamegraph plain = {
+    *ret = (struct hearth_flamegraph){
         .n_names = graph->n_names, .n_levels = graph->n_levels, .total = graph->total};
 
-    plain.names = hearth_arena_array(&cli->arena, graph->n_names, sizeof *plain.names);
-    plain.levels = hearth_arena_calloc(&cli->arena, graph->n_levels, sizeof *plain.levels);
-    if (plain.names == NULL || plain.levels == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    for (size_t i = 0; i < graph->n_names; i++) {
-        plain.names[i] = hearth_str_c(graph->names[i]);
-    }
-    for (size_t i = 0; i < graph->n_levels; i++) {
-        plain.levels[i].values = graph->levels[i]->values;
-        plain.levels[i].n = graph->levels[i]->n_values;
-    }
-    *ret = plain;
-
-    return HEARTH_OK;
+    HEARTH_TRY(flame_output_take_names(cli, graph->names, graph->n_names, &ret->names));
+    return flame_output_take_levels(cli, graph->levels, graph->n_levels, &ret->levels);
 }
 
 /* ---- the picture ---- */

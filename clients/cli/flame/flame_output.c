@@ -37,6 +37,38 @@ void flame_output_query_facts(struct cli *cli, const char *selector, const char 
     };
 }
 
+enum hearth_status flame_output_take_names(struct cli *cli, char **texts, size_t n,
+                                           struct hearth_str **ret)
+{
+    struct hearth_str *names = hearth_arena_array(&cli->arena, n, sizeof *names);
+
+    if (names == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = hearth_str_c(texts[i]);
+    }
+    *ret = names;
+
+    return HEARTH_OK;
+}
+
+enum hearth_status flame_output_take_levels(struct cli *cli, Querier__V1__Level **in, size_t n,
+                                            struct hearth_flame_level **ret)
+{
+    struct hearth_flame_level *levels = hearth_arena_calloc(&cli->arena, n, sizeof *levels);
+
+    if (levels == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t i = 0; i < n; i++) {
+        levels[i] = (struct hearth_flame_level){.values = in[i]->values, .n = in[i]->n_values};
+    }
+    *ret = levels;
+
+    return HEARTH_OK;
+}
+
 enum hearth_status flame_output_text(struct cli *cli, const struct hearth_flamegraph *graph,
                                      struct hearth_str unit, struct hearth_buf *out)
 {
@@ -118,6 +150,75 @@ enum cli_exit flame_output_profile(struct cli *cli, const struct hearth_profile 
     hearth_stacktree_release(&tree);
 
     return code;
+}
+
+/* The q of all nodes, in the arena. *ret is NULL if the server did not judge. */
+static enum hearth_status gather_q(struct cli *cli, const struct hearth_flame_diff *diff,
+                                   const Hearth__V1__DiffNoise *noise, const float **ret)
+{
+    size_t n = 0, at = 0;
+
+    *ret = NULL;
+    for (size_t l = 0; l < diff->n_levels; l++) {
+        n += diff->levels[l].n / 7;
+    }
+    if (noise == NULL || noise->n_levels == 0) {
+        return HEARTH_OK;
+    }
+
+    float *q = hearth_arena_array(&cli->arena, n, sizeof *q);
+    if (q == NULL) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    for (size_t l = 0; l < noise->n_levels; l++) {
+        size_t n_q = noise->levels[l]->n_q;
+        if (n_q > n - at) {
+            break;
+        }
+        memcpy(q + at, noise->levels[l]->q, n_q * sizeof *q);
+        at += n_q;
+    }
+    if (at != n) {
+        return HEARTH_FAIL(&cli->err, HEARTH_CORRUPT,
+                           "the server judged other frames than it sent");
+    }
+    *ret = q;
+
+    return HEARTH_OK;
+}
+
+/* How noise was judged, or why it was not; in the arena. */
+static const char *noise_sentence(struct cli *cli, const Hearth__V1__DiffNoise *noise)
+{
+    if (noise == NULL) {
+        return "noise is not known";
+    }
+    if (noise->method == HEARTH__V1__NOISE_METHOD__NOISE_METHOD_UNSPECIFIED) {
+        return hearth_arena_printf(&cli->arena, "noise is not known: %s", noise->reason);
+    }
+    return hearth_arena_printf(
+        &cli->arena,
+        "%lld of %lld functions with at least 0.1 %% of a side changed beyond noise%s%s",
+        (long long)noise->changed_functions, (long long)noise->judged_functions,
+        noise->reason[0] != '\0' ? "; " : "", noise->reason);
+}
+
+enum hearth_status flame_output_read_diff(struct cli *cli,
+                                          const Querier__V1__FlameGraphDiff *answer,
+                                          const Hearth__V1__DiffNoise *noise,
+                                          const struct flame_export_facts *facts,
+                                          struct flame_export *ret)
+{
+    struct hearth_flame_diff diff = {.n_names = answer->n_names, .n_levels = answer->n_levels};
+    struct flame_export_facts said = *facts;
+    const float *q = NULL;
+
+    HEARTH_TRY(flame_output_take_names(cli, answer->names, answer->n_names, &diff.names));
+    HEARTH_TRY(flame_output_take_levels(cli, answer->levels, answer->n_levels, &diff.levels));
+    HEARTH_TRY(gather_q(cli, &diff, noise, &q));
+    said.noise = noise_sentence(cli, noise);
+
+    return flame_export_read_diff(&diff, q, &said, &cli->arena, ret, &cli->err);
 }
 
 enum cli_exit flame_output_diff(struct cli *cli, const struct flame_export *diff)

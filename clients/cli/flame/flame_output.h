@@ -17,6 +17,14 @@ void flame_output_query_facts(struct cli *cli, const char *selector, const char 
 /* "11-20 10:36:00 to 11-20 11:36:00 CET", in the arena. */
 char *flame_output_range(struct cli *cli, int64_t from_ms, int64_t to_ms);
 
+/* The names and levels of an answer as those of the model, in the arena; texts and values are borrowed. NO_MEMORY. */
+HEARTH_MUST_CHECK
+enum hearth_status flame_output_take_names(struct cli *cli, char **texts, size_t n,
+                                           struct hearth_str **ret);
+HEARTH_MUST_CHECK
+enum hearth_status flame_output_take_levels(struct cli *cli, Querier__V1__Level **in, size_t n,
+                                            struct hearth_flame_level **ret);
+
 /* Appends the text tree of a graph with total > 0. */
 HEARTH_MUST_CHECK
 enum hearth_status flame_output_text(struct cli *cli, const struct hearth_flamegraph *graph,
@@ -31,6 +39,16 @@ enum cli_exit flame_output_profile(struct cli *cli, const struct hearth_profile 
 /* Writes a sealed tree, with at most --max-nodes nodes. */
 enum cli_exit flame_output_tree(struct cli *cli, const struct hearth_stacktree *tree,
                                 const struct flame_export_facts *facts);
+/*
+ * Reads the answer to a diff into arrays of the arena; names and texts are borrowed, and facts->noise is replaced. `noise`
+ * may be NULL. CORRUPT if one of them is malformed; NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status flame_output_read_diff(struct cli *cli,
+                                          const Querier__V1__FlameGraphDiff *answer,
+                                          const Hearth__V1__DiffNoise *noise,
+                                          const struct flame_export_facts *facts,
+                                          struct flame_export *ret);
 /* Writes a diff as -o html, svg or speedscope says. The facts need both sides. */
 enum cli_exit flame_output_diff(struct cli *cli, const struct flame_export *diff);
 

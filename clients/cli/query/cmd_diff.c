@@ -8,6 +8,7 @@
 #include "hearth/selector/timeexpr.h"
 
 #include "diff_gate.h"
+#include "flame_output.h"
 
 #include <stdio.h>
 
@@ -225,7 +226,24 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
     return HEARTH_OK;
 }
 
-static enum hearth_status ask_diff(struct cli *cli, const char **ret_type,
+/* What a file says about the two sides. */
+static void fill_diff_facts(struct cli *cli, const Hearth__V1__Selection *left,
+                            const Hearth__V1__Selection *right, struct flame_export_facts *ret)
+{
+    const Hearth__V1__Selection *const sides[] = {left, right};
+
+    *ret = (struct flame_export_facts){
+        .title = right->label_selector,
+        .type = right->profile_type,
+    };
+    for (int i = 0; i < 2; i++) {
+        ret->sides[i] = hearth_arena_printf(
+            &cli->arena, "%s: %s, %s", i == 0 ? "base" : "now", sides[i]->label_selector,
+            flame_output_range(cli, sides[i]->start, sides[i]->end));
+    }
+}
+
+static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *ret_facts,
                                    Hearth__V1__DiffResponse **ret)
 {
     Hearth__V1__DiffRequest request;
@@ -246,9 +264,19 @@ static enum hearth_status ask_diff(struct cli *cli, const char **ret_type,
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Diff", &request,
                         &hearth__v1__diff_response__descriptor, ret));
     cli_say_aggregation(&right, (*ret)->aggregation);
-    *ret_type = right.profile_type;
+    fill_diff_facts(cli, &left, &right, ret_facts);
 
     return HEARTH_OK;
+}
+
+static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *ret_facts,
+                                    Hearth__V1__DiffResponse **ret)
+{
+    *ret_facts = (struct flame_export_facts){.title = cli->args[1]};
+    ret_facts->sides[0] = hearth_arena_printf(&cli->arena, "base: %s", cli->args[0]);
+    ret_facts->sides[1] = hearth_arena_printf(&cli->arena, "now: %s", cli->args[1]);
+
+    return diff_ask_files(cli, &ret_facts->type, ret);
 }
 
 /* Whether the arguments are two files. CLI_USAGE, with a message, for one file. */
@@ -285,9 +313,20 @@ static enum cli_exit print_diff(struct cli *cli, const Hearth__V1__DiffResponse 
     return cli_print_answer(cli, &answer->base, &out);
 }
 
+/* Writes the graph as the file that -o names. */
+static enum cli_exit save_diff(struct cli *cli, const Hearth__V1__DiffResponse *answer,
+                               const struct flame_export_facts *facts)
+{
+    struct flame_export graph;
+    enum hearth_status status =
+        flame_output_read_diff(cli, answer->flamegraph, answer->noise, facts, &graph);
+
+    return status == HEARTH_OK ? flame_output_diff(cli, &graph) : cli_fail(cli, status);
+}
+
 static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool are_files)
 {
-    const char *type = NULL;
+    struct flame_export_facts facts = {0};
     Hearth__V1__DiffResponse *answer = NULL;
     struct diff d;
     struct diff_row *rows = NULL;
@@ -295,18 +334,19 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
 
     /* Ask. */
     enum hearth_status status =
-        are_files ? diff_ask_files(cli, &type, &answer) : ask_diff(cli, &type, &answer);
+        are_files ? ask_files(cli, &facts, &answer) : ask_diff(cli, &facts, &answer);
     if (status != HEARTH_OK) {
         enum cli_exit code = cli_fail(cli, status);
         return code == CLI_NO_DATA ? diff_gates_report(cli, gates, cli->err.msg) : code;
     }
     if (answer->flamegraph == NULL || answer->flamegraph->total == 0) {
-        (void)(are_files ? flame_file_is_empty(cli->args[0], type) : cli_no_data(cli));
+        (void)(are_files ? flame_file_is_empty(cli->args[0], facts.type) : cli_no_data(cli));
         return diff_gates_report(cli, gates, "neither side has data");
     }
 
     /* Read the answer. */
-    status = diff_read(cli, answer, cli_type_unit(type), &d);
+    facts.unit = cli_type_unit(facts.type);
+    status = diff_read(cli, answer, facts.unit, &d);
     if (status == HEARTH_OK) {
         status = diff_make_rows(cli, &d, &rows, &n_rows);
     }
@@ -317,8 +357,9 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
         return cli_fail(cli, status);
     }
 
-    /* Print it. */
-    enum cli_exit code = print_diff(cli, answer, &d, rows, n_rows);
+    /* Print or save it. */
+    enum cli_exit code = flame_output_is_chosen(cli) ? save_diff(cli, answer, &facts)
+                                                     : print_diff(cli, answer, &d, rows, n_rows);
     if (code != CLI_OK || gates->n == 0) {
         return code;
     }
