@@ -97,6 +97,7 @@ static enum hearth_status read_side_levels(const struct side_levels *levels, int
             graph->n_nodes++;
         }
         above = begin;
+        graph->n_levels = l + (graph->n_nodes > begin);
     }
 
     return HEARTH_OK;

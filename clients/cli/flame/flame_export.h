@@ -33,6 +33,7 @@ struct flame_export {
     struct flame_export_facts facts;
     const struct hearth_str *names; /* [0]: the root's */
     uint32_t n_names, n_nodes;
+    size_t n_levels;
     int n_sides; /* 2: a diff, [0] is the base */
     uint32_t *parent, *name;
     int64_t *total[2], *self[2];
@@ -61,9 +62,25 @@ enum hearth_status flame_export_read_diff(const struct hearth_flame_diff *diff, 
                                           struct hearth_arena *arena, struct flame_export *ret,
                                           struct hearth_err *err);
 
-/* Append the page of clients/viewer with the graph in it. */
+/* Append the page of clients/viewer with the graph in it. Writers leave failures to the buffer. */
 void flame_export_html(const struct flame_export *graph, struct hearth_buf *out);
-/* The same into a file. INTERNAL if it cannot be written; NO_MEMORY. */
+/*
+ * Append a file of speedscope: a weighted sample for each node with a self, of a diff a profile for
+ * each side.
+ * Source: https://www.speedscope.app/file-format-schema.json
+ */
+void flame_export_speedscope(const struct flame_export *graph, struct hearth_buf *out);
+/*
+ * Append a picture of FLAME_EXPORT_SVG_WIDTH pixels and at most FLAME_EXPORT_SVG_LEVELS levels, with
+ * a title for each box. Neighbours narrower than half a pixel are one grey box. No script, no style,
+ * no reference to another file.
+ * Source: SVG 1.1.
+ */
+#define FLAME_EXPORT_SVG_WIDTH  1200
+#define FLAME_EXPORT_SVG_LEVELS 256
+void flame_export_svg(const struct flame_export *graph, struct hearth_buf *out);
+
+/* The page into a file. INTERNAL if it cannot be written; NO_MEMORY. */
 HEARTH_MUST_CHECK
 enum hearth_status flame_export_html_file(const struct flame_export *graph, FILE *file,
                                           struct hearth_err *err);
