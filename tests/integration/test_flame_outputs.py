@@ -1,12 +1,14 @@
-"""Files of flame graphs that `hearth` writes, of a server and of a file: HTML, the text tree, pprof."""
+"""Files of flame graphs that `hearth` writes, of a server and of a file: HTML, SVG, speedscope, the text
+tree, pprof."""
 
 import itertools
 import json
 import os
 import re
 import unittest
+from xml.etree import ElementTree
 
-from hostile import NAMES
+from hostile import NAMES, unseen
 from pprof import Decoded, Profile
 from server import Server, now_ms, temporary_directory
 from test_cli import NO_DATA, OK, USAGE, hearth
@@ -131,6 +133,55 @@ class FlameOutputs(unittest.TestCase):
         marked = list(itertools.accumulate(data["changed"]))
         self.assertEqual(marked, [i for i, value in enumerate(q) if value <= 0.05])
         self.assertIn("plain", {data["names"][data["name"][i]] for i in marked})
+
+    def test_speedscope_is_read_back_as_it_was(self):
+        expected = self.hearth("query", "profile", SELECTOR, "-o", "collapsed").out
+        for command in self.sources():
+            path = self.root + "/out.speedscope.json"
+            self.hearth(*command, "-o", "speedscope=" + path)
+            read = self.hearth("flame", path, "-o", "collapsed").out
+            self.assertEqual(sorted(read.splitlines()), sorted(expected.splitlines()))
+
+    def test_speedscope_of_a_diff_has_both_sides(self):
+        made = json.loads(self.hearth("diff", SELECTOR, '{service_name="changed"}', "-o", "speedscope").out)
+        names = [frame["name"] for frame in made["shared"]["frames"]]
+        for side, stacks in zip(made["profiles"], (STACKS, CHANGED)):
+            self.assertEqual(side["unit"], "nanoseconds")
+            self.assertEqual(side["endValue"], sum(side["weights"]))
+            read = {tuple(names[i] for i in sample): weight for sample, weight in zip(side["samples"], side["weights"])}
+            self.assertEqual(read, {tuple(stack): value for stack, value in stacks})
+        self.assertIn('base: {service_name="shop"}', made["profiles"][0]["name"])
+
+    def test_svg_is_a_picture_of_the_boxes_and_nothing_else(self):
+        for command in (*self.sources(), ["diff", SELECTOR, '{service_name="changed"}']):
+            text = self.hearth(*command, "-o", "svg").out
+            self.assertEqual(unseen(text), [])
+            picture = ElementTree.fromstring(text)
+            kinds = {element.tag.rpartition("}")[2] for element in picture.iter()}
+            self.assertEqual(kinds, {"svg", "title", "defs", "pattern", "path", "rect", "g", "text"})
+            for element in picture.iter():
+                self.assertFalse({key for key in element.attrib if key.startswith("on") or "href" in key}, command)
+                self.assertNotIn("http", "".join(element.attrib.values()))
+            titles = [title.text for title in picture.iter("{http://www.w3.org/2000/svg}title")][1:]
+            self.assertTrue(any(title.startswith("plain · total ") for title in titles), titles[:9])
+            if command[0] != "diff":  # where they are too narrow
+                self.assertTrue(any("</text></svg><script>" in title for title in titles), command)
+            boxes = [float(rect.get("width")) for rect in picture.iter("{http://www.w3.org/2000/svg}rect")]
+            self.assertEqual(max(boxes), 1200)
+
+    def test_svg_marks_what_is_new_and_gone(self):
+        titles = [
+            title.text
+            for title in ElementTree.fromstring(
+                self.hearth("diff", SELECTOR, '{service_name="changed"}', "-o", "svg").out
+            ).iter("{http://www.w3.org/2000/svg}title")
+        ]
+        (new,) = [title for title in titles if title.startswith("new · ")]
+        self.assertIn("total 0.00% → ", new)
+        self.assertIn(" · new", new)
+        self.assertTrue(any(" · gone · " in title for title in titles))
+        (plain,) = [title for title in titles if title.startswith("plain · ")]
+        self.assertTrue(plain.endswith(" · beyond noise"), plain)
 
     def test_no_data_writes_no_file(self):
         path = self.root + "/none.html"

@@ -99,7 +99,18 @@ static enum cli_exit write_export_output(struct cli *cli, const struct flame_exp
     struct hearth_buf out;
 
     hearth_buf_init(&out, 0);
-    flame_export_html(graph, &out);
+    switch (cli->output) {
+    case CLI_SVG:
+        flame_export_svg(graph, &out);
+        break;
+    case CLI_SPEEDSCOPE:
+        flame_export_speedscope(graph, &out);
+        break;
+    default:
+        flame_export_html(graph, &out);
+        break;
+    }
+
     return save_output(cli, HEARTH_OK, &out);
 }
 

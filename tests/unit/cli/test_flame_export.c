@@ -148,6 +148,51 @@ static void html_of_a_diff_holds_both_sides_and_what_is_beyond_noise(void **stat
     must_hold(f, "\"self\":[[0,60,0,40],[0,30,20,0]],\"changed\":[1,2]}</script>");
 }
 
+static void speedscope_holds_samples_of_each_side(void **state)
+{
+    struct fixture *f = *state;
+
+    must_read(f, true);
+    flame_export_speedscope(&f->made, &f->out);
+    must_hold(f, "\"profiles\":[{\"type\":\"sampled\",\"name\":\"base\",\"unit\":\"nanoseconds\","
+                 "\"startValue\":0,\"endValue\":100,\"samples\":[[1],[1,2]],\"weights\":[60,40]},");
+    must_hold(f, "\"endValue\":50,\"samples\":[[1],[3]],\"weights\":[30,20]}]}");
+}
+
+static void svg_draws_boxes_in_their_places(void **state)
+{
+    struct fixture *f = *state;
+
+    must_read(f, false);
+    flame_export_svg(&f->made, &f->out);
+    must_hold(f, "<title>main · total 90 ns (90.00%) · self 30 ns (30.00%)</title>"
+                 "<rect x=\"0.00\" y=\"62\" width=\"1079.00\" height=\"17\"");
+    must_hold(f, "<title>&#60;/script&#62;&#60;!-- · total 10 ns");
+    must_hold(f, "pa&#34;r\\u{1}se · total 60 ns (60.00%) · self 60 ns (60.00%)</title>"
+                 "<rect x=\"0.00\" y=\"80\" width=\"719.00\"");
+}
+
+/* A level deeper than the picture may have, and names that are no text. */
+static void svg_has_bounds(void **state)
+{
+    struct fixture *f = *state;
+    static struct hearth_flame_level deep[FLAME_EXPORT_SVG_LEVELS + 9];
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(deep); i++) {
+        deep[i] = g_levels[0];
+    }
+    f->graph.levels = deep;
+    f->graph.n_levels = HEARTH_ARRAY_LEN(deep);
+    f->names[0] = HEARTH_STR("\xff\xe2\x80\xae\xef\xbf\xbf\xf3\xa0\x81\x81"
+                             "a\xe2\x82");
+    assert_int_equal(flame_export_read(&f->graph, &f->facts, &f->arena, &f->made, &f->err),
+                     HEARTH_OK);
+    flame_export_svg(&f->made, &f->out);
+    must_hold(f, "<title>?\\u{202e}\\u{ffff}\\u{e0041}a?? · total");
+    must_hold(f, "9 deeper levels are not drawn");
+    must_hold(f, "height=\"4670\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +202,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(html_of_a_diff_holds_both_sides_and_what_is_beyond_noise,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(speedscope_holds_samples_of_each_side, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(svg_draws_boxes_in_their_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(svg_has_bounds, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
