@@ -1,7 +1,8 @@
 /*
- * test_dot.c -- Graphviz text: exact for a small graph, and read back by the language's grammar for names of all kinds.
+ * test_dot_text.c -- Graphviz text: exact for a small graph, and read back by the language's grammar for names of all kinds.
  */
-#include "answer/dot.h"
+#include "hearth/model/dot_text.h"
+#include "hearth/model/profile_type.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,13 @@ static const struct hearth_profile_type g_locks = {HEARTH_STR("block"), HEARTH_S
 static void write_graph(const struct hearth_call_graph *graph,
                         const struct hearth_profile_type *type, struct hearth_buf *out)
 {
+    struct hearth_buf title;
+
     hearth_buf_init(out, 0);
-    hearth_dot_write(graph, type, out);
+    hearth_buf_init(&title, 0);
+    hearth_profile_type_format(type, &title);
+    hearth_dot_write(graph, hearth_buf_view(&title), type->sample_unit, out);
+    hearth_buf_release(&title);
     hearth_buf_byte(out, 0);
     assert_false(hearth_buf_failed(out));
 }
