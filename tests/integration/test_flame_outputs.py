@@ -5,6 +5,8 @@ import itertools
 import json
 import os
 import re
+import shutil
+import subprocess
 import unittest
 from xml.etree import ElementTree
 
@@ -182,6 +184,24 @@ class FlameOutputs(unittest.TestCase):
         self.assertTrue(any(" · gone · " in title for title in titles))
         (plain,) = [title for title in titles if title.startswith("plain · ")]
         self.assertTrue(plain.endswith(" · beyond noise"), plain)
+
+    def test_dot_is_a_digraph_with_the_same_functions_from_every_source(self):
+        def functions(text):
+            nodes = re.findall(r'self=(\d+), total=(\d+), .*tooltip="((?:[^"\\]|\\.)*)"', text)
+            return {name: (int(own), int(total)) for own, total, name in nodes}
+
+        made = [functions(self.hearth(*command, "--max-nodes", "999", "-o", "dot").out) for command in self.sources()]
+        self.assertEqual(made[0]["plain"], (500 * MS, 500 * MS))
+        self.assertEqual(made[0]["main"], (0, TOTAL))
+        self.assertGreater(len(made[0]), len(NAMES) // 2)
+        for one in made[1:]:
+            self.assertEqual(one, made[0])
+        done = self.hearth("flame", self.file, "-o", "dot")
+        self.assertIn("note: 100 of ", done.err)
+        if shutil.which("dot"):
+            drawn = subprocess.run(["dot", "-Tplain"], input=done.out.encode(), capture_output=True, timeout=60)
+            self.assertEqual((drawn.returncode, drawn.stderr), (0, b""))
+            self.assertEqual(drawn.stdout.count(b"\nnode "), 100)
 
     def test_no_data_writes_no_file(self):
         path = self.root + "/none.html"

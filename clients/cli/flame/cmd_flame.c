@@ -93,22 +93,25 @@ enum hearth_status cli_draw_flame(struct cli *cli, const Querier__V1__FlameGraph
 }
 
 static enum hearth_status ask_flame(struct cli *cli, const char **ret_selector,
-                                    const char **ret_type, Querier__V1__FlameGraph **ret_graph)
+                                    const char **ret_type, Hearth__V1__MergeResponse **ret)
 {
     Hearth__V1__MergeRequest request;
     Hearth__V1__Selection selection;
-    Hearth__V1__MergeResponse *answer;
+
     hearth__v1__merge_request__init(&request);
     HEARTH_TRY(cli_selection(cli, 0, &selection));
     request.selection = &selection;
     request.max_nodes = cli->max_nodes;
+    request.format = cli->output == CLI_DOT
+                         ? QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_DOT
+                         : QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_FLAMEGRAPH;
     HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
-                        &hearth__v1__merge_response__descriptor, &answer));
-    cli_say_aggregation(&selection, answer->aggregation);
+                        &hearth__v1__merge_response__descriptor, ret));
+    cli_say_aggregation(&selection, (*ret)->aggregation);
     *ret_selector = selection.label_selector;
     *ret_type = selection.profile_type;
-    *ret_graph = answer->flamegraph;
+
     return HEARTH_OK;
 }
 
@@ -282,7 +285,7 @@ enum cli_exit cli_flame(struct cli *cli)
 {
     const char *selector = NULL, *type = NULL;
     bool is_screen;
-    Querier__V1__FlameGraph *graph = NULL;
+    Hearth__V1__MergeResponse *answer = NULL;
 
     enum cli_exit code = choose_screen(cli, &is_screen);
     if (code != CLI_OK) {
@@ -298,9 +301,14 @@ enum cli_exit cli_flame(struct cli *cli)
         }
         return cli_profile(cli);
     }
-    enum hearth_status status = ask_flame(cli, &selector, &type, &graph);
+    enum hearth_status status = ask_flame(cli, &selector, &type, &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
+    }
+    const Querier__V1__FlameGraph *graph = answer->flamegraph;
+    if (cli->output == CLI_DOT) {
+        return answer->dot[0] == '\0' ? cli_no_data(cli)
+                                      : cli_save(cli->output_file, hearth_str_c(answer->dot), "");
     }
     if (graph == NULL || graph->total == 0 || graph->n_levels == 0 ||
         graph->levels[0]->n_values < 4) {

@@ -1,10 +1,11 @@
 /* flame_output.c -- which writer makes the file that -o names, and what the file says about its graph. */
 #include "flame_output.h"
 
-#include "hearth/base/clock.h"
+#include "hearth/model/dot_text.h"
 #include "hearth/model/flame_text.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <time.h>
 
 bool flame_output_is_chosen(const struct cli *cli)
@@ -130,10 +131,41 @@ enum cli_exit flame_output_graph(struct cli *cli, const struct hearth_flamegraph
     return status == HEARTH_OK ? write_export_output(cli, &read) : cli_fail(cli, status);
 }
 
+/* Writes the calls of a tree, as a server does for a query. */
+static enum cli_exit save_call_graph(struct cli *cli, const struct hearth_stacktree *tree,
+                                     const struct flame_export_facts *facts)
+{
+    int64_t max_functions = cli->max_nodes > 0 ? cli->max_nodes : HEARTH_DOT_FUNCTIONS;
+    struct hearth_call_graph graph;
+    struct hearth_buf out;
+    char note[128];
+
+    enum hearth_status status =
+        hearth_dot_select(tree, max_functions, &cli->arena, &graph, &cli->err);
+    if (status == HEARTH_OK && graph.n_nodes == 0) {
+        return CLI_NO_DATA;
+    }
+    hearth_buf_init(&out, 0);
+    if (status == HEARTH_OK) {
+        hearth_dot_write(&graph, hearth_str_c(facts->type), facts->unit, &out);
+        (void)snprintf(note, sizeof note, "%zu of %zu functions are shown; --max-nodes shows more",
+                       graph.n_nodes, graph.n_functions);
+    }
+    if (status == HEARTH_OK && graph.n_nodes < graph.n_functions) {
+        cli_say("note", note);
+    }
+
+    return save_output(cli, status, &out);
+}
+
 enum cli_exit flame_output_tree(struct cli *cli, const struct hearth_stacktree *tree,
                                 const struct flame_export_facts *facts)
 {
     struct hearth_flamegraph graph;
+
+    if (cli->output == CLI_DOT) {
+        return save_call_graph(cli, tree, facts);
+    }
     enum hearth_status status =
         hearth_flamegraph_make(tree, cli->max_nodes, &cli->arena, &graph, &cli->err);
 

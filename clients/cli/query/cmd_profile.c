@@ -39,6 +39,9 @@ enum cli_exit cli_profile(struct cli *cli)
     if (cli->output == CLI_TABLE) {
         return cli_top(cli);
     }
+    if (cli->output == CLI_DOT) {
+        return cli_flame(cli);
+    }
     const char *type;
     struct hearth_str wire;
     struct hearth_profile profile;

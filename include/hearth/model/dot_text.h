@@ -23,8 +23,8 @@ enum hearth_status hearth_dot_select(const struct hearth_stacktree *tree, int64_
                                      struct hearth_err *err);
 /*
  * Append a digraph. Nodes are n1, n2, ... with exact `self` and `total`; edges have an exact
- * `value`; labels show the same values for people, in the unit of the profile type. The buffer keeps
- * errors.
+ * `value`; labels show the same values for people, in the unit of the profile type. The buffer
+ * keeps errors.
  */
 void hearth_dot_write(const struct hearth_call_graph *graph, struct hearth_str title,
                       struct hearth_str unit, struct hearth_buf *out);
