@@ -300,6 +300,14 @@ class CliQuestions(unittest.TestCase):
         each = self.ask("trace", "cc", contract.SPAN_B, "--top", "--each").splitlines()
         self.assertEqual([line for line in each if re.match("[0-9a-f]+: ", line)], ["cc: 9 ns", contract.SPAN_B + ": 2 ns"], "in the order asked for")
         self.assertEqual(self.ask("trace", "cc", "-o", "collapsed"), "main;x 9\n")
+        for output, want in (
+            ("flame", "9 ns 100.00%"),
+            ("html", '"title":"cc"'),
+            ("svg", "<title>main · total 9 ns (100.00%)"),
+            ("dot", "n2 -> n1 "),
+            ("speedscope", '"weights":[9]'),
+        ):
+            self.assertIn(want, self.ask("trace", "cc", "-o", output))
         self.assertEqual(self.json("trace", "cc", "--flame")["profiles"][0]["flamegraph"]["total"], "9")
         path = os.path.join(temporary_directory(), "trace.pb.gz")
         self.assertEqual(self.ask("trace", "cc", "-o", "pprof=" + path), "")
@@ -338,6 +346,7 @@ class CliQuestions(unittest.TestCase):
         self.assertIn("searched: by window: profiles of", done.err)
         self.assertIn("    220 ns 100.00%", self.ask(*shlex.split(lines[-1])[1:]).splitlines()[0])
         self.assertEqual(self.ask(*exact_pad, "-o", "collapsed"), "main 220\n")
+        self.assertIn("\"self\":[[0,220]]", self.ask(*exact_pad, "-o", "html"))
         done = self.run_hearth(*exact_pad, "--flame")
         self.assertIn("    220 ns 100.00%", done.out)
         self.assertIn("note: no samples carry an id: these are whole profiles taken while the span ran", done.err)
@@ -380,6 +389,7 @@ class CliQuestions(unittest.TestCase):
             ('--tag "x" is not NAME=VALUE', "1", "--tag", "x"),
             ("trace does not take --dot: it is for network topology", "1", "--dot"),
             ("which one output cannot hold", "1", "2", "--each", "-o", "collapsed"),
+            ("which one output cannot hold", "1", "2", "--each", "-o", "html"),
         ):
             with self.subTest(arguments):
                 self.refused(part, "trace", *arguments)

@@ -349,15 +349,16 @@ static const char *find_mistake(const struct cli *cli)
         return "trace needs the ID of a trace or span, or --service, --start and --end";
     }
     if (!profile && (t->children || t->each)) {
-        return "--children and --each are for --flame, --top, -o pprof=FILE and -o collapsed";
+        return "--children and --each are for --flame, --top and outputs of stack traces, such as "
+               "-o pprof=FILE";
     }
-    if (t->each && (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED)) {
+    if (t->each && cli_trace_wants_stacks(cli)) {
         return "--each makes several profiles, which one output cannot hold; ask for one ID at a "
                "time";
     }
     if (!profile && cli_has_stack_filter(cli)) {
-        return "--function, --without, --call-site, --class and their like are for --flame, --top, "
-               "-o pprof=FILE and -o collapsed";
+        return "--function, --without, --call-site, --class and their like are for --flame, --top "
+               "and outputs of stack traces, such as -o pprof=FILE";
     }
     if (!profile && (cli->from != NULL || cli->to != NULL || cli->since != NULL)) {
         return "trace looks everywhere; --start and --end say when the span ran";

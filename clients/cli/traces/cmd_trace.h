@@ -36,6 +36,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_trace_print(struct cli *cli, const stru
 
 /* ---- cmd_trace_profile.c ---- */
 
+/* Whether -o names an output that has stack traces, and holds one profile. */
+bool cli_trace_wants_stacks(const struct cli *cli);
 /* --flame, --top, or an output that only profiles have. */
 bool cli_trace_wants_profile(const struct cli *cli);
 /* The merged stack traces of what was found. */

@@ -8,13 +8,18 @@
 #include "hearth/format/pprof.h"
 
 #include "cmd_trace.h"
+#include "flame_output.h"
 
 #include <stdio.h>
 
+bool cli_trace_wants_stacks(const struct cli *cli)
+{
+    return cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED || flame_output_is_chosen(cli);
+}
+
 bool cli_trace_wants_profile(const struct cli *cli)
 {
-    return cli->trace.flame || cli->trace.top || cli->output == CLI_PPROF ||
-           cli->output == CLI_COLLAPSED;
+    return cli->trace.flame || cli->trace.top || cli_trace_wants_stacks(cli);
 }
 
 static bool is_exact_find(const struct cli_found *found)
@@ -47,11 +52,8 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
     if (cli->from == NULL || cli->to == NULL) {
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
     }
-    if (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED) {
-        return cli_profile(cli);
-    }
 
-    return cli->trace.top ? cli_top(cli) : cli_flame(cli);
+    return cli->trace.top && !cli_trace_wants_stacks(cli) ? cli_top(cli) : cli_flame(cli);
 }
 
 /* ---- by id ---- */
@@ -131,8 +133,14 @@ static void put_top(struct cli *cli, const Hearth__V1__SpanProfileItem *item, ch
     cli_draw_top(cli, &table, "function", out);
 }
 
-static enum cli_exit put_pprof(struct cli *cli, const Hearth__V1__SpanProfileItem *item)
+static enum cli_exit put_stacks(struct cli *cli, const Hearth__V1__SpanProfileItem *item,
+                                const char *unit)
 {
+    const struct flame_export_facts facts = {
+        .title = cli->n_args == 1 ? cli->args[0] : "traces and spans",
+        .type = cli->type,
+        .unit = hearth_str_c(unit),
+    };
     struct hearth_pprof_limits limits = {0};
     struct hearth_pprof_notes notes;
     struct hearth_profile profile;
@@ -145,6 +153,9 @@ static enum cli_exit put_pprof(struct cli *cli, const Hearth__V1__SpanProfileIte
     }
     if (cli->output == CLI_PPROF) {
         return cli_save_pprof(cli, wire, profile.n_samples);
+    }
+    if (flame_output_is_chosen(cli)) {
+        return flame_output_profile(cli, &profile, &facts);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -180,8 +191,8 @@ static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileRespon
     if (total == 0) {
         return cli_no_data(cli);
     }
-    if (cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED) {
-        return put_pprof(cli, answer->profiles[0]);
+    if (cli_trace_wants_stacks(cli)) {
+        return put_stacks(cli, answer->profiles[0], answer->unit);
     }
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
@@ -213,11 +224,10 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
     Hearth__V1__SpanProfileResponse *answer = NULL;
 
     hearth__v1__span_profile_request__init(&request);
-    bool is_pprof = cli->output == CLI_PPROF || cli->output == CLI_COLLAPSED;
     request.profile_type = cli_field(cli, cli->type);
-    request.format = is_pprof ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_PPROF
-                     : cli->trace.top
-                         ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP
+    request.format =
+        cli_trace_wants_stacks(cli) ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_PPROF
+        : cli->trace.top            ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP
                          : HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_FLAMEGRAPH;
     enum hearth_status status = fill_selection(cli, found, n, &request);
     if (status == HEARTH_OK) {
