@@ -10,6 +10,7 @@ import subprocess
 import unittest
 from xml.etree import ElementTree
 
+from flame_pages import PLACE, embedded, stacks_of
 from hostile import NAMES, unseen
 from pprof import Decoded, Profile
 from server import Server, now_ms, temporary_directory
@@ -21,7 +22,6 @@ MS = 1_000_000
 STACKS = [(["main", name, "leaf"], MS * (i + 1)) for i, name in enumerate(NAMES)] + [(["main", "plain"], 500 * MS)]
 CHANGED = STACKS[:-1:2] + [(["main", "plain"], 90_000 * MS), (["main", "new"], 700 * MS)]
 TOTAL = sum(value for _, value in STACKS)
-PLACE = re.compile(r'<script type="application/json" id="profile">(.*?)</script>', re.DOTALL)
 
 
 def profile(stacks):
@@ -29,26 +29,6 @@ def profile(stacks):
     for stack, value in stacks:
         made.add(stack, [value])
     return made.encode()
-
-
-def embedded(page):
-    """The profile of an HTML file."""
-    return json.loads(PLACE.search(page).group(1))
-
-
-def stacks_of(data, side=0):
-    """{stack: self} of an embedded profile."""
-    parents, stacks = [], {}
-    for i, (name, step, own) in enumerate(zip(data["name"], data["parent"], data["self"][side])):
-        parents.append(step + (parents[-1] if i else 0))
-        path = []
-        at = i
-        while at:
-            path.append(data["names"][data["name"][at]])
-            at = parents[at]
-        if own:
-            stacks[tuple(reversed(path))] = own
-    return stacks
 
 
 class FlameOutputs(unittest.TestCase):

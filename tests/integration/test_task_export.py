@@ -11,6 +11,7 @@ import server
 import task_data as agent
 import tasks
 from agents import Instance, Process, Rover
+from flame_pages import embedded, stacks_of
 from pprof import Profile
 
 
@@ -135,11 +136,16 @@ class Export(unittest.TestCase):
         lines = dict(line.rsplit(" ", 1) for line in self.hearth("stacks", self.task, "-o", "collapsed").splitlines())
         expected = {"main;f%d%s" % (n, ";sys_[k]" if n == 2 else ""): str(3 * (n + n + 1)) for n in range(1, 5)}
         self.assertEqual(lines, expected)
+        page = embedded(self.hearth("stacks", self.task, "-o", "html"))
+        self.assertEqual(page["unit"], "dumps")
+        self.assertEqual({";".join(stack): str(value) for stack, value in stacks_of(page).items()}, expected)
+        self.assertIn('tooltip="sys_[k]"', self.hearth("stacks", self.task, "-o", "dot"))
         tree = self.hearth("stacks", self.task)
         self.assertEqual(tree.splitlines()[:3], ["         dumps", "            72  main", "            27    f4"])
         one = self.hearth("stacks", runs[0].split()[0], "-o", "json")
         self.assertIn('"dumps"', one)
         self.hearth("stacks", self.task, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T00:00:01Z", code=3)
+        self.hearth("stacks", self.task, "--from", "2026-01-01", "--to", "2026-01-02", "-o", "html", code=3)
         self.hearth("stacks", self.task, "--weight", "mass", code=2)
         uploads = [line.split() for line in self.hearth("uploads", self.task).splitlines()]
         self.assertEqual(sorted(u[2] for u in uploads), ["jfr", "pprof"])

@@ -15,6 +15,7 @@ import server
 import task_data as agent
 import wire
 from agents import Instance
+from flame_pages import embedded, stacks_of
 from pprof import Decoded, Profile
 from test_cli import NO_DATA, OK, USAGE, hearth
 
@@ -145,6 +146,9 @@ sample types: samples, cpu
                          ["         total            self  count", "           143               0  root"])
         self.assertEqual(self.analyze(*chosen, "-o", "collapsed")[0],
                          "main:1;gc:1 99\nmain:1;handle:1 11\nmain:1;handle:1;query:1 33\n")
+        self.assertEqual(stacks_of(embedded(self.analyze(*chosen, "-o", "html")[0])),
+                         {("main:1", "gc:1"): 99, ("main:1", "handle:1"): 11, ("main:1", "handle:1", "query:1"): 33})
+        self.assertIn('"weights":[99,11,33]', self.analyze(*chosen, "-o", "speedscope")[0])
         answer = json.loads(self.analyze(*chosen, "-o", "json")[0])
         self.assertEqual(answer, self.ask("AnalyzeUploads", taskId=self.task, instances=["pod-1", "pod-2"], sampleType="samples"))
         self.assertIn('no upload has the sample type "inuse"', self.analyze("--sample-type", "inuse", code=USAGE)[1])

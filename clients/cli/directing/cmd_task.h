@@ -2,6 +2,7 @@
 #ifndef HEARTH_CLIENTS_CMD_TASK_H
 #define HEARTH_CLIENTS_CMD_TASK_H
 
+#include "hearth/pb/hearth/v1/task_results.pb-c.h"
 #include "hearth/pb/hearth/v1/tasks.pb-c.h"
 
 #include "cli.h"
@@ -24,5 +25,12 @@ enum cli_exit cli_task_nothing(struct cli *cli, const char *task_id, const char 
 /* Of a task that was exported: say what archives do not have. */
 void cli_task_say_left_out(struct cli *cli, const char *task_id);
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out);
+
+/* ---- cmd_task_tree.c: stack traces as the file that -o names; CLI_NO_DATA without any ---- */
+
+enum cli_exit cli_task_write_stacks(struct cli *cli,
+                                    const Hearth__V1__AnalyzeStacksResponse *answer);
+enum cli_exit cli_task_write_analysis(struct cli *cli,
+                                      const Hearth__V1__AnalyzeUploadsResponse *answer);
 
 #endif

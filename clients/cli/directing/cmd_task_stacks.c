@@ -1,7 +1,6 @@
 /* cmd_task_stacks.c -- what tasks brought: schedules, stacks, uploads, download, export, import. */
-#include "hearth/pb/hearth/v1/task_results.pb-c.h"
-
 #include "cmd_task.h"
+#include "flame_output.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -197,6 +196,12 @@ static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStac
 {
     struct hearth_buf out;
 
+    if (answer->tip[0] != '\0') {
+        cli_say("note", answer->tip);
+    }
+    if (flame_output_is_chosen(cli)) {
+        return cli_task_write_stacks(cli, answer);
+    }
     hearth_buf_init(&out, 0);
     bool is_collapsed = cli->output == CLI_COLLAPSED, done = true;
     if (!is_collapsed) {
@@ -209,9 +214,6 @@ static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStac
     if (!done) {
         hearth_buf_release(&out);
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
-    }
-    if (answer->tip[0] != '\0') {
-        cli_say("note", answer->tip);
     }
 
     return is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
@@ -346,6 +348,16 @@ static enum cli_exit print_analysis(struct cli *cli,
 {
     struct hearth_buf out;
 
+    if (answer->tip[0] != '\0') {
+        cli_say("note", answer->tip);
+    }
+    bool is_empty = answer->n_elements == 0 || answer->elements[0]->total == 0;
+    if (is_empty && answer->n_elements > 0) {
+        cli_say("hearth", "the files have no samples of this type");
+    }
+    if (flame_output_is_chosen(cli)) {
+        return cli_task_write_analysis(cli, answer);
+    }
     hearth_buf_init(&out, 0);
     bool is_collapsed = cli->output == CLI_COLLAPSED;
     uint32_t *depths = depths_of(cli, answer);
@@ -358,13 +370,6 @@ static enum cli_exit print_analysis(struct cli *cli,
     if (!done) {
         hearth_buf_release(&out);
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
-    }
-    if (answer->tip[0] != '\0') {
-        cli_say("note", answer->tip);
-    }
-    bool is_empty = answer->n_elements == 0 || answer->elements[0]->total == 0;
-    if (is_empty && answer->n_elements > 0) {
-        cli_say("hearth", "the files have no samples of this type");
     }
     enum cli_exit code =
         is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
