@@ -21,7 +21,8 @@ export default defineConfig({
     // Nothing becomes a data: address, which the page's Content-Security-Policy refuses for scripts and styles.
     assetsInlineLimit: 0,
   },
-  server: { proxy },
+  // The viewer stands beside the page.
+  server: { proxy, fs: { allow: [".."] } },
   // What is built, under the policy of hearthd.
   preview: { proxy, headers: { "Content-Security-Policy": policy } },
 });

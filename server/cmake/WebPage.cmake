@@ -24,6 +24,7 @@ function(hearth_web_page out)
 
   set(from ${CMAKE_SOURCE_DIR}/clients/web)
   set(to ${CMAKE_BINARY_DIR}/web)
+  set(viewer ${CMAKE_SOURCE_DIR}/clients/viewer/viewer.html)
   set(lists package.json package-lock.json .npmrc)
   list(TRANSFORM lists PREPEND ${from}/)
   add_custom_command(OUTPUT ${to}/packages.stamp DEPENDS ${lists} VERBATIM
@@ -35,11 +36,13 @@ function(hearth_web_page out)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${from}/src/* ${from}/test/*)
   set(tools ${from}/index.html ${from}/tsconfig.json ${from}/vite.config.ts ${from}/compress.mjs)
-  add_custom_command(OUTPUT ${c} DEPENDS ${to}/packages.stamp ${sources} ${tools} ${embed} VERBATIM
+  add_custom_command(OUTPUT ${c} DEPENDS ${to}/packages.stamp ${sources} ${tools} ${viewer} ${embed} VERBATIM
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${to}/src ${to}/test ${to}/dist
     COMMAND ${CMAKE_COMMAND} -E copy ${tools} ${to}
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${from}/src ${to}/src
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${from}/test ${to}/test
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/viewer
+    COMMAND ${CMAKE_COMMAND} -E copy ${viewer} ${CMAKE_BINARY_DIR}/viewer
     COMMAND ${CMAKE_COMMAND} -E chdir ${to} ${NPM} run --silent build
     COMMAND ${CMAKE_COMMAND} -DOUT=${c} -DSYMBOL=hearth_embedded_web -DROOT=${to}/dist -P ${embed}
     COMMENT "Building the web page")

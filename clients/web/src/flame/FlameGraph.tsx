@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatCount, formatShare, formatValue } from "../units";
 import { DARK, LIGHT, type Palette, type Theme } from "./colours";
+import viewerUrl from "../../../viewer/viewer.html?url";
 import { collapsedText, htmlText, pngBlob, speedscopeText, svgText } from "./export";
 import { DetailLine } from "./facts";
 import "./flame.css";
@@ -29,7 +30,7 @@ export interface FlameView {
 export interface FlameExports {
   png(): Promise<Blob>;
   svg(title: string): string;
-  html(title: string): string;
+  html(title: string, type: string): Promise<string>;
   collapsed(): string;
   speedscope(title: string): string;
   /** `type` names what was measured. */
@@ -105,7 +106,10 @@ export function FlameGraph(props: Props) {
   const exports: FlameExports = {
     png: () => pngBlob(scene, width, rowHeight),
     svg: (title) => svgText(scene, width, rowHeight, title),
-    html: (title) => htmlText(scene, upright, width, rowHeight, title, texts),
+    html: async (title, type) => {
+      const page = await (await fetch(viewerUrl)).text();
+      return htmlText(page, tree, zoomNode, view.search, unit, title, type, texts);
+    },
     collapsed: () => collapsedText(tree, zoomNode),
     speedscope: (title) => speedscopeText(tree, zoomNode, unit, title, texts),
     pprof: (type) => gzipBlob(pprofBytes(tree, zoomNode, type, unit, texts)),

@@ -2,9 +2,10 @@
 // seen are written out, and what is markup in the file's format is quoted.
 import { formatShare, formatValue } from "../units";
 import { css } from "./colours";
-import { functionsOf } from "./functions";
+import { judgementOf } from "./diff";
 import { CULLED } from "./layout";
-import { boundedName, visibleName } from "./names";
+import { visibleName } from "./names";
+import { BEYOND_Q } from "./noise";
 import { LARGEST_CANVAS, paint } from "./paint";
 import { drawnWidth, TEXT_PADDING, type Scene } from "./scene";
 import { ancestorsOf, nameOf, type FlameTree } from "./tree";
@@ -129,48 +130,42 @@ function svgBox(scene: Scene, box: number, y: number, height: number, tree: Flam
   return `<g>${hint}<rect ${place} fill="${css(fill)}"${opacity}${dots}/>${hatch}${label}</g>`;
 }
 
-/** Functions in the table of the one-file page. */
-const TABLE_ROWS = 200;
-
-interface PageWords {
-  function: string;
-  self: string;
-  total: string;
+/** Steps from number to number: small where numbers that follow each other are near. */
+function steps(numbers: readonly number[]): number[] {
+  return numbers.map((number, i) => number - (i > 0 ? numbers[i - 1]! : 0));
 }
 
 /**
- * A page without scripts and styles: its policy allows nothing, and it needs no network. `upright` is the tree before it
- * was flipped, for the table.
+ * The page of clients/viewer, `page`, with all of the tree in it, which opens as it is seen here. Its README describes the
+ * members.
  */
 export function htmlText(
-  scene: Scene,
-  upright: FlameTree,
-  width: number,
-  rowHeight: number,
+  page: string,
+  tree: FlameTree,
+  zoomNode: number,
+  search: string,
+  unit: string,
   title: string,
-  words: PageWords,
+  type: string,
+  sides: Sides,
 ): string {
-  const { unit, theme } = scene;
-  const whole = upright.total[0]!;
-  const cell = (value: number) =>
-    `<td align="right">${formatValue(value, unit)}</td><td align="right">${formatShare(value, whole)}</td>`;
-  const rows = functionsOf(upright)
-    .slice(0, TABLE_ROWS)
-    .map(
-      (row) => `<tr>${cell(row.self)}${cell(row.total)}<td><bdi>${markup(boundedName(row.name, 200))}</bdi></td></tr>`,
-    );
-  return `<!doctype html>
-<html><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'">
-<title>${markup(title)}</title></head>
-<body bgcolor="${css(theme.background)}" text="${css(theme.text)}">
-<h1>${markup(title)}</h1>
-${svgText(scene, width, rowHeight, title)}
-<table cellpadding="4"><thead><tr><th colspan="2">${markup(words.self)}</th><th colspan="2">${markup(words.total)}</th><th align="left">${markup(words.function)}</th></tr></thead>
-<tbody>
-${rows.join("\n")}
-</tbody></table></body></html>
-`;
+  const { diff, n } = tree;
+  const noise = judgementOf(tree);
+  const numbers = Array.from({ length: n }, (_, i) => i);
+  const profile = {
+    title: visibleName(title),
+    type: visibleName(type),
+    unit,
+    zoom: zoomNode,
+    search: visibleName(search),
+    names: tree.names.map(visibleName),
+    name: Array.from(tree.name),
+    parent: steps(Array.from(tree.parent, (parent) => Math.max(0, parent))),
+    self: (diff ? [diff.leftSelf, diff.rightSelf] : [tree.self]).map((side) => Array.from(side)),
+    ...(diff && { sides: [sides.baseline, sides.comparison] }),
+    ...(noise && { changed: steps(numbers.filter((i) => noise.q[i]! <= BEYOND_Q)) }),
+  };
+  return page.replace('id="profile">', (place) => place + JSON.stringify(profile).replace(/</g, "\\u003c"));
 }
 
 export function pngBlob(scene: Scene, width: number, rowHeight: number): Promise<Blob> {
