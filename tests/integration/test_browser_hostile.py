@@ -8,6 +8,7 @@ import struct
 import unittest
 
 from browser import Keys, PageTest
+from flame_pages import embedded
 from hostile import ELEMENTS, NAMES, unseen
 from pprof import Decoded, Profile
 from server import now_ms
@@ -186,12 +187,16 @@ class HostileNames(PageTest):
         self.assertIn("""content="default-src 'none'""", text)
         self.assertNotRegex(text, r"(?i)https?://(?!www\.w3\.org/2000/svg)")
         self.opened(file)
-        self.assertEqual(self.browser.run(FOREIGN, ELEMENTS), [])
-        body = self.browser.run("return document.body.innerText")
-        self.assertIn("<script>window.hacked=1</script>", body)
+        self.assertEqual(self.browser.run(FOREIGN, ELEMENTS), ["<style>", "a script"])  # its own
+        data = embedded(text)
+        self.assertIn("<script>window.hacked=1</script>", data["names"])
+        self.assertEqual(sum(data["self"][0]), self.total)
+        self.browser.run("document.getElementById('table').open = true")
+        self.browser.find_text("#rows td", "<script>window.hacked=1</script>")
         self.assertEqual(
-            self.browser.run("return document.querySelectorAll('tbody tr').length"), min(200, len(set(NAMES)) + 2)
+            self.browser.run("return document.querySelectorAll('#rows tr').length"), min(200, len(set(NAMES)) + 2)
         )
+        self.opened(file)
 
     def test_pprof(self):
         made = Decoded(self.exported("pprof").read_bytes())
