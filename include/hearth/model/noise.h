@@ -88,6 +88,14 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
                                        struct hearth_change *changes, struct hearth_err *err);
 
+/*
+ * Set the q-values of changes by their p, as if all belonged to one object: for the changes of
+ * several objects that are shown together. NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_noise_rank(struct hearth_change *changes, size_t n,
+                                     struct hearth_arena *arena, struct hearth_err *err);
+
 /* The probability of a larger |t| in Student's distribution of n >= 1 degrees of freedom. */
 double hearth_student_p(double t, double n);
 /* The t that |t| exceeds with probability 0.05. */

@@ -264,20 +264,16 @@ static int compare_item_ranks(const void *left, const void *right)
     return a.p != b.p ? (a.p > b.p) - (a.p < b.p) : (a.item > b.item) - (a.item < b.item);
 }
 
-enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
-                                       struct hearth_change *changes, struct hearth_err *err)
+enum hearth_status hearth_noise_rank(struct hearth_change *changes, size_t n,
+                                     struct hearth_arena *arena, struct hearth_err *err)
 {
-    size_t n = noise->n_items;
-    struct ranked_item *ranked = hearth_arena_array(noise->arena, n, sizeof ranked[0]);
+    struct ranked_item *ranked = hearth_arena_array(arena, n, sizeof ranked[0]);
     if (ranked == NULL) {
-        return HEARTH_FAIL_ARENA(err, noise->arena);
+        return HEARTH_FAIL_ARENA(err, arena);
     }
 
     for (size_t i = 0; i < n; i++) {
-        double change = noise->right[i] - noise->left[i], half = noise->half[i];
-        double p = noise->n_divisions == 0 ? 1 : noise->p[i];
-        changes[i] = (struct hearth_change){change, change - half, change + half, p, 1};
-        ranked[i] = (struct ranked_item){p, i};
+        ranked[i] = (struct ranked_item){changes[i].p, i};
     }
 
     /* The q of an item is the least level at which it or a less likely one is accepted. */
@@ -293,4 +289,16 @@ enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_noise_finish(const struct hearth_noise *noise,
+                                       struct hearth_change *changes, struct hearth_err *err)
+{
+    for (size_t i = 0; i < noise->n_items; i++) {
+        double change = noise->right[i] - noise->left[i], half = noise->half[i];
+        double p = noise->n_divisions == 0 ? 1 : noise->p[i];
+        changes[i] = (struct hearth_change){change, change - half, change + half, p, 1};
+    }
+
+    return hearth_noise_rank(changes, noise->n_items, noise->arena, err);
 }
