@@ -90,6 +90,7 @@ def series(h):
         QUERIER + "AnalyzeQuery": [Ask({"query": CPU + s, **ranged}, "hides") for s in SELECTORS],
         QUERY + "Merge": each(with_ids) + each(chosen, format="PROFILE_FORMAT_PPROF"),
         QUERY + "Diff": [Ask({"left": m["selection"], "right": m["selection"]}) for m in with_ids],
+        QUERY + "Changes": [Ask({**q, "baseStart": q["start"], "baseEnd": q["end"]}, "hides") for q in whole],
         QUERY + "Timeline": each(chosen, step=3600, groupBy=["team", "service_name"], exemplars=True),
         QUERY + "FunctionTimeline": each(chosen, functions=[WORD + "main", WORD + "sharedmain"], step=3600, groupBy=["team"]),
         QUERY + "LabelStats": each(chosen, label="team") + each(chosen, label=WORD + "label"),

@@ -433,6 +433,49 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
                                      struct hearth_diff_noise *ret_noise,
                                      struct hearth_flame_diff *ret, struct hearth_err *err);
 
+/* ---- what changed in many services (engine/answer/changes.c) ---- */
+
+struct hearth_changes_spec {
+    struct hearth_str selector;     /* must not be empty */
+    struct hearth_str profile_type; /* empty: all types that the right side has */
+    bool mean;                      /* as in hearth_merge_spec; totals are sums always */
+    int64_t limit;                  /* maximal number of rows; 0: all */
+};
+
+/* A change beyond noise of a function's self in one service. */
+struct hearth_service_change {
+    struct hearth_str service, profile_type, unit;
+    int64_t totals[2]; /* of the service, on both sides */
+    struct hearth_function_change function;
+    /* The change as a part of the right total of the type, of all services together. */
+    double cost;
+};
+
+struct hearth_changes {
+    struct hearth_service_change *rows; /* by |cost|, descending */
+    size_t n_rows;
+    int64_t n_changed; /* without the limit */
+    /*
+     * Pairs of a service and a profile type. Compared ones have data on both sides; unjudged ones
+     * are compared ones with too few slices and series to know their noise. One-sided ones have
+     * data on one side only. Pairs beyond the limit max-compared-pairs, which have the smallest
+     * parts of the totals of their types, are left out.
+     */
+    int64_t n_compared, n_unjudged, n_one_sided, n_left_out;
+    int64_t n_judged; /* functions with at least HEARTH_NOISE_LEAST_SHARE of their service */
+};
+
+/*
+ * Compares every service with itself, and judges all functions together: of all rows, at most 5 %
+ * are expected to be chance. Both queries have the same engine, tenant and arena. It costs a diff
+ * with noise for each compared pair.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_changes(const struct hearth_query *left,
+                                        const struct hearth_query *right,
+                                        const struct hearth_changes_spec *spec,
+                                        struct hearth_changes *ret, struct hearth_err *err);
+
 /*
  * Appends a call graph in Graphviz' language (engine/answer/dot.c): at most max_nodes functions (0:
  * 100, or max_flamegraph_nodes if that is less), with exact values, and the calls between them.

@@ -1,21 +1,11 @@
 /* noise_answer.c -- DiffNoise: levels parallel to those of the flame graph, functions, the rate. */
 #include "query/noise_answer.h"
 
-#include "rpc/message_map.h"
+#include "query/query_maps.h"
 #include "rpc/messages.h"
 
 /* Functions beyond this number changed too little to be listed. */
 #define MAX_FUNCTION_CHANGES 1000u
-
-HEARTH_MAP_TYPES(function, struct hearth_function_change, Hearth__V1__FunctionChange);
-static const struct hearth_message_member function_members[] = {
-    HEARTH_MAP(function, name, name),          HEARTH_MAP(function, self[0], left_self),
-    HEARTH_MAP(function, self[1], right_self), HEARTH_MAP(function, share.change, change),
-    HEARTH_MAP(function, share.low, low),      HEARTH_MAP(function, share.high, high),
-    HEARTH_MAP(function, share.q, q),
-};
-static const struct hearth_message_map function_map =
-    HEARTH_MESSAGE_MAP(function, hearth__v1__function_change__descriptor);
 
 /* Fills a level with the changes of its n nodes. False: memory was refused. */
 static bool fill_noise_level(struct hearth_rpc *rpc, const struct hearth_change *changes, size_t n,
@@ -114,7 +104,7 @@ Hearth__V1__DiffNoise *hearth_rpc_diff_noise(struct hearth_rpc *rpc,
     fill_noise_levels(rpc, diff, noise->nodes, out);
     size_t n =
         noise->n_functions < MAX_FUNCTION_CHANGES ? noise->n_functions : MAX_FUNCTION_CHANGES;
-    HEARTH_RPC_LIST(rpc, &function_map, noise->functions, n, out, functions);
+    HEARTH_RPC_LIST(rpc, &hearth_function_change_map, noise->functions, n, out, functions);
     if (noise->has_rate) {
         fill_rate(rpc, noise, out);
     }

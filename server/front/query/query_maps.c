@@ -102,3 +102,13 @@ static const struct hearth_message_member row_members[] = {
 };
 const struct hearth_message_map hearth_top_row_map =
     HEARTH_MESSAGE_MAP(row, hearth__v1__top_row__descriptor);
+
+HEARTH_MAP_TYPES(change, struct hearth_function_change, Hearth__V1__FunctionChange);
+static const struct hearth_message_member change_members[] = {
+    HEARTH_MAP(change, name, name),          HEARTH_MAP(change, self[0], left_self),
+    HEARTH_MAP(change, self[1], right_self), HEARTH_MAP(change, share.change, change),
+    HEARTH_MAP(change, share.low, low),      HEARTH_MAP(change, share.high, high),
+    HEARTH_MAP(change, share.q, q),
+};
+const struct hearth_message_map hearth_function_change_map =
+    HEARTH_MESSAGE_MAP(change, hearth__v1__function_change__descriptor);

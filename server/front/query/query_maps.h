@@ -18,5 +18,7 @@ extern const struct hearth_message_map hearth_timeseries_map;
 extern const struct hearth_message_map hearth_exemplar_map;
 /* struct hearth_top_row to hearth.v1.TopRow. */
 extern const struct hearth_message_map hearth_top_row_map;
+/* struct hearth_function_change to hearth.v1.FunctionChange. */
+extern const struct hearth_message_map hearth_function_change_map;
 
 #endif
