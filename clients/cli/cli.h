@@ -146,6 +146,7 @@ struct cli {
     int64_t offset;
     struct cli_texts fail_on; /* of diff, as are the next two */
     const char *junit, *annotate;
+    const char *against;                               /* of changes */
     const char *timeout;                               /* time limit of a call */
     const char *pid, *duration, *profiler, *pprof_url; /* options of record */
     char **program;        /* words after "--", ends with NULL; NULL: none */
@@ -181,8 +182,8 @@ struct cli {
 typedef enum cli_exit cli_command_fn(struct cli *cli);
 
 cli_command_fn cli_sandwich, cli_lines, cli_label_stats, cli_function_timeline, cli_diff,
-    cli_heatmap, cli_rules_list, cli_rules_get, cli_rules_set, cli_rules_delete, cli_trace,
-    cli_spans_top, cli_spans_list, cli_spans_count;
+    cli_changes, cli_heatmap, cli_rules_list, cli_rules_get, cli_rules_set, cli_rules_delete,
+    cli_trace, cli_spans_top, cli_spans_list, cli_spans_count;
 cli_command_fn cli_network_topology, cli_network_series, cli_network_requests, cli_network_request,
     cli_network_addresses;
 cli_command_fn cli_policy_list, cli_policy_get, cli_policy_set, cli_policy_apply, cli_policy_diff,

@@ -52,7 +52,7 @@ CASES = [
     ("-x", USAGE, "hearth: there is no option -x; try hearth --help"),
     ("flame {} --duration 1m", USAGE, "hearth: flame does not take --duration: it is for trace, task create; *"),
     ("top --by version", USAGE, "hearth: top does not take --by: it is for timeline, *; did you mean --by-kind?; *"),
-    ("flame --limit 3", USAGE, "hearth: flame does not take --limit: it is for top, diff, timeline, *"),
+    ("flame --limit 3", USAGE, "hearth: flame does not take --limit: it is for top, diff, changes, *"),
     ("query values pod --limit 2", USAGE, "hearth: query values does not take --limit: *"),
     ("flame --step 1m", USAGE, "hearth: flame does not take --step: *"),
     ("top --min-percent 30", USAGE, "hearth: top does not take --min-percent: *"),

@@ -1,0 +1,154 @@
+"""`hearth changes`: of many services, those whose functions changed beyond noise, and no others."""
+
+import collections
+import json
+import random
+import subprocess
+import unittest
+
+from noise_data import GOLDEN, MINUTE, PERIOD, SLICES, START, read_runs
+from pprof import Profile
+from questions import CPU
+from server import HEARTH, RpcError, Server, server_environment
+from test_cli import NO_DATA, OK, USAGE
+
+CHANGES = "hearth.v1.QueryService/Changes"
+PLANT = "<module>;main;count_words"
+SERVICES = ["api", "cart", "mail", "search"]
+DAY = 24 * 60 * MINUTE
+
+
+class Changes(unittest.TestCase):
+    """Four services run the same program today and yesterday; in one of them a function costs 5 % more today."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--builder=false")
+        cls.addClassCleanup(cls.server.stop)
+        runs = read_runs(GOLDEN)
+        rng = random.Random(5)
+        rng.shuffle(runs)
+        quarter = len(runs) // (2 * len(SERVICES))
+        for i, service in enumerate(SERVICES):
+            for k, day in enumerate((START - DAY, START)):
+                part = runs[(2 * i + k) * quarter:(2 * i + k + 1) * quarter]
+                cls.store(service, day, part, rng, PLANT if service == "mail" and day == START else None)
+        cls.store("new", START, runs[:quarter], rng)
+        cls.push("rare", START - DAY, {"main": 100})
+        cls.push("rare", START, {"main": 100, "main;more": 100})
+
+    @classmethod
+    def store(cls, service, day, runs, rng, plant=None):
+        slices = collections.defaultdict(collections.Counter)
+        for i, run in enumerate(runs):
+            slices[i * SLICES // len(runs)].update(run)
+        for minute, stacks in slices.items():
+            if plant is not None:
+                stacks[plant] += sum(rng.random() < 0.05 for _ in range(sum(stacks.values())))
+            cls.push(service, day + minute * MINUTE, stacks)
+
+    @classmethod
+    def push(cls, service, at_ms, stacks):
+        profile = Profile([("cpu", "nanoseconds")], time_ns=(at_ms + 1000) * 1_000_000)
+        for stack, count in stacks.items():
+            profile.add(stack.split(";"), [count * PERIOD])
+        cls.server.push(profile.encode(), {"service_name": service, "__name__": "process_cpu", "team": service[0]})
+
+    def ask(self, selector="{}", **fields):
+        end = START + SLICES * MINUTE - 1
+        request = {"labelSelector": selector, "baseStart": START - DAY, "baseEnd": end - DAY, "start": START, "end": end}
+        return self.server.connect(CHANGES, {**request, **fields})
+
+    def run_hearth(self, *arguments, code=OK):
+        env = server_environment({"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "COLUMNS": "160"})
+        command = [HEARTH, "changes", *arguments, "--from", str(START), "--to", str(START + SLICES * MINUTE - 1)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_the_planted_change_is_found_and_nothing_else(self):
+        answer = self.ask()
+        rows = answer["changes"]
+        self.assertEqual([(row["service"], row["function"]["name"]) for row in rows], [("mail", "count_words")])
+        self.assertEqual(answer["changeCount"], "1")
+        function = rows[0]["function"]
+        self.assertLessEqual(function["q"], 0.05)
+        self.assertGreater(function["low"], 0)
+
+        # The values are those of a diff of the service; the cost is a part of all services together.
+        side = {"profileType": CPU, "labelSelector": '{service_name="mail"}'}
+        end = START + SLICES * MINUTE - 1
+        diff = self.server.connect("hearth.v1.QueryService/Diff", {
+            "left": {**side, "start": START - DAY, "end": end - DAY}, "right": {**side, "start": START, "end": end}, "noise": True})
+        judged = next(f for f in diff["noise"]["functions"] if f["name"] == "count_words")
+        for field in ("name", "leftSelf", "rightSelf", "change", "low", "high"):
+            self.assertEqual(function[field], judged[field])
+        self.assertEqual((rows[0]["leftTotal"], rows[0]["rightTotal"]),
+                         (diff["flamegraph"]["leftTicks"], diff["flamegraph"]["rightTicks"]))
+        self.assertEqual((rows[0]["profileType"], rows[0]["unit"]), (CPU, "nanoseconds"))
+        all_total = sum(self.total(service) for service in [*SERVICES, "new", "rare"])
+        self.assertAlmostEqual(rows[0]["cost"], function["change"] * int(rows[0]["rightTotal"]) / all_total, places=9)
+
+        # The q is for all services together, and not less than that of one of them.
+        self.assertGreaterEqual(function["q"], judged["q"])
+        self.assertGreater(int(answer["judgedFunctions"]), int(diff["noise"]["judgedFunctions"]))
+
+    def total(self, service):
+        selection = {"profileType": CPU, "labelSelector": '{service_name="%s"}' % service,
+                     "start": START, "end": START + SLICES * MINUTE - 1}
+        return int(self.server.connect("hearth.v1.QueryService/Merge", {"selection": selection})["flamegraph"]["total"])
+
+    def test_what_is_not_judged_is_counted(self):
+        answer = self.ask()
+        self.assertEqual({name: answer[name] for name in ("compared", "unjudged", "oneSided")},
+                         {"compared": "5", "unjudged": "1", "oneSided": "1"})
+        self.assertNotIn("leftOut", answer)
+        self.assertEqual(self.ask('{team="m"}')["compared"], "1")
+        self.assertEqual(self.ask(profileType=CPU), answer)
+        self.assertEqual(self.ask(profileType="memory:inuse_space:bytes:space:bytes"), {})
+        self.assertEqual(self.ask('{service_name="nobody"}'), {})
+
+        # Without the plant: yesterday with itself.
+        same = self.ask(start=START - DAY, end=START - DAY + SLICES * MINUTE - 1)
+        self.assertNotIn("changes", same)
+        self.assertEqual(same["compared"], "5")
+
+    def test_the_smallest_services_beyond_the_limit_are_left_out(self):
+        self.limit_pairs("2")
+        self.addCleanup(self.limit_pairs, "default")
+        answer = self.ask()
+        self.assertEqual((answer["compared"], answer["leftOut"]), ("2", "3"))
+
+    def limit_pairs(self, value):
+        self.server.connect("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-compared-pairs", "value": value}]})
+
+    def test_requests_that_cannot_be_answered_are_refused(self):
+        for fields, want in (
+            ({"labelSelector": ""}, "selector"), ({"limit": -1}, "limit -1"), ({"start": 0}, "range"),
+            ({"baseStart": START + DAY}, "start time is after"), ({"profileType": "cpu"}, "profile type"),
+        ):
+            request = {"labelSelector": "{}", "baseStart": 1, "baseEnd": 2, "start": 3, "end": 4, **fields}
+            with self.assertRaises(RpcError) as refusal:
+                self.server.connect(CHANGES, request)
+            self.assertEqual(refusal.exception.code, "invalid_argument")
+            self.assertIn(want, refusal.exception.message)
+
+    def test_the_command_answers_what_got_worse(self):
+        done = self.run_hearth("--against", "1d-ago")
+        lines = done.stdout.splitlines()
+        row = lines[1].split()
+        self.assertEqual((row[5], row[6], row[7]), ("mail", "process_cpu:cpu", "count_words"))
+        for cell in (row[0], row[3]):
+            self.assertRegex(cell, r"^\+\d\.\d\d%$")
+        self.assertRegex(lines[2], r"^beyond noise: 1 of \d+ functions in 5 comparisons of a service and a type$")
+        self.assertRegex(lines[3], r"^not judged: 1 comparisons")
+        self.assertEqual(lines[4], "not compared: 1 with data in one of the ranges")
+        self.assertIn("base: ", done.stderr)
+        self.assertEqual(json.loads(self.run_hearth("--against", "1d", "-o", "json").stdout), self.ask())
+        self.assertEqual(self.run_hearth().stdout, done.stdout)
+        self.run_hearth("nobody", code=NO_DATA)
+        self.assertIn("--against", self.run_hearth("--against", "tomorrow", code=USAGE).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
