@@ -147,7 +147,7 @@ class Gate(unittest.TestCase):
         self.assertIn("self 0 -> 30k, +30k, noise is not known", err)
         self.assertNotIn("\x1b", err)
         case = xml.etree.ElementTree.parse(junit).getroot().find("testsuite/testcase")
-        self.assertIn('evil<&"?]0;??%', case.find("failure").text)
+        self.assertIn('evil<&"\\u001b]0;\\u0085?%', case.find("failure").text)
 
         # Functions with less than 0.1 % of both sides grow by chance.
         self.gate(*paths, "--fail-on", "self(tiny) > +50%", url="http://127.0.0.1:1", code=OK)
