@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define PGO_LOCATIONS 5 /* the inliner looks at few callers; profilecli has the same default */
+
 /* Whether a text is a date, or a date and a time, without a zone. */
 static bool has_no_zone(const char *text)
 {
@@ -187,6 +189,13 @@ enum hearth_status cli_ask_profile(struct cli *cli, Hearth__V1__Selection *selec
     request.selection = selection;
     request.format = QUERIER__V1__PROFILE_FORMAT__PROFILE_FORMAT_PPROF;
     request.max_nodes = cli->max_nodes;
+    Types__V1__GoPGO pgo = TYPES__V1__GO_PGO__INIT;
+    if (cli->is_for_pgo) {
+        pgo.keep_locations =
+            cli->keep_locations == 0 ? PGO_LOCATIONS : (uint32_t)cli->keep_locations;
+        pgo.aggregate_callees = !cli->all_callees;
+        request.go_pgo = &pgo;
+    }
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Merge", &request,
                         &hearth__v1__merge_response__descriptor, &answer));
     cli_say_aggregation(selection, answer->aggregation);
@@ -239,6 +248,47 @@ enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
     hearth_pb_to_json(answer, &json);
     hearth_buf_byte(&json, '\n');
     return cli_print(&json);
+}
+
+/* Whether a label of --label has the name of "K=V". */
+static bool has_label(const struct cli *cli, const char *pair)
+{
+    size_t n = strcspn(pair, "=") + 1;
+    for (size_t i = 0; i < cli->n_labels; i++) {
+        if (strncmp(cli->labels[i], pair, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more, size_t n_more,
+                                   Types__V1__LabelPair ***ret, size_t *ret_n)
+{
+    size_t n = cli->n_labels + n_more, n_pairs = 0;
+    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, n, sizeof pairs[0]);
+    Types__V1__LabelPair **list = hearth_arena_array(&cli->arena, n, sizeof list[0]);
+
+    for (size_t i = 0; pairs != NULL && list != NULL && i < n; i++) {
+        bool is_own = i >= cli->n_labels;
+        const char *text = is_own ? more[i - cli->n_labels] : cli->labels[i];
+        if (text == NULL || (is_own && has_label(cli, text))) {
+            continue;
+        }
+        size_t n_name = strcspn(text, "=");
+        Types__V1__LabelPair *pair = list[n_pairs] = &pairs[n_pairs];
+        types__v1__label_pair__init(pair);
+        pair->name = hearth_arena_strndup(&cli->arena, text, n_name);
+        pair->value = cli_field(cli, text + n_name + 1);
+        n_pairs++;
+    }
+    if (cli->arena.refused) {
+        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
+    }
+    *ret = list;
+    *ret_n = n_pairs;
+
+    return HEARTH_OK;
 }
 
 char *cli_field(struct cli *cli, const char *text)

@@ -119,8 +119,14 @@ struct cli {
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
     const char *ca_file, *cert_file, *key_file; /* of https */
     bool skip_verify;
-    bool origin; /* option of context show */
-    bool utc;    /* times are read and printed in UTC instead of the local zone */
+    bool origin;            /* option of context show */
+    const char *wait_for;   /* option of ready: a duration */
+    const char *page;       /* option of open */
+    bool browser;           /* option of open */
+    bool is_for_pgo;        /* merged profiles keep what Go's compiler needs */
+    int64_t keep_locations; /* option of query go-pgo; 0: 5 */
+    bool all_callees;       /* option of query go-pgo */
+    bool utc;               /* times are read and printed in UTC instead of the local zone */
     const char *materialize, *database_url; /* options of sql; the URL is masked after the start */
     struct hearth_secret *database;         /* database_url; NULL: not given */
     const char *by[CLI_MAX_LABELS];
@@ -157,6 +163,7 @@ struct cli {
     struct cli_access access;
     bool wants_help, wants_version;
     bool is_quiet;                  /* notes of the server are not printed */
+    struct hearth_buf *kept_notes;  /* they are appended here instead; NULL: printed */
     const char *selector;           /* of the query, set by cli_selector; NULL: none */
     const char *token, *token_file; /* options */
     const char *token_command;      /* of the context */
@@ -197,6 +204,7 @@ cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate
     cli_users_create, cli_users_list, cli_users_password, cli_users_disable, cli_users_enable,
     cli_users_delete, cli_grants_add, cli_grants_list, cli_grants_delete, cli_sessions_end,
     cli_audit;
+cli_command_fn cli_ready, cli_probe, cli_open, cli_adhoc, cli_go_pgo, cli_exemplars;
 cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_add,
     cli_context_delete;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
@@ -271,6 +279,10 @@ HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **re
 /* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
 void cli_upload_waits(void *cli, int64_t waited_ms);
 
+/* Appends all of a file, "-": of standard input, to a buffer, whose limit it may not exceed.
+ * INVALID_ARGUMENT if it cannot be read, or is larger. */
+HEARTH_MUST_CHECK enum hearth_status cli_read_file(struct cli *cli, const char *path,
+                                                   struct hearth_buf *out);
 /*
  * Decodes the profiles of a file, which are at least one; they borrow from `plain`, which the caller
  * has initialised and releases. INVALID_ARGUMENT if the file cannot be read or has no profile.
@@ -378,6 +390,10 @@ char **cli_by_names(struct cli *cli);
 /* Prints the answer as JSON, or `text`, the table. Releases text. */
 enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
                                struct hearth_buf *text);
+/* --label, and "K=V" texts of `more` whose names no --label has, as labels of a request. */
+HEARTH_MUST_CHECK enum hearth_status cli_label_pairs(struct cli *cli, const char *const *more,
+                                                     size_t n_more, Types__V1__LabelPair ***ret,
+                                                     size_t *ret_n);
 /* A copy of a text for a field of a request: protobuf-c declares them writable. */
 char *cli_field(struct cli *cli, const char *text);
 
@@ -420,6 +436,13 @@ HEARTH_MUST_CHECK enum hearth_status cli_top_file(struct cli *cli, const char *p
                                                   Hearth__V1__TopResponse **ret);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */
 enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples);
+
+/* ---- cmd_open.c ---- */
+
+/* Appends the address of a page of the web page, such as "profile". */
+void cli_link_begin(const struct cli *cli, const char *page, struct hearth_buf *out);
+/* Appends a parameter to such an address, unless it is empty. In the order of their names. */
+void cli_link_param(struct hearth_buf *out, const char *name, struct hearth_str value);
 
 /* ---- text.c ---- */
 

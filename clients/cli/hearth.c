@@ -88,11 +88,17 @@ void cli_say(const char *what, const char *text)
 
 static void print_note(void *context, struct hearth_str text)
 {
-    struct hearth_buf line;
     const struct cli *cli = context;
+
+    if (cli->kept_notes != NULL) {
+        hearth_buf_cstr(cli->kept_notes, cli->kept_notes->n > 0 ? "; " : "");
+        hearth_buf_str(cli->kept_notes, text);
+        return;
+    }
     if (cli->is_quiet) {
         return;
     }
+    struct hearth_buf line;
     hearth_buf_init(&line, 0);
     cli_fit(text, INT_MAX, false, &line);
     (void)fprintf(stderr, "note: %.*s\n", (int)line.n, line.n > 0 ? line.p : "");

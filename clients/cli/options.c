@@ -294,8 +294,12 @@ static enum cli_exit wrong_count(const struct cli_command *command, const char *
 
 /* ---- words ---- */
 
-/* Reads the word at *i, which moves behind it. False: the end, or "--", behind which *i is. */
-static bool next_word(struct cli *cli, int argc, char **argv, int *i, struct word *ret)
+/*
+ * Reads the word at *i, which moves behind it. False: the end, or "--", behind which *i is. The
+ * command, as far as it is known, decides which of several options with one flag is meant.
+ */
+static bool next_word(struct cli *cli, const struct cli_command *command, int argc, char **argv,
+                      int *i, struct word *ret)
 {
     if (*i >= argc) {
         return false;
@@ -313,7 +317,10 @@ static bool next_word(struct cli *cli, int argc, char **argv, int *i, struct wor
     bool is_long = arg[1] == '-';
     size_t n = is_long ? strcspn(arg, "=") : 2;
     ret->flag = hearth_arena_strndup(&cli->arena, arg, n);
-    ret->option = ret->flag == NULL ? NULL : cli_find_option(NULL, ret->flag);
+    ret->option = ret->flag == NULL ? NULL : cli_find_option(command, ret->flag);
+    if (ret->option == NULL && ret->flag != NULL) {
+        ret->option = cli_find_option(NULL, ret->flag);
+    }
     if (!is_long && ret->option == NULL) {
         ret->flag = arg;
     } else if (arg[n] != '\0') {
@@ -333,7 +340,7 @@ static enum cli_exit read_arguments(struct cli *cli, int argc, char **argv)
     struct word word;
     int i = 1;
 
-    while (next_word(cli, argc, argv, &i, &word)) {
+    while (next_word(cli, cli_find_command(cli->args, cli->n_args), argc, argv, &i, &word)) {
         if (word.flag != NULL) {
             bool is_help = strcmp(word.flag, "--help") == 0 || strcmp(word.flag, "-h") == 0;
             cli->wants_help = cli->wants_help || is_help;
@@ -356,7 +363,7 @@ static enum cli_exit read_options(struct cli *cli, const struct cli_command *com
     struct word word;
     int i = 1;
 
-    while (next_word(cli, argc, argv, &i, &word)) {
+    while (next_word(cli, command, argc, argv, &i, &word)) {
         if (word.flag == NULL) {
             continue;
         }

@@ -29,8 +29,7 @@
 #define ASK_WHY_MS     2000
 #define REPEATED       "repeated_profiles=" /* in hearth-dropped */
 
-/* All of a file, appended to out, whose cap is the limit. */
-static enum hearth_status read_upload(struct cli *cli, const char *path, struct hearth_buf *out)
+enum hearth_status cli_read_file(struct cli *cli, const char *path, struct hearth_buf *out)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
 
@@ -52,7 +51,8 @@ static enum hearth_status read_upload(struct cli *cli, const char *path, struct 
     if (failed || hearth_buf_failed(out)) {
         return failed ? HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "cannot read: %s",
                                     strerrordesc_np(saved))
-                      : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "larger than 1 GiB");
+                      : HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "larger than %zu MiB",
+                                    out->limit_bytes >> 20);
     }
 
     return HEARTH_OK;
@@ -117,55 +117,16 @@ static enum hearth_status set_time(struct cli *cli, struct upload *u)
                : HEARTH_OK;
 }
 
-static Types__V1__LabelPair *make_pair(struct cli *cli, const char *name, size_t n_name,
-                                       const char *value)
-{
-    Types__V1__LabelPair *pair = hearth_arena_alloc(&cli->arena, sizeof *pair);
-    if (pair != NULL) {
-        types__v1__label_pair__init(pair);
-        pair->name = hearth_arena_strndup(&cli->arena, name, n_name);
-        pair->value = hearth_arena_strndup(&cli->arena, value, strlen(value));
-    }
-    return pair;
-}
-
-static bool has_label(const struct cli *cli, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < cli->n_labels; i++) {
-        if (strncmp(cli->labels[i], name, n) == 0 && cli->labels[i][n] == '=') {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum hearth_status add_labels(struct cli *cli, const struct upload *u,
                                      Push__V1__RawProfileSeries *series)
 {
-    series->labels = hearth_arena_array(&cli->arena, cli->n_labels + 3, sizeof series->labels[0]);
-    if (series->labels == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < cli->n_labels; i++) {
-        const char *eq = strchr(cli->labels[i], '=');
-        series->labels[n++] = make_pair(cli, cli->labels[i], (size_t)(eq - cli->labels[i]), eq + 1);
-    }
-    if (!has_label(cli, "__name__")) {
-        const char *name = cli->name != NULL ? cli->name : u->name;
-        series->labels[n++] = make_pair(cli, "__name__", strlen("__name__"), name);
-    }
-    if (u->event[0] != '\0' && !has_label(cli, "jfr_event")) {
-        series->labels[n++] = make_pair(cli, "jfr_event", strlen("jfr_event"), u->event);
-    }
-    if (!has_label(cli, "service_name")) {
-        series->labels[n++] =
-            make_pair(cli, "service_name", strlen("service_name"), "hearth-upload");
-    }
-    series->n_labels = n;
+    const char *name = cli->name != NULL ? cli->name : u->name;
+    const char *own[] = {
+        hearth_arena_printf(&cli->arena, "__name__=%s", name),
+        u->event[0] == '\0' ? NULL : hearth_arena_printf(&cli->arena, "jfr_event=%s", u->event),
+        "service_name=hearth-upload"};
 
-    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
+    return cli_label_pairs(cli, own, HEARTH_ARRAY_LEN(own), &series->labels, &series->n_labels);
 }
 
 /* What makes a repeated push harmless. A file that was moved to now is another one than as it was recorded. */
@@ -361,7 +322,7 @@ enum hearth_status cli_open_profile(struct cli *cli, const char *path, struct he
     struct hearth_buf file;
 
     hearth_buf_init(&file, MAX_FILE_BYTES);
-    enum hearth_status status = read_upload(cli, path, &file);
+    enum hearth_status status = cli_read_file(cli, path, &file);
     if (status == HEARTH_OK) {
         status = inflate_file(cli, hearth_buf_view(&file), plain);
     }

@@ -27,37 +27,6 @@ struct sending {
     const Hearth__V1__UploadedFile *upload;
 };
 
-/* ---- announcing ---- */
-
-/* --label and --name as labels. */
-static enum hearth_status fill_upload_labels(struct cli *cli,
-                                             Hearth__V1__CreateUploadRequest *request)
-{
-    size_t n = cli->n_labels + (cli->name != NULL);
-    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, n, sizeof pairs[0]);
-    request->labels = hearth_arena_array(&cli->arena, n, sizeof request->labels[0]);
-    if (pairs == NULL || request->labels == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        types__v1__label_pair__init(&pairs[i]);
-        request->labels[i] = &pairs[i];
-        if (i == cli->n_labels) {
-            pairs[i].name = cli_field(cli, "__name__");
-            pairs[i].value = cli_field(cli, cli->name);
-            continue;
-        }
-        const char *eq = strchr(cli->labels[i], '=');
-        pairs[i].name =
-            hearth_arena_strndup(&cli->arena, cli->labels[i], (size_t)(eq - cli->labels[i]));
-        pairs[i].value = cli_field(cli, eq + 1);
-    }
-    request->n_labels = n;
-
-    return cli->arena.refused ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena) : HEARTH_OK;
-}
-
 static enum hearth_status announce_file(struct cli *cli, struct sending *s)
 {
     Hearth__V1__CreateUploadRequest request = HEARTH__V1__CREATE_UPLOAD_REQUEST__INIT;
@@ -69,7 +38,9 @@ static enum hearth_status announce_file(struct cli *cli, struct sending *s)
     if (cli->time_mode != NULL && strcmp(cli->time_mode, "now") == 0) {
         request.from_ms = cli->now_ns / HEARTH_NS_PER_MS;
     }
-    HEARTH_TRY(fill_upload_labels(cli, &request));
+    const char *name =
+        cli->name == NULL ? NULL : hearth_arena_printf(&cli->arena, "__name__=%s", cli->name);
+    HEARTH_TRY(cli_label_pairs(cli, &name, 1, &request.labels, &request.n_labels));
 
     return cli_call(cli, CLI_UPLOADS "CreateUpload", &request,
                     &hearth__v1__uploaded_file__descriptor, &s->upload);

@@ -21,9 +21,10 @@ enum {
 
 #define STATUS_TAG 8u /* field 1, varint */
 
-static int get_serving_state(struct hearth_front *front)
+/* The reason is empty if there is none. */
+static int get_serving_state(struct hearth_front *front, char reason[256])
 {
-    char reason[256];
+    reason[0] = '\0';
     return hearth_front_is_ready(front, reason) ? SERVING : NOT_SERVING;
 }
 
@@ -36,7 +37,10 @@ HEARTH_UNARY(hearth_svc_health_check, Grpc__Health__V1__HealthCheckRequest,
                            HEARTH_STR_ARG(service));
     }
 
-    out->status = get_serving_state(rpc->front);
+    /* Clients that print notes say why, as /ready does. */
+    char reason[256];
+    out->status = get_serving_state(rpc->front, reason);
+    hearth_buf_cstr(&rpc->notes, reason);
 
     return HEARTH_OK;
 }
@@ -108,7 +112,8 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
         (const Grpc__Health__V1__HealthCheckRequest *)rpc->request;
 
     rpc->is_service_known = hearth_service_is_known(front->methods, hearth_str_c(in->service));
-    int state = rpc->is_service_known ? get_serving_state(front) : UNKNOWN_SERVICE;
+    char reason[256];
+    int state = rpc->is_service_known ? get_serving_state(front, reason) : UNKNOWN_SERVICE;
     hearth_mutex_lock(&front->watch_lock);
     bool is_refused = rpc->is_ending || atomic_load(&front->is_stopping);
     if (!is_refused) {
@@ -132,7 +137,8 @@ void hearth_svc_health_watch(struct hearth_rpc *rpc)
 
 void hearth_health_tick(struct hearth_front *front)
 {
-    int state = get_serving_state(front);
+    char reason[256];
+    int state = get_serving_state(front, reason);
 
     hearth_mutex_lock(&front->watch_lock);
     for (struct hearth_rpc *rpc = front->watchers; rpc != NULL; rpc = rpc->next) {
