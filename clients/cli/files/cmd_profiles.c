@@ -14,33 +14,7 @@
 
 /* ---- requests ---- */
 
-/* Reads --label K=V into the filter. */
-static enum hearth_status read_labels(struct cli *cli, Hearth__V1__ProfileFilter *filter)
-{
-    size_t n = cli->n_labels;
-    Types__V1__LabelPair *pairs = hearth_arena_array(&cli->arena, n, sizeof pairs[0]);
-    filter->labels = hearth_arena_array(&cli->arena, n, sizeof filter->labels[0]);
-    if (pairs == NULL || filter->labels == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-
-    for (size_t i = 0; i < n; i++) {
-        struct hearth_str label = hearth_str_c(cli->labels[i]);
-        size_t at = hearth_str_find(label, '=', 0);
-        if (at == 0 || at >= label.n) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                               "--label must be NAME=VALUE, not \"%.80s\"", cli->labels[i]);
-        }
-        types__v1__label_pair__init(&pairs[i]);
-        pairs[i].name = hearth_arena_strndup(&cli->arena, label.p, at);
-        pairs[i].value = cli_field(cli, label.p + at + 1);
-        filter->labels[filter->n_labels++] = &pairs[i];
-    }
-
-    return HEARTH_OK;
-}
-
-/* Selector, labels, type and range. */
+/* Selector, labels, type and range. Totals of different types cannot be compared. */
 static enum hearth_status read_filter(struct cli *cli, Hearth__V1__ProfileFilter *filter)
 {
     const char *selector;
@@ -49,13 +23,14 @@ static enum hearth_status read_filter(struct cli *cli, Hearth__V1__ProfileFilter
     HEARTH_TRY(cli_query_selector(cli, 0, &selector));
     HEARTH_TRY(cli_resolve_range(cli));
     filter->label_selector = cli_field(cli, selector);
-    if (cli->type != NULL) {
+    if (cli->type != NULL || (cli->sort != NULL && strcmp(cli->sort, "total") == 0)) {
+        HEARTH_TRY(cli_profile_type(cli, selector, &cli->type));
         filter->profile_type = cli_field(cli, cli->type);
     }
     filter->start = cli->from_ms;
     filter->end = cli->to_ms;
 
-    return read_labels(cli, filter);
+    return cli_label_pairs(cli, NULL, 0, &filter->labels, &filter->n_labels);
 }
 
 static enum hearth_status read_order(struct cli *cli, Hearth__V1__ProfileOrder *ret)
@@ -66,12 +41,6 @@ static enum hearth_status read_order(struct cli *cli, Hearth__V1__ProfileOrder *
     if (cli->sort == NULL) {
         return HEARTH_OK;
     }
-    if (strcmp(cli->sort, "total") == 0 && cli->type == NULL) {
-        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                           "--sort total needs --type: totals of different types cannot be "
-                           "compared");
-    }
-
     for (size_t i = 1; i < HEARTH_ARRAY_LEN(names); i++) {
         if (strcmp(cli->sort, names[i]) == 0) {
             *ret = (Hearth__V1__ProfileOrder)i;
@@ -221,6 +190,16 @@ static void print_facet(const Hearth__V1__ProfileFacet *facet, int64_t n_uploads
         cli_number(left, "other value", "other values", values);
         hearth_buf_printf(out, "%23s%s\n", "", values);
     }
+}
+
+enum cli_exit cli_exemplars(struct cli *cli)
+{
+    if (cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0) {
+        return cli_spans_list(cli);
+    }
+    cli->sort = "total";
+
+    return cli_profiles_list(cli);
 }
 
 enum cli_exit cli_profiles_facets(struct cli *cli)
