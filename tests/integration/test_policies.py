@@ -255,6 +255,11 @@ class Policies(unittest.TestCase):
         ((_, values),) = means.items()
         self.assertAlmostEqual(sum(v for _, v in values) / len(values), 18, delta=6)
         self.assertTrue(all(t % 600_000 == 0 for t, _ in values))
+        least, most = ([v for values in self.series(monitor="MONITOR_KIND_PROCESS_CPU", step_seconds=600,
+                                                    step_value="MONITOR_STEP_VALUE_" + name).values() for _, v in values]
+                       for name in ("LOWEST", "HIGHEST"))
+        self.assertEqual((min(least), max(most)), (12.5, 23.5))
+        self.assertTrue(all(low < mean < high for low, (_, mean), high in zip(least, values, most) if low < high))
         none = self.ask("MonitorSeries", {"service": "nobody"})
         self.assertIn("no metrics", none["notes"][0])
         metrics = self.server.metrics()

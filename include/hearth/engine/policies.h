@@ -171,15 +171,29 @@ enum hearth_status hearth_policies_report(const struct hearth_call *call,
 
 /* ---- metrics (monitors.c; meters.h has their intake) ---- */
 
+/* The same numbers as MonitorStepValue. */
+enum hearth_monitor_step_value {
+    HEARTH_MONITOR_STEP_MEAN,
+    HEARTH_MONITOR_STEP_LOWEST,
+    HEARTH_MONITOR_STEP_HIGHEST,
+    HEARTH_MONITOR_STEP_END,
+};
+
+struct hearth_monitor_steps {
+    int32_t seconds; /* 0: every value */
+    enum hearth_monitor_step_value value;
+};
+
 /*
  * Lines of the query's range (0, 0: the last hour), sorted by instance, process, monitor and URI.
- * step_seconds > 0: means over steps, each at the beginning of its step.
+ * steps.seconds > 0: one value of each step that has any, at the beginning of the step.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_monitors_series(const struct hearth_query *query,
                                           const struct hearth_monitor_filter *filter,
-                                          int32_t step_seconds, struct hearth_monitor_line **ret,
-                                          size_t *ret_n, struct hearth_err *err);
+                                          struct hearth_monitor_steps steps,
+                                          struct hearth_monitor_line **ret, size_t *ret_n,
+                                          struct hearth_err *err);
 
 /* ---- dry run (policy_dry_run.c) ---- */
 

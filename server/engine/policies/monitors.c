@@ -139,22 +139,29 @@ enum hearth_status hearth_monitors_take(const struct hearth_call *call,
 /* ---- over time ---- */
 
 /*
- * Replace the values by means over steps, in place. Every step in the result has at least one
+ * Replace the values by one for each step, in place. Every step in the result has at least one
  * value.
  */
-static void average_steps(struct hearth_monitor_line *line, int64_t step_ms)
+static void reduce_to_steps(struct hearth_monitor_line *line, struct hearth_monitor_steps steps)
 {
-    assert(step_ms > 0);
+    assert(steps.seconds > 0);
 
+    int64_t step_ms = (int64_t)steps.seconds * 1000;
     size_t n = 0;
 
     for (size_t i = 0, end; i < line->n_values; i = end) {
         int64_t step = line->values[i].at_ms / step_ms;
-        double sum = 0;
+        double sum = 0, lowest = line->values[i].value, highest = lowest;
         for (end = i; end < line->n_values && line->values[end].at_ms / step_ms == step; end++) {
-            sum += line->values[end].value;
+            double value = line->values[end].value;
+            sum += value;
+            lowest = value < lowest ? value : lowest;
+            highest = value > highest ? value : highest;
         }
-        line->values[n++] = (struct hearth_monitor_value){step * step_ms, sum / (double)(end - i)};
+        double kept = steps.value == HEARTH_MONITOR_STEP_LOWEST    ? lowest
+                      : steps.value == HEARTH_MONITOR_STEP_HIGHEST ? highest
+                                                                   : sum / (double)(end - i);
+        line->values[n++] = (struct hearth_monitor_value){step * step_ms, kept};
     }
 
     line->n_values = n;
@@ -198,8 +205,9 @@ enum hearth_status hearth_policy_range(const struct hearth_query *query, int64_t
 
 enum hearth_status hearth_monitors_series(const struct hearth_query *query,
                                           const struct hearth_monitor_filter *filter,
-                                          int32_t step_seconds, struct hearth_monitor_line **ret,
-                                          size_t *ret_n, struct hearth_err *err)
+                                          struct hearth_monitor_steps steps,
+                                          struct hearth_monitor_line **ret, size_t *ret_n,
+                                          struct hearth_err *err)
 {
     assert(query != NULL && ret != NULL && ret_n != NULL);
 
@@ -207,7 +215,7 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "the service id cannot be empty");
     }
 
-    if (step_seconds < 0) {
+    if (steps.seconds < 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "step_seconds must not be negative");
     }
 
@@ -227,9 +235,8 @@ enum hearth_status hearth_monitors_series(const struct hearth_query *query,
     }
     HEARTH_TRY(hearth_store_monitor_lines(HEARTH_CALL_SCOPE(call), &own, ret, ret_n, err));
 
-    /* Average them. */
-    for (size_t i = 0; step_seconds > 0 && i < *ret_n; i++) {
-        average_steps(&(*ret)[i], (int64_t)step_seconds * 1000);
+    for (size_t i = 0; steps.seconds > 0 && i < *ret_n; i++) {
+        reduce_to_steps(&(*ret)[i], steps);
     }
 
     return HEARTH_OK;

@@ -157,19 +157,26 @@ HEARTH_UNARY(hearth_svc_policy_series, Hearth__V1__MonitorSeriesRequest,
                                            .instance = hearth_str_c(in->instance),
                                            .process = hearth_str_c(in->process)};
     const struct hearth_str no_metrics = HEARTH_STR(NO_METRICS);
+    struct hearth_monitor_steps steps = {in->step_seconds,
+                                         (enum hearth_monitor_step_value)in->step_value};
     struct hearth_monitor_line *lines;
     size_t n;
 
-    /* Read the monitor, whose enum may be unsigned. */
+    /* Check the enums, which may be unsigned. */
     if ((int)in->monitor < 0 || (int)in->monitor >= HEARTH_MONITOR_END) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "monitor %d is not known",
                            (int)in->monitor);
     }
 
+    if ((int)in->step_value < 0 || (int)in->step_value >= HEARTH_MONITOR_STEP_END) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "step_value %d is not known",
+                           (int)in->step_value);
+    }
+
     filter.monitors = in->monitor == 0 ? 0 : 1u << in->monitor;
 
     /* Query. */
-    HEARTH_TRY(hearth_monitors_series(&query, &filter, in->step_seconds, &lines, &n, &rpc->err));
+    HEARTH_TRY(hearth_monitors_series(&query, &filter, steps, &lines, &n, &rpc->err));
     HEARTH_RPC_LIST(rpc, &line_map, lines, n, out, lines);
     out->notes = hearth_rpc_texts(rpc, &no_metrics, n == 0);
     out->n_notes = n == 0;

@@ -33,7 +33,9 @@ function scaleTop(maxima: Maxima, threshold: number): number {
 }
 
 function linesOf({ lines }: Maxima) {
-  return lines.map(({ name, values }, i) => ({ name, values, colour: i < COLOURED ? lineColour(i) : "--hairline" }));
+  // Bands of many lines would hide each other.
+  const isBanded = lines.length <= COLOURED;
+  return lines.map(({ name, values, lows }, i) => ({ name, values, lows: isBanded ? lows : undefined, colour: i < COLOURED ? lineColour(i) : "--hairline" }));
 }
 
 export function ThresholdChart(props: Props) {

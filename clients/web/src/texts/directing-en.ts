@@ -62,7 +62,7 @@ export const directingEn = {
     thresholdOf: (monitor: string) => `Threshold of ${monitor}`,
     noMetrics: (monitor: string) =>
       `No metrics of ${monitor} in this range. Agents report them while a policy watches them: save the rule as “observing” first, and try it when metrics have arrived.`,
-    means: (step: string) => `Means of ${step} are drawn, because single values would be too many: peaks are higher. A shorter range shows every value.`,
+    steps: (step: string) => `Single values would be too many: the lines are the highest of each ${step}, the bands reach down to the lowest.`,
     moreLines: (n: string) => `${n} more lines are grey.`,
     markFired: "would have started",
     markStarted: "started",

@@ -55,7 +55,7 @@ export const directingZh: DirectingTexts = {
     firedAll: (all, kind) => `所有规则合计会触发 ${kind} 剖析 ${all} 次。`,
     thresholdOf: (monitor) => `${monitor}的阈值`,
     noMetrics: (monitor) => `此时间范围内没有${monitor}的指标。只有策略在监视时代理才会上报：请先以“仅观察”保存规则，待指标到达后再试。`,
-    means: (step) => `单个数值过多，图中是每 ${step} 的平均值，实际峰值更高。缩短时间范围可看到每个数值。`,
+    steps: (step) => `单个数值过多：线为每 ${step} 的最高值，色带延伸到最低值。`,
     moreLines: (n) => `另有 ${n} 条线显示为灰色。`,
     markFired: "会触发",
     markStarted: "已触发",

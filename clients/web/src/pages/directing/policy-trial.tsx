@@ -7,7 +7,7 @@ import { directingTexts } from "../../app/directing-texts";
 import { formatTime, rangeKey, rangeName, span } from "../../app/question";
 import { COLOURED, ThresholdChart } from "../../chart/threshold-chart";
 import { lineColour } from "../../chart/line-plot";
-import { maximaOf, type Maxima, type MonitorLine } from "./monitor-lines";
+import { maximaOf, type Maxima, type MonitorLine, type MonitorValues } from "./monitor-lines";
 import { isHttp, largestThreshold, MONITORS, type Rule } from "./policy";
 import { chooseStep } from "../../time";
 import { formatCount, formatDuration } from "../../units";
@@ -26,27 +26,22 @@ interface Trigger {
 // Agents report each five seconds, and a value takes some forty bytes in an answer.
 const REPORT_MS = 5000;
 const MOST_VALUES = 150_000;
-const MEANS = 400;
+const STEPS = 400;
 
 const times = () => ({ startMs: String(Math.floor(span.value.startMs)), endMs: String(Math.floor(span.value.endMs)) });
 
-interface Series {
-  lines: MonitorLine[];
-  // Seconds of the means; 0 where every value is there.
-  step: number;
-}
-
-// Asks for means first, which say how many lines there are, and then for every value if a page can hold them all.
-async function askSeries(service: string, monitor: string, abort: AbortSignal): Promise<Series> {
+// Asks for the peaks of steps first, which say how many lines there are, and then for every value if a page can hold them
+// all, otherwise for the lowest of each step.
+async function askSeries(service: string, monitor: string, abort: AbortSignal): Promise<MonitorValues> {
   const { startMs, endMs } = span.value;
-  const ask = async (stepSeconds: number) => {
-    const message = { service, monitor: "MONITOR_KIND_" + monitor, stepSeconds, ...times() };
+  const ask = async (stepSeconds: number, stepValue: string) => {
+    const message = { service, monitor: "MONITOR_KIND_" + monitor, stepSeconds, stepValue: "MONITOR_STEP_VALUE_" + stepValue, ...times() };
     return (await call<{ lines?: MonitorLine[] }>("hearth.v1.PolicyService/MonitorSeries", message, abort)).lines ?? [];
   };
-  const step = chooseStep(span.value, MEANS);
-  const means = await ask(step);
-  const isMuch = means.length * ((endMs - startMs) / REPORT_MS) > MOST_VALUES;
-  return isMuch ? { lines: means, step } : { lines: await ask(0), step: 0 };
+  const step = chooseStep(span.value, STEPS);
+  const peaks = await ask(step, "HIGHEST");
+  const isMuch = peaks.length * ((endMs - startMs) / REPORT_MS) > MOST_VALUES;
+  return isMuch ? { lines: peaks, lows: await ask(step, "LOWEST"), stepMs: step * 1000 } : { lines: await ask(0, "MEAN"), stepMs: 0 };
 }
 
 // HTTP rules watch their own URIs only.
@@ -109,7 +104,7 @@ export function PolicyTrial({ service, rule, targets, started, onHold, onRule }:
     call<{ triggers?: Trigger[]; notes?: string[] }>("hearth.v1.PolicyService/DryRun", { policy: { service, targets }, ...times() }, abort),
   );
   const maxima = useMemo(
-    () => maximaOf((series.value?.lines ?? []).filter((line) => isWatched(line, rule)), span.peek()),
+    () => maximaOf({ lows: series.value?.lows, stepMs: series.value?.stepMs ?? 0, lines: (series.value?.lines ?? []).filter((line) => isWatched(line, rule)) }, span.peek()),
     [series.value, rule.paths.join(" "), rule.regex],
   );
   const ofKind = (run.value?.triggers ?? []).filter(({ kind }) => kind === "TASK_KIND_" + rule.kind);
@@ -132,7 +127,7 @@ export function PolicyTrial({ service, rule, targets, started, onHold, onRule }:
       {ofKind.length > fired.length && (
         <p class="muted">{words.policies.firedAll(formatCount(ofKind.length), words.kinds[rule.kind])}</p>
       )}
-      {series.value && series.value.step > 0 && <p class="note">{words.policies.means(formatDuration(1000 * series.value.step))}</p>}
+      {series.value && series.value.stepMs > 0 && <p class="muted">{words.policies.steps(formatDuration(series.value.stepMs))}</p>}
       {series.value && maxima.lines.length === 0 ? (
         <p class="muted">{words.policies.noMetrics(monitor)}</p>
       ) : (
