@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { functionsOf } from "../src/flame/functions";
-import { sandwichOf } from "../src/flame/sandwich";
 import { searchTree } from "../src/flame/search";
 import {
   applyTransforms,
@@ -84,13 +83,6 @@ test("a function's total counts each sample once", () => {
     assert.equal(row.total, focusFunction(tree, row.name).total[0]);
     assert.equal(row.total, searchTree(tree, `^${row.name}$`)!.total);
   }
-});
-
-test("a sandwich has callers of the outermost and callees of the innermost call", () => {
-  const { callers, callees, self, total } = sandwichOf(treeOfStacks(RECURSIVE), "f");
-  assert.deepEqual([self, total], [2, 9]);
-  assert.deepEqual(stacksOf(callers), { "f;main": 6, f: 3 });
-  assert.deepEqual(stacksOf(callees), { "f;h": 4, f: 2, "f;x": 3 });
 });
 
 test("search counts nested matches once, and takes what is no pattern as text", () => {

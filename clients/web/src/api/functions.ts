@@ -1,6 +1,7 @@
 // Questions about single functions: which there are, their cost over time, who calls them, their lines.
 import type { Span } from "../time";
 import { call } from "./connect";
+import { selectionJson, type Selection } from "./encode";
 import { toTimeline, type Timeline } from "./timeline";
 
 export interface Scope {
@@ -129,8 +130,10 @@ export interface Sandwich {
   callees?: SandwichNode[];
 }
 
-export function askSandwich(scope: Scope, name: string, maxNodes: number, abort: AbortSignal): Promise<Sandwich> {
-  return call("hearth.v1.QueryService/Sandwich", { selection: selectionOf(scope), function: name, maxNodes: String(maxNodes) }, abort);
+const MAX_SIDE_NODES = "4096";
+
+export function askSandwich(selection: Selection, name: string, abort: AbortSignal): Promise<Sandwich> {
+  return call("hearth.v1.QueryService/Sandwich", { selection: selectionJson(selection), function: name, maxNodes: MAX_SIDE_NODES }, abort);
 }
 
 export interface Line {

@@ -56,7 +56,7 @@ export const askingZh: AskingTexts = {
   },
   others: {
     frames: (n, share) => `${n} 个较小的帧（占当前所示的 ${share}）已由服务器合并为“other”。`,
-    sum: (share, places) => `当前所示的 ${share} 是较小的帧，已由服务器合并为“other”，分布在 ${places} 处。`,
+    sum: (share, places) => `当前所示的 ${share} 是较小的帧，已由服务器合并为“other”，分布在 ${places} 处；帧数只对整个图统计。`,
     load: "展开加载",
     loading: "正在加载",
   },

@@ -13,8 +13,9 @@ import { serviceOf } from "../../selector";
 import { chooseStep, type Span } from "../../time";
 import { formatShare, formatValue } from "../../units";
 import { address, change, param } from "../../url";
+import { CallersAndCallees } from "../callers-callees";
 import { Empty } from "../empty";
-import { CallersAndCallees, LinesPart, ServicesPart, SpansPart } from "./function-parts";
+import { LinesPart, ServicesPart, SpansPart } from "./function-parts";
 import "./function-page.css";
 import { Failure } from "../notice";
 import { ShareCell } from "../share-cell";
@@ -22,7 +23,6 @@ import { ShareCell } from "../share-cell";
 const MONTH_MS = 31 * 86_400_000;
 const CHART_POINTS = 240;
 const MAX_LINES = 8;
-const MAX_NODES = 4096;
 const MAX_CHOICES = 30;
 const LONGEST_NAME = 300;
 const MEASURES: Measure[] = ["total", "self"];
@@ -161,7 +161,7 @@ export function FunctionPage() {
   const scope = { type: type?.ID ?? "", selector: selector.value, span: span.value };
   const key = `${rangeKey.value} ${scope.type} ${scope.selector} ${name}`;
   const isNamed = type !== undefined && name !== "";
-  const sandwich = useAnswer(isNamed ? key : null, (abort) => askSandwich(scope, name, MAX_NODES, abort));
+  const sandwich = useAnswer(isNamed ? key : null, (abort) => askSandwich({ ...scope, ...scope.span, functions: [], without: [] }, name, abort));
 
   if (types.value?.length === 0) {
     return <Empty />;
@@ -181,7 +181,7 @@ export function FunctionPage() {
       {isAbsent ? <p class="note">{texts.value.comparing.absent}</p> : <Failure error={sandwich.error} />}
       {!sandwich.error && (
         <>
-          <CallersAndCallees name={name} sandwich={sandwich} />
+          <CallersAndCallees name={name} sandwich={sandwich} zooms={["zoom", "zoom2"]} />
           <div class="columns">
             <div class="part">
               <ServicesPart {...named} />

@@ -1,84 +1,18 @@
-// What a function calls and is called by, and its cost by service, line and span.
-import { useMemo, useState } from "preact/hooks";
-import { askByLabel, askLines, askSpansOf, type Named, type Sandwich, type SpanRow } from "../../api/functions";
-import { useAnswer, type Answer } from "../../api/use-answer";
+// The cost of a function by service, line and span.
+import { askByLabel, askLines, askSpansOf, type Named, type SpanRow } from "../../api/functions";
+import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { PageLink } from "../../app/page-link";
-import { flameTexts, texts } from "../../app/settings";
-import { FlameGraph } from "../../flame/FlameGraph";
-import { boundedName } from "../../flame/names";
-import { treeOfNodes } from "../../flame/nodes";
-import type { MenuRequest } from "../../flame/stage";
+import { texts } from "../../app/settings";
 import { formatSelector, parseSelector, withMatcher } from "../../selector";
 import { formatCount, formatValue } from "../../units";
-import { address, change, go, param, question } from "../../url";
-import { zoomOf } from "../address-flame";
-import { Menu } from "../menu";
+import { address, change, param, question } from "../../url";
 import { Failure } from "../notice";
 import { ShareCell } from "../share-cell";
-import { copyText } from "../../copy";
 
 const MAX_ROWS = 20;
-// Pixels of what stands around a flame graph, and of its rows.
-const AROUND_GRAPH = 141;
-const MIN_GRAPH = 160;
-const MAX_GRAPH = 320;
-const ROW = 20;
 const SERVICE = "service_name";
 const SPANS_BY = ["ENDPOINT", "SPAN_NAME", "TRACE", "SPAN"];
-const LONGEST_NAME = 200;
-
-export function goToFunction(name: string): void {
-  go("function", { ...question(), by: param("by"), function: name });
-}
-
-export function CallersAndCallees({ name, sandwich }: { name: string; sandwich: Answer<Sandwich> }) {
-  const words = texts.value;
-  const [menu, setMenu] = useState<MenuRequest | null>(null);
-  const { callers = [], callees = [], unit = "" } = sandwich.value ?? {};
-  const trees = useMemo(() => [treeOfNodes(callers), treeOfNodes(callees)], [sandwich.value]);
-  const rows = Math.max(...trees.map((tree) => tree.maxDepth + 1));
-  const height = AROUND_GRAPH + Math.min(MAX_GRAPH, Math.max(MIN_GRAPH, rows * ROW));
-  const titles = [words.profile.callers, words.profile.callees];
-  const shown = boundedName(name, LONGEST_NAME);
-  const said = { ...flameTexts.value, root: shown, ofAll: words.comparing.ofFunction };
-  return (
-    <section aria-busy={sandwich.isLoading}>
-      <div class="function-calls">
-        {sandwich.value &&
-          trees.map((tree, i) => {
-            const zoom = i === 0 ? "zoom" : "zoom2";
-            return (
-              <div key={zoom} style={{ height: `${height}px` }}>
-                <h2>{titles[i]!(shown)}</h2>
-                <FlameGraph
-                  tree={tree}
-                  unit={unit}
-                  view={{ zoom: zoomOf(zoom), search: param("search"), flip: false, transforms: [] }}
-                  palette="package"
-                  texts={{ ...said, label: titles[i]!(shown) }}
-                  onView={(view) => change({ [zoom]: view.zoom.join("."), search: view.search })}
-                  onMenu={setMenu}
-                />
-              </div>
-            );
-          })}
-      </div>
-      {menu && (
-        <Menu
-          items={[
-            { name: words.comparing.showHistory, run: () => goToFunction(menu.name) },
-            { name: words.menu.copyName, run: () => void copyText(menu.name) },
-          ]}
-          x={menu.x}
-          y={menu.y}
-          label={menu.name}
-          onClose={() => setMenu(null)}
-        />
-      )}
-    </section>
-  );
-}
 
 function Head({ first, columns }: { first: string; columns: string[] }) {
   return (

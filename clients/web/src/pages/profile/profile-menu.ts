@@ -5,7 +5,7 @@ import { packageOf } from "../../flame/names";
 import type { MenuRequest } from "../../flame/stage";
 import { ancestorsOf, nameOf, OTHER } from "../../flame/tree";
 import { change, param } from "../../url";
-import { goToFunction } from "../function/function-parts";
+import { goToFunction } from "../callers-callees";
 import type { MenuItem } from "../menu";
 import { addTo, addTransform } from "./profile-state";
 import { loadBelow } from "./profile-tree";

@@ -1,26 +1,28 @@
 // One question in full: cost over time, flame graph, tables, callers and callees.
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { askSandwich } from "../../api/functions";
+import { useAnswer } from "../../api/use-answer";
 import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../../app/question";
 import { askingTexts } from "../../app/asking-texts";
 import { isNarrow } from "../../app/narrow";
 import { flameTexts, texts } from "../../app/settings";
 import type { Palette } from "../../flame/colours";
-import { FlameGraph, type FlameView } from "../../flame/FlameGraph";
-import { sandwichOf } from "../../flame/sandwich";
+import { FlameGraph } from "../../flame/FlameGraph";
 import type { MenuRequest } from "../../flame/stage";
 import type { FlameTree } from "../../flame/tree";
 import { serviceOf } from "../../selector";
 import { formatValue } from "../../units";
 import { change, go, param, question } from "../../url";
 import { Actions } from "./actions";
+import { CallersAndCallees } from "../callers-callees";
 import { Empty } from "../empty";
 import { ExportButton } from "../export-button";
 import { Menu } from "../menu";
 import { Failure, Notes } from "../notice";
 import { HideBackground, StackChips } from "./profile-chips";
 import { menuItems } from "./profile-menu";
-import { CostlyQuestion, ExplainButton, PlanTable, usePermission } from "./profile-cost";
-import { useHidden } from "./profile-background";
+import { CostlyQuestion, ExplainButton, PlanTable, usePermission, type Asked } from "./profile-cost";
+import { useHidden, type Hidden } from "./profile-background";
 import { otherNotes, Others } from "./profile-others";
 import { readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
@@ -33,34 +35,17 @@ import "./profile.css";
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
 const PALETTES: Palette[] = ["package", "kind", "self"];
 
-function SandwichView({ tree, unit }: { tree: FlameTree; unit: string }) {
+function SandwichView({ asked: { selection, key }, hidden }: { asked: Asked; hidden: Hidden }) {
   const name = param("function");
-  const words = texts.value.profile;
-  const sandwich = useMemo(() => (name === "" ? null : sandwichOf(tree, name)), [tree, name]);
-  const [views, setViews] = useState<FlameView[]>([]);
-  useEffect(() => setViews([]), [name]);
-  if (!sandwich) {
-    return <p class="muted">{words.chooseFunction}</p>;
-  }
-  const none: FlameView = { zoom: [], search: "", flip: false, transforms: [] };
-  return (
-    <div class="sides">
-      {[sandwich.callers, sandwich.callees].map((part, i) => (
-        <div key={i}>
-          <h2>{i === 0 ? words.callers(name) : words.callees(name)}</h2>
-          <FlameGraph
-            tree={part}
-            unit={unit}
-            view={views[i] ?? none}
-            palette="package"
-            texts={flameTexts.value}
-            tools={(made) => <ExportButton made={made} title={i === 0 ? words.callers(name) : words.callees(name)} type={unit} />}
-            label={i === 0 ? words.callers(name) : words.callees(name)}
-            onView={(view) => setViews((old) => (i === 0 ? [view, old[1]] : [old[0], view]))}
-          />
-        </div>
-      ))}
-    </div>
+  const sandwich = useAnswer(name === "" ? null : `${key} ${name}`, (abort) => askSandwich(selection, name, abort));
+  const without = useMemo(
+    () => (hidden.kinds.length > 0 ? (tree: FlameTree) => withoutFrames(tree, hidden.has) : undefined),
+    [hidden.kinds.join(" "), hidden.answer],
+  );
+  return name === "" ? (
+    <p class="muted">{texts.value.profile.chooseFunction}</p>
+  ) : (
+    <CallersAndCallees name={name} sandwich={sandwich} zooms={["zoom2", "zoom3"]} without={without} />
   );
 }
 
@@ -185,7 +170,7 @@ export function Profile() {
         )}
       </div>
       {tree && total === 0 && <p class="muted">{words.noData}</p>}
-      {tree && view !== "table" && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}
+      {tree && (view === "flame" || view === "both") && <Others tree={whole ?? tree} notes={notes} isLoading={merged.isLoading} />}
       {tree && total > 0 && (
         <div class={"views " + view}>
           {(view === "flame" || view === "both") && (
@@ -200,7 +185,7 @@ export function Profile() {
               onMenu={setMenu}
             />
           )}
-          {view === "sandwich" && <SandwichView tree={tree} unit={unit} />}
+          {view === "sandwich" && asked && <SandwichView asked={asked} hidden={hidden} />}
           {view !== "flame" && asked && <ProfileTable asked={asked} hidden={hidden} />}
         </div>
       )}
