@@ -7,35 +7,74 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Three significant digits in the largest unit in which the value is at least 1. */
-static void print_scaled(double value, const double *factors, const char *const *units, size_t n,
-                         char out[48])
-{
-    size_t i = 0;
-    while (i + 1 < n && fabs(value) >= factors[i + 1] * 0.9995) {
-        i++;
-    }
+struct step {
+    double factor;
+    const char *unit;
+};
 
-    double v = value / factors[i];
-    int digits = fabs(v) >= 100 || v == floor(v) ? 0 : fabs(v) >= 10 ? 1 : 2;
-    (void)snprintf(out, 48, "%.*f%s", digits, v, units[i]);
+static const struct step g_times[] = {{1, " ns"},     {1e3, " us"},   {1e6, " ms"},   {1e9, " s"},
+                                      {60e9, " min"}, {3600e9, " h"}, {86400e9, " d"}};
+static const struct step g_bytes[] = {{1, " B"},
+                                      {1024.0, " KiB"},
+                                      {1048576.0, " MiB"},
+                                      {1073741824.0, " GiB"},
+                                      {1099511627776.0, " TiB"}};
+static const struct step g_counts[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}};
+
+/* The units that a unit of profile types is shown in, the smallest first. */
+static const struct step *find_steps(struct hearth_str unit, size_t *ret_n)
+{
+    if (hearth_str_eq_c(unit, "nanoseconds")) {
+        *ret_n = HEARTH_ARRAY_LEN(g_times);
+        return g_times;
+    }
+    if (hearth_str_eq_c(unit, "bytes")) {
+        *ret_n = HEARTH_ARRAY_LEN(g_bytes);
+        return g_bytes;
+    }
+    *ret_n = HEARTH_ARRAY_LEN(g_counts);
+    return g_counts;
 }
 
 void hearth_human_value(double value, struct hearth_str unit, char out[48])
 {
-    static const double time[] = {1, 1e3, 1e6, 1e9, 60e9, 3600e9, 86400e9};
-    static const char *const time_units[] = {" ns", " us", " ms", " s", " min", " h", " d"};
-    static const double bytes[] = {1, 1024.0, 1048576.0, 1073741824.0, 1099511627776.0};
-    static const char *const byte_units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-    static const double count[] = {1, 1e3, 1e6, 1e9, 1e12};
-    static const char *const count_units[] = {"", "k", "M", "G", "T"};
+    size_t i = 0, n;
+    const struct step *steps = find_steps(unit, &n);
 
-    if (hearth_str_eq_c(unit, "nanoseconds")) {
-        print_scaled(value, time, time_units, HEARTH_ARRAY_LEN(time), out);
-    } else if (hearth_str_eq_c(unit, "bytes")) {
-        print_scaled(value, bytes, byte_units, HEARTH_ARRAY_LEN(bytes), out);
+    /* Three significant digits in the largest unit in which the value is at least 1. */
+    while (i + 1 < n && fabs(value) >= steps[i + 1].factor * 0.9995) {
+        i++;
+    }
+    double v = value / steps[i].factor;
+    int digits = fabs(v) >= 100 || v == floor(v) ? 0 : fabs(v) >= 10 ? 1 : 2;
+    (void)snprintf(out, 48, "%.*f%s", digits, v, steps[i].unit);
+}
+
+void hearth_human_scale(double max, struct hearth_str unit, struct hearth_human_scale *ret)
+{
+    size_t i = 0, n;
+    const struct step *steps = find_steps(unit, &n);
+
+    /* A minute has too few seconds for its hundredths to tell them apart. */
+    while (steps != g_counts && i + 1 < n &&
+           max >= (steps[i + 1].factor < 60e9 || steps == g_bytes ? 1 : 10) * steps[i + 1].factor) {
+        i++;
+    }
+    double v = max / steps[i].factor;
+    int digits = i == 0 || v >= 1000 ? 0 : v >= 100 ? 1 : 2;
+    *ret = (struct hearth_human_scale){steps[i].factor, steps[i].unit, digits};
+}
+
+void hearth_human_scaled(double value, const struct hearth_human_scale *scale, char out[48])
+{
+    static const char *const least[] = {"1", "0.1", "0.01"};
+    static const double bounds[] = {0.5, 0.05, 0.005};
+
+    double v = value / scale->factor;
+    if (v != 0 && fabs(v) < bounds[scale->digits]) {
+        (void)snprintf(out, 48, "%s<%s%s", v < 0 ? "-" : "", least[scale->digits], scale->unit);
     } else {
-        print_scaled(value, count, count_units, HEARTH_ARRAY_LEN(count), out);
+        (void)snprintf(out, 48, "%.*f%s", scale->digits, v, scale->unit);
     }
 }
 
@@ -69,7 +108,7 @@ static int32_t decode_character(const char *p, size_t n)
     return point;
 }
 
-/* Control characters, which a terminal obeys, and those that hide or turn round other characters. */
+/* Whether a terminal obeys the character, or it hides or turns round others. */
 static bool is_hostile(int32_t point)
 {
     static const struct {

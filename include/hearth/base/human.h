@@ -14,6 +14,16 @@
  * `unit` as in profile types: "nanoseconds", "bytes"; all others are counts.
  */
 void hearth_human_value(double value, struct hearth_str unit, char out[48]);
+/* One unit for the values of a column, so that they can be compared by eye. */
+struct hearth_human_scale {
+    double factor;
+    const char *unit;
+    int digits; /* behind the point, 0 to 2 */
+};
+/* For a column whose largest value is `max`: the largest unit of which it has one, or ten minutes. */
+void hearth_human_scale(double max, struct hearth_str unit, struct hearth_human_scale *ret);
+/* "12.30 s"; "<0.01 s" for a value that would be shown as 0. */
+void hearth_human_scaled(double value, const struct hearth_human_scale *scale, char out[48]);
 /*
  * Append a bar of fraction * width cells (fraction: 0 to 1) in block characters, exact to an eighth
  * of a cell. A fraction outside that range is the nearest bound; NaN is 0.
@@ -26,8 +36,8 @@ void hearth_human_bar(double fraction, int width, struct hearth_buf *out);
  */
 void hearth_human_escape(struct hearth_str text, struct hearth_buf *out);
 /*
- * The same, truncated to `width` characters (with an ellipsis) and, if `pad`, padded to `width` with
- * spaces.
+ * The same, truncated to `width` characters (with an ellipsis) and, if `pad`, padded to `width`
+ * with spaces.
  */
 void hearth_human_fit(struct hearth_str text, int width, bool pad, struct hearth_buf *out);
 

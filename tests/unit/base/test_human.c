@@ -30,6 +30,36 @@ static void values_have_three_digits_in_the_largest_fitting_unit(void **state)
     }
 }
 
+static void the_values_of_a_column_have_one_unit(void **state)
+{
+    static const struct {
+        double max, value;
+        const char *unit, *want;
+    } cases[] = {
+        {64.8e9, 64.8e9, "nanoseconds", "64.80 s"},
+        {64.8e9, 4e6, "nanoseconds", "<0.01 s"},
+        {64.8e9, -14.6e9, "nanoseconds", "-14.60 s"},
+        {164e9, 1e9, "nanoseconds", "1.0 s"},
+        {600e9, 90e9, "nanoseconds", "1.50 min"},
+        {9, 9, "nanoseconds", "9 ns"},
+        {999, 20, "nanoseconds", "20 ns"},
+        {1000, 20, "nanoseconds", "0.02 us"},
+        {5 << 20, 1 << 20, "bytes", "1.00 MiB"},
+        {5 << 20, 1, "bytes", "<0.01 MiB"},
+        {1e9, 1234567, "count", "1234567"},
+        {0, 0, "bytes", "0 B"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(cases); i++) {
+        struct hearth_human_scale scale;
+        char text[48];
+        hearth_human_scale(cases[i].max, hearth_str_c(cases[i].unit), &scale);
+        hearth_human_scaled(cases[i].value, &scale, text);
+        assert_string_equal(text, cases[i].want);
+    }
+}
+
 static void assert_text(struct hearth_buf *out, const char *want)
 {
     hearth_buf_byte(out, '\0');
@@ -105,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_have_three_digits_in_the_largest_fitting_unit),
+        cmocka_unit_test(the_values_of_a_column_have_one_unit),
         cmocka_unit_test(a_bar_is_exact_to_an_eighth_and_fits_its_width),
         cmocka_unit_test(a_text_is_truncated_and_padded_by_characters_without_control_characters),
         cmocka_unit_test(hostile_characters_and_bytes_are_escaped),
