@@ -239,15 +239,23 @@ enum cli_exit cli_print_answer(struct cli *cli, const ProtobufCMessage *answer,
 {
     assert(answer != NULL && text != NULL);
 
-    if (cli->output == CLI_TABLE) {
+    if (cli_is_table(cli)) {
         return cli_print(text);
     }
     hearth_buf_release(text);
-    struct hearth_buf json;
+    struct hearth_buf json, seen;
     hearth_buf_init(&json, 0);
     hearth_pb_to_json(answer, &json);
+    if (cli->is_terminal) {
+        /* Escapes keep the meaning. */
+        hearth_buf_init(&seen, 0);
+        hearth_human_escape(hearth_buf_view(&json), &seen);
+        seen.failed = seen.failed || hearth_buf_failed(&json);
+        hearth_buf_release(&json);
+        json = seen;
+    }
     hearth_buf_byte(&json, '\n');
-    return cli_print(&json);
+    return cli_print_exact(&json);
 }
 
 /* Whether a label of --label has the name of "K=V". */

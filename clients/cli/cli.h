@@ -33,7 +33,12 @@ enum cli_exit {
 
 enum cli_output {
     CLI_TABLE,
+    CLI_WIDE,
     CLI_JSON,
+    CLI_JSONL,
+    CLI_CSV,
+    CLI_TSV,
+    CLI_YAML,
     CLI_PPROF,
     CLI_COLLAPSED,
     CLI_HTML,
@@ -107,13 +112,16 @@ enum {
 };
 
 #define CLI_DEFAULT_URL "http://127.0.0.1:4040"
+struct cli_command;
 
 struct cli {
     struct hearth_arena arena;
     struct hearth_client *client;
     struct hearth_err err;
-    bool color; /* standard output is a terminal, and colours are not switched off */
-    int width;  /* width of the output in columns */
+    const struct cli_command *command; /* that runs; in table.h */
+    bool is_terminal;                  /* standard output is one */
+    bool color;                        /* of the output, as --color, NO_COLOR, .. say */
+    int width;                         /* width of the output in columns */
     int64_t now_ns;
     /* options */
     const char *url, *tenant, *type, *from, *to, *since, *step, *time_mode, *output_file, *name;
@@ -136,6 +144,8 @@ struct cli {
     int64_t limit, max_nodes;
     double min_percent;
     enum cli_output output;
+    const char *columns, *color_when; /* options of tables */
+    bool no_headers, no_pager;
     bool has_limit;
     bool explain;                                /* print the plan of the query, do not run it */
     bool all, yes, dry_run;                      /* options of admin */
@@ -220,9 +230,19 @@ cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_se
     cli_applications_rule_delete, cli_admin_sizing, cli_agents_services, cli_agents_instances,
     cli_agents_processes;
 
-/* ---- hearth.c ---- */
+/* Whether the answer is a table, for people. */
+static inline bool cli_is_table(const struct cli *cli)
+{
+    return cli->output == CLI_TABLE || cli->output == CLI_WIDE;
+}
 
-struct cli_command; /* table.h */
+/* Whether the table fits the width of a terminal. */
+static inline bool cli_is_fitted(const struct cli *cli)
+{
+    return cli->is_terminal && cli->output == CLI_TABLE;
+}
+
+/* ---- hearth.c ---- */
 
 /* The defaults, with what the options say about server, tenant and TLS. */
 void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
@@ -461,6 +481,8 @@ static inline void cli_fit(struct hearth_str text, int width, bool pad, struct h
 }
 /* 2026-11-20T11:36:00.000+01:00 in the zone of the client, ...Z in UTC; as --from accepts it. */
 void cli_zoned(int64_t ns, char out[32]);
+/* The same without parts of a second. */
+void cli_zoned_seconds(int64_t ms, char out[48]);
 /* Names the zone of cli_time and cli_local_date on standard error, unless it is UTC. */
 void cli_say_zone(void);
 /* 11-20 10:36:00 local time. */
@@ -475,6 +497,8 @@ void cli_duration(int64_t ms, char out[48]);
 void cli_count(int64_t n, char out[32]);
 /* "1 series", "12 series", "1 service", "3 services": n with its noun. `out` holds 64 bytes. */
 void cli_number(int64_t n, const char *one, const char *many, char out[64]);
+/* The sample type of a profile type, which is its second part; all of it if it has no parts. Borrows. */
+struct hearth_str cli_type_name(const char *type);
 /* The unit of a profile type, which is its third part; empty if it has none. Borrows. */
 struct hearth_str cli_type_unit(const char *type);
 /* The cell, of n, of a time in [start, end]; times outside are in the first or last cell. */
@@ -483,12 +507,24 @@ size_t cli_course_cell(int64_t at, int64_t start, int64_t end, size_t n);
 void cli_course(const double *cells, size_t n, double max, struct hearth_buf *out);
 /* 12.34%, <0.01%, +1.20% with sign; of `whole`. `out` holds 32 bytes. */
 void cli_percent(double part, double whole, bool sign, char out[32]);
-/* Writes and flushes standard output; CLI_FAILED if it is closed. */
+/*
+ * How texts for people are printed: is_ascii replaces block and box characters; a text of more than
+ * page_lines lines is shown by a pager (0: never).
+ */
+void cli_set_screen(bool is_ascii, int page_lines);
+/* Writes and flushes a text for people; CLI_FAILED if standard output is closed. Releases out. */
 enum cli_exit cli_print(struct hearth_buf *out);
+/* The same for programs: not a byte is changed. */
+enum cli_exit cli_print_exact(struct hearth_buf *out);
 /*
  * Writes bytes into a file and says so on standard error, with `what` before the number of bytes; NULL or "-":
  * standard output. CLI_FAILED, with a message, if that fails.
  */
 enum cli_exit cli_save(const char *path, struct hearth_str bytes, const char *what);
+
+/* ---- pager.c ---- */
+
+/* Shows a text with $PAGER, otherwise less. False: no pager runs, nothing was shown. */
+bool cli_page(struct hearth_str text);
 
 #endif

@@ -8,6 +8,7 @@
 #include "table.h"
 
 #include <assert.h>
+#include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
@@ -65,16 +66,44 @@ enum cli_exit cli_version(struct cli *cli)
 
 /* ---- run ---- */
 
+/* NULL if the variable is unset or empty. */
+static const char *read_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* --color, else NO_COLOR, CLICOLOR_FORCE, TERM, and whether somebody looks. */
+static bool wants_color(const struct cli *cli)
+{
+    const char *force = read_variable("CLICOLOR_FORCE"), *term = getenv("TERM");
+
+    if (cli->color_when != NULL && strcmp(cli->color_when, "auto") != 0) {
+        return strcmp(cli->color_when, "always") == 0;
+    }
+    if (read_variable("NO_COLOR") != NULL) {
+        return false;
+    }
+    return (force != NULL && strcmp(force, "0") != 0) ||
+           (cli->is_terminal && (term == NULL || strcmp(term, "dumb") != 0));
+}
+
+/* What the output looks like. After the options. */
 static void look_at_terminal(struct cli *cli)
 {
-    struct winsize size;
-    bool terminal = isatty(STDOUT_FILENO) == 1;
-    const char *no_color = getenv("NO_COLOR");
-    cli->color = terminal && (no_color == NULL || no_color[0] == '\0');
-    cli->width = terminal ? 100 : 1000; /* a pipe has no edge: nothing is cut */
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
+    struct winsize size = {0};
+    bool may_page = cli->command != NULL && cli->command->row == CLI_ROW_COMMAND &&
+                    cli_has_key(cli->command->options, "no-pager");
+
+    cli->is_terminal = isatty(STDOUT_FILENO) == 1;
+    cli->color = wants_color(cli);
+    cli->width = cli->is_terminal || cli->color ? 100 : 1000; /* a pipe has no edge */
+    if (cli->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
         cli->width = size.ws_col;
     }
+    cli_set_screen(
+        strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+        may_page && !cli->no_pager && cli->is_terminal && size.ws_row > 1 ? size.ws_row - 1 : 0);
 }
 
 void cli_say(const char *what, const char *text)
@@ -197,6 +226,7 @@ static enum cli_exit hide_database_url(struct cli *cli, int argc, char **argv)
 int main(int argc, char **argv)
 {
     (void)setlocale(LC_TIME, "");
+    (void)setlocale(LC_CTYPE, "");
     struct cli *cli = hearth_mem_zalloc(sizeof *cli);
     if (cli == NULL) {
         return CLI_FAILED;
@@ -204,9 +234,10 @@ int main(int argc, char **argv)
     hearth_arena_init(&cli->arena, 0);
     cli->now_ns = hearth_clock_wall_ns();
     cli->min_percent = 0.5;
-    look_at_terminal(cli);
     const struct cli_command *command = NULL;
     enum cli_exit code = cli_parse(cli, argc, argv, &command);
+    cli->command = command;
+    look_at_terminal(cli);
     if (code == CLI_OK) {
         code = hide_database_url(cli, argc, argv);
     }

@@ -4,6 +4,7 @@
  * Options may stand anywhere, also before the command. The words are therefore read twice: first for the command, then
  * for the options that it takes.
  */
+#include "listing.h"
 #include "table.h"
 
 #include <limits.h>
@@ -72,7 +73,12 @@ static bool parse_output(struct cli *cli, const char *value)
         enum cli_output output;
     } outputs[] = {
         {"table", CLI_TABLE},
+        {"wide", CLI_WIDE},
         {"json", CLI_JSON},
+        {"jsonl", CLI_JSONL},
+        {"csv", CLI_CSV},
+        {"tsv", CLI_TSV},
+        {"yaml", CLI_YAML},
         {"pprof", CLI_PPROF},
         {"collapsed", CLI_COLLAPSED},
         {"html", CLI_HTML},
@@ -433,6 +439,9 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv, const struct cli
     code = read_options(cli, command, argc, argv);
     if (code == CLI_OK) {
         code = take_rest(cli, command);
+    }
+    if (code == CLI_OK) {
+        code = cli_check_columns(cli, command->words);
     }
     size_t n = cli->n_args - n_words;
     if (code == CLI_OK && (n < command->min_args || n > command->max_args)) {

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -37,6 +38,15 @@ void cli_zoned(int64_t ns, char out[32])
         return;
     }
     (void)snprintf(out + n, 32 - n, ".%03d%.3s:%.2s", (int)(ms < 0 ? 0 : ms), offset, offset + 3);
+}
+
+void cli_zoned_seconds(int64_t ms, char out[48])
+{
+    cli_zoned(ms * HEARTH_NS_PER_MS, out);
+    char *fraction = strchr(out, '.');
+    if (fraction != NULL) {
+        memmove(fraction, fraction + 4, strlen(fraction + 4) + 1);
+    }
 }
 
 void cli_say_zone(void)
@@ -102,6 +112,14 @@ void cli_number(int64_t n, const char *one, const char *many, char out[64])
     (void)snprintf(out, 64, "%s %s", text, n == 1 ? one : many);
 }
 
+struct hearth_str cli_type_name(const char *type)
+{
+    struct hearth_str text = hearth_str_c(type);
+    size_t from = hearth_str_find(text, ':', 0) + 1, to = hearth_str_find(text, ':', from);
+
+    return from <= to && to < text.n ? hearth_str_n(text.p + from, to - from) : text;
+}
+
 struct hearth_str cli_type_unit(const char *type)
 {
     struct hearth_str text = hearth_str_c(type);
@@ -158,7 +176,57 @@ enum cli_exit cli_save(const char *path, struct hearth_str bytes, const char *wh
     return ok ? CLI_OK : CLI_FAILED;
 }
 
-enum cli_exit cli_print(struct hearth_buf *out)
+/* ---- writing ---- */
+
+static struct {
+    bool is_ascii;
+    int page_lines;
+} g_screen;
+
+void cli_set_screen(bool is_ascii, int page_lines)
+{
+    g_screen.is_ascii = is_ascii;
+    g_screen.page_lines = page_lines;
+}
+
+/* Replaces the characters that this client draws with, each by one of the same width. */
+static void draw_in_ascii(struct hearth_buf *out)
+{
+    static const struct {
+        const char *drawn;
+        char ascii;
+    } pairs[] = {{"█", '#'}, {"▉", '#'}, {"▊", '#'}, {"▋", '='}, {"▌", '='}, {"▍", '-'},
+                 {"▎", '-'}, {"▏", '.'}, {"▁", '_'}, {"▂", '_'}, {"▃", '.'}, {"▄", '-'},
+                 {"▅", '='}, {"▆", '+'}, {"▇", '*'}, {"░", '.'}, {"▒", '+'}, {"▓", '*'},
+                 {"│", '|'}, {"├", '+'}, {"└", '`'}, {"┌", '+'}, {"─", '-'}, {"…", '~'}};
+    size_t to = 0;
+
+    for (size_t at = 0; at < out->n;) {
+        char ascii = '\0';
+        for (size_t i = 0; (out->p[at] & 0x80) != 0 && i < HEARTH_ARRAY_LEN(pairs); i++) {
+            size_t n = strlen(pairs[i].drawn);
+            if (n <= out->n - at && memcmp(out->p + at, pairs[i].drawn, n) == 0) {
+                ascii = pairs[i].ascii;
+                at += n;
+                break;
+            }
+        }
+        out->p[to++] = ascii != '\0' ? ascii : out->p[at++];
+    }
+    out->n = to;
+}
+
+static int count_lines(struct hearth_str text)
+{
+    int n = 0;
+    for (size_t at = hearth_str_find(text, '\n', 0); at < text.n && n < INT_MAX;
+         at = hearth_str_find(text, '\n', at + 1)) {
+        n++;
+    }
+    return n;
+}
+
+enum cli_exit cli_print_exact(struct hearth_buf *out)
 {
     bool ok = !hearth_buf_failed(out) &&
               (out->n == 0 || fwrite(out->p, 1, out->n, stdout) == out->n) && fflush(stdout) == 0;
@@ -167,4 +235,17 @@ enum cli_exit cli_print(struct hearth_buf *out)
         (void)fprintf(stderr, "hearth: cannot write to standard output\n");
     }
     return ok ? CLI_OK : CLI_FAILED;
+}
+
+enum cli_exit cli_print(struct hearth_buf *out)
+{
+    if (g_screen.is_ascii) {
+        draw_in_ascii(out);
+    }
+    if (g_screen.page_lines > 0 && !hearth_buf_failed(out) &&
+        count_lines(hearth_buf_view(out)) > g_screen.page_lines && cli_page(hearth_buf_view(out))) {
+        hearth_buf_release(out);
+        return CLI_OK;
+    }
+    return cli_print_exact(out);
 }

@@ -145,6 +145,38 @@ Samples must match all of them:
     return out
 
 
+def cli_columns(root):
+    """The columns of each table of the client."""
+    source = "clients/cli/output/columns.def"
+    kinds = {
+        "TEXT": "text", "COUNT": "whole number", "VALUE": "number, in the unit of `unit`", "DURATION": "nanoseconds",
+        "BYTES": "bytes", "PERCENT": "number from 0 to 100", "TIME": "RFC 3339, UTC", "CLOCK": "RFC 3339, UTC",
+        "FLAG": "true or false", "BAR": "bar, in tables only",
+    }
+    whens = {"ALWAYS": "", "IF_ANY": "if any row has it", "IF_WIDE": "with `-o wide`"}
+    out = "# Columns of the tables of hearth\n\n" + mark(source) + """\
+The columns of `-o table`, `wide`, `jsonl`, `csv`, `tsv` and `yaml`, in their order: [formats](cli.md#tables). Names and
+kinds are a contract: a column may be added, but is not renamed, and its kind does not change.
+
+The kind is that of `jsonl`, `csv`, `tsv` and `yaml`, which have all columns; tables show units. *Table*: when a table
+has the column, if it has not always.
+"""
+    for line in (root / source).read_text().splitlines():
+        table = re.fullmatch(rf"TABLE\({STRING}\)", line)
+        column = re.fullmatch(rf"COLUMN\({STRING}, (\w+), {STRING}, (\w+), {STRING}, {STRING}\)", line)
+        if table:
+            names = table.group(1).split("|")
+            out += f"\n## `hearth {names[0]}`\n\n"
+            out += "Also of " + ", ".join(f"`{name}`" for name in names[1:]) + ".\n\n" if names[1:] else ""
+            out += "| column | kind | table | |\n|---|---|---|---|\n"
+        elif column:
+            name, kind, _, when, _, text = column.groups()
+            out += f"| `{name}` | {kinds[kind]} | {whens[when]} | {text} |\n"
+        elif line.startswith(("TABLE(", "COLUMN(")):
+            sys.exit(f"gen_docs: cannot read this line of {source}: {line}")
+    return out
+
+
 def metrics(root):
     table = (root / "include/hearth/base/metrics.def").read_text()
     out = "# Metrics of hearthd\n\n" + mark("include/hearth/base/metrics.def") + """\
@@ -346,7 +378,7 @@ Limits that are not listed have no counterpart. What each limit does: [limits.md
     return out
 
 
-PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "cli-options.md": cli_options, "metrics.md": metrics, "errors.md": errors}
+PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "cli-options.md": cli_options, "cli-columns.md": cli_columns, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):

@@ -104,7 +104,7 @@ enum cli_exit cli_profile(struct cli *cli)
     hearth_buf_init(&out, 0);
     if (cli->output == CLI_COLLAPSED) {
         hearth_collapsed_encode(&profile, 0, &out);
-        return cli_print(&out);
+        return cli_print_exact(&out);
     }
     struct ProtobufCMessage *message;
     status =
@@ -112,8 +112,6 @@ enum cli_exit cli_profile(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    hearth_pb_to_json(message, &out);
-    hearth_buf_byte(&out, '\n');
 
-    return cli_print(&out);
+    return cli_print_answer(cli, message, &out);
 }
