@@ -445,8 +445,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
 /* What flame graphs look like on this terminal: colours, locale, --min-percent. */
 void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret);
 /* Appends a table of functions or, by `kind`, of lines, files, .. */
-void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
-                  struct hearth_buf *out);
+HEARTH_MUST_CHECK enum hearth_status cli_draw_top(struct cli *cli,
+                                                  const Hearth__V1__TopResponse *answer,
+                                                  const char *kind, struct hearth_buf *out);
 /*
  * The table of functions of a file, as --search, --sort and --offset choose it; in the arena.
  * Errors of flame_file_open.

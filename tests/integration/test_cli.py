@@ -408,7 +408,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.err, "")
         done = self.ask("query", "top", '{service_name="shop", __type__="samples"}')
         self.assertEqual(done.err, "")
-        self.assertIn("total: 11\n", done.out)
+        self.assertIn("total: 11 samples\n", done.out)
         self.assertEqual(self.hearth("query", "top", "--type", "nonsense").code, USAGE)
 
     def test_a_timeline_sums_to_the_total(self):
@@ -420,14 +420,15 @@ class Cli(unittest.TestCase):
         answer = json.loads(self.ask(*ask, "-o", "json").out)
         self.assertEqual(len(answer["series"]), 1)
         self.assertEqual([p["value"] for p in answer["series"][0]["points"]], [1, 2, 4])
-        lines = self.ask(*ask).lines()
+        head, *lines = self.ask(*ask).lines()
+        self.assertEqual(head.split(), ["time", "total"])
         self.assertEqual([re.fullmatch(r"\d\d-\d\d \d\d:\d\d:\d\d +(\d+)  (\S+)", line).group(1) for line in lines],
                          ["1", "2", "4"])
         self.assertEqual(len(lines[2].split()[-1]), 40)
         self.assertEqual(len(lines[1].split()[-1]), 20)
         grouped = self.ask(*ask, "--by", "load").lines()
         self.assertEqual(sorted(line[60:].split()[0:2] for line in grouped), [["3", '{load="l1"}'], ["4", '{load="l0"}']])
-        self.assertEqual(len(self.ask(*ask, "--by", "load", "--limit", "1").lines()), 1)
+        self.assertEqual(len(self.ask(*ask, "--by", "load", "--limit", "1").lines()), 1 + 1)
         self.assertEqual(self.hearth(*ask, "--step", "0s").code, USAGE)
 
     # ---- profiles ----
@@ -468,18 +469,18 @@ class Cli(unittest.TestCase):
     def test_the_top_table(self):
         self.assertEqual(
             self.ask("query", "top", '{service_name="shop"}', "--type", SAMPLES).out,
-            "      self       %      total       %  function\n"
-            "         5  45.45%          5  45.45%  fib\n"
-            "         3  27.27%          3  27.27%  query\n"
-            "         2  18.18%          2  18.18%  gc\n"
-            "         1   9.09%          4  36.36%  handle\n"
-            "         0   0.00%         11 100.00%  main\n"
-            "total: 11\n",
+            "self       %  total        %  function\n"
+            "   5  45.45%      5   45.45%  fib\n"
+            "   3  27.27%      3   27.27%  query\n"
+            "   2  18.18%      2   18.18%  gc\n"
+            "   1   9.09%      4   36.36%  handle\n"
+            "   0   0.00%     11  100.00%  main\n"
+            "total: 11 samples\n",
         )
         self.assertEqual(
             self.ask("query", "top", '{service_name="shop"}', "--limit", "1").out,
-            "      self       %      total       %  function\n"
-            "     50 ms  45.45%      50 ms  45.45%  fib\n"
+            "    self       %     total       %  function\n"
+            "50.00 ms  45.45%  50.00 ms  45.45%  fib\n"
             "rows 1 to 1 of 5; --limit and --offset show others\n"
             "total: 110 ms\n",
         )

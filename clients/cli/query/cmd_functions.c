@@ -2,7 +2,7 @@
 #include "hearth/model/frame_name.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -38,11 +38,32 @@ static void print_top_head(const char *what, struct hearth_buf *out)
     hearth_buf_printf(out, "%10s %7s %10s %7s  %s\n", "self", "%", "total", "%", what);
 }
 
-static void print_whole(int64_t whole, const char *unit, struct hearth_buf *out)
+/* "total: 110 ms", "total: 286 samples": a count has its unit, or the sample type that is counted. */
+static void put_whole(int64_t whole, const char *unit, const char *type, struct hearth_buf *out)
 {
+    struct hearth_str of = hearth_str_c(unit);
     char text[48];
-    cli_value((double)whole, hearth_str_c(unit), text);
-    hearth_buf_printf(out, "total: %s\n", text);
+
+    hearth_buf_cstr(out, "total: ");
+    if (hearth_str_eq_c(of, "nanoseconds") || hearth_str_eq_c(of, "bytes")) {
+        cli_value((double)whole, of, text);
+        hearth_buf_cstr(out, text);
+    } else {
+        struct hearth_str noun = hearth_str_eq_c(of, "count") ? cli_type_name(type) : of;
+        cli_count(whole, text);
+        hearth_buf_printf(out, "%s%s", text, noun.n > 0 ? " " : "");
+        cli_fit(noun, 60, false, out);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+static void add_values(struct cli_listing *list, int64_t self, int64_t total, int64_t whole)
+{
+    cli_list_number(list, self);
+    cli_list_share(list, (double)self, (double)whole);
+    cli_list_number(list, total);
+    cli_list_share(list, (double)total, (double)whole);
+    cli_list_str(list, list->unit);
 }
 
 static int name_width(const struct cli *cli)
@@ -52,32 +73,46 @@ static int name_width(const struct cli *cli)
 
 /* ---- top ---- */
 
-void cli_draw_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
-                  struct hearth_buf *out)
+static void add_top(const struct cli *cli, const Hearth__V1__TopResponse *answer, const char *kind,
+                    const char *type, struct cli_listing *list)
 {
-    print_top_head(kind, out);
+    bool has_lines = strcmp(kind, "line") == 0;
+
+    list->unit = hearth_str_c(answer->unit);
+    list->last_head = kind;
     for (size_t i = 0; i < answer->n_rows; i++) {
         const Hearth__V1__TopRow *row = answer->rows[i];
-        print_values(row->self, row->total, answer->total, answer->unit, out);
-        cli_fit(hearth_frame_shown(hearth_str_c(row->name)), name_width(cli), false, out);
-        if (strcmp(kind, "line") == 0) {
-            hearth_buf_cstr(out, "  ");
-            cli_fit(hearth_str_c(row->file), INT_MAX, false, out);
-            hearth_buf_printf(out, ":%lld", (long long)row->line);
+        struct hearth_buf location;
+        add_values(list, row->self, row->total, answer->total);
+        cli_list_text(list, kind);
+        hearth_buf_init(&location, 0);
+        if (has_lines) {
+            hearth_buf_printf(&location, "%s:%lld", row->file, (long long)row->line);
         }
-        hearth_buf_byte(out, '\n');
+        cli_list_take(list, &location);
+        cli_list_text(list, row->name);
     }
 
     int64_t shown = cli->offset + (int64_t)answer->n_rows;
     if (cli->offset > 0 || shown < answer->row_count) {
-        hearth_buf_printf(out, "rows %lld to %lld of %lld; --limit and --offset show others\n",
-                          (long long)cli->offset + 1, (long long)shown,
-                          (long long)answer->row_count);
+        hearth_buf_printf(
+            &list->foot, "rows %lld to %lld of %lld; --limit and --offset show others\n",
+            (long long)cli->offset + 1, (long long)shown, (long long)answer->row_count);
     }
-    print_whole(answer->total, answer->unit, out);
+    put_whole(answer->total, answer->unit, type, &list->foot);
 }
 
-static enum hearth_status ask_top(struct cli *cli, int kind, int64_t limit,
+enum hearth_status cli_draw_top(struct cli *cli, const Hearth__V1__TopResponse *answer,
+                                const char *kind, struct hearth_buf *out)
+{
+    struct cli_listing list;
+
+    cli_list_begin_like(cli, "top", &list);
+    add_top(cli, answer, kind, "", &list);
+    return cli_list_put(&list, out);
+}
+
+static enum hearth_status ask_top(struct cli *cli, int kind, int64_t limit, const char **ret_type,
                                   Hearth__V1__TopResponse **ret)
 {
     Hearth__V1__TopRequest request;
@@ -94,6 +129,7 @@ static enum hearth_status ask_top(struct cli *cli, int kind, int64_t limit,
     request.offset = cli->offset;
     HEARTH_TRY(cli_call(cli, QUERY "Top", &request, &hearth__v1__top_response__descriptor, ret));
     cli_say_aggregation(&selection, (*ret)->aggregation);
+    *ret_type = selection.profile_type;
 
     return HEARTH_OK;
 }
@@ -103,7 +139,7 @@ enum cli_exit cli_top(struct cli *cli)
     const char *type = "";
     Hearth__V1__TopResponse *answer = NULL;
     int kind = find_name(cli->by_kind, cli_row_kinds, CLI_ROW_KINDS);
-    int64_t limit = cli->has_limit ? cli->limit : cli->output == CLI_JSON ? INT64_MAX : 30;
+    int64_t limit = cli->has_limit ? cli->limit : cli_is_table(cli) ? 30 : INT64_MAX;
     bool is_file = cli->n_args > 0 && flame_is_file(cli->args[0]);
 
     kind = kind == 0 ? 1 : kind;
@@ -111,7 +147,7 @@ enum cli_exit cli_top(struct cli *cli)
         return cli_usage("top FILE has rows of functions: --by-kind is for queries");
     }
     enum hearth_status status = is_file ? cli_top_file(cli, cli->args[0], limit, &type, &answer)
-                                        : ask_top(cli, kind, limit, &answer);
+                                        : ask_top(cli, kind, limit, &type, &answer);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -126,11 +162,11 @@ enum cli_exit cli_top(struct cli *cli)
     if (answer->total == 0 || answer->n_rows == 0) {
         return cli_no_data(cli);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_draw_top(cli, answer, cli_row_kinds[kind], &out);
+    struct cli_listing list;
+    cli_list_begin_like(cli, "top", &list);
+    add_top(cli, answer, cli_row_kinds[kind], type, &list);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- sandwich ---- */
@@ -232,22 +268,20 @@ enum cli_exit cli_sandwich(struct cli *cli)
 
 /* ---- lines ---- */
 
-static void print_source_line(const Hearth__V1__Line *line, const Hearth__V1__LinesResponse *answer,
-                              struct hearth_buf *out)
+static void add_source_line(struct cli_listing *list, const Hearth__V1__Line *line,
+                            const Hearth__V1__LinesResponse *answer)
 {
-    print_values(line->self, line->total, answer->total, answer->unit, out);
-    cli_fit(hearth_frame_shown(hearth_str_c(line->file)), INT_MAX, false, out);
+    struct hearth_buf place;
+
+    add_values(list, line->self, line->total, answer->total);
+    cli_list_text(list, line->mapping);
+    cli_list_text(list, line->build_id);
+    hearth_buf_init(&place, 0);
+    hearth_buf_str(&place, hearth_frame_shown(hearth_str_c(line->file)));
     if (line->line > 0) {
-        hearth_buf_printf(out, ":%lld", (long long)line->line);
+        hearth_buf_printf(&place, ":%lld", (long long)line->line);
     }
-    if (line->mapping[0] != '\0') {
-        hearth_buf_cstr(out, "  [");
-        cli_fit(hearth_str_c(line->mapping), INT_MAX, false, out);
-        hearth_buf_cstr(out, line->build_id[0] == '\0' ? "" : " ");
-        cli_fit(hearth_str_c(line->build_id), INT_MAX, false, out);
-        hearth_buf_byte(out, ']');
-    }
-    hearth_buf_byte(out, '\n');
+    cli_list_take(list, &place);
 }
 
 enum cli_exit cli_lines(struct cli *cli)
@@ -271,23 +305,23 @@ enum cli_exit cli_lines(struct cli *cli)
         return cli_fail(cli, status);
     }
     cli_say_aggregation(&selection, answer->aggregation);
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_top_head("line", &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = hearth_str_c(answer->unit);
     for (size_t i = 0; i < answer->n_lines; i++) {
-        print_source_line(answer->lines[i], answer, &out);
+        add_source_line(&list, answer->lines[i], answer);
     }
     for (size_t i = 0; i < answer->n_sources; i++) {
         for (size_t k = 0; k < answer->sources[i]->n_labels; k++) {
             const Types__V1__LabelPair *label = answer->sources[i]->labels[k];
-            hearth_buf_cstr(&out, k == 0 ? "source: " : ", ");
-            cli_fit(hearth_str_c(label->name), INT_MAX, false, &out);
-            hearth_buf_byte(&out, '=');
-            cli_fit(hearth_str_c(label->value), INT_MAX, false, &out);
+            hearth_buf_cstr(&list.foot, k == 0 ? "source: " : ", ");
+            cli_fit(hearth_str_c(label->name), INT_MAX, false, &list.foot);
+            hearth_buf_byte(&list.foot, '=');
+            cli_fit(hearth_str_c(label->value), INT_MAX, false, &list.foot);
         }
-        hearth_buf_byte(&out, '\n');
+        hearth_buf_byte(&list.foot, '\n');
     }
-    print_whole(answer->total, answer->unit, &out);
+    put_whole(answer->total, answer->unit, selection.profile_type, &list.foot);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

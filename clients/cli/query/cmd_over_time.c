@@ -1,7 +1,7 @@
 /* cmd_over_time.c -- functions over time, and what the values of a label come to. */
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 
@@ -18,20 +18,24 @@ static int64_t largest_value(const Hearth__V1__FunctionSeries *series)
     return max;
 }
 
-static void print_function_points(const Hearth__V1__FunctionSeries *series, const char *unit,
-                                  struct hearth_buf *out)
+static void add_function_points(struct cli_listing *list, const Hearth__V1__FunctionSeries *series,
+                                bool has_name, bool has_labels)
 {
     int64_t max = largest_value(series);
-    hearth_buf_printf(out, "%14s  %10s  %10s\n", "", "self", "total");
+
     for (size_t i = 0; i < series->n_points; i++) {
         const Hearth__V1__FunctionPoint *point = series->points[i];
-        char when[32], self[48], total[48];
-        cli_time(point->timestamp, when);
-        cli_value((double)point->self, hearth_str_c(unit), self);
-        cli_value((double)point->total, hearth_str_c(unit), total);
-        hearth_buf_printf(out, "%14s  %10s  %10s  ", when, self, total);
-        cli_bar(max > 0 ? (double)point->total / (double)max : 0, 40, out);
-        hearth_buf_byte(out, '\n');
+        cli_list_time(list, point->timestamp);
+        cli_list_number(list, point->self);
+        cli_list_number(list, point->total);
+        cli_list_str(list, list->unit);
+        cli_list_text(list, has_name ? series->function : "");
+        if (has_labels) {
+            cli_list_labels(list, series->labels, series->n_labels);
+        } else {
+            cli_list_absent(list);
+        }
+        cli_list_real(list, max > 0 ? (double)point->total / (double)max : 0);
     }
 }
 
@@ -123,48 +127,46 @@ enum cli_exit cli_function_timeline(struct cli *cli)
             return cli_fail(cli, cli_fail_no_function(cli, &selection, request.functions[i]));
         }
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
-    if (answer->n_series == 1) {
-        print_function_points(answer->series[0], answer->unit, &out);
-    } else {
-        print_function_courses(answer, &selection, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = hearth_str_c(answer->unit);
+    list.is_drawn = answer->n_series > 1;
+    bool is_chart = answer->n_series == 1 && cli_is_table(cli); /* of the function that was named */
+    for (size_t i = 0; i < answer->n_series; i++) {
+        add_function_points(&list, answer->series[i], !is_chart, !is_chart && cli->n_by > 0);
+    }
+    if (list.is_drawn) {
+        print_function_courses(answer, &selection, &list.foot);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- label-stats ---- */
 
-static void print_stats(const Hearth__V1__LabelStatsResponse *answer, struct hearth_buf *out)
+static void add_stats(struct cli_listing *list, const Hearth__V1__LabelStatsResponse *answer)
 {
     double whole = 0;
 
     for (size_t i = 0; i < answer->n_values; i++) {
         whole += (double)answer->values[i]->sum;
     }
-    hearth_buf_printf(out, "%10s %7s %9s %7s %10s %10s %10s %10s  value\n", "sum", "%", "profiles",
-                      "series", "mean", "deviation", "min", "max");
     for (size_t i = 0; i < answer->n_values; i++) {
         const Hearth__V1__LabelStat *stat = answer->values[i];
-        const double values[] = {(double)stat->sum, stat->mean, stat->deviation, (double)stat->min,
-                                 (double)stat->max};
-        char text[HEARTH_ARRAY_LEN(values)][48], share[32], count[32], series[32];
-        for (size_t k = 0; k < HEARTH_ARRAY_LEN(values); k++) {
-            cli_value(values[k], hearth_str_c(answer->unit), text[k]);
-        }
-        cli_percent((double)stat->sum, whole, false, share);
-        cli_count(stat->count, count);
-        cli_count(stat->series, series);
-        hearth_buf_printf(out, "%10s %7s %9s %7s %10s %10s %10s %10s  ", text[0], share, count,
-                          series, text[1], text[2], text[3], text[4]);
-        cli_fit(hearth_str_c(stat->value[0] == '\0' ? "(none)" : stat->value), INT_MAX, false, out);
-        hearth_buf_byte(out, '\n');
+        cli_list_number(list, stat->sum);
+        cli_list_share(list, (double)stat->sum, whole);
+        cli_list_number(list, stat->count);
+        cli_list_number(list, stat->series);
+        cli_list_real(list, stat->mean);
+        cli_list_real(list, stat->deviation);
+        cli_list_number(list, stat->min);
+        cli_list_number(list, stat->max);
+        cli_list_str(list, list->unit);
+        cli_list_text(list, stat->value);
     }
     if (answer->value_count > (int64_t)answer->n_values) {
-        hearth_buf_printf(out, "%zu of %lld values shown; --limit shows more\n", answer->n_values,
-                          (long long)answer->value_count);
+        hearth_buf_printf(&list->foot, "%zu of %lld values shown; --limit shows more\n",
+                          answer->n_values, (long long)answer->value_count);
     }
 }
 
@@ -195,9 +197,10 @@ enum cli_exit cli_label_stats(struct cli *cli)
             return cli_fail(cli, status);
         }
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_stats(answer, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = hearth_str_c(answer->unit);
+    add_stats(&list, answer);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -2,10 +2,7 @@
 #include "hearth/model/labels.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
-#include "cli.h"
-
-#include <limits.h>
-#include <stdio.h>
+#include "listing.h"
 
 #define QUERIER "querier.v1.QuerierService/"
 
@@ -15,13 +12,12 @@ static enum cli_exit print_names(struct cli *cli, const ProtobufCMessage *answer
     if (n == 0) {
         return cli_no_data(cli);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < n; i++) {
-        cli_fit(hearth_str_c(names[i]), INT_MAX, false, &out);
-        hearth_buf_byte(&out, '\n');
+        cli_list_text(&list, names[i]);
     }
-    return cli_print_answer(cli, answer, &out);
+    return cli_list_end(&list, answer);
 }
 
 /* The selector argument as the repeated `matchers` of a request, and the range. */
@@ -82,13 +78,13 @@ enum cli_exit cli_types(struct cli *cli)
     if (answer->n_profile_types == 0) {
         return cli_no_data(cli);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_profile_types; i++) {
-        hearth_buf_printf(&out, "%s\n", answer->profile_types[i]->id);
+        cli_list_text(&list, answer->profile_types[i]->id);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 enum cli_exit cli_labels(struct cli *cli)
@@ -131,27 +127,6 @@ enum cli_exit cli_values(struct cli *cli)
                                : print_names(cli, &answer->base, answer->names, answer->n_names);
 }
 
-/* {name="value"} as in selectors, to be copied into one. */
-static void print_labels(Types__V1__LabelPair *const *labels, size_t n, struct hearth_buf *out)
-{
-    struct hearth_label one;
-    const struct hearth_labels set = {&one, 1};
-
-    hearth_buf_byte(out, '{');
-    for (size_t i = 0; i < n; i++) {
-        struct hearth_buf text;
-        one = (struct hearth_label){hearth_str_c(labels[i]->name), hearth_str_c(labels[i]->value)};
-        hearth_buf_init(&text, 0);
-        hearth_labels_format(&set, 0, &text);
-        if (text.n > 2) { /* without its own braces */
-            hearth_buf_cstr(out, i == 0 ? "" : ", ");
-            cli_fit(hearth_str_n(text.p + 1, text.n - 2), INT_MAX, false, out);
-        }
-        hearth_buf_release(&text);
-    }
-    hearth_buf_byte(out, '}');
-}
-
 char **cli_by_names(struct cli *cli)
 {
     char **names = hearth_arena_array(&cli->arena, cli->n_by, sizeof names[0]);
@@ -183,14 +158,13 @@ enum cli_exit cli_series(struct cli *cli)
     if (answer->n_labels_set == 0) {
         return cli_no_data(cli);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_labels_set; i++) {
-        print_labels(answer->labels_set[i]->labels, answer->labels_set[i]->n_labels, &out);
-        hearth_buf_byte(&out, '\n');
+        cli_list_labels(&list, answer->labels_set[i]->labels, answer->labels_set[i]->n_labels);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- timeline ---- */
@@ -204,18 +178,23 @@ static double largest_point(const Types__V1__Series *series)
     return max;
 }
 
-/* One series: a line per point with a bar. */
-static void print_series_points(const Types__V1__Series *series, struct hearth_str unit,
-                                struct hearth_buf *out)
+/* A row for each point of a series. */
+static void add_points(struct cli_listing *list, const Types__V1__Series *series, bool has_labels)
 {
     double max = largest_point(series);
+
     for (size_t i = 0; i < series->n_points; i++) {
-        char when[32], value[48];
-        cli_time(series->points[i]->timestamp, when);
-        cli_value(series->points[i]->value, unit, value);
-        hearth_buf_printf(out, "%s  %10s  ", when, value);
-        cli_bar(max > 0 ? series->points[i]->value / max : 0, 40, out);
-        hearth_buf_byte(out, '\n');
+        cli_list_time(list, series->points[i]->timestamp);
+        cli_list_absent(list);
+        cli_list_real(list, series->points[i]->value);
+        cli_list_str(list, list->unit);
+        cli_list_absent(list);
+        if (has_labels) {
+            cli_list_labels(list, series->labels, series->n_labels);
+        } else {
+            cli_list_absent(list);
+        }
+        cli_list_real(list, max > 0 ? series->points[i]->value / max : 0);
     }
 }
 
@@ -245,9 +224,13 @@ static void print_timeline_courses(const Hearth__V1__TimelineResponse *answer,
         cli_course(cells, CELLS, max, out);
         char text[48];
         cli_value(cli_line_figure(sum, series->n_points, answer->aggregation), unit, text);
+        struct hearth_buf labels;
+        hearth_buf_init(&labels, 0);
+        cli_put_labels(series->labels, series->n_labels, &labels);
         hearth_buf_printf(out, "  %10s  ", text);
-        print_labels(series->labels, series->n_labels, out);
+        hearth_human_escape(hearth_buf_view(&labels), out);
         hearth_buf_byte(out, '\n');
+        hearth_buf_release(&labels);
     }
 }
 
@@ -293,14 +276,16 @@ enum cli_exit cli_timeline(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
-    if (answer->n_series == 1) {
-        print_series_points(answer->series[0], type.sample_unit, &out);
-    } else {
-        print_timeline_courses(answer, &selection, type.sample_unit, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = type.sample_unit;
+    list.is_drawn = answer->n_series > 1;
+    for (size_t i = 0; i < answer->n_series; i++) {
+        add_points(&list, answer->series[i], cli->n_by > 0);
+    }
+    if (list.is_drawn) {
+        print_timeline_courses(answer, &selection, type.sample_unit, &list.foot);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

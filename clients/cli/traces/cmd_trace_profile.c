@@ -120,8 +120,8 @@ static enum hearth_status put_flame(struct cli *cli, const Hearth__V1__SpanProfi
     return cli_draw_flame(cli, graph, hearth_str_c(unit), out);
 }
 
-static void put_top(struct cli *cli, const Hearth__V1__SpanProfileItem *item, char *unit,
-                    struct hearth_buf *out)
+static enum hearth_status put_top(struct cli *cli, const Hearth__V1__SpanProfileItem *item,
+                                  char *unit, struct hearth_buf *out)
 {
     Hearth__V1__TopResponse table;
     hearth__v1__top_response__init(&table);
@@ -130,7 +130,7 @@ static void put_top(struct cli *cli, const Hearth__V1__SpanProfileItem *item, ch
     table.row_count = (int64_t)item->n_top;
     table.total = item->total;
     table.unit = unit;
-    cli_draw_top(cli, &table, "function", out);
+    return cli_draw_top(cli, &table, "function", out);
 }
 
 static enum cli_exit put_stacks(struct cli *cli, const Hearth__V1__SpanProfileItem *item,
@@ -203,12 +203,8 @@ static enum cli_exit print_answer(struct cli *cli, Hearth__V1__SpanProfileRespon
         if (cli->trace.each) {
             put_item_head(item, answer->unit, &out);
         }
-        enum hearth_status status = HEARTH_OK;
-        if (cli->trace.top) {
-            put_top(cli, item, answer->unit, &out);
-        } else {
-            status = put_flame(cli, item, answer->unit, &out);
-        }
+        enum hearth_status status = cli->trace.top ? put_top(cli, item, answer->unit, &out)
+                                                   : put_flame(cli, item, answer->unit, &out);
         if (status != HEARTH_OK) {
             hearth_buf_release(&out);
             return cli_fail(cli, status);
