@@ -164,15 +164,15 @@ class Agents(unittest.TestCase):
         self.server.sql("UPDATE hearth_data.instance SET first_seen = 1, last_seen = 1763629200000 WHERE name = 'w'")
         shown = self.hearth("services").lines()
         self.assertRegex(shown[0], r"^service  layer +instances  processes  last seen +labels$")
-        self.assertRegex(shown[1], r"^shop     \S+ +3          2          20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  eu,web$")
+        self.assertRegex(shown[1], r"^shop     \S+ +3 +2  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  eu,web$")
         self.assertEqual(len(shown), 2)
         everything = self.hearth("services", "--all").lines()
-        self.assertRegex(everything[2], r"^wms .*  2025-11-20T09:00:00Z  $")
+        self.assertRegex(everything[2], r"^wms .*  2025-11-20T09:00:00Z$")
         within = self.hearth("services", "--from", "2025-11-20T08:00:00Z", "-o", "json")
         self.assertEqual([s["service"] for s in json.loads(within.out)["services"]], ["shop", "wms"])
         shown = self.hearth("instances", "shop").lines()
         self.assertEqual([line.split()[0] for line in shown], ["instance", "pod-1", "pod-22", "pod-3"])
-        self.assertTrue(shown[3].endswith("OS Name=Linux?[1m x=y"), shown)  # no control bytes to a terminal
+        self.assertTrue(shown[3].endswith("OS Name=Linux\\u001b[1m x=y"), shown)  # no control bytes to a terminal
         shown = self.hearth("processes", "--service", "shop").lines()
         self.assertRegex(shown[1], "^pod-1     java     kubernetes  yes         .*  eu,web  %s$" % java.process_id)
         self.assertRegex(shown[2], "^pod-22    nginx    host        no ")

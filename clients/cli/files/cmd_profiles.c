@@ -59,33 +59,25 @@ static void put_field(struct hearth_buf *out, const char *text)
     cli_fit(hearth_str_c(text), INT_MAX, false, out);
 }
 
-/* "host=a pod=b", without the label of the service. */
+/* "host=a pod=b", without the label of the service: exact texts. */
 static void put_labels(Types__V1__LabelPair **labels, size_t n, struct hearth_buf *out)
 {
     bool any = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(labels[i]->name, "service_name") == 0) {
-            continue;
+        if (strcmp(labels[i]->name, "service_name") != 0) {
+            hearth_buf_printf(out, "%s%s=%s", any ? " " : "", labels[i]->name, labels[i]->value);
+            any = true;
         }
-        hearth_buf_cstr(out, any ? " " : "");
-        put_field(out, labels[i]->name);
-        hearth_buf_byte(out, '=');
-        put_field(out, labels[i]->value);
-        any = true;
     }
-    hearth_buf_byte(out, '\n');
 }
 
-/* "cpu, samples": the names of the types. */
+/* "cpu,samples": the names of the types. */
 static void put_types(char **types, size_t n, struct hearth_buf *out)
 {
     for (size_t i = 0; i < n; i++) {
-        struct hearth_str text = hearth_str_c(types[i]);
-        size_t from = hearth_str_find(text, ':', 0) + 1, to = hearth_str_find(text, ':', from);
         hearth_buf_cstr(out, i > 0 ? "," : "");
-        cli_fit(from <= to && to <= text.n ? hearth_str_n(text.p + from, to - from) : text, INT_MAX,
-                false, out);
+        hearth_buf_str(out, cli_type_name(types[i]));
     }
 }
 
@@ -101,34 +93,32 @@ static void put_duration(int64_t duration_ns, struct hearth_buf *out)
 
 /* ---- list ---- */
 
-static void print_list_head(const char *type, struct hearth_buf *out)
+static void add_listed(struct cli_listing *list, const Hearth__V1__ListedProfile *row,
+                       const char *type)
 {
-    hearth_buf_printf(out, "%14s  %-36s  %9s", "time", "id", "duration");
-    if (type != NULL) {
-        hearth_buf_printf(out, "  %10s", "total");
-    }
-    hearth_buf_cstr(out, "  service  types  labels\n");
-}
+    struct hearth_buf types, labels;
+    struct hearth_str unit = type == NULL ? HEARTH_STR("") : cli_type_unit(type);
 
-static void print_listed(const Hearth__V1__ListedProfile *row, const char *type,
-                         struct hearth_buf *out)
-{
-    char when[32];
-
-    cli_time(row->time_ns / HEARTH_NS_PER_MS, when);
-    hearth_buf_printf(out, "%14s  %-36s  ", when, row->id);
-    put_duration(row->duration_ns, out);
-    if (type != NULL) {
-        char total[48];
-        cli_value((double)row->total, cli_type_unit(type), total);
-        hearth_buf_printf(out, "  %10s", total);
+    hearth_buf_init(&types, 0);
+    hearth_buf_init(&labels, 0);
+    put_types(row->profile_types, row->n_profile_types, &types);
+    put_labels(row->labels, row->n_labels, &labels);
+    cli_list_time(list, row->time_ns / HEARTH_NS_PER_MS);
+    cli_list_text(list, row->id);
+    if (row->duration_ns > 0) {
+        cli_list_number(list, row->duration_ns);
+    } else {
+        cli_list_absent(list);
     }
-    hearth_buf_cstr(out, "  ");
-    put_field(out, row->service);
-    hearth_buf_cstr(out, "  ");
-    put_types(row->profile_types, row->n_profile_types, out);
-    hearth_buf_cstr(out, "  ");
-    put_labels(row->labels, row->n_labels, out);
+    if (type != NULL) {
+        cli_list_value(list, row->total, unit);
+    } else {
+        cli_list_absent(list);
+    }
+    cli_list_str(list, unit);
+    cli_list_text(list, row->service);
+    cli_list_take(list, &types);
+    cli_list_take(list, &labels);
 }
 
 enum cli_exit cli_profiles_list(struct cli *cli)
@@ -154,41 +144,37 @@ enum cli_exit cli_profiles_list(struct cli *cli)
         return cli_no_data(cli);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
-    print_list_head(cli->type, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_profiles; i++) {
-        print_listed(answer->profiles[i], cli->type, &out);
+        add_listed(&list, answer->profiles[i], cli->type);
     }
     if (answer->next_page_token[0] != '\0') {
         cli_say("hearth", "there are more; --limit N prints up to 1000, --to T earlier ones");
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- facets ---- */
 
-static void print_facet(const Hearth__V1__ProfileFacet *facet, int64_t n_uploads,
-                        struct hearth_buf *out)
+static void add_facet(struct cli_listing *list, const Hearth__V1__ProfileFacet *facet,
+                      int64_t n_uploads)
 {
-    put_field(out, facet->label);
-    hearth_buf_byte(out, '\n');
     for (size_t i = 0; i < facet->n_values; i++) {
-        char count[32], share[32];
-        cli_count(facet->values[i]->profile_count, count);
-        cli_percent((double)facet->values[i]->profile_count, (double)n_uploads, false, share);
-        hearth_buf_printf(out, "%12s %8s  ", count, share);
-        put_field(out, facet->values[i]->value);
-        hearth_buf_byte(out, '\n');
+        int64_t n = facet->values[i]->profile_count;
+        cli_list_text(list, facet->label);
+        cli_list_number(list, n);
+        cli_list_share(list, (double)n, (double)n_uploads);
+        cli_list_text(list, facet->values[i]->value);
     }
 
     int64_t left = facet->value_count - (int64_t)facet->n_values;
     if (left > 0) {
         char values[64];
         cli_number(left, "other value", "other values", values);
-        hearth_buf_printf(out, "%23s%s\n", "", values);
+        cli_fit(hearth_str_c(facet->label), INT_MAX, false, &list->foot);
+        hearth_buf_printf(&list->foot, ": %s; --limit shows more\n", values);
     }
 }
 
@@ -226,13 +212,13 @@ enum cli_exit cli_profiles_facets(struct cli *cli)
         return cli_no_data(cli);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_facets; i++) {
-        print_facet(answer->facets[i], answer->profile_count, &out);
+        add_facet(&list, answer->facets[i], answer->profile_count);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- one upload ---- */
@@ -275,8 +261,9 @@ static void print_upload(const Hearth__V1__GetProfileResponse *answer, struct he
     print_totals(answer->types, answer->n_types, out);
 
     for (size_t i = 0; i < answer->n_originals; i++) {
-        hearth_buf_printf(out,
-                          "original %lld bytes: ", (long long)answer->originals[i]->size_bytes);
+        char size[48];
+        cli_value((double)answer->originals[i]->size_bytes, HEARTH_STR("bytes"), size);
+        hearth_buf_printf(out, "original %s: ", size);
         put_field(out, answer->originals[i]->name);
         hearth_buf_byte(out, '\n');
     }
@@ -284,8 +271,13 @@ static void print_upload(const Hearth__V1__GetProfileResponse *answer, struct he
     /* A single series repeats the upload. */
     for (size_t i = 0; answer->n_series > 1 && i < answer->n_series; i++) {
         const Hearth__V1__ListedSeries *series = answer->series[i];
+        struct hearth_buf labels;
+        hearth_buf_init(&labels, 0);
+        put_labels(series->labels, series->n_labels, &labels);
         hearth_buf_cstr(out, "series ");
-        put_labels(series->labels, series->n_labels, out);
+        hearth_human_escape(hearth_buf_view(&labels), out);
+        hearth_buf_byte(out, '\n');
+        hearth_buf_release(&labels);
         print_totals(series->types, series->n_types, out);
     }
 }

@@ -146,7 +146,7 @@ enum cli_exit cli_uploads_list(struct cli *cli)
 {
     Hearth__V1__ListUploadedFilesRequest request = HEARTH__V1__LIST_UPLOADED_FILES_REQUEST__INIT;
     Hearth__V1__ListUploadedFilesResponse *answer = NULL;
-    struct hearth_buf out;
+    struct cli_listing list;
     enum hearth_status status =
         cli_call(cli, CLI_UPLOADS "ListUploads", &request,
                  &hearth__v1__list_uploaded_files_response__descriptor, &answer);
@@ -154,13 +154,22 @@ enum cli_exit cli_uploads_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
+    cli_list_begin(cli, &list);
+    list.empty = "there are no uploads";
     for (size_t i = 0; i < answer->n_uploads; i++) {
-        print_upload_line(answer->uploads[i], &out);
+        const Hearth__V1__UploadedFile *upload = answer->uploads[i];
+        cli_list_text(&list, upload->upload_id);
+        cli_list_text(&list, get_state_text(upload->state));
+        cli_list_number(&list, upload->size_bytes);
+        cli_list_time(&list, upload->created_ms);
+        cli_list_number(&list, upload->profiles);
+        cli_list_number(&list, upload->stored_profiles);
+        cli_list_number(&list, upload->refused_profiles);
+        cli_list_text(&list, upload->reason);
+        cli_list_text(&list, upload->file_name);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 enum cli_exit cli_uploads_show(struct cli *cli)

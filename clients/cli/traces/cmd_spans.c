@@ -2,7 +2,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -47,42 +47,6 @@ static bool is_by_span(Hearth__V1__SpansBy by)
     return by == HEARTH__V1__SPANS_BY__SPANS_BY_SPAN;
 }
 
-/* Room for a time beside the ids. */
-static bool is_wide(const struct cli *cli)
-{
-    return cli->width >= 120;
-}
-
-static void put_first(const struct cli *cli, const char *text, struct hearth_buf *out)
-{
-    if (is_wide(cli)) {
-        hearth_buf_printf(out, "  %-24s", text);
-    }
-}
-
-static bool any_is_stored(const Hearth__V1__SpansResponse *answer)
-{
-    for (size_t i = 0; i < answer->n_rows; i++) {
-        if (answer->rows[i]->stored != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* How long the span took, where any of the rows says it. */
-static void put_took(const Hearth__V1__SpanRow *row, bool any_stored, struct hearth_buf *out)
-{
-    char took[48] = "-";
-    if (row->stored != NULL) {
-        cli_value((double)row->stored->end_ns - (double)row->stored->start_ns,
-                  HEARTH_STR("nanoseconds"), took);
-    }
-    if (any_stored) {
-        hearth_buf_printf(out, " %10s", took);
-    }
-}
-
 /* The name of a span says more than that of its endpoint, which says more than none; its tracer knows best. */
 static const char *span_row_name(const Hearth__V1__SpanRow *row)
 {
@@ -92,85 +56,42 @@ static const char *span_row_name(const Hearth__V1__SpanRow *row)
     return row->name[0] != '\0' ? row->name : row->endpoint;
 }
 
-static void print_row_head(const struct cli *cli, Hearth__V1__SpansBy by, bool any_stored,
-                           struct hearth_buf *out)
+/* A text that only rows of some kinds have. */
+static void add_if(struct cli_listing *list, bool has_it, const char *text)
 {
-    hearth_buf_printf(out, "%10s %7s %9s", "value", "%", "profiles");
-    if (!is_by_span(by)) {
-        hearth_buf_printf(out, " %9s", "spans");
-    }
-
-    switch (by) {
-    case HEARTH__V1__SPANS_BY__SPANS_BY_TRACE:
-        put_first(cli, "first", out);
-        hearth_buf_printf(out, "  %-32s  service\n", "trace");
-        break;
-    case HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT:
-        hearth_buf_cstr(out, "  endpoint, service\n");
-        break;
-    case HEARTH__V1__SPANS_BY__SPANS_BY_SPAN_NAME:
-        hearth_buf_cstr(out, "  name, service\n");
-        break;
-    default:
-        if (any_stored) {
-            hearth_buf_printf(out, " %10s", "took");
-        }
-        put_first(cli, "first", out);
-        hearth_buf_printf(out, "  %-16s  %-32s  name, service\n",
-                          is_by_span(by) ? "span" : "local root", "trace");
-    }
+    cli_list_text(list, has_it ? text : "");
 }
 
-static const char *or_dash(const char *text)
+static void add_span_row(struct cli_listing *list, const Hearth__V1__SpanRow *row, int64_t total,
+                         Hearth__V1__SpansBy by)
 {
-    return text[0] == '\0' ? "-" : text;
-}
+    bool is_root = by == HEARTH__V1__SPANS_BY__SPANS_BY_LOCAL_ROOT;
+    bool is_trace = by == HEARTH__V1__SPANS_BY__SPANS_BY_TRACE;
+    bool has_ids = is_by_span(by) || is_root;
 
-/* "name  service". */
-static void put_names(const char *name, const char *service, struct hearth_buf *out)
-{
-    append_field(out, name);
-    hearth_buf_cstr(out, name[0] != '\0' ? "  " : "");
-    append_field(out, service[0] != '\0' ? service : "(several)");
-    hearth_buf_byte(out, '\n');
-}
-
-static void print_span_row(const struct cli *cli, const Hearth__V1__SpanRow *row,
-                           const Hearth__V1__SpansResponse *answer, Hearth__V1__SpansBy by,
-                           bool any_stored, struct hearth_buf *out)
-{
-    char value[48], share[32], profiles[32], spans[32], first[32];
-    cli_value((double)row->value, hearth_str_c(answer->unit), value);
-    cli_percent((double)row->value, (double)answer->total, false, share);
-    cli_count(row->profile_count, profiles);
-    cli_count(row->span_count, spans);
-
-    hearth_clock_format(row->first_ns, first);
-    hearth_buf_printf(out, "%10s %7s %9s", value, share, profiles);
-    if (!is_by_span(by)) {
-        hearth_buf_printf(out, " %9s", spans);
+    cli_list_number(list, row->value);
+    cli_list_share(list, (double)row->value, (double)total);
+    cli_list_str(list, list->unit);
+    cli_list_number(list, row->profile_count);
+    if (is_by_span(by)) {
+        cli_list_absent(list);
+    } else {
+        cli_list_number(list, row->span_count);
     }
-    switch (by) {
-    case HEARTH__V1__SPANS_BY__SPANS_BY_TRACE:
-        put_first(cli, first, out);
-        hearth_buf_printf(out, "  %-32s  ", row->trace_id);
-        put_names("", row->service, out);
-        break;
-    case HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT:
-    case HEARTH__V1__SPANS_BY__SPANS_BY_SPAN_NAME:
-        hearth_buf_cstr(out, "  ");
-        put_names(
-            or_dash(by == HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT ? row->endpoint : row->name),
-            row->service, out);
-        break;
-    default:
-        put_took(row, any_stored, out);
-        put_first(cli, first, out);
-        hearth_buf_printf(out, "  %-16s  %-32s  ",
-                          is_by_span(by) ? row->span_id : row->local_root_id,
-                          or_dash(row->trace_id));
-        put_names(span_row_name(row), row->service, out);
+    if (has_ids && row->stored != NULL) {
+        cli_list_number(list, row->stored->end_ns - row->stored->start_ns);
+    } else {
+        cli_list_absent(list);
     }
+    cli_list_time(list, row->first_ns / HEARTH_NS_PER_MS);
+    add_if(list, is_by_span(by), row->span_id);
+    add_if(list, is_root, row->local_root_id);
+    add_if(list, has_ids || is_trace, row->trace_id);
+    cli_list_text(list, row->service);
+    add_if(list, !is_trace,
+           has_ids                                         ? span_row_name(row)
+           : by == HEARTH__V1__SPANS_BY__SPANS_BY_ENDPOINT ? row->endpoint
+                                                           : row->name);
 }
 
 static enum cli_exit print_rows(struct cli *cli, const Hearth__V1__SpansResponse *answer,
@@ -179,35 +100,34 @@ static enum cli_exit print_rows(struct cli *cli, const Hearth__V1__SpansResponse
     if (answer->n_rows == 0) {
         return no_rows(cli, answer, by);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    bool any_stored = any_is_stored(answer);
-    print_row_head(cli, by, any_stored, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = hearth_str_c(answer->unit);
     for (size_t i = 0; i < answer->n_rows; i++) {
-        print_span_row(cli, answer->rows[i], answer, by, any_stored, &out);
+        add_span_row(&list, answer->rows[i], answer->total, by);
     }
     int64_t shown = cli->offset + (int64_t)answer->n_rows;
     if (cli->offset > 0 || shown < answer->row_count) {
-        hearth_buf_printf(&out, "rows %lld to %lld of %lld; --limit and --offset show others\n",
-                          (long long)cli->offset + 1, (long long)shown,
-                          (long long)answer->row_count);
+        hearth_buf_printf(
+            &list.foot, "rows %lld to %lld of %lld; --limit and --offset show others\n",
+            (long long)cli->offset + 1, (long long)shown, (long long)answer->row_count);
     }
     char total[48], rest[48], share[32];
     cli_value((double)answer->total, hearth_str_c(answer->unit), total);
     cli_value((double)answer->unlabelled, hearth_str_c(answer->unit), rest);
     cli_percent((double)answer->unlabelled, (double)answer->total, false, share);
-    hearth_buf_printf(&out, "total: %s", total);
+    hearth_buf_printf(&list.foot, "total: %s", total);
     if (answer->unlabelled > 0) {
-        hearth_buf_printf(&out, ", of which %s (%s) carries no %s", rest, share, g_nouns[by]);
+        hearth_buf_printf(&list.foot, ", of which %s (%s) carries no %s", rest, share, g_nouns[by]);
     }
-    hearth_buf_byte(&out, '\n');
+    hearth_buf_byte(&list.foot, '\n');
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 static int64_t rows_wanted(const struct cli *cli)
 {
-    return cli->has_limit ? cli->limit : cli->output == CLI_JSON ? 0 : 30;
+    return cli->has_limit ? cli->limit : cli_is_table(cli) ? 30 : 0;
 }
 
 enum cli_exit cli_spans_top(struct cli *cli)
@@ -282,21 +202,23 @@ static void append_series_labels(const Hearth__V1__SpanCountSeries *series, stru
     hearth_buf_byte(out, '\n');
 }
 
-static void print_bars(const Hearth__V1__SpanCountSeries *series, const char *unit,
-                       struct hearth_buf *out)
+static void add_counts(struct cli_listing *list, const Hearth__V1__SpanCountSeries *series,
+                       bool has_labels)
 {
     int64_t max = largest_count(series);
-    append_series_labels(series, out);
-    hearth_buf_printf(out, "%14s  %9s  %10s\n", "", "spans", "value");
+
     for (size_t i = 0; i < series->n_points; i++) {
         const Hearth__V1__SpanCountPoint *point = series->points[i];
-        char when[32], spans[32], value[48];
-        cli_time(point->timestamp, when);
-        cli_count(point->span_count, spans);
-        cli_value((double)point->value, hearth_str_c(unit), value);
-        hearth_buf_printf(out, "%14s  %9s  %10s  ", when, spans, value);
-        cli_bar(max > 0 ? (double)point->span_count / (double)max : 0, 40, out);
-        hearth_buf_byte(out, '\n');
+        cli_list_time(list, point->timestamp);
+        cli_list_number(list, point->span_count);
+        cli_list_number(list, point->value);
+        cli_list_str(list, list->unit);
+        if (has_labels) {
+            cli_list_labels(list, series->labels, series->n_labels);
+        } else {
+            cli_list_absent(list);
+        }
+        cli_list_real(list, max > 0 ? (double)point->span_count / (double)max : 0);
     }
 }
 
@@ -357,14 +279,18 @@ enum cli_exit cli_spans_count(struct cli *cli)
         cli_say("hearth", "no samples of this selection carry a span");
         return CLI_NO_DATA;
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
-    if (answer->n_series == 1) {
-        print_bars(answer->series[0], answer->unit, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.unit = hearth_str_c(answer->unit);
+    list.is_drawn = answer->n_series > 1;
+    for (size_t i = 0; i < answer->n_series; i++) {
+        add_counts(&list, answer->series[i], list.is_drawn || !cli_is_table(cli));
+    }
+    if (list.is_drawn) {
+        print_span_courses(answer, &selection, &list.foot);
     } else {
-        print_span_courses(answer, &selection, &out);
+        append_series_labels(answer->series[0], &list.foot);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
