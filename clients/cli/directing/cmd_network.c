@@ -2,7 +2,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/network.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -38,17 +38,30 @@ static void put_list(struct hearth_buf *out, char *const *texts, size_t n)
     }
 }
 
-/* `any`: there is something; else why nothing may have come is said. */
-static enum cli_exit end_network_answer(struct cli *cli, const ProtobufCMessage *answer,
-                                        struct hearth_buf *out, bool any)
+/* Ends a listing, with the likely reason if it is empty. */
+static enum cli_exit end_network(struct cli_listing *list, const ProtobufCMessage *answer)
 {
+    bool any = list->n_cells > 0;
+
     if (!any) {
         cli_say("hearth",
                 "no data in this range; `hearth task list --kind network` shows the tasks and "
                 "their reasons");
     }
-    enum cli_exit code = cli_print_answer(cli, answer, out);
+    enum cli_exit code = cli_list_end(list, answer);
     return code == CLI_OK && !any ? CLI_NO_DATA : code;
+}
+
+/* Adds texts, separated by commas, as one. */
+static void add_texts(struct cli_listing *list, char *const *texts, size_t n)
+{
+    struct hearth_buf text;
+
+    hearth_buf_init(&text, 0);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(&text, "%s%s", i == 0 ? "" : ",", texts[i]);
+    }
+    cli_list_take(list, &text);
 }
 
 /* ---- topology ---- */
@@ -167,15 +180,25 @@ enum cli_exit cli_network_topology(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     if (cli->agent.dot) {
-        put_dot(answer, &out);
+        put_dot(answer, &list.foot);
     } else {
-        put_calls(answer, &out);
+        put_calls(answer, &list.foot);
+    }
+    for (size_t i = 0; i < answer->n_calls; i++) {
+        const Hearth__V1__NetworkCall *call = answer->calls[i];
+        cli_list_text(&list, find_process_name(answer, call->source_id));
+        cli_list_text(&list, find_process_name(answer, call->destination_id));
+        add_texts(&list, call->detect_points, call->n_detect_points);
+        add_texts(&list, call->source_components, call->n_source_components);
+        add_texts(&list, call->destination_components, call->n_destination_components);
+        cli_list_text(&list, call->call_id);
     }
 
-    return end_network_answer(cli, &answer->base, &out, answer->n_calls > 0);
+    return end_network(&list, &answer->base);
 }
 
 /* ---- series ---- */
@@ -200,6 +223,24 @@ static void put_line(const Hearth__V1__NetworkLine *line, struct cli *cli, struc
         hearth_buf_printf(out, "  %s %.6g", at, line->points[i]->value);
     }
     hearth_buf_byte(out, '\n');
+}
+
+static void add_line(struct cli_listing *list, const Hearth__V1__NetworkLine *line)
+{
+    struct hearth_arena *arena = &list->cli->arena;
+    const char *part = line->percentile > 0
+                           ? hearth_arena_printf(arena, "p%d", (int)line->percentile)
+                           : line->code;
+
+    for (size_t i = 0; i < line->n_points; i++) {
+        cli_list_text(list, line->call_id);
+        cli_list_text(list, line->metric);
+        cli_list_text(list, part);
+        cli_list_text(list, line->detect_point);
+        cli_list_time(list, line->points[i]->at_ms);
+        cli_list_real(list, line->points[i]->value);
+        cli_list_text(list, line->unit);
+    }
 }
 
 static enum hearth_status ask_series(struct cli *cli, Hearth__V1__NetworkSeriesResponse **ret)
@@ -234,18 +275,20 @@ enum cli_exit cli_network_series(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     const char *call = "";
     for (size_t i = 0; i < answer->n_lines; i++) {
         if (strcmp(call, answer->lines[i]->call_id) != 0) {
             call = answer->lines[i]->call_id;
-            hearth_buf_printf(&out, "%s\n", call);
+            hearth_buf_printf(&list.foot, "%s\n", call);
         }
-        put_line(answer->lines[i], cli, &out);
+        put_line(answer->lines[i], cli, &list.foot);
+        add_line(&list, answer->lines[i]);
     }
 
-    return end_network_answer(cli, &answer->base, &out, answer->n_lines > 0);
+    return end_network(&list, &answer->base);
 }
 
 /* ---- sampled requests ---- */
@@ -293,12 +336,21 @@ enum cli_exit cli_network_requests(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_requests; i++) {
-        put_request(answer->requests[i], &out);
+        const Hearth__V1__SampledRequest *found = answer->requests[i];
+        cli_list_text(&list, found->request_id);
+        cli_list_time(&list, found->at_ms);
+        cli_list_real(&list, found->latency_ms * (double)HEARTH_NS_PER_MS);
+        cli_list_text(&list, found->reason);
+        cli_list_number(&list, found->status);
+        cli_list_text(&list, found->component);
+        cli_list_number(&list, found->event_count);
+        cli_list_text(&list, found->trace_id);
+        cli_list_text(&list, found->uri);
     }
-    return end_network_answer(cli, &answer->base, &out, answer->n_requests > 0);
+    return end_network(&list, &answer->base);
 }
 
 /* A value of several lines stands below its name, as it is but for control characters. */
@@ -358,15 +410,15 @@ enum cli_exit cli_network_request(struct cli *cli)
 static enum cli_exit print_addresses(struct cli *cli, const ProtobufCMessage *answer,
                                      Hearth__V1__AddressName *const *names, size_t n)
 {
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "no address has a name";
     for (size_t i = 0; i < n; i++) {
-        append_cell(&out, names[i]->address, 24);
-        hearth_buf_cstr(&out, "  ");
-        append_cell(&out, names[i]->name, 0);
-        hearth_buf_cstr(&out, names[i]->is_configured ? "  (network-addresses)\n" : "\n");
+        cli_list_text(&list, names[i]->address);
+        cli_list_text(&list, names[i]->is_configured ? "network-addresses" : "set");
+        cli_list_text(&list, names[i]->name);
     }
-    enum cli_exit code = cli_print_answer(cli, answer, &out);
+    enum cli_exit code = cli_list_end(&list, answer);
     return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
 }
 

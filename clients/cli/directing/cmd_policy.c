@@ -228,15 +228,48 @@ enum cli_exit cli_policy_get(struct cli *cli)
     return cli_print_answer(cli, &answer->base, &out);
 }
 
-/* A list; of an empty one `none` is said. */
-static enum cli_exit end_policy_answer(struct cli *cli, const ProtobufCMessage *answer,
-                                       struct hearth_buf *out, size_t n, const char *none)
+/* Adds service, version, author and size. */
+static void add_policy(struct cli_listing *list, const Hearth__V1__Policy *policy)
 {
-    if (n == 0) {
+    size_t n_items = 0;
+
+    for (size_t i = 0; i < policy->n_targets; i++) {
+        n_items += policy->targets[i]->n_check_items;
+    }
+    cli_list_text(list, policy->service);
+    cli_list_number(list, policy->version);
+    cli_list_time(list, policy->modified_ms);
+    cli_list_text(list, policy->modified_by);
+    cli_list_number(list, policy->is_observing);
+    cli_list_number(list, (int64_t)n_items);
+}
+
+static void add_policy_state(struct cli_listing *list, const Hearth__V1__GetPolicyResponse *state)
+{
+    int64_t triggered = 0, last_ms = 0;
+
+    for (size_t i = 0; i < state->n_status; i++) {
+        triggered += state->status[i]->triggered_count;
+        last_ms = state->status[i]->last_triggered_ms > last_ms
+                      ? state->status[i]->last_triggered_ms
+                      : last_ms;
+    }
+    add_policy(list, state->policy);
+    cli_list_number(list, triggered);
+    cli_list_time(list, last_ms);
+}
+
+/* Ends a list whose picture has the checks of each policy. */
+static enum cli_exit end_policies(struct cli_listing *list, const ProtobufCMessage *answer,
+                                  const char *none)
+{
+    bool is_empty = list->n_cells == 0;
+
+    if (is_empty) {
         cli_say("hearth", none);
     }
-    enum cli_exit code = cli_print_answer(cli, answer, out);
-    return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+    enum cli_exit code = cli_list_end(list, answer);
+    return code == CLI_OK && is_empty ? CLI_NO_DATA : code;
 }
 
 enum cli_exit cli_policy_list(struct cli *cli)
@@ -249,13 +282,14 @@ enum cli_exit cli_policy_list(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     for (size_t i = 0; i < answer->n_policies; i++) {
-        print_policy_state(answer->policies[i], &out);
+        print_policy_state(answer->policies[i], &list.foot);
+        add_policy_state(&list, answer->policies[i]);
     }
-    return end_policy_answer(cli, &answer->base, &out, answer->n_policies,
-                             "no service has a policy");
+    return end_policies(&list, &answer->base, "no service has a policy");
 }
 
 enum cli_exit cli_policy_history(struct cli *cli)
@@ -270,14 +304,15 @@ enum cli_exit cli_policy_history(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     for (size_t i = 0; i < answer->n_versions; i++) {
-        print_policy(answer->versions[i], &out);
+        print_policy(answer->versions[i], &list.foot);
+        add_policy(&list, answer->versions[i]);
     }
 
-    return end_policy_answer(cli, &answer->base, &out, answer->n_versions,
-                             "the service never had a policy");
+    return end_policies(&list, &answer->base, "the service never had a policy");
 }
 
 /* ---- changing ---- */

@@ -41,27 +41,20 @@ enum cli_exit cli_policy_dry_run(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "nothing would have started";
     for (size_t i = 0; i < answer->n_triggers; i++) {
         const Hearth__V1__DryRunTrigger *trigger = answer->triggers[i];
-        char at[32];
-        cli_date(trigger->at_ms, at);
-        hearth_buf_printf(&out, "%s  %-8s ", at,
-                          hearth_policy_kind_name((enum hearth_policy_kind)trigger->kind));
-        append_cause(&out, trigger->instance);
-        hearth_buf_byte(&out, '/');
-        append_cause(&out, trigger->process);
-        hearth_buf_cstr(&out, "  ");
-        append_cause(&out, trigger->cause == NULL ? "" : trigger->cause->message);
-        hearth_buf_byte(&out, '\n');
-    }
-    if (answer->n_triggers == 0) {
-        hearth_buf_cstr(&out, "nothing would have started\n");
+        cli_list_time(&list, trigger->at_ms);
+        cli_list_text(&list, hearth_policy_kind_name((enum hearth_policy_kind)trigger->kind));
+        cli_list_text(&list, trigger->instance);
+        cli_list_text(&list, trigger->process);
+        cli_list_text(&list, trigger->cause == NULL ? "" : trigger->cause->message);
     }
     say_notes(answer->notes, answer->n_notes);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- monitored ---- */
@@ -89,6 +82,19 @@ static void print_instance(const Hearth__V1__MonitoredInstance *instance, struct
         print_time(out, ", last ", process->last_triggered_ms);
         print_time(out, ", silent until ", process->silent_until_ms);
         hearth_buf_cstr(out, process->process->can_be_profiled ? "\n" : ", cannot be profiled\n");
+    }
+}
+
+static void add_monitored(struct cli_listing *list, const Hearth__V1__MonitoredInstance *instance)
+{
+    for (size_t i = 0; i < instance->n_processes; i++) {
+        const Hearth__V1__MonitoredProcess *process = instance->processes[i];
+        cli_list_text(list, instance->instance);
+        cli_list_text(list, process->process->name);
+        cli_list_number(list, process->process->can_be_profiled);
+        cli_list_number(list, process->triggered_count);
+        cli_list_time(list, process->last_triggered_ms);
+        cli_list_time(list, process->silent_until_ms);
     }
 }
 
@@ -177,16 +183,18 @@ enum cli_exit cli_policy_monitored(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     for (size_t i = 0; i < answer->n_instances; i++) {
-        print_instance(answer->instances[i], &out);
+        print_instance(answer->instances[i], &list.foot);
+        add_monitored(&list, answer->instances[i]);
     }
     if (answer->n_instances == 0) {
-        hearth_buf_cstr(&out, "no process was seen in the last 48 hours\n");
+        cli_say("hearth", "no process was seen in the last 48 hours");
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- series ---- */
@@ -220,6 +228,19 @@ static void print_monitor_line(struct cli *cli, const Hearth__V1__MonitorLine *l
     cli_course(cells, n_cells, max, out);
     hearth_buf_printf(out, "  %zu values, mean %.4g, most %.4g %s\n", line->n_points,
                       sum / (double)(line->n_points == 0 ? 1 : line->n_points), max, line->unit);
+}
+
+static void add_monitor_points(struct cli_listing *list, const Hearth__V1__MonitorLine *line)
+{
+    for (size_t i = 0; i < line->n_points; i++) {
+        cli_list_time(list, line->points[i]->at_ms);
+        cli_list_text(list, line->instance);
+        cli_list_text(list, line->process);
+        cli_list_text(list, line->uri);
+        cli_list_real(list, line->points[i]->value);
+        cli_list_text(list, line->unit);
+        cli_list_text(list, hearth_monitor_name((enum hearth_monitor)line->monitor));
+    }
 }
 
 static enum hearth_status fill_series(struct cli *cli, Hearth__V1__MonitorSeriesRequest *request)
@@ -263,12 +284,14 @@ enum cli_exit cli_policy_series(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     for (size_t i = 0; i < answer->n_lines; i++) {
-        print_monitor_line(cli, answer->lines[i], &out);
+        print_monitor_line(cli, answer->lines[i], &list.foot);
+        add_monitor_points(&list, answer->lines[i]);
     }
     say_notes(answer->notes, answer->n_notes);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -82,8 +82,21 @@ enum hearth_status cli_task_texts(struct cli *cli, const char *text, size_t *ret
 static void add_list(struct hearth_buf *out, const char *name, size_t n, char **texts)
 {
     for (size_t i = 0; i < n; i++) {
-        hearth_buf_cstr(out, i == 0 ? name : ",");
-        cli_fit(hearth_str_c(texts[i]), INT_MAX, false, out);
+        hearth_buf_printf(out, "%s%s", i == 0 ? name : ",", texts[i]);
+    }
+}
+
+/* What the task profiles: exact texts, each after two spaces. */
+static void put_selection(const Hearth__V1__Task *task, struct hearth_buf *out)
+{
+    char *const names[] = {task->instance, task->process, task->endpoint};
+    const char *const words[] = {"  instance ", "  process ", "  endpoint "};
+
+    add_list(out, "  labels ", task->n_labels, task->labels);
+    add_list(out, "  instances ", task->n_instances, task->instances);
+    add_list(out, "  events ", task->n_events, task->events);
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
+        add_list(out, words[i], names[i][0] != '\0', (char *[]){names[i]});
     }
 }
 
@@ -98,15 +111,30 @@ static void print_task_line(const Hearth__V1__Task *task, struct hearth_buf *out
     hearth_buf_printf(out, "  %-7s  ", cli_task_kind(task->kind));
     cli_fit(hearth_str_c(task->service), INT_MAX, false, out);
     hearth_buf_printf(out, "  %s  %s  %s", start, length, cli_task_state(task->state));
-    add_list(out, "  labels ", task->n_labels, task->labels);
-    add_list(out, "  instances ", task->n_instances, task->instances);
-    add_list(out, "  events ", task->n_events, task->events);
-    char *const names[] = {task->instance, task->process, task->endpoint};
-    const char *const words[] = {"  instance ", "  process ", "  endpoint "};
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(names); i++) {
-        add_list(out, words[i], names[i][0] != '\0', (char *[]){names[i]});
-    }
+    struct hearth_buf selection;
+    hearth_buf_init(&selection, 0);
+    put_selection(task, &selection);
+    hearth_human_escape(hearth_buf_view(&selection), out);
     hearth_buf_byte(out, '\n');
+    hearth_buf_release(&selection);
+}
+
+static void add_task(struct cli_listing *list, const Hearth__V1__Task *task)
+{
+    struct hearth_buf selection;
+
+    cli_list_text(list, task->task_id);
+    cli_list_text(list, cli_task_kind(task->kind));
+    cli_list_text(list, task->service);
+    cli_list_time(list, task->start_ms);
+    cli_list_number(list, task->duration_ms * HEARTH_NS_PER_MS);
+    cli_list_text(list, cli_task_state(task->state));
+    cli_list_text(list, task->state_reason);
+    hearth_buf_init(&selection, 0);
+    put_selection(task, &selection);
+    struct hearth_str trimmed = hearth_str_trim(hearth_buf_view(&selection));
+    cli_list_str(list, hearth_arena_str(&list->cli->arena, trimmed));
+    hearth_buf_release(&selection);
 }
 
 void cli_task_print(const Hearth__V1__Task *task, struct hearth_buf *out)
@@ -147,7 +175,11 @@ enum cli_exit cli_task_prepare(struct cli *cli)
     hearth_buf_init(&out, 0);
     cli_number(answer->process_count, "process", "processes", processes);
     hearth_buf_printf(&out, "%s would be profiled\n", processes);
-    add_list(&out, "labels: ", answer->n_labels, answer->labels);
+    struct hearth_buf labels;
+    hearth_buf_init(&labels, 0);
+    add_list(&labels, "labels: ", answer->n_labels, answer->labels);
+    hearth_human_escape(hearth_buf_view(&labels), &out);
+    hearth_buf_release(&labels);
     hearth_buf_cstr(&out, answer->n_labels > 0 ? "\n" : "");
     if (answer->reason[0] != '\0') {
         cli_fit(hearth_str_c(answer->reason), INT_MAX, false, &out);
@@ -188,21 +220,34 @@ static enum hearth_status fill_list(struct cli *cli, Hearth__V1__ListTasksReques
     return HEARTH_OK;
 }
 
-static void print_entry(const Hearth__V1__TaskLogEntry *entry, const char *lead,
-                        struct hearth_buf *out)
+static const char *name_event(Hearth__V1__TaskEvent event)
 {
     static const char *const events[] = {"unknown", "notified", "finished", "too large", "failed"};
+    return events[(size_t)event < HEARTH_ARRAY_LEN(events) ? (size_t)event : 0];
+}
+
+static void print_entry(const Hearth__V1__TaskLogEntry *entry, struct hearth_buf *out)
+{
     char at[32];
     cli_date(entry->at_ms, at);
-    size_t event = (size_t)entry->event;
-    hearth_buf_printf(out, "%s%s  %-9s  ", lead, at,
-                      events[event < HEARTH_ARRAY_LEN(events) ? event : 0]);
+    hearth_buf_printf(out, "  %s  %-9s  ", at, name_event(entry->event));
     cli_fit(hearth_str_c(entry->instance), INT_MAX, false, out);
     hearth_buf_cstr(out, entry->process_id[0] == '\0' ? "" : "  ");
     cli_fit(hearth_str_c(entry->process_id), INT_MAX, false, out);
     hearth_buf_cstr(out, entry->message[0] == '\0' ? "" : "  ");
     cli_fit(hearth_str_c(entry->message), INT_MAX, false, out);
     hearth_buf_byte(out, '\n');
+}
+
+/* With --log, entries stand below their tasks. */
+static void draw_logs(const Hearth__V1__ListTasksResponse *answer, struct hearth_buf *out)
+{
+    for (size_t i = 0; i < answer->n_tasks; i++) {
+        print_task_line(answer->tasks[i], out);
+        for (size_t k = 0; i < answer->n_logs && k < answer->logs[i]->n_entries; k++) {
+            print_entry(answer->logs[i]->entries[k], out);
+        }
+    }
 }
 
 /* All pages up to --limit. As JSON: one page after the other. */
@@ -214,7 +259,10 @@ enum cli_exit cli_task_list(struct cli *cli)
     enum hearth_status status = fill_list(cli, &request);
     int64_t left = cli->has_limit ? cli->limit : 100, n = 0;
     enum cli_exit code = CLI_OK;
-    while (status == HEARTH_OK && code == CLI_OK && left > 0) {
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = cli->agent.log;
+    for (bool is_last = false; status == HEARTH_OK && code == CLI_OK && left > 0 && !is_last;) {
         Hearth__V1__ListTasksResponse *answer = NULL;
         request.page_size = left > 500 ? 500 : (int32_t)left;
         status = cli_call(cli, CLI_TASKS "ListTasks", &request,
@@ -222,28 +270,32 @@ enum cli_exit cli_task_list(struct cli *cli)
         if (status != HEARTH_OK) {
             break;
         }
-        struct hearth_buf out;
-        hearth_buf_init(&out, 0);
+        if (cli->output == CLI_JSON) {
+            struct hearth_buf none;
+            hearth_buf_init(&none, 0);
+            code = cli_print_answer(cli, &answer->base, &none);
+        }
         for (size_t i = 0; i < answer->n_tasks; i++) {
-            print_task_line(answer->tasks[i], &out);
-            for (size_t k = 0; i < answer->n_logs && k < answer->logs[i]->n_entries; k++) {
-                print_entry(answer->logs[i]->entries[k], "  ", &out);
-            }
+            add_task(&list, answer->tasks[i]);
+        }
+        if (cli->agent.log) {
+            draw_logs(answer, &list.foot);
         }
         n += (int64_t)answer->n_tasks;
         left -= (int64_t)answer->n_tasks;
         request.page_token = cli_field(cli, answer->next_page_token);
-        bool is_last = answer->next_page_token[0] == '\0';
-        code = cli_print_answer(cli, &answer->base, &out);
-        if (is_last) {
-            break;
-        }
+        is_last = answer->next_page_token[0] == '\0';
     }
     if (status != HEARTH_OK) {
+        cli_list_drop(&list);
         return cli_fail(cli, status);
     }
+    if (cli->output == CLI_JSON || n == 0) {
+        cli_list_drop(&list);
+        return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+    }
 
-    return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+    return cli_list_end(&list, NULL);
 }
 
 static enum hearth_status ask_task(struct cli *cli, const char *task_id,
@@ -356,12 +408,17 @@ enum cli_exit cli_task_log(struct cli *cli)
     if (answer->n_log == 0 && cli->output != CLI_JSON) {
         return cli_task_nothing(cli, cli->args[0], "log");
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_log; i++) {
-        print_entry(answer->log[i], "", &out);
+        const Hearth__V1__TaskLogEntry *entry = answer->log[i];
+        cli_list_time(&list, entry->at_ms);
+        cli_list_text(&list, name_event(entry->event));
+        cli_list_text(&list, entry->instance);
+        cli_list_text(&list, entry->process_id);
+        cli_list_text(&list, entry->message);
     }
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- changes ---- */

@@ -32,22 +32,19 @@ enum cli_exit cli_task_schedules(struct cli *cli)
     if (answer->n_schedules == 0) {
         return cli_task_nothing(cli, cli->args[0], "runs");
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_schedules; i++) {
         const Hearth__V1__Schedule *run = answer->schedules[i];
-        char from[32], to[32];
-        cli_date(run->start_ms, from);
-        cli_date(run->end_ms, to);
-        hearth_buf_printf(&out, "%s  %s to %s  ", run->schedule_id, from, to);
-        const char *name = run->process[0] != '\0' ? run->process : run->process_id;
-        cli_fit(hearth_str_c(name), INT_MAX, false, &out);
-        hearth_buf_cstr(&out, run->instance[0] != '\0' ? "  " : "");
-        cli_fit(hearth_str_c(run->instance), INT_MAX, false, &out);
-        hearth_buf_byte(&out, '\n');
+        cli_list_text(&list, run->schedule_id);
+        cli_list_time(&list, run->start_ms);
+        cli_list_time(&list, run->end_ms);
+        cli_list_text(&list, run->process_id);
+        cli_list_text(&list, run->process[0] != '\0' ? run->process : run->process_id);
+        cli_list_text(&list, run->instance);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- stack traces ---- */
@@ -216,7 +213,7 @@ static enum cli_exit print_stacks(struct cli *cli, const Hearth__V1__AnalyzeStac
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
     }
 
-    return is_collapsed ? cli_print(&out) : cli_print_answer(cli, &answer->base, &out);
+    return is_collapsed ? cli_print_exact(&out) : cli_print_answer(cli, &answer->base, &out);
 }
 
 enum cli_exit cli_task_stacks(struct cli *cli)
@@ -265,20 +262,18 @@ enum cli_exit cli_task_uploads(struct cli *cli)
     if (answer->n_uploads == 0) {
         return cli_task_nothing(cli, cli->args[0], "files");
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_uploads; i++) {
         const Hearth__V1__Upload *upload = answer->uploads[i];
-        char at[32], size[48];
-        cli_date(upload->received_ms, at);
-        cli_value((double)upload->size_bytes, HEARTH_STR("bytes"), size);
-        hearth_buf_printf(&out, "%s  %s  %-5s  %10s  ", upload->upload_id, at, upload->format,
-                          size);
-        cli_fit(hearth_str_c(upload->instance), INT_MAX, false, &out);
-        hearth_buf_byte(&out, '\n');
+        cli_list_text(&list, upload->upload_id);
+        cli_list_time(&list, upload->received_ms);
+        cli_list_text(&list, upload->format);
+        cli_list_number(&list, upload->size_bytes);
+        cli_list_text(&list, upload->instance);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- files as one tree ---- */

@@ -1,4 +1,6 @@
 /* cmd_task_traces.c -- hearth task segments, threads: requests that a trace task found, and where their time went. */
+#include "hearth/base/clock.h"
+
 #include "cmd_task.h"
 
 #include <inttypes.h>
@@ -92,6 +94,22 @@ static void print_request(const Hearth__V1__ProfiledSegment *request, struct hea
     }
 }
 
+static void add_request(struct cli_listing *list, const Hearth__V1__ProfiledSegment *request)
+{
+    struct hearth_buf endpoints;
+
+    cli_list_time(list, request->start_ms);
+    cli_list_number(list, request->duration_ms * HEARTH_NS_PER_MS);
+    cli_list_text(list, request->instance);
+    cli_list_text(list, request->trace_id);
+    cli_list_number(list, (int64_t)request->n_spans);
+    hearth_buf_init(&endpoints, 0);
+    for (size_t i = 0; i < request->n_endpoints; i++) {
+        hearth_buf_printf(&endpoints, "%s%s", i == 0 ? "" : ", ", request->endpoints[i]);
+    }
+    cli_list_take(list, &endpoints);
+}
+
 static enum hearth_status ask_segments(struct cli *cli, const char *task_id,
                                        Hearth__V1__ListSegmentsResponse **ret)
 {
@@ -113,13 +131,15 @@ enum cli_exit cli_task_segments(struct cli *cli)
     if (answer->n_segments == 0 && answer->tip[0] == '\0' && cli->output != CLI_JSON) {
         return cli_task_nothing(cli, cli->args[0], "requests");
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
     for (size_t i = 0; i < answer->n_segments; i++) {
-        print_request(answer->segments[i], &out);
+        print_request(answer->segments[i], &list.foot);
+        add_request(&list, answer->segments[i]);
     }
     print_tip(answer->tip);
-    enum cli_exit code = cli_print_answer(cli, &answer->base, &out);
+    enum cli_exit code = cli_list_end(&list, &answer->base);
 
     return code == CLI_OK && answer->n_segments == 0 ? CLI_NO_DATA : code;
 }
