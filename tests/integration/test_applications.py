@@ -138,7 +138,7 @@ class Applications(unittest.TestCase):
         self.assertRegex(hearth(), r"api +off +yes +never +team shop")
         self.assertEqual(json.loads(hearth("show", "api", "-o", "json"))["updatedBy"], "me")
         hearth("rule", "add", "dev", '{env="dev"}', "--profiling", "off")
-        self.assertRegex(hearth("rule", "list"), r'dev +off +\{env="dev"\}')
+        self.assertRegex(hearth("rule", "list"), r'\ndev +off +\{env="dev"\}')
         hearth("rule", "delete", "dev")
         self.assertEqual(hearth("rule", "list"), "")
         hearth("delete", "api")

@@ -209,7 +209,7 @@ class Tokens(CliAccess):
         self.assertNotIn("expiresMs", token)
         table = self.ran("admin", "tokens", "list").out
         self.assertRegex(table, r"^id +name +created +ends +last used +from +may\n")
-        self.assertRegex(table, r'\n%s  ci +%s  never +never .*blue, only {a=~"b:c"}' % (made["id"], DATE))
+        self.assertRegex(table, r'\n%s  ci +%s  never +never +- .*blue, only {a=~"b:c"}' % (made["id"], DATE))
 
     def test_mistakes_are_usage_errors_that_say_what_to_write(self):
         create = ["admin", "tokens", "create"]
@@ -368,16 +368,15 @@ class Audit(CliAccess):
         self.cli("admin", "retention", "set", "raw", "7d", token_file=viewer)
         audit = ["admin", "audit"]
         table = self.ran(*audit, "--action", "/hearth.v1.AccessService/CreateToken").out
-        self.assertRegex(table, r"^local time +who +from +outcome +what\n")
+        self.assertRegex(table, r"^time +who +from +outcome +what +object\n")
         self.assertRegex(
-            table, r'\n\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  token:\w{10} +127\.0\.0\.1 +ok +/hearth\.v1\.AccessService/CreateToken\n'
-            r'    token %s "test"\n' % token_id,
+            table, r'\n%s  token:\w{10} +127\.0\.0\.1 +ok +/hearth\.v1\.AccessService/CreateToken  .*token %s "test"\n' % (DATE, token_id),
         )
         subject = ["--subject", "token:" + token_id]
         denied = lambda: self.answer(*audit, "--outcome", "denied", "--since", "1h", *subject).get("events")
         (event,) = eventually(denied, what="the refusal in the audit log")
         self.assertEqual((event["outcome"], event["tenant"]), ("permission_denied", "red"))
-        self.assertEqual(self.ran(*audit, "--outcome", "not_found", *subject).out, "no event matches\n")
+        self.assertEqual(self.ran(*audit, "--outcome", "not_found", *subject).err, "hearth: no event matches\n")
         self.assertEqual(len(self.answer(*audit, "--tenant", "red", *subject)["events"]), 1)
         self.refused(USAGE, '--outcome must be ok, denied, unauthenticated', *audit, "--outcome", "bad")
         self.refused(AUTH, "may not do this in any tenant; it needs the role admin in one; `hearth whoami`", *audit, token_file=viewer)

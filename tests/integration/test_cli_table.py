@@ -72,10 +72,10 @@ CASES = [
     ("query top -nmany", USAGE, 'hearth: "many" is not a value for -n, which takes N; *'),
     ("flame --min-percent 101", USAGE, 'hearth: "101" is not a value for --min-percent, which takes P; *'),
     ("flame --max-nodes=-1", USAGE, 'hearth: "-1" is not a value for --max-nodes, which takes N; *'),
-    ("query types -o yaml", USAGE, 'hearth: "yaml" is not a value for -o, which takes table or json; *'),
+    ("query types -o xml", USAGE, 'hearth: "xml" is not a value for -o, which takes table, wide, json, jsonl, csv, tsv or yaml; *'),
     ("query types -o jsno", USAGE, 'hearth: "jsno" is not a value for -o, *; did you mean json?; *'),
-    ("query top -o collapsed", USAGE, 'hearth: "collapsed" is not a value for -o, which takes table or json; *'),
-    ("query top -o pprof=x", USAGE, 'hearth: "pprof=x" is not a value for -o, which takes table or json; *'),
+    ("query top -o collapsed", USAGE, 'hearth: "collapsed" is not a value for -o, which takes table, wide, json, *'),
+    ("query top -o pprof=x", USAGE, 'hearth: "pprof=x" is not a value for -o, which takes table, wide, json, *'),
     ("query flamegraph -o htm", USAGE, 'hearth: "htm" is not a value for -o, *; did you mean html?; *'),
     ("flame -o html=", USAGE, 'hearth: "html=" is not a value for -o, which takes table, json, collapsed, *'),
     ("flame -o json=x", USAGE, 'hearth: "json=x" is not a value for -o, *'),
@@ -182,7 +182,7 @@ class Table(unittest.TestCase):
         for words, offered in (
             (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph".split()),
             (["task", "cr"], ["create"]), (["task", "create", "o"], ["oncpu", "offcpu"]), (["top", "--by"], ["--by-kind"]),
-            (["top", "--by-kind", "l"], ["line"]), (["--url", "x", "top", "-o", ""], ["table", "json"]),
+            (["top", "--by-kind", "l"], ["line"]), (["--url", "x", "top", "-o", ""], "table wide json jsonl csv tsv yaml".split()),
             (["query", "profile", "-o", "p"], ["pprof="]), (["flame", "--limi"], []), (["admin", "retention", ""], ["show", "set", "reset"]),
             (["rules", "s"], ["set"]), (["upload", ""], []), (["nothing", ""], []), (["top", "g"], []),
         ):

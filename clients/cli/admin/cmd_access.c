@@ -26,22 +26,21 @@ void cli_put_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out)
 {
     bool is_everywhere = strcmp(grant->tenant, "*") == 0;
 
-    cli_fit(hearth_str_c(grant->role), INT_MAX, false, out);
-    hearth_buf_cstr(out, " in ");
-    cli_fit(hearth_str_c(is_everywhere ? "all tenants" : grant->tenant), INT_MAX, false, out);
-    if (grant->selector[0] != '\0') {
-        hearth_buf_cstr(out, ", only ");
-        cli_fit(hearth_str_c(grant->selector), INT_MAX, false, out);
-    }
+    hearth_buf_printf(out, "%s in %s%s%s", grant->role,
+                      is_everywhere ? "all tenants" : grant->tenant,
+                      grant->selector[0] != '\0' ? ", only " : "", grant->selector);
 }
 
-void cli_date_or_never(int64_t ms, char out[32])
+void cli_list_grants(struct cli_listing *list, Hearth__V1__Grant *const *grants, size_t n)
 {
-    if (ms == 0) {
-        (void)snprintf(out, 32, "never");
-    } else {
-        cli_date(ms, out);
+    struct hearth_buf text;
+
+    hearth_buf_init(&text, 0);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_cstr(&text, i == 0 ? "" : "; ");
+        cli_put_grant(grants[i], &text);
     }
+    cli_list_take(list, &text);
 }
 
 char *cli_subject(struct cli *cli, const char *text)
@@ -96,9 +95,13 @@ enum cli_exit cli_whoami(struct cli *cli)
     }
     hearth_buf_byte(&out, '\n');
     for (size_t i = 0; i < answer->n_grants; i++) {
+        struct hearth_buf grant;
+        hearth_buf_init(&grant, 0);
+        cli_put_grant(answer->grants[i], &grant);
         hearth_buf_cstr(&out, "  ");
-        cli_put_grant(answer->grants[i], &out);
+        hearth_human_escape(hearth_buf_view(&grant), &out);
         hearth_buf_byte(&out, '\n');
+        hearth_buf_release(&grant);
     }
     if (answer->n_grants == 0) {
         hearth_buf_cstr(&out, "  everything: this server does not ask who calls\n");

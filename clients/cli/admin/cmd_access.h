@@ -4,12 +4,10 @@
 
 #include "hearth/pb/hearth/v1/access.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #define CLI_ACCESS "hearth.v1.AccessService/"
 
-/* Whether the first argument is this word; "": there is no argument. */
-bool cli_is_verb(const struct cli *cli, const char *verb);
 /*
  * A grant for a request; `selector` may be NULL. Its tenant is that of --tenant or HEARTH_TENANT if
  * `tenant` is NULL, otherwise anonymous, the only one of a server without --multitenancy.
@@ -17,10 +15,10 @@ bool cli_is_verb(const struct cli *cli, const char *verb);
 HEARTH_MUST_CHECK enum hearth_status cli_make_grant(struct cli *cli, const char *tenant,
                                                     const char *selector, const char *role,
                                                     Hearth__V1__Grant *ret);
-/* Appends "ingest in shop", "admin in all tenants", "viewer in shop, only {team="x"}". */
+/* Appends "ingest in shop", "admin in all tenants", "viewer in shop, only {team="x"}": exact texts, as they came from the server. */
 void cli_put_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out);
-/* The date as cli_date writes it, or "never" for 0. */
-void cli_date_or_never(int64_t ms, char out[32]);
+/* Adds grants, separated by semicolons, as a text. */
+void cli_list_grants(struct cli_listing *list, Hearth__V1__Grant *const *grants, size_t n);
 /* A subject: "user:NAME" for a name without a kind. In the arena, NULL if that is full. */
 char *cli_subject(struct cli *cli, const char *text);
 /* Prints a line for people, or the answer as JSON. */

@@ -3,7 +3,7 @@
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -172,10 +172,18 @@ enum cli_exit cli_admin_doctor(struct cli *cli)
         wrong = wrong || (verdict != HEARTH__V1__VERDICT__VERDICT_OK &&
                           verdict != HEARTH__V1__VERDICT__VERDICT_ADVICE);
     }
-    struct hearth_buf text;
-    hearth_buf_init(&text, 0);
-    print_checks(cli, answer, &text);
-    enum cli_exit code = cli_print_answer(cli, &answer->base, &text);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
+    print_checks(cli, answer, &list.foot);
+    for (size_t i = 0; i < answer->n_checks; i++) {
+        const Hearth__V1__Check *check = answer->checks[i];
+        cli_list_text(&list, verdict_of(check->verdict).name);
+        cli_list_text(&list, check->name);
+        cli_list_text(&list, check->found);
+        cli_list_text(&list, check->advice);
+    }
+    enum cli_exit code = cli_list_end(&list, &answer->base);
 
     return code == CLI_OK && wrong ? CLI_FAILED : code;
 }
@@ -228,14 +236,19 @@ static const struct {
 static enum cli_exit print_retention(struct cli *cli, const Hearth__V1__Retention *r)
 {
     const int64_t values[] = {r->profiles_ms, r->roll_10m_ms, r->roll_1h_ms, r->roll_1d_ms};
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_tiers); i++) {
-        char kept[48];
-        cli_duration(values[i], kept);
-        hearth_buf_printf(&out, "%-4s %9s  %s\n", g_tiers[i].shorthand, kept, g_tiers[i].text);
+        cli_list_text(&list, g_tiers[i].shorthand);
+        if (values[i] == 0) {
+            cli_list_absent(&list);
+        } else {
+            cli_list_number(&list, values[i] * HEARTH_NS_PER_MS);
+        }
+        cli_list_text(&list, g_tiers[i].text);
     }
-    return cli_print_answer(cli, &r->base, &out);
+
+    return cli_list_end(&list, &r->base);
 }
 
 static enum hearth_status read_setting(struct cli *cli, bool is_reset,

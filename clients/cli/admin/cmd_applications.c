@@ -1,14 +1,14 @@
 /* cmd_applications.c -- hearth admin applications: services and their owners, rules that switch profiling. */
 #include "hearth/pb/hearth/v1/applications.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define APPLICATIONS "hearth.v1.ApplicationService/"
 
-static const char *const PROFILING[] = {"as rules", "on", "off"};
+static const char *const PROFILING[] = {"rules", "on", "off"};
 
 static const char *name_profiling(int profiling)
 {
@@ -42,26 +42,14 @@ static char *user_name(struct cli *cli)
 
 /* ---- applications ---- */
 
-static void print_application(const Hearth__V1__Application *a, struct hearth_buf *out)
+static void add_application(struct cli_listing *list, const Hearth__V1__Application *a)
 {
-    char seen[64] = "never";
-
-    if (a->last_seen_ms > 0) {
-        cli_date(a->last_seen_ms, seen);
-    }
-    cli_fit(hearth_str_c(a->name), 32, true, out);
-    hearth_buf_printf(out, "  %-9s %-8s %-19s  ", name_profiling((int)a->profiling),
-                      a->approved ? "yes" : "waiting", seen);
-    cli_fit(hearth_str_c(a->owner), 24, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(a->description), 60, false, out);
-    hearth_buf_byte(out, '\n');
-}
-
-static void print_head(struct hearth_buf *out)
-{
-    hearth_buf_printf(out, "%-32s  %-9s %-8s %-19s  %-24s  %s\n", "service", "profiling",
-                      "approved", "last seen", "owner", "description");
+    cli_list_text(list, a->name);
+    cli_list_text(list, name_profiling((int)a->profiling));
+    cli_list_number(list, a->approved);
+    cli_list_time(list, a->last_seen_ms);
+    cli_list_text(list, a->owner);
+    cli_list_text(list, a->description);
 }
 
 enum cli_exit cli_applications_list(struct cli *cli)
@@ -76,23 +64,22 @@ enum cli_exit cli_applications_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_head(&out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "no service has sent a profile";
     for (size_t i = 0; i < answer->n_applications; i++) {
-        print_application(answer->applications[i], &out);
+        add_application(&list, answer->applications[i]);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 static enum cli_exit end_application(struct cli *cli, const Hearth__V1__Application *answer)
 {
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_head(&out);
-    print_application(answer, &out);
-    return cli_print_answer(cli, &answer->base, &out);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    add_application(&list, answer);
+    return cli_list_end(&list, &answer->base);
 }
 
 enum cli_exit cli_applications_show(struct cli *cli)
@@ -161,12 +148,11 @@ enum cli_exit cli_applications_delete(struct cli *cli)
 
 /* ---- rules ---- */
 
-static void print_application_rule(const Hearth__V1__ApplicationRule *rule, struct hearth_buf *out)
+static void add_application_rule(struct cli_listing *list, const Hearth__V1__ApplicationRule *rule)
 {
-    cli_fit(hearth_str_c(rule->name), 24, true, out);
-    hearth_buf_printf(out, "  %-4s ", name_profiling((int)rule->profiling));
-    cli_fit(hearth_str_c(rule->label_selector), 512, false, out);
-    hearth_buf_byte(out, '\n');
+    cli_list_text(list, rule->name);
+    cli_list_text(list, name_profiling((int)rule->profiling));
+    cli_list_text(list, rule->label_selector);
 }
 
 enum cli_exit cli_applications_rule_list(struct cli *cli)
@@ -181,20 +167,21 @@ enum cli_exit cli_applications_rule_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "there are no rules";
     for (size_t i = 0; i < answer->n_rules; i++) {
-        print_application_rule(answer->rules[i], &out);
+        add_application_rule(&list, answer->rules[i]);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 enum cli_exit cli_applications_rule_add(struct cli *cli)
 {
     Hearth__V1__ApplicationRule request;
     Hearth__V1__ApplicationRule *answer = NULL;
-    struct hearth_buf out;
+    struct cli_listing list;
     hearth__v1__application_rule__init(&request);
     if (cli->profiling == NULL) {
         return cli_usage("admin applications rule add NAME SELECTOR requires --profiling on|off");
@@ -210,10 +197,10 @@ enum cli_exit cli_applications_rule_add(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    hearth_buf_init(&out, 0);
-    print_application_rule(answer, &out);
+    cli_list_begin(cli, &list);
+    add_application_rule(&list, answer);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 enum cli_exit cli_applications_rule_delete(struct cli *cli)

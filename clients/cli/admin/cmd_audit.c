@@ -1,8 +1,6 @@
 /* cmd_audit.c -- hearth admin audit: who did what, a page of the server after the other. */
 #include "cmd_access.h"
 
-#include <limits.h>
-
 #define PAGE           1000 /* largest page of the server */
 #define DEFAULT_EVENTS 100
 
@@ -81,34 +79,6 @@ static enum hearth_status read_pages(struct cli *cli, Hearth__V1__AuditLogReques
     }
 }
 
-static void print_event(const Hearth__V1__AuditEvent *event, struct hearth_buf *out)
-{
-    const char *const details[] = {event->tenant, event->object, event->message};
-    bool has_details = false;
-    char at[32];
-
-    cli_local_date(event->at_ms, at);
-    hearth_buf_printf(out, "%s  ", at);
-    cli_fit(hearth_str_c(event->subject), 20, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(event->address), 15, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(event->outcome), 17, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(event->action), INT_MAX, false, out);
-    hearth_buf_byte(out, '\n');
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(details); i++) {
-        if (details[i][0] != '\0') {
-            hearth_buf_cstr(out, has_details ? "; " : "    ");
-            hearth_buf_cstr(out, i == 0 ? "tenant " : "");
-            cli_fit(hearth_str_c(details[i]), 512, false, out);
-            has_details = true;
-        }
-    }
-    hearth_buf_cstr(out, has_details ? "\n" : "");
-}
-
 enum cli_exit cli_audit(struct cli *cli)
 {
     Hearth__V1__AuditLogRequest request;
@@ -121,18 +91,20 @@ enum cli_exit cli_audit(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    cli_say_zone();
-    if (all.n_events == 0) {
-        hearth_buf_cstr(&out, "no event matches\n");
-    } else {
-        hearth_buf_printf(&out, "%-19s  %-20s  %-15s  %-17s  %s\n", "local time", "who", "from",
-                          "outcome", "what");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "no event matches";
     for (size_t i = 0; i < all.n_events; i++) {
-        print_event(all.events[i], &out);
+        const Hearth__V1__AuditEvent *event = all.events[i];
+        cli_list_time(&list, event->at_ms);
+        cli_list_text(&list, event->subject);
+        cli_list_text(&list, event->address);
+        cli_list_text(&list, event->outcome);
+        cli_list_text(&list, event->action);
+        cli_list_text(&list, event->tenant);
+        cli_list_text(&list, event->object);
+        cli_list_text(&list, event->message);
     }
 
-    return cli_print_answer(cli, &all.base, &out);
+    return cli_list_end(&list, &all.base);
 }

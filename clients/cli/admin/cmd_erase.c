@@ -1,7 +1,7 @@
 /* cmd_erase.c -- hearth admin erase and erasures. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -130,32 +130,6 @@ enum cli_exit cli_admin_erase(struct cli *cli)
 
 /* ---- erasures ---- */
 
-static void print_erasure(const Hearth__V1__Erasure *e, struct hearth_buf *out)
-{
-    char asked[32], done[48] = "hidden", from[32] = "all times", to[40] = "", series[32], rows[32];
-    cli_date(e->requested_at_ms, asked);
-
-    if (e->done_at_ms > 0) {
-        char when[32];
-        cli_date(e->done_at_ms, when);
-        (void)snprintf(done, sizeof done, "gone %s", when);
-    }
-    if (e->start > 0) {
-        char end[32];
-        cli_date(e->start, from);
-        cli_date(e->end, end);
-        (void)snprintf(to, sizeof to, " to %s", end);
-    }
-    cli_count(e->series, series);
-    cli_count(e->rows, rows);
-    hearth_buf_printf(out, "%5lld  %s  %-24s %8s %12s  ", (long long)e->erasure_id, asked, done,
-                      series, rows);
-    cli_fit(hearth_str_c(e->label_selector), INT_MAX, false, out);
-    hearth_buf_printf(out, ", %s%s, by ", from, to);
-    cli_fit(hearth_str_c(e->requested_by), INT_MAX, false, out);
-    hearth_buf_byte(out, '\n');
-}
-
 enum cli_exit cli_admin_erasures(struct cli *cli)
 {
     Hearth__V1__ErasuresRequest request;
@@ -167,17 +141,22 @@ enum cli_exit cli_admin_erasures(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_erasures == 0) {
-        hearth_buf_cstr(&out, "nothing was ever deleted\n");
-    } else {
-        hearth_buf_printf(&out, "%5s  %-19s  %-24s %8s %12s  %s\n", "id", "asked", "state",
-                          "series", "profiles", "what");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "nothing was ever deleted";
     for (size_t i = 0; i < answer->n_erasures; i++) {
-        print_erasure(answer->erasures[i], &out);
+        const Hearth__V1__Erasure *e = answer->erasures[i];
+        cli_list_number(&list, e->erasure_id);
+        cli_list_time(&list, e->requested_at_ms);
+        cli_list_text(&list, e->done_at_ms > 0 ? "gone" : "hidden");
+        cli_list_time(&list, e->done_at_ms);
+        cli_list_number(&list, e->series);
+        cli_list_number(&list, e->rows);
+        cli_list_time(&list, e->start);
+        cli_list_time(&list, e->start > 0 ? e->end : 0);
+        cli_list_text(&list, e->requested_by);
+        cli_list_text(&list, e->label_selector);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -22,11 +22,14 @@ enum cli_exit cli_grants_add(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
+    struct hearth_buf text, out;
+    hearth_buf_init(&text, 0);
     hearth_buf_init(&out, 0);
-    hearth_buf_printf(&out, "grant %d: %s is ", (int)answer->id, request.subject);
-    cli_put_grant(&request, &out);
+    hearth_buf_printf(&text, "grant %d: %s is ", (int)answer->id, request.subject);
+    cli_put_grant(&request, &text);
+    hearth_human_escape(hearth_buf_view(&text), &out);
     hearth_buf_byte(&out, '\n');
+    hearth_buf_release(&text);
 
     return cli_print_answer(cli, &answer->base, &out);
 }
@@ -49,20 +52,6 @@ enum cli_exit cli_grants_delete(struct cli *cli)
                : cli_fail(cli, status);
 }
 
-static void print_stored_grant(const Hearth__V1__Grant *grant, struct hearth_buf *out)
-{
-    char created[32];
-
-    cli_date(grant->created_ms, created);
-    hearth_buf_printf(out, "%6d  ", (int)grant->id);
-    cli_fit(hearth_str_c(grant->subject), 28, true, out);
-    hearth_buf_printf(out, "  %-20s  ", created);
-    cli_fit(hearth_str_c(grant->created_by), 20, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_put_grant(grant, out);
-    hearth_buf_byte(out, '\n');
-}
-
 enum cli_exit cli_grants_list(struct cli *cli)
 {
     Hearth__V1__ListGrantsRequest request;
@@ -74,19 +63,19 @@ enum cli_exit cli_grants_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_grants == 0) {
-        hearth_buf_cstr(&out, "there are no grants\n");
-    } else {
-        hearth_buf_printf(&out, "%6s  %-28s  %-20s  %-20s  %s\n", "id", "subject", "since", "by",
-                          "may");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "there are no grants";
     for (size_t i = 0; i < answer->n_grants; i++) {
-        print_stored_grant(answer->grants[i], &out);
+        const Hearth__V1__Grant *grant = answer->grants[i];
+        cli_list_number(&list, grant->id);
+        cli_list_text(&list, grant->subject);
+        cli_list_time(&list, grant->created_ms);
+        cli_list_text(&list, grant->created_by);
+        cli_list_grants(&list, &answer->grants[i], 1);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* ---- sessions ---- */

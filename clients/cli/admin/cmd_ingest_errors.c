@@ -1,25 +1,9 @@
 /* cmd_ingest_errors.c -- hearth admin errors: uploads that were refused. */
-#include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #define ADMIN "hearth.v1.AdminService/"
-
-static void print_error(const Hearth__V1__IngestError *error, struct hearth_buf *out)
-{
-    char last[64], uploads[48];
-
-    cli_date(error->last_ms, last);
-    cli_count(error->uploads, uploads);
-    hearth_buf_printf(out, "%-19s %8s  ", last, uploads);
-    cli_fit(hearth_str_c(error->client), 10, false, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(error->route), 60, false, out);
-    hearth_buf_printf(out, "\n    %s: ", error->code);
-    cli_fit(hearth_str_c(error->message), 512, false, out);
-    hearth_buf_cstr(out, "\n");
-}
 
 enum cli_exit cli_admin_errors(struct cli *cli)
 {
@@ -41,16 +25,18 @@ enum cli_exit cli_admin_errors(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_errors == 0) {
-        hearth_buf_cstr(&out, "no upload was refused\n");
-    } else {
-        hearth_buf_printf(&out, "%-19s %8s  %-10s  %s\n", "latest", "uploads", "client", "route");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "no upload was refused";
     for (size_t i = 0; i < answer->n_errors; i++) {
-        print_error(answer->errors[i], &out);
+        const Hearth__V1__IngestError *error = answer->errors[i];
+        cli_list_time(&list, error->last_ms);
+        cli_list_number(&list, error->uploads);
+        cli_list_text(&list, error->client);
+        cli_list_text(&list, error->route);
+        cli_list_text(&list, error->code);
+        cli_list_text(&list, error->message);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -1,7 +1,7 @@
 /* cmd_limits.c -- hearth admin limits: what a tenant has of its own, shown and changed. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <stdlib.h>
 
@@ -35,33 +35,34 @@ static const char *gauges_text(Hearth__V1__Aggregation aggregation)
 
 static enum cli_exit print_limits(struct cli *cli, const Hearth__V1__Limits *limits)
 {
-    struct hearth_buf out;
+    struct cli_listing list;
 
-    hearth_buf_init(&out, 0);
-    if (cli->output == CLI_TABLE) {
+    cli_list_begin(cli, &list);
+    for (size_t i = 0; i < limits->n_limits; i++) {
+        const Hearth__V1__Limit *limit = limits->limits[i];
+        cli_list_text(&list, limit->name);
+        cli_list_text(&list, limit->value);
+        cli_list_number(&list, limit->is_own);
+        cli_list_text(&list, limit->server_value);
+    }
+    if (cli->output != CLI_JSON) {
         Hearth__V1__GetTenantSettingsRequest request;
         hearth__v1__get_tenant_settings_request__init(&request);
         Hearth__V1__TenantSettings *settings = NULL;
         enum hearth_status status = cli_call(cli, ADMIN "GetTenantSettings", &request,
                                              &hearth__v1__tenant_settings__descriptor, &settings);
         if (status != HEARTH_OK) {
-            hearth_buf_release(&out);
+            cli_list_drop(&list);
             return cli_fail(cli, status);
         }
-        for (size_t i = 0; i < limits->n_limits; i++) {
-            const Hearth__V1__Limit *limit = limits->limits[i];
-            hearth_buf_printf(&out, "%-26s ", limit->name);
-            cli_fit(hearth_str_c(limit->value), 12, true, &out);
-            if (limit->is_own) {
-                hearth_buf_cstr(&out, " own; the server's: ");
-                cli_fit(hearth_str_c(limit->server_value), 40, false, &out);
-            }
-            hearth_buf_byte(&out, '\n');
-        }
-        hearth_buf_printf(&out, "%-26s %s\n", GAUGES, gauges_text(settings->gauge_aggregation));
+        const char *gauges = gauges_text(settings->gauge_aggregation);
+        cli_list_text(&list, GAUGES);
+        cli_list_text(&list, gauges);
+        cli_list_number(&list, strcmp(gauges, "default") != 0);
+        cli_list_absent(&list);
     }
 
-    return cli_print_answer(cli, &limits->base, &out);
+    return cli_list_end(&list, &limits->base);
 }
 
 /* ---- changing ---- */

@@ -1,37 +1,10 @@
 /* cmd_targets.c -- hearth admin targets: what servers fetch profiles from, and how it went. */
+#include "hearth/base/clock.h"
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "cli.h"
-
-#include <stdio.h>
+#include "listing.h"
 
 #define ADMIN "hearth.v1.AdminService/"
-
-static void print_target(const Hearth__V1__ScrapeTarget *target, struct hearth_buf *out)
-{
-    char at[64] = "not yet", took[48] = "", bytes[48] = "";
-    char where[512];
-
-    if (target->scraped_ms > 0) {
-        cli_date(target->scraped_ms, at);
-        cli_value((double)target->took_ms * 1e6, HEARTH_STR("nanoseconds"), took);
-        cli_value((double)target->bytes, HEARTH_STR("bytes"), bytes);
-    }
-
-    (void)snprintf(where, sizeof where, "%.200s%.200s", target->address, target->path);
-    cli_fit(hearth_str_c(target->job), 16, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(where), 48, true, out);
-    hearth_buf_printf(out, "  %-20s %10s %11s\n", at, took, bytes);
-    if (!target->claimed) {
-        hearth_buf_cstr(out, "    no server fetches it\n");
-    }
-    if (target->failure[0] != '\0') {
-        hearth_buf_cstr(out, "    ");
-        cli_fit(hearth_str_c(target->failure), 512, false, out);
-        hearth_buf_cstr(out, "\n");
-    }
-}
 
 enum cli_exit cli_admin_targets(struct cli *cli)
 {
@@ -45,18 +18,26 @@ enum cli_exit cli_admin_targets(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_targets == 0) {
-        hearth_buf_cstr(&out,
-                        "no server fetches profiles; hearthd --scrape-config names targets\n");
-    } else {
-        hearth_buf_printf(&out, "%-16s  %-48s  %-20s %10s %11s\n", "job", "target", "latest",
-                          "took", "size");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "no server fetches profiles; hearthd --scrape-config names targets";
     for (size_t i = 0; i < answer->n_targets; i++) {
-        print_target(answer->targets[i], &out);
+        const Hearth__V1__ScrapeTarget *target = answer->targets[i];
+        bool has_failed = target->failure[0] != '\0';
+        cli_list_text(&list, target->job);
+        cli_list_str(&list, hearth_str_c(hearth_arena_printf(&cli->arena, "%s%s", target->address,
+                                                             target->path)));
+        cli_list_time(&list, target->scraped_ms);
+        if (target->scraped_ms > 0) {
+            cli_list_number(&list, target->took_ms * HEARTH_NS_PER_MS);
+            cli_list_number(&list, target->bytes);
+        } else {
+            cli_list_absent(&list);
+            cli_list_absent(&list);
+        }
+        cli_list_text(&list, !target->claimed ? "unclaimed" : has_failed ? "failed" : "ok");
+        cli_list_text(&list, target->failure);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

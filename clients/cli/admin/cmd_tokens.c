@@ -225,25 +225,6 @@ enum cli_exit cli_tokens_delete(struct cli *cli)
                : cli_fail(cli, status);
 }
 
-static void print_token(const Hearth__V1__Token *token, struct hearth_buf *out)
-{
-    char created[32], end[32], used[32];
-
-    cli_date(token->created_ms, created);
-    cli_date_or_never(token->expires_ms, end);
-    cli_date_or_never(token->last_used_ms, used);
-    cli_fit(hearth_str_c(token->id), 10, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(token->name), 24, true, out);
-    hearth_buf_printf(out, "  %-20s  %-20s  %-20s  ", created, end, used);
-    cli_fit(hearth_str_c(token->last_used_from), 15, true, out);
-    for (size_t i = 0; i < token->n_grants; i++) {
-        hearth_buf_cstr(out, i == 0 ? "  " : "; ");
-        cli_put_grant(token->grants[i], out);
-    }
-    hearth_buf_byte(out, '\n');
-}
-
 enum cli_exit cli_tokens_list(struct cli *cli)
 {
     Hearth__V1__ListTokensRequest request;
@@ -255,17 +236,20 @@ enum cli_exit cli_tokens_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_tokens == 0) {
-        hearth_buf_cstr(&out, "there are no tokens\n");
-    } else {
-        hearth_buf_printf(&out, "%-10s  %-24s  %-20s  %-20s  %-20s  %-15s  %s\n", "id", "name",
-                          "created", "ends", "last used", "from", "may");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "there are no tokens";
     for (size_t i = 0; i < answer->n_tokens; i++) {
-        print_token(answer->tokens[i], &out);
+        const Hearth__V1__Token *token = answer->tokens[i];
+        cli_list_text(&list, token->id);
+        cli_list_text(&list, token->name);
+        cli_list_time(&list, token->created_ms);
+        cli_list_text(&list, token->created_by);
+        cli_list_time(&list, token->expires_ms);
+        cli_list_time(&list, token->last_used_ms);
+        cli_list_text(&list, token->last_used_from);
+        cli_list_grants(&list, token->grants, token->n_grants);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

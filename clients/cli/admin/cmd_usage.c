@@ -1,45 +1,54 @@
 /* cmd_usage.c -- hearth admin usage: what a tenant uses of a server, beside its limits. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <string.h>
 
 #define ADMIN "hearth.v1.AdminService/"
 
-static void format_use(const char *name, int64_t value, char out[48])
+/* The unit of a limit or a use, which its name has. */
+static struct hearth_str unit_of(const char *name)
 {
-    if (strstr(name, "bytes") != NULL) {
-        cli_value((double)value, HEARTH_STR("bytes"), out);
-    } else if (strstr(name, "nanoseconds") != NULL) {
-        cli_value((double)value, HEARTH_STR("nanoseconds"), out);
-    } else {
-        cli_count(value, out);
-    }
+    return strstr(name, "bytes") != NULL         ? HEARTH_STR("bytes")
+           : strstr(name, "nanoseconds") != NULL ? HEARTH_STR("nanoseconds")
+                                                 : HEARTH_STR("count");
 }
 
-static void print_limits(const Hearth__V1__UsageResponse *answer, struct hearth_buf *out)
+static void add_limit(struct cli_listing *list, const Hearth__V1__LimitedUse *use)
 {
-    char used[48], max[48], refused[48], minute[48];
+    struct hearth_str unit = unit_of(use->limit);
 
-    hearth_buf_printf(out, "%-32s %11s %11s %11s %11s\n", "limit", "used", "at most", "refused",
-                      "last minute");
-    for (size_t i = 0; i < answer->n_limits; i++) {
-        const Hearth__V1__LimitedUse *use = answer->limits[i];
-        format_use(use->limit, use->used, used);
-        format_use(use->limit, use->max, max);
-        cli_count(use->refused, refused);
-        cli_count(use->refused_last_minute, minute);
-        hearth_buf_printf(out, "%-32s %11s %11s %11s %11s\n", use->limit, used,
-                          use->max == 0 ? "-" : max, refused, minute);
+    cli_list_text(list, use->limit);
+    cli_list_value(list, use->used, unit);
+    if (use->max == 0) {
+        cli_list_absent(list);
+    } else {
+        cli_list_value(list, use->max, unit);
     }
+    cli_list_number(list, use->refused);
+    cli_list_absent(list);
+    cli_list_value(list, use->refused_last_minute, HEARTH_STR("count"));
+    cli_list_str(list, unit);
+}
+
+static void add_use(struct cli_listing *list, const Hearth__V1__CountedUse *use)
+{
+    struct hearth_str unit = unit_of(use->name);
+
+    cli_list_text(list, use->name);
+    for (int i = 0; i < 3; i++) {
+        cli_list_absent(list);
+    }
+    cli_list_value(list, use->total, unit);
+    cli_list_value(list, use->last_minute, unit);
+    cli_list_str(list, unit);
 }
 
 enum cli_exit cli_admin_usage(struct cli *cli)
 {
     Hearth__V1__UsageRequest request;
     Hearth__V1__UsageResponse *answer = NULL;
-    char since[64], total[48], minute[48];
 
     hearth__v1__usage_request__init(&request);
     enum hearth_status status =
@@ -48,19 +57,19 @@ enum cli_exit cli_admin_usage(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    print_limits(answer, &out);
-    if (answer->since_ms > 0) {
-        cli_date(answer->since_ms, since);
-        hearth_buf_printf(&out, "\non this server since %-19s %11s %11s\n", since, "total",
-                          "last minute");
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    for (size_t i = 0; i < answer->n_limits; i++) {
+        add_limit(&list, answer->limits[i]);
     }
     for (size_t i = 0; i < answer->n_uses && answer->since_ms > 0; i++) {
-        format_use(answer->uses[i]->name, answer->uses[i]->total, total);
-        format_use(answer->uses[i]->name, answer->uses[i]->last_minute, minute);
-        hearth_buf_printf(&out, "%-40s %11s %11s\n", answer->uses[i]->name, total, minute);
+        add_use(&list, answer->uses[i]);
+    }
+    if (answer->since_ms > 0) {
+        char since[48];
+        cli_zoned_seconds(answer->since_ms, since);
+        hearth_buf_printf(&list.foot, "refusals and totals: on this server since %s\n", since);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -81,19 +81,6 @@ enum cli_exit cli_users_delete(struct cli *cli)
                : cli_fail(cli, status);
 }
 
-static void print_user(const Hearth__V1__User *user, struct hearth_buf *out)
-{
-    char created[32], password[32], login[32], sessions[32];
-
-    cli_date(user->created_ms, created);
-    cli_date_or_never(user->password_ms, password);
-    cli_date_or_never(user->last_login_ms, login);
-    cli_count(user->sessions, sessions);
-    cli_fit(hearth_str_c(user->name), 24, true, out);
-    hearth_buf_printf(out, "  %-8s  %-20s  %-20s  %-20s  %8s\n", user->disabled ? "disabled" : "ok",
-                      created, password, login, sessions);
-}
-
 enum cli_exit cli_users_list(struct cli *cli)
 {
     Hearth__V1__ListUsersRequest request;
@@ -105,17 +92,18 @@ enum cli_exit cli_users_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (answer->n_users == 0) {
-        hearth_buf_cstr(&out, "there are no users\n");
-    } else {
-        hearth_buf_printf(&out, "%-24s  %-8s  %-20s  %-20s  %-20s  %8s\n", "user", "state",
-                          "created", "password set", "last log-in", "sessions");
-    }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "there are no users";
     for (size_t i = 0; i < answer->n_users; i++) {
-        print_user(answer->users[i], &out);
+        const Hearth__V1__User *user = answer->users[i];
+        cli_list_text(&list, user->name);
+        cli_list_text(&list, user->disabled ? "disabled" : "ok");
+        cli_list_time(&list, user->created_ms);
+        cli_list_time(&list, user->password_ms);
+        cli_list_time(&list, user->last_login_ms);
+        cli_list_number(&list, user->sessions);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }

@@ -2,48 +2,51 @@
 #include "hearth/model/labels.h"
 #include "hearth/pb/settings/v1/recording_rules.pb-c.h"
 
-#include "cli.h"
-
-#include <limits.h>
+#include "listing.h"
 
 #define RULES "settings.v1.RecordingRulesService/"
 
-static void print_rule(const Settings__V1__RecordingRule *rule, struct hearth_buf *out)
+/* Adds texts, separated by commas or other marks, as one. */
+static void add_texts(struct cli_listing *list, char *const *texts, size_t n, const char *mark)
 {
-    hearth_buf_printf(out, "%s  ", rule->id);
-    cli_fit(hearth_str_c(rule->metric_name), INT_MAX, false, out);
-    for (size_t i = 0; i < rule->n_matchers; i++) {
-        hearth_buf_byte(out, ' ');
-        cli_fit(hearth_str_c(rule->matchers[i]), INT_MAX, false, out);
-    }
+    struct hearth_buf text;
 
-    for (size_t i = 0; i < rule->n_group_by; i++) {
-        hearth_buf_cstr(out, i == 0 ? "  by " : ",");
-        cli_fit(hearth_str_c(rule->group_by[i]), INT_MAX, false, out);
+    hearth_buf_init(&text, 0);
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(&text, "%s%s", i == 0 ? "" : mark, texts[i]);
     }
-    for (size_t i = 0; i < rule->n_external_labels; i++) {
-        hearth_buf_cstr(out, i == 0 ? "  labels " : ",");
-        cli_fit(hearth_str_c(rule->external_labels[i]->name), INT_MAX, false, out);
-        hearth_buf_byte(out, '=');
-        cli_fit(hearth_str_c(rule->external_labels[i]->value), INT_MAX, false, out);
-    }
-    if (rule->stacktrace_filter != NULL && rule->stacktrace_filter->function_name != NULL) {
-        hearth_buf_cstr(out, "  function ");
-        cli_fit(hearth_str_c(rule->stacktrace_filter->function_name->function_name), INT_MAX, false,
-                out);
-    }
-    hearth_buf_byte(out, '\n');
+    cli_list_take(list, &text);
 }
 
-static enum cli_exit end_rules_answer(struct cli *cli, const ProtobufCMessage *answer,
-                                      const Settings__V1__RecordingRule *rule)
+static void add_rule(struct cli_listing *list, const Settings__V1__RecordingRule *rule)
 {
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
-    if (rule != NULL) {
-        print_rule(rule, &out);
+    const Settings__V1__StacktraceFilter *filter = rule->stacktrace_filter;
+    bool has_function = filter != NULL && filter->function_name != NULL;
+    struct hearth_buf labels;
+
+    hearth_buf_init(&labels, 0);
+    for (size_t i = 0; i < rule->n_external_labels; i++) {
+        hearth_buf_printf(&labels, "%s%s=%s", i == 0 ? "" : ",", rule->external_labels[i]->name,
+                          rule->external_labels[i]->value);
     }
-    return cli_print_answer(cli, answer, &out);
+    cli_list_text(list, rule->id);
+    cli_list_text(list, rule->metric_name);
+    add_texts(list, rule->group_by, rule->n_group_by, ",");
+    cli_list_take(list, &labels);
+    cli_list_text(list, has_function ? filter->function_name->function_name : "");
+    add_texts(list, rule->matchers, rule->n_matchers, " ");
+}
+
+static enum cli_exit end_rule(struct cli *cli, const ProtobufCMessage *answer,
+                              const Settings__V1__RecordingRule *rule)
+{
+    struct cli_listing list;
+
+    cli_list_begin(cli, &list);
+    if (rule != NULL) {
+        add_rule(&list, rule);
+    }
+    return cli_list_end(&list, answer);
 }
 
 enum cli_exit cli_rules_list(struct cli *cli)
@@ -57,13 +60,14 @@ enum cli_exit cli_rules_list(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.empty = "there are no rules";
     for (size_t i = 0; i < answer->n_rules; i++) {
-        print_rule(answer->rules[i], &out);
+        add_rule(&list, answer->rules[i]);
     }
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 static enum hearth_status ask_rule(struct cli *cli, const char *id,
@@ -85,7 +89,10 @@ enum cli_exit cli_rules_delete(struct cli *cli)
     enum hearth_status status =
         cli_call(cli, RULES "DeleteRecordingRule", &request,
                  &settings__v1__delete_recording_rule_response__descriptor, &answer);
-    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, NULL) : cli_fail(cli, status);
+    struct hearth_buf out;
+    hearth_buf_init(&out, 0);
+
+    return status == HEARTH_OK ? cli_print_answer(cli, &answer->base, &out) : cli_fail(cli, status);
 }
 
 /* --label K=V, checked by the options. */
@@ -171,8 +178,7 @@ enum cli_exit cli_rules_set(struct cli *cli)
                           &settings__v1__upsert_recording_rule_response__descriptor, &answer);
     }
 
-    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
-                               : cli_fail(cli, status);
+    return status == HEARTH_OK ? end_rule(cli, &answer->base, answer->rule) : cli_fail(cli, status);
 }
 
 enum cli_exit cli_rules_get(struct cli *cli)
@@ -180,6 +186,5 @@ enum cli_exit cli_rules_get(struct cli *cli)
     Settings__V1__GetRecordingRuleResponse *answer = NULL;
     enum hearth_status status = ask_rule(cli, cli->args[0], &answer);
 
-    return status == HEARTH_OK ? end_rules_answer(cli, &answer->base, answer->rule)
-                               : cli_fail(cli, status);
+    return status == HEARTH_OK ? end_rule(cli, &answer->base, answer->rule) : cli_fail(cli, status);
 }
