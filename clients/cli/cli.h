@@ -162,8 +162,10 @@ struct cli {
     int64_t offset;
     struct cli_texts fail_on; /* of diff, as are the next two */
     const char *junit, *annotate;
-    const char *against;                               /* of changes */
-    const char *timeout;                               /* time limit of a call */
+    const char *against; /* of changes */
+    const char *timeout; /* time limit of a call */
+    int64_t timeout_ms;  /* after cli_settle; 0: the default */
+    int64_t jobs;        /* option of upload: files at a time; 0: the default */
     const char *pid, *duration, *profiler, *pprof_url; /* options of record */
     char **program;        /* words after "--", ends with NULL; NULL: none */
     const char *uploading; /* path of the file that is being sent */
@@ -244,8 +246,8 @@ static inline bool cli_is_fitted(const struct cli *cli)
 
 /* ---- hearth.c ---- */
 
-/* The defaults, with what the options say about server, tenant and TLS. */
-void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options);
+/* The settings, after cli_settle. Notes and long waits are printed; the client keeps `cli`. */
+void cli_client_options(struct cli *cli, struct hearth_client_options *ret_options);
 /* Print "hearth: <message>" and return the exit code of a status. */
 enum cli_exit cli_fail(struct cli *cli, enum hearth_status status);
 enum cli_exit cli_usage(const char *message);
@@ -253,6 +255,17 @@ enum cli_exit cli_usage(const char *message);
 void cli_set_usage(const struct cli_command *command);
 /* "note: ..." on standard error, without control bytes. */
 void cli_say(const char *what, const char *text);
+
+/* ---- progress.c ---- */
+
+/* Replaces the line of progress. Without a terminal nothing is shown. Threads: safe. */
+void cli_progress(const struct cli *cli, const char *fmt, ...) HEARTH_PRINTF(2, 3);
+/* Erases the line of progress, before other lines are printed. Threads: safe. */
+void cli_progress_end(void);
+/* Prints a line of a result on standard output, at once, instead of the progress. Threads: safe. */
+void cli_print_result(const char *fmt, ...) HEARTH_PRINTF(1, 2);
+/* For hearth_client_options: shows how long a call lasts. `cli` is a struct cli. */
+void cli_waits(void *cli, int64_t waited_ms);
 
 /* ---- connection/cli_settings.c ---- */
 
@@ -296,8 +309,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_new_password(struct cli *cli, char **re
 
 /* ---- cmd_upload.c ---- */
 
-/* Prints that an upload takes long, and the reason if the server knows it. `cli` is a struct cli. */
-void cli_upload_waits(void *cli, int64_t waited_ms);
+/* Prints that an upload takes long, and the reason if the server knows it. */
+void cli_upload_waits(struct cli *cli);
 
 /* Appends all of a file, "-": of standard input, to a buffer, whose limit it may not exceed.
  * INVALID_ARGUMENT if it cannot be read, or is larger. */

@@ -3,7 +3,6 @@
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
-#include "hearth/selector/timeexpr.h"
 
 #include "table.h"
 
@@ -37,6 +36,7 @@ enum cli_exit cli_fail(struct cli *cli, enum hearth_status status)
     assert(status != HEARTH_OK);
 
     cli_explain_refusal(cli, status);
+    cli_progress_end();
     (void)fprintf(stderr, "hearth: %s\n", cli->err.msg);
     switch (status) {
     case HEARTH_INVALID_ARGUMENT:
@@ -136,7 +136,7 @@ static void print_note(void *context, struct hearth_str text)
 
 #define COMPLETION_MS 300 /* somebody has pressed Tab */
 
-void cli_client_options(const struct cli *cli, struct hearth_client_options *ret_options)
+void cli_client_options(struct cli *cli, struct hearth_client_options *ret_options)
 {
     hearth_client_options_init(ret_options);
     ret_options->url = cli->url;
@@ -148,6 +148,12 @@ void cli_client_options(const struct cli *cli, struct hearth_client_options *ret
     ret_options->cert_file = cli->cert_file;
     ret_options->key_file = cli->key_file;
     ret_options->skip_verify = cli->skip_verify;
+    ret_options->timeout_ms = cli->timeout_ms > 0 ? cli->timeout_ms : ret_options->timeout_ms;
+    ret_options->note = print_note;
+    ret_options->note_context = cli;
+    ret_options->waiting = cli_waits;
+    ret_options->waiting_context = cli;
+    ret_options->waiting_after_ms = CLI_WAITING_MS;
 }
 
 /* The client of a command that makes requests. */
@@ -157,24 +163,8 @@ static enum hearth_status open_client(struct cli *cli, const struct cli_command 
 
     HEARTH_TRY(cli_settle(cli));
     cli_client_options(cli, &options);
-    options.note = print_note;
-    options.note_context = cli;
-    if (command->run == cli_upload) {
-        options.waiting = cli_upload_waits;
-        options.waiting_context = cli;
-        options.waiting_after_ms = CLI_WAITING_MS;
-    }
     if (command->run == cli_completion) {
         options.timeout_ms = COMPLETION_MS;
-    }
-    if (cli->timeout != NULL) {
-        int64_t ns = 0;
-        if (hearth_duration_parse(hearth_str_c(cli->timeout), &ns, &cli->err) != HEARTH_OK ||
-            ns < HEARTH_NS_PER_MS) {
-            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
-                               "the timeout must be a duration like 90s, at least 1ms");
-        }
-        options.timeout_ms = ns / HEARTH_NS_PER_MS;
     }
 
     return cli_connect(cli, &options, &cli->client, &cli->err);

@@ -62,7 +62,7 @@ class RpcError(Exception):
 def server_environment(extra=None):
     """hearthd refuses HEARTH_ variables that it does not know, and the tests have some of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
-    kept["XDG_CONFIG_HOME"] = "/nonexistent"  # the client has contexts there
+    kept["XDG_CONFIG_HOME"] = "/dev/null"  # no file of contexts, and no place for one
     return {**kept, **(extra or {})}
 
 

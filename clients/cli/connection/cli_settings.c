@@ -1,6 +1,9 @@
 /* cli_settings.c -- options over variables over the context over defaults (contract: cli_settings.h). */
 #include "cli_settings.h"
 
+#include "hearth/base/clock.h"
+#include "hearth/selector/timeexpr.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -135,6 +138,24 @@ static enum hearth_status use_context(struct cli *cli, const struct cli_context 
     return HEARTH_OK;
 }
 
+/* --timeout, or that of the context, in milliseconds. */
+static enum hearth_status read_timeout(struct cli *cli)
+{
+    int64_t ns = 0;
+
+    if (cli->timeout == NULL) {
+        return HEARTH_OK;
+    }
+    if (hearth_duration_parse(hearth_str_c(cli->timeout), &ns, &cli->err) != HEARTH_OK ||
+        ns < HEARTH_NS_PER_MS) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "the timeout must be a duration like 90s, at least 1ms");
+    }
+    cli->timeout_ms = ns / HEARTH_NS_PER_MS;
+
+    return HEARTH_OK;
+}
+
 /* Finds the context by --context, HEARTH_CONTEXT, or the file. */
 static enum hearth_status find_used_context(struct cli *cli, struct cli_context **ret)
 {
@@ -185,6 +206,7 @@ enum hearth_status cli_settle(struct cli *cli)
     if (cli->url == NULL) {
         cli->url = CLI_DEFAULT_URL;
     }
+    HEARTH_TRY(read_timeout(cli));
 
     return cli_find_proxy(cli, cli->url, &cli->proxy, &cli->proxy_variable);
 }

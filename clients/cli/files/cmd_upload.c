@@ -18,6 +18,7 @@
 
 #include "cli.h"
 #include "local_symbols.h"
+#include "side_by_side.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -143,17 +144,14 @@ static char *push_id(struct cli *cli, const struct upload *u)
                                       : hearth_arena_printf(&cli->arena, "%s-%zu", id, u->part);
 }
 
-void cli_upload_waits(void *context, int64_t waited_ms)
+void cli_upload_waits(struct cli *cli)
 {
-    struct cli *cli = context;
-    if (waited_ms != CLI_WAITING_MS) {
-        return;
-    }
     struct hearth_client_options options;
     struct hearth_client *client = NULL;
     struct hearth_err why = HEARTH_ERR_INIT;
     cli_client_options(cli, &options);
     options.timeout_ms = ASK_WHY_MS;
+    options.waiting = NULL;
 
     /* A query fails at once with the reason if the database is away; a push waits. */
     enum hearth_status status = cli_connect(cli, &options, &client, &why);
@@ -196,11 +194,11 @@ static void say_what_is_known(struct cli *cli, enum hearth_status status)
 static void print_stored(const struct upload *u, const char *dropped)
 {
     if (dropped != NULL && strstr(dropped, REPEATED) != NULL) {
-        (void)printf("%s: stored already within the last hour, not stored again; "
-                     "another --id stores it once more\n",
-                     u->path);
+        cli_print_result("%s: stored already within the last hour, not stored again; "
+                         "another --id stores it once more\n",
+                         u->path);
     } else {
-        (void)printf(
+        cli_print_result(
             "%s: %s%s%u samples, %u sample types%s%s\n", u->path, u->n_parts > 1 ? u->name : "",
             u->n_parts > 1 ? ", " : "", u->profile.n_samples, u->profile.n_types,
             dropped == NULL ? "" : "; dropped or merged: ", dropped == NULL ? "" : dropped);
@@ -240,6 +238,7 @@ static enum hearth_status push_profile(struct cli *cli, struct upload *u)
         status = hearth_client_call(cli->client, "push.v1.PusherService/Push", &request.base,
                                     &push__v1__push_response__descriptor, &cli->arena, &answer,
                                     &dropped, &cli->err);
+        cli->uploading = NULL;
         if (status == HEARTH_OK) {
             print_stored(u, dropped);
         } else {
@@ -370,7 +369,7 @@ static enum hearth_status push_file(struct cli *cli, const char *path, struct he
     return HEARTH_OK;
 }
 
-static enum hearth_status upload_file(struct cli *cli, const char *path)
+static enum cli_exit upload_file(struct cli *cli, const char *path)
 {
     struct hearth_buf plain;
 
@@ -379,9 +378,10 @@ static enum hearth_status upload_file(struct cli *cli, const char *path)
     hearth_buf_release(&plain);
     if (status != HEARTH_OK) {
         hearth_err_prefix(&cli->err, "%s", path);
+        return cli_fail(cli, status);
     }
 
-    return status;
+    return CLI_OK;
 }
 
 enum cli_exit cli_upload(struct cli *cli)
@@ -389,14 +389,6 @@ enum cli_exit cli_upload(struct cli *cli)
     if (cli->id != NULL && (cli->n_args > 1 || cli->id[0] == '\0')) {
         return cli_usage("--id requires exactly one file");
     }
-    enum cli_exit code = CLI_OK;
-    for (size_t i = 0; i < cli->n_args; i++) {
-        enum hearth_status status = upload_file(cli, cli->args[i]);
-        if (status != HEARTH_OK) { /* the others are independent: go on */
-            enum cli_exit failed = cli_fail(cli, status);
-            code = code == CLI_OK ? failed : code;
-        }
-    }
 
-    return code;
+    return cli_each_file(cli, upload_file);
 }
