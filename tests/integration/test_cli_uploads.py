@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import time
@@ -69,9 +70,8 @@ class CliUploads(unittest.TestCase):
         self.assertIn("\n  hearth uploads create --time now stores them as of now\n", failed)
         self.assertNotIn("--time now", self.run_cli(OK, "create", path, "--time", "now", "--wait").out)
 
-    def test_an_interrupted_command_is_continued(self):
-        text, expected = collapsed(400_000)  # more than two parts
-        path = self.file("stacks.txt", text)
+    def interrupt(self, path):
+        """Kills the command after the first part; returns the id of the upload."""
         process = subprocess.Popen(
             [HEARTH, "uploads", "create", path, "--time", "now"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=server_environment({"HEARTH_URL": self.url}),
@@ -82,6 +82,23 @@ class CliUploads(unittest.TestCase):
             " WHERE upload_id = '%s'" % upload_id) != [["0"]], pause=0.001)
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        return upload_id
+
+    def test_an_interrupted_command_is_continued(self):
+        text, expected = collapsed(400_000)  # more than two parts
+        path = self.file("stacks.txt", text)
+
+        # The same command finds the upload, unless it would store something else.
+        upload_id = self.interrupt(path)
+        other = self.run_cli(OK, "create", path, "--time", "now", "-l", "region=eu")
+        self.assertNotIn(upload_id, other.err)
+        done = self.run_cli(OK, "create", path, "--time", "now", "--wait")
+        self.assertIn("continues upload " + upload_id, done.err)
+        self.assertEqual(done.out[:32], upload_id)
+        self.assertNotIn(upload_id, self.run_cli(OK, "create", path, "--time", "now").err)
+
+        # So does --id.
+        upload_id = self.interrupt(path)
         done = self.run_cli(OK, "create", path, "--id", upload_id, "--wait")
         self.assertEqual(done.out[:32], upload_id)
         (result,) = json.loads(self.run_cli(OK, "show", upload_id, "-o", "json").out)["results"]
@@ -89,6 +106,38 @@ class CliUploads(unittest.TestCase):
 
         # Another file is not mixed with it.
         self.assertIn("has 5 bytes", self.run_cli(USAGE, "create", self.file("b", b"a;b 1"), "--id", upload_id).err)
+
+    def test_many_files_are_sent_side_by_side(self):
+        paths = [self.file("many-%d" % i, b"main;f%d 1" % i) for i in range(9)]
+        paths.insert(3, self.file("many-bad", b"\0\0"))
+        for command in (["upload"], ["uploads", "create", "--wait", "--time", "now"]):
+            for jobs in ("1", "16"):
+                service = "many-%s-%s" % (command[0], jobs)
+                done = hearth(*command, *paths, "/none/such", "-l", "service_name=" + service, "-j", jobs, env={"HEARTH_URL": self.url})
+                self.assertEqual(done.code, FAILED if command[0] == "uploads" else USAGE, done.err)
+                summary = done.err.split("11 files: ")[1]
+                self.assertEqual(summary, "9 sent, 2 failed\nfailed: %s\nfailed: /none/such\n" % paths[3])
+                rows = json.loads(hearth("profiles", "list", service, "-o", "json", env={"HEARTH_URL": self.url}).out)["profiles"]
+                self.assertEqual(len(rows), 9)
+        self.assertIn("--jobs must be 1 to 16", hearth("upload", *paths, "-j", "17", env={"HEARTH_URL": self.url}).err)
+
+    def test_a_call_that_lasts_is_shown_on_a_terminal_until_it_ends(self):
+        ours, theirs = pty.openpty()
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            process = subprocess.Popen([HEARTH, "query", "labels"], stdout=subprocess.PIPE, stderr=theirs, text=True,
+                                       env=server_environment({"HEARTH_URL": self.url, "TERM": "xterm"}))
+            piped = subprocess.Popen([HEARTH, "query", "labels"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                     env=server_environment({"HEARTH_URL": self.url, "TERM": "xterm"}))
+            said = os.read(ours, 1000)
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        self.assertRegex(said.decode(), r"^\r\x1b\[Kwaiting for %s, \d+ s$" % self.url)
+        process.communicate(timeout=60)
+        self.assertTrue(os.read(ours, 1000).decode().startswith("\r\x1b[K"))
+        self.assertNotIn("waiting", piped.communicate(timeout=60)[1])
+        os.close(ours)
+        os.close(theirs)
 
     def test_a_server_that_hesitates_is_waited_for(self):
         server = Server()

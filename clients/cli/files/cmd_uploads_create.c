@@ -9,6 +9,7 @@
 #include "hearth/base/sha256.h"
 
 #include "cmd_uploads.h"
+#include "side_by_side.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,6 +28,46 @@ struct sending {
     const Hearth__V1__UploadedFile *upload;
 };
 
+/* Whether an upload has exactly the labels of a request. */
+static bool has_same_labels(const Hearth__V1__UploadedFile *upload,
+                            const Hearth__V1__CreateUploadRequest *request)
+{
+    size_t n_same = 0;
+
+    for (size_t i = 0; i < upload->n_labels; i++) {
+        for (size_t k = 0; k < request->n_labels; k++) {
+            n_same += strcmp(upload->labels[i]->name, request->labels[k]->name) == 0 &&
+                      strcmp(upload->labels[i]->value, request->labels[k]->value) == 0;
+        }
+    }
+
+    return n_same == request->n_labels && n_same == upload->n_labels;
+}
+
+/* The upload of the same file that was interrupted; NULL: none. */
+static enum hearth_status find_interrupted(struct cli *cli,
+                                           const Hearth__V1__CreateUploadRequest *request,
+                                           const Hearth__V1__UploadedFile **ret)
+{
+    Hearth__V1__ListUploadedFilesRequest all = HEARTH__V1__LIST_UPLOADED_FILES_REQUEST__INIT;
+    Hearth__V1__ListUploadedFilesResponse *answer;
+
+    *ret = NULL;
+    HEARTH_TRY(cli_call(cli, CLI_UPLOADS "ListUploads", &all,
+                        &hearth__v1__list_uploaded_files_response__descriptor, &answer));
+    for (size_t i = 0; i < answer->n_uploads && *ret == NULL; i++) {
+        const Hearth__V1__UploadedFile *one = answer->uploads[i];
+        bool is_same = one->state == HEARTH__V1__UPLOAD_STATE__UPLOAD_STATE_RECEIVING &&
+                       strcmp(one->sha256, request->sha256) == 0 &&
+                       (one->from_ms == 0) == (request->from_ms == 0) &&
+                       has_same_labels(one, request);
+        *ret = is_same ? one : NULL;
+    }
+
+    return HEARTH_OK;
+}
+
+/* Continues the upload of the same file, or creates one. */
 static enum hearth_status announce_file(struct cli *cli, struct sending *s)
 {
     Hearth__V1__CreateUploadRequest request = HEARTH__V1__CREATE_UPLOAD_REQUEST__INIT;
@@ -42,8 +83,16 @@ static enum hearth_status announce_file(struct cli *cli, struct sending *s)
         cli->name == NULL ? NULL : hearth_arena_printf(&cli->arena, "__name__=%s", cli->name);
     HEARTH_TRY(cli_label_pairs(cli, &name, 1, &request.labels, &request.n_labels));
 
-    return cli_call(cli, CLI_UPLOADS "CreateUpload", &request,
-                    &hearth__v1__uploaded_file__descriptor, &s->upload);
+    HEARTH_TRY(find_interrupted(cli, &request, &s->upload));
+    if (s->upload != NULL) {
+        (void)fprintf(stderr, "%s: continues upload %s\n", s->path, s->upload->upload_id);
+        return HEARTH_OK;
+    }
+    HEARTH_TRY(cli_call(cli, CLI_UPLOADS "CreateUpload", &request,
+                        &hearth__v1__uploaded_file__descriptor, &s->upload));
+    (void)fprintf(stderr, "%s: upload %s\n", s->path, s->upload->upload_id);
+
+    return HEARTH_OK;
 }
 
 /* ---- sending ---- */
@@ -127,14 +176,6 @@ static enum hearth_status send_part(struct cli *cli, const struct sending *s, in
     return status;
 }
 
-static void say_sent(const struct cli *cli, const struct sending *s, int32_t part)
-{
-    if (cli->color) {
-        (void)fprintf(stderr, "\r%s: part %d of %d%s", s->path, part + 1, s->upload->parts,
-                      part + 1 == s->upload->parts ? "\n" : "");
-    }
-}
-
 /* Sends the parts that the server lacks, then finishes the upload. */
 static enum hearth_status send_missing(struct cli *cli, struct sending *s)
 {
@@ -142,7 +183,8 @@ static enum hearth_status send_missing(struct cli *cli, struct sending *s)
     while (s->upload->n_missing_parts > 0) {
         for (size_t i = 0; i < s->upload->n_missing_parts; i++) {
             HEARTH_TRY(send_part(cli, s, s->upload->missing_parts[i]));
-            say_sent(cli, s, s->upload->missing_parts[i]);
+            cli_progress(cli, "%s: part %d of %d", s->path, s->upload->missing_parts[i] + 1,
+                         s->upload->parts);
         }
         HEARTH_TRY(cli_ask_upload(cli, s->upload->upload_id, &s->upload));
     }
@@ -162,7 +204,6 @@ static enum hearth_status send_file(struct cli *cli, struct sending *s)
     /* A new upload, or the one that is continued. */
     if (cli->id == NULL) {
         HEARTH_TRY(announce_file(cli, s));
-        (void)fprintf(stderr, "%s: upload %s\n", s->path, s->upload->upload_id);
     } else {
         HEARTH_TRY(cli_ask_upload(cli, cli->id, &s->upload));
     }
@@ -181,6 +222,7 @@ static enum cli_exit upload_one(struct cli *cli, const char *path)
     struct sending s = {.path = path, .fd = -1};
     enum hearth_status status = send_file(cli, &s);
 
+    cli_progress_end();
     if (status == HEARTH_OK && cli->wait) {
         status = cli_wait_for_upload(cli, &s.upload);
     }
@@ -198,17 +240,9 @@ static enum cli_exit upload_one(struct cli *cli, const char *path)
 
 enum cli_exit cli_uploads_create(struct cli *cli)
 {
-    enum cli_exit code = CLI_OK;
-
     if (cli->id != NULL && cli->n_args > 1) {
         return cli_usage("--id requires exactly one file");
     }
 
-    /* The files are independent: a failure does not stop the others. */
-    for (size_t i = 0; i < cli->n_args; i++) {
-        enum cli_exit one = upload_one(cli, cli->args[i]);
-        code = code == CLI_OK ? one : code;
-    }
-
-    return code;
+    return cli_each_file(cli, upload_one);
 }
