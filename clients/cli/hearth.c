@@ -170,10 +170,22 @@ static enum hearth_status open_client(struct cli *cli, const struct cli_command 
     return cli_connect(cli, &options, &cli->client, &cli->err);
 }
 
+/*
+ * Whether a command makes requests. Commands about contexts store and show settings, and use none;
+ * what is read from a local file needs no server.
+ */
+static bool needs_server(const struct cli *cli, const struct cli_command *command)
+{
+    bool is_file = strstr(command->arguments, "|FILE") != NULL && cli->n_args > 0 &&
+                   flame_is_file(cli->args[0]) && !cli->explain;
+
+    return cli_has_key(command->options, "url") && !cli_words_begin(command->words, "context") &&
+           !is_file;
+}
+
 static enum cli_exit run_command(struct cli *cli, const struct cli_command *command)
 {
-    /* Commands about contexts store and show settings; they use none. */
-    if (cli_has_key(command->options, "url") && !cli_words_begin(command->words, "context")) {
+    if (needs_server(cli, command)) {
         enum hearth_status status = open_client(cli, command);
         if (status != HEARTH_OK) {
             (void)cli_fail(cli, status);
