@@ -455,6 +455,14 @@ char **cli_repeated(struct cli *cli, const struct cli_texts *texts);
 HEARTH_MUST_CHECK enum hearth_status cli_draw_flame(struct cli *cli,
                                                     const Querier__V1__FlameGraph *graph,
                                                     struct hearth_str unit, struct hearth_buf *out);
+/* Whether to open the full-screen view. CLI_USAGE, with a message, if it is demanded and cannot be. */
+enum cli_exit cli_choose_screen(const struct cli *cli, bool *ret_is_screen);
+struct flame_facts; /* flame_screen.h */
+/* Shows a non-empty graph until its user quits, and appends a copied address. Errors of the terminal. */
+HEARTH_MUST_CHECK enum hearth_status cli_run_screen(struct cli *cli,
+                                                    const struct hearth_flamegraph *graph,
+                                                    const struct flame_facts *facts,
+                                                    struct hearth_str unit, struct hearth_buf *out);
 /* What flame graphs look like on this terminal: colours, locale, --min-percent. */
 void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret);
 /* Appends a table of functions or, by `kind`, of lines, files, .. */

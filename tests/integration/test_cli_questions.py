@@ -214,8 +214,8 @@ class CliQuestions(unittest.TestCase):
         self.assertEqual(process.wait(), OK)
         os.close(master)
         text = out.decode()
-        self.assertIn("\x1b[48;5;27m\x1b[38;5;16m▏b", text, "what is gone is blue")
-        self.assertIn("\x1b[48;5;202m\x1b[38;5;16m▏c", text, "what is new is red")
+        self.assertIn("\x1b[38;5;16;48;5;27m▏b", text, "what is gone is blue")
+        self.assertIn("\x1b[38;5;16;48;5;202m▏c", text, "what is new is red")
         self.assertIn("new  d", text)
 
     # ---- heatmap, rules ----

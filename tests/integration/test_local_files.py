@@ -8,7 +8,8 @@ import unittest
 
 from pprof import Profile
 from server import HEARTH, SHARED, server_environment, temporary_directory
-from test_cli import NO_DATA, OK, USAGE
+from terminal import Terminal
+from test_cli import FAILED, NO_DATA, OK, USAGE
 
 CPU = "process_cpu:cpu:nanoseconds"
 
@@ -55,6 +56,14 @@ class LocalFiles(unittest.TestCase):
         self.assertEqual((answer["unit"], answer["flamegraph"]["leftTicks"]), ("count", "100"))
         self.assertEqual(answer["flamegraph"]["rightTicks"], "200")
 
+    def test_no_credential_is_read_for_files(self):
+        env = {"HEARTH_TOKEN_FILE": "/nowhere/token", "HEARTH_URL": "http://127.0.0.1:1"}
+        for arguments in (["flame", self.base], ["top", self.base], ["diff", self.base, self.now]):
+            done = subprocess.run([HEARTH, *arguments], capture_output=True, text=True, env=server_environment(env))
+            self.assertEqual(done.returncode, OK, done.stderr)
+        done = subprocess.run([HEARTH, "top"], capture_output=True, text=True, env=server_environment(env))
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+
     def test_files_that_cannot_be_compared_are_named(self):
         heap = os.path.join(self.root, "heap.pb")
         with open(heap, "wb") as file:
@@ -87,6 +96,54 @@ class LocalFiles(unittest.TestCase):
         self.run_hearth("top", self.zero, code=NO_DATA)
         self.assertIn("--by-kind is for queries", self.run_hearth("top", self.base, "--by-kind", "line", code=USAGE).stderr)
         self.assertIn("--search", self.run_hearth("top", self.base, "--search", "(", code=USAGE).stderr)
+
+    # ---- on the screen ----
+
+    def screen(self, *arguments, columns=100, **env):
+        variables = {"HEARTH_URL": "http://127.0.0.1:1", "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+                     "COLORTERM": "", "NO_COLOR": "", **env}
+        terminal = Terminal([HEARTH, "diff", "-i", *arguments], server_environment(variables), columns, 20)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_a_diff_on_the_screen_has_colours_and_the_change_of_the_selected_box(self):
+        t = self.screen(self.base, self.now)
+        t.see("base 1 s, now 2 s", "parse 60.0% +0.00 pt", "render 20.0% -10.00 pt", "fresh", "gone",
+              "blue less, grey within noise, red more")
+
+        # Less, the same, more; what is gone is the bluest, what is new the reddest.
+        for color, name in ((117, "render"), (250, "parse"), (202, "fresh"), (27, "gone")):
+            boxes = [text for style, text in self.cells(t) if style.endswith("48;5;%d" % color)]
+            self.assertTrue(any(name in text for text in boxes), (name, boxes))
+        t.press("jj")
+        t.see("\nparse", "base 60.00%, now 60.00%, +0.00 pt, noise is not known")
+        t.press("l")
+        t.see("\nrender", "now 20.00%, -10.00 pt, noise is not known")
+
+        # The table is sorted by the size of changes; other views have the changes of functions.
+        t.press("t")
+        lines = t.see("20.00% +20.00 pt 20.00% +20.00 pt fresh").splitlines()
+        rows = [line.split()[-1] for line in lines if " pt " in line and "%" in line]
+        self.assertEqual(rows[0], "fresh")
+        self.assertEqual(rows[-2:], ["parse", "main"])
+        t.press("t")
+        t.press("i")
+        t.see("render 20.0% -10.00 pt")
+        t.press("/render\r")
+        t.see("matched")
+        self.assertEqual(t.end()[0], OK)
+
+    def cells(self, terminal):
+        """[(style, text)] of what stands on the screen."""
+        return [(style, terminal.screen.styled(style)) for style in terminal.screen.styles]
+
+    def test_the_gate_counts_after_the_screen(self):
+        t = self.screen(self.base, self.now, "--fail-on", "self(fresh) > 1%")
+        t.see("fresh")
+        code, out, err = t.end()
+        self.assertEqual(code, FAILED)
+        self.assertIn("crossed: self(fresh) > 1%", out + err)
+        self.assertIn("needs a terminal", self.run_hearth("diff", "-i", self.base, self.now, code=USAGE).stderr)
 
     def test_recordings_of_other_profilers(self):
         """Of a perf script, the table has the sums of its collapsed stacks."""

@@ -137,8 +137,7 @@ static const char *page_address(struct cli *cli, const char **ret_reason)
                                (long long)cli->from_ms, (long long)cli->to_ms);
 }
 
-/* Whether to open the screen. CLI_USAGE, with a message, if it is demanded and cannot be. */
-static enum cli_exit choose_screen(const struct cli *cli, bool *ret_is_screen)
+enum cli_exit cli_choose_screen(const struct cli *cli, bool *ret_is_screen)
 {
     const char *term = getenv("TERM");
     bool is_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && term != NULL &&
@@ -160,9 +159,9 @@ static enum cli_exit choose_screen(const struct cli *cli, bool *ret_is_screen)
     return CLI_OK;
 }
 
-static enum hearth_status run_screen(struct cli *cli, const struct hearth_flamegraph *graph,
-                                     const struct flame_facts *facts, struct hearth_str unit,
-                                     struct hearth_buf *out)
+enum hearth_status cli_run_screen(struct cli *cli, const struct hearth_flamegraph *graph,
+                                  const struct flame_facts *facts, struct hearth_str unit,
+                                  struct hearth_buf *out)
 {
     struct flame_screen *screen = hearth_arena_zalloc(&cli->arena, sizeof *screen);
     struct flame_ink ink;
@@ -194,7 +193,7 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
     if (cli->arena.refused) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    return run_screen(cli, &graph, &facts, unit, out);
+    return cli_run_screen(cli, &graph, &facts, unit, out);
 }
 
 /* Writes the graph of a file, or its profile, as the file that -o names. */
@@ -254,7 +253,7 @@ static enum cli_exit show_file(struct cli *cli, const char *path, bool is_screen
                                           .range = file.range,
                                           .no_page = "a file has no page; hearth upload stores it"};
         struct hearth_str unit = cli_type_unit(file.type);
-        status = is_screen ? run_screen(cli, &graph, &facts, unit, &out)
+        status = is_screen ? cli_run_screen(cli, &graph, &facts, unit, &out)
                            : draw_graph(cli, &graph, unit, &out);
     }
     flame_file_release(&file);
@@ -287,7 +286,7 @@ enum cli_exit cli_flame(struct cli *cli)
     bool is_screen;
     Hearth__V1__MergeResponse *answer = NULL;
 
-    enum cli_exit code = choose_screen(cli, &is_screen);
+    enum cli_exit code = cli_choose_screen(cli, &is_screen);
     if (code != CLI_OK) {
         return code;
     }

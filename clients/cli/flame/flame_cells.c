@@ -128,6 +128,50 @@ enum flame_colors flame_colors_of(const char *term, const char *color_term)
     return strncmp(term, "vt", 2) == 0 ? FLAME_MONOCHROME : FLAME_16_COLORS;
 }
 
+static double share_of(double whole, int64_t value)
+{
+    return whole > 0 ? (double)value / whole : 0;
+}
+
+struct flame_change flame_function_change(const struct flame_sides *sides, uint32_t name,
+                                          bool is_total)
+{
+    const int64_t *const *values = is_total ? sides->function_total : sides->function_self;
+
+    return (struct flame_change){share_of(sides->whole[0], values[0][name]),
+                                 share_of(sides->whole[1], values[1][name]),
+                                 sides->function_q[name]};
+}
+
+struct flame_change flame_change_of(const struct flame_sides *sides, const struct flame_tree *tree,
+                                    uint32_t node)
+{
+    if (tree != sides->tree) {
+        return flame_function_change(sides, tree->name[node], true);
+    }
+
+    return (struct flame_change){share_of(sides->whole[0], sides->total[0][node]),
+                                 share_of(sides->whole[1], sides->total[1][node]), sides->q[node]};
+}
+
+void flame_append_change_color(const struct flame_change *change, enum flame_colors colors,
+                               struct hearth_buf *out)
+{
+    static const unsigned char scale[] = {27, 33, 75, 117, 250, 222, 215, 208, 202};
+    static const unsigned char basic[] = {44, 44, 46, 46, 47, 43, 43, 41, 41};
+    double both = change->base + change->now;
+    double ratio =
+        both > 0 && change->q <= FLAME_BEYOND_Q ? (change->now - change->base) / both : 0;
+    int at = (int)(ratio * 4 + 4.5); /* -1: gone; 1: new */
+
+    at = at < 0 ? 0 : at > 8 ? 8 : at;
+    if (colors >= FLAME_256_COLORS) {
+        hearth_buf_printf(out, "\033[38;5;16;48;5;%um", scale[at]);
+    } else if (colors == FLAME_16_COLORS) {
+        hearth_buf_printf(out, "\033[30;%um", basic[at]);
+    }
+}
+
 enum box_style {
     BOX_FRAME,
     BOX_ABOVE,
@@ -204,8 +248,17 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
     char value[48], facts[96];
     int left = width;
 
+    struct flame_change change = {0};
+
     /* The edge is what tells boxes of one colour apart. */
-    append_style(style, name, ink->colors, out);
+    if (ink->sides != NULL) {
+        change = flame_change_of(ink->sides, tree, node);
+    }
+    if (ink->sides != NULL && style == BOX_FRAME) {
+        flame_append_change_color(&change, ink->colors, out);
+    } else {
+        append_style(style, name, ink->colors, out);
+    }
     hearth_buf_cstr(out, ink->is_utf8 ? "▏" : "|");
     left--;
 
@@ -220,9 +273,13 @@ static void paint_box(const struct flame_tree *tree, const struct flame_names *n
         shown = HEARTH_STR("");
         cells = 0;
     }
-    int n = snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value);
+    int n = ink->sides == NULL ? snprintf(facts, sizeof facts, " %.1f%% %s ", percent, value)
+                               : snprintf(facts, sizeof facts, " %.1f%% %+.2f pt ",
+                                          100 * change.now, 100 * (change.now - change.base));
     if (n + cells > left) {
-        n = snprintf(facts, sizeof facts, " %.1f%% ", percent);
+        n = ink->sides == NULL
+                ? snprintf(facts, sizeof facts, " %.1f%% ", percent)
+                : snprintf(facts, sizeof facts, " %+.2f pt ", 100 * (change.now - change.base));
     }
     n = n + cells > left ? 0 : n;
     flame_fit_padded(shown, left - n, ink->is_utf8, out);

@@ -47,6 +47,11 @@ enum hearth_status flame_screen_init(struct flame_screen *screen,
     }
     if (status == HEARTH_OK) {
         screen->ink.total = screen->whole.total[0];
+        if (facts->sides != NULL) {
+            screen->sides = *facts->sides;
+            screen->sides.tree = &screen->whole;
+            screen->ink.sides = &screen->sides;
+        }
         screen->marks = hearth_mem_zalloc((size_t)screen->names.n + 1);
         status = screen->marks == NULL
                      ? HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the search")

@@ -35,6 +35,7 @@ struct flame_facts {
     const char *range;   /* for people */
     const char *page;    /* address of the web page with the range as parameters; NULL: none */
     const char *no_page; /* why `page` is empty; NULL: it is not */
+    const struct flame_sides *sides; /* of a diff; `tree` is set by the screen; NULL: no diff */
 };
 
 enum flame_view {
@@ -57,6 +58,7 @@ struct flame_pane {
 struct flame_screen {
     struct flame_facts facts;
     struct flame_ink ink;
+    struct flame_sides sides; /* of a diff, for the ink */
     struct flame_names names;
     struct flame_tree whole, leaves, callers, callees; /* all but whole: empty until needed */
     enum flame_view view;

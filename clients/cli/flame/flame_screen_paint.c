@@ -61,12 +61,25 @@ static void describe_place(const struct flame_screen *screen, char *out, size_t 
     }
 }
 
+/* "total 1.2 s", and of a diff "base 1.2 s, now 1.3 s". */
+static void describe_total(const struct flame_screen *screen, char *out, size_t cap)
+{
+    const struct flame_sides *sides = screen->ink.sides;
+    char values[2][48];
+
+    for (int i = 0; i < 2; i++) {
+        double value = sides == NULL ? (double)screen->whole.total[0] : sides->whole[i];
+        hearth_human_value(value, screen->ink.unit, values[i]);
+    }
+    (void)(sides == NULL ? snprintf(out, cap, "total %s", values[0])
+                         : snprintf(out, cap, "base %s, now %s", values[0], values[1]));
+}
+
 static void paint_head(const struct flame_screen *screen, struct hearth_buf *out)
 {
-    char total[48], right[80], type[160], line[320], place[96];
+    char right[128], type[160], line[320], place[96];
 
-    hearth_human_value((double)screen->whole.total[0], screen->ink.unit, total);
-    (void)snprintf(right, sizeof right, "total %s", total);
+    describe_total(screen, right, sizeof right);
     paint_line(screen, "\033[1m", hearth_str_c(screen->facts.selector), right, out);
 
     describe_place(screen, place, sizeof place);
@@ -80,6 +93,22 @@ static void paint_head(const struct flame_screen *screen, struct hearth_buf *out
     }
     (void)snprintf(line, sizeof line, "%s  %s", type, screen->facts.range);
     paint_line(screen, "", hearth_str_c(line), place, out);
+}
+
+/* "base 4.10%, now 5.06%, +0.96 pt, q 0.0003"; a narrow line has only the change and its q. */
+static void describe_change(const struct flame_screen *screen, const struct flame_change *change,
+                            char *out, size_t cap)
+{
+    char sides[64] = "", noise[32];
+
+    if (screen->width >= 80) {
+        (void)snprintf(sides, sizeof sides, "base %.2f%%, now %.2f%%, ", 100 * change->base,
+                       100 * change->now);
+    }
+    (void)snprintf(noise, sizeof noise, change->q > FLAME_BEYOND_Q ? "within noise" : "q %.2g",
+                   change->q);
+    (void)snprintf(out, cap, "%s%+.2f pt, %s", sides, 100 * (change->now - change->base),
+                   screen->sides.has_noise ? noise : "noise is not known");
 }
 
 static void paint_selected(const struct flame_screen *screen, struct hearth_buf *out)
@@ -96,6 +125,12 @@ static void paint_selected(const struct flame_screen *screen, struct hearth_buf 
                    "", out);
         return;
     }
+    if (screen->ink.sides != NULL) {
+        struct flame_change change = flame_change_of(screen->ink.sides, tree, pane->at);
+        describe_change(screen, &change, right, sizeof right);
+        paint_line(screen, "\033[1m", screen->names.v[tree->name[pane->at]], right, out);
+        return;
+    }
     hearth_human_value((double)tree->total[pane->at], screen->ink.unit, total);
     hearth_human_value((double)tree->self[pane->at], screen->ink.unit, self);
     (void)snprintf(right, sizeof right, "%s %.2f%%, self %s %.2f%%", total,
@@ -107,8 +142,9 @@ static void paint_selected(const struct flame_screen *screen, struct hearth_buf 
 static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out)
 {
     char line[FLAME_SEARCH_BYTES + 128], value[48];
-    const char *hints = screen->width < 80
-                            ? "? help  q quit"
+    const char *hints = screen->width < 80 ? "? help  q quit"
+                        : screen->ink.sides != NULL
+                            ? "blue less, grey within noise, red more  s sandwich  t table  ? help"
                             : "/ search  Enter zoom  s sandwich  t table  ? help  q quit";
 
     if (screen->message[0] != '\0') {
@@ -125,7 +161,7 @@ static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out
         return;
     }
     hearth_human_value((double)screen->matched, screen->ink.unit, value);
-    (void)snprintf(line, sizeof line, "matched %s %.2f%%", value,
+    (void)snprintf(line, sizeof line, "matched %s %.2f%%", screen->ink.sides == NULL ? value : "",
                    100.0 * (double)screen->matched / (double)screen->whole.total[0]);
     struct hearth_buf left;
     hearth_buf_init(&left, 0);

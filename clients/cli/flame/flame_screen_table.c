@@ -4,8 +4,17 @@
 
 #include "flame_screen.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The size of a function's change. */
+static double size_change(const struct flame_screen *screen, uint32_t name)
+{
+    struct flame_change change = flame_function_change(screen->ink.sides, name, screen->by_total);
+
+    return fabs(change.now - change.base);
+}
 
 static int compare_rows(const void *a, const void *b, void *context)
 {
@@ -14,6 +23,9 @@ static int compare_rows(const void *a, const void *b, void *context)
     const int64_t *first = screen->by_total ? screen->function_total : screen->function_self;
     const int64_t *second = screen->by_total ? screen->function_self : screen->function_total;
 
+    if (screen->ink.sides != NULL && size_change(screen, x) != size_change(screen, y)) {
+        return size_change(screen, x) > size_change(screen, y) ? -1 : 1;
+    }
     if (first[x] != first[y]) {
         return first[x] > first[y] ? -1 : 1;
     }
@@ -130,10 +142,20 @@ static bool has_two_columns(const struct flame_screen *screen)
     return screen->width >= 3 * COLUMN_CELLS;
 }
 
-static void append_column(const struct flame_screen *screen, int64_t value, struct hearth_buf *out)
+static void append_column(const struct flame_screen *screen, uint32_t name, bool is_total,
+                          struct hearth_buf *out)
 {
+    int64_t value = is_total ? screen->function_total[name] : screen->function_self[name];
     char text[48], column[80];
 
+    /* Of a diff, the share now and its change. */
+    if (screen->ink.sides != NULL) {
+        struct flame_change change = flame_function_change(screen->ink.sides, name, is_total);
+        (void)snprintf(column, sizeof column, "%7.2f%% %+7.2f pt", 100 * change.now,
+                       100 * (change.now - change.base));
+        flame_fit_padded(hearth_str_c(column), COLUMN_CELLS, screen->ink.is_utf8, out);
+        return;
+    }
     hearth_human_value((double)value, screen->ink.unit, text);
     double percent = 100.0 * (double)value / (double)screen->whole.total[0];
     (void)snprintf(column, sizeof column, "%10s %7.2f%%", text, percent);
@@ -143,10 +165,10 @@ static void append_column(const struct flame_screen *screen, int64_t value, stru
 static void append_columns(const struct flame_screen *screen, uint32_t name, struct hearth_buf *out)
 {
     if (has_two_columns(screen) || !screen->by_total) {
-        append_column(screen, screen->function_self[name], out);
+        append_column(screen, name, false, out);
     }
     if (has_two_columns(screen) || screen->by_total) {
-        append_column(screen, screen->function_total[name], out);
+        append_column(screen, name, true, out);
     }
 }
 

@@ -125,20 +125,6 @@ static void print_judgement(const Hearth__V1__DiffNoise *noise, struct hearth_bu
 
 /* ---- the picture ---- */
 
-/* Blue: less; grey: about the same, or within noise; orange to red: more. By the ratio of shares. */
-static unsigned diff_color(const struct diff *d, const struct diff_node *node)
-{
-    static const unsigned char scale[] = {27, 33, 75, 117, 250, 222, 215, 208, 202};
-    double base = diff_share(d, 0, (double)node->total[0]),
-           now = diff_share(d, 1, (double)node->total[1]);
-    if (node->q > DIFF_BEYOND_Q) {
-        return scale[4];
-    }
-    double change = base + now > 0 ? (now - base) / (base + now) : 0; /* -1: gone; 1: new */
-    int at = (int)(change * 4 + 4.5);
-    return scale[at < 0 ? 0 : at > 8 ? 8 : at];
-}
-
 /* Where a node stands: the mean of both sides, each of its own whole. */
 static int cell_column(const struct cli *cli, const struct diff *d, const struct diff_node *node,
                        bool end)
@@ -169,7 +155,9 @@ static bool paint_diff_level(const struct cli *cli, const struct diff *d, size_t
         for (; at < from; at++) {
             hearth_buf_byte(out, ' ');
         }
-        hearth_buf_printf(out, "\033[48;5;%um\033[38;5;16m", diff_color(d, node));
+        const struct flame_change change = {diff_share(d, 0, (double)node->total[0]),
+                                            diff_share(d, 1, (double)node->total[1]), node->q};
+        flame_append_change_color(&change, FLAME_256_COLORS, out);
         hearth_buf_cstr(out, to - from > 1 ? "▏" : "");
         cli_fit(hearth_str_c(d->graph->names[node->name]), to - from > 1 ? to - from - 1 : 1, true,
                 out);
@@ -357,9 +345,16 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
         return cli_fail(cli, status);
     }
 
-    /* Print or save it. */
-    enum cli_exit code = flame_output_is_chosen(cli) ? save_diff(cli, answer, &facts)
-                                                     : print_diff(cli, answer, &d, rows, n_rows);
+    /* Print, show or save it. */
+    enum cli_exit code = CLI_OK;
+    if (cli->interactive) {
+        status = diff_run_screen(cli, &d, rows, n_rows, facts.type);
+        code = status == HEARTH_OK ? CLI_OK : cli_fail(cli, status);
+    } else if (flame_output_is_chosen(cli)) {
+        code = save_diff(cli, answer, &facts);
+    } else {
+        code = print_diff(cli, answer, &d, rows, n_rows);
+    }
     if (code != CLI_OK || gates->n == 0) {
         return code;
     }
@@ -370,9 +365,12 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
 enum cli_exit cli_diff(struct cli *cli)
 {
     struct diff_gates gates;
-    bool are_files;
+    bool are_files, is_screen;
 
     enum cli_exit code = look_for_files(cli, &are_files);
+    if (code == CLI_OK && cli->interactive) {
+        code = cli_choose_screen(cli, &is_screen);
+    }
     if (code != CLI_OK) {
         return code;
     }

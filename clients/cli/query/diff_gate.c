@@ -185,7 +185,7 @@ static bool is_crossed(const struct diff_gate *gate, const struct diff *d,
 
     return (is_beyond || (gate->or_equal && change == gate->limit)) &&
            is_large_enough(gate, d, row) &&
-           (d->noise == NULL || find_q(gate, d, row) <= DIFF_BEYOND_Q);
+           (d->noise == NULL || find_q(gate, d, row) <= FLAME_BEYOND_Q);
 }
 
 /* "main.parse: self 4.10% -> 5.06%, +23.41%, q = 0.0003", in the arena. */

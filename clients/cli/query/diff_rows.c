@@ -100,7 +100,7 @@ static bool is_below_itself(const struct diff *d, size_t level, const struct dif
 
 bool diff_is_beyond_noise(const struct diff_row *row)
 {
-    return row->judged != NULL && row->judged->q <= DIFF_BEYOND_Q;
+    return row->judged != NULL && row->judged->q <= FLAME_BEYOND_Q;
 }
 
 static int by_change(const void *a, const void *b)
@@ -199,6 +199,7 @@ enum hearth_status diff_make_rows(struct cli *cli, const struct diff *d, struct 
         struct diff_row row = rows[i];
         if (row.total[0] + row.total[1] > 0) {
             row.name = d->graph->names[i];
+            row.name_id = i;
             row.change =
                 diff_share(d, 1, (double)row.self[1]) - diff_share(d, 0, (double)row.self[0]);
             rows[n_rows++] = row;

@@ -10,9 +10,6 @@
 
 #include "cli.h"
 
-/* A change is beyond noise if its q is at most this (hearth/v1/query.proto). */
-#define DIFF_BEYOND_Q 0.05
-
 struct diff_node {
     int64_t x[2], total[2], self[2]; /* of the sides */
     size_t name, parent;
@@ -31,6 +28,7 @@ struct diff {
 /* What a function has on each side; a recursive call counts once in total. */
 struct diff_row {
     const char *name;
+    size_t name_id; /* in the graph */
     int64_t self[2], total[2];
     double change;                            /* of its self, in shares */
     const Hearth__V1__FunctionChange *judged; /* of its self; NULL: not judged */
@@ -50,6 +48,14 @@ HEARTH_MUST_CHECK enum hearth_status diff_make_rows(struct cli *cli, const struc
 /* A value as a share of the side's total. */
 double diff_share(const struct diff *d, int side, double value);
 bool diff_is_beyond_noise(const struct diff_row *row);
+
+/* ---- diff_screen.c ---- */
+
+/* The interactive flame graph in the colours of the diff, until its user quits. NO_MEMORY; errors
+ * of the terminal. */
+HEARTH_MUST_CHECK enum hearth_status diff_run_screen(struct cli *cli, const struct diff *d,
+                                                     const struct diff_row *rows, size_t n_rows,
+                                                     const char *type);
 
 /* ---- diff_files.c ---- */
 
