@@ -80,8 +80,8 @@ class FlameOutputs(unittest.TestCase):
         with open(path) as file:
             page = file.read()
         self.assertEqual(embedded(self.hearth("flame", SELECTOR, "-o", "html=-").out)["self"], embedded(page)["self"])
-        done = self.hearth("flame", SELECTOR, "-o", "html=/nonexistent/x", code=1)
-        self.assertIn("cannot write /nonexistent/x: No such file or directory", done.err)
+        done = self.hearth("flame", SELECTOR, "-o", "html=%s/none/x" % self.root, code=1)
+        self.assertIn("cannot write %s/none/x: No such file or directory" % self.root, done.err)
 
     def test_the_tree_is_text_also_where_another_output_is_the_default(self):
         tree = self.hearth("flame", SELECTOR).out

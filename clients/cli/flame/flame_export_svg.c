@@ -16,6 +16,7 @@
 #define LEAST_WIDTH     0.5 /* of a box of its own */
 #define TEXT_WIDTH      24  /* from which a box has text */
 #define VALUE_WIDTH     200 /* from which the text has a value */
+#define VALUE_CHARS     28
 #define ADVANCE         7.25
 #define TITLE_CHARS     1000
 #define UNCHANGED_SHARE 0.001 /* where noise is not known, smaller changes are shown as unchanged */
@@ -31,63 +32,31 @@ struct svg_picture {
 
 /* ---- text ---- */
 
-/* The character at p of well-formed UTF-8, and its bytes. */
-static uint32_t decode_character(const char *p, size_t *ret_n)
+/* U+FFFE and U+FFFF, which XML does not allow. */
+static bool is_noncharacter(const char *p)
 {
-    unsigned char first = (unsigned char)p[0];
-    size_t n = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    uint32_t c = n == 1 ? first : first & (0x7FU >> n);
-
-    for (size_t i = 1; i < n; i++) {
-        c = c << 6 | ((unsigned char)p[i] & 0x3FU);
-    }
-    *ret_n = n;
-
-    return c;
-}
-
-/* Whether a character is not seen, turns others around, or is not allowed in XML; as in viewer.html. */
-static bool is_invisible(uint32_t c)
-{
-    static const uint32_t ranges[][2] = {
-        {0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD},   {0x034F, 0x034F}, {0x061C, 0x061C},
-        {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x200B, 0x200F}, {0x2028, 0x202F},
-        {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
-        {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE0FFF},
-    };
-
-    for (size_t i = 0; i < HEARTH_ARRAY_LEN(ranges); i++) {
-        if (c >= ranges[i][0] && c <= ranges[i][1]) {
-            return true;
-        }
-    }
-    return false;
+    return memcmp(p, "\xef\xbf\xbe", 3) == 0 || memcmp(p, "\xef\xbf\xbf", 3) == 0;
 }
 
 /* Appends at most `limit` characters of an untrusted text as text of XML, and an ellipsis if it is cut. */
-static void put_xml(struct svg_picture *svg, struct hearth_str text, size_t limit)
+static void put_xml(struct svg_picture *svg, struct hearth_str text, int limit)
 {
-    struct hearth_buf *copy = &svg->text;
-    size_t at = 0, n_bytes;
+    struct hearth_buf *shown = &svg->text;
 
-    hearth_buf_reset(copy);
-    hearth_buf_append(copy, text.p, text.n < 4 * limit ? text.n : 4 * limit);
-    if (hearth_buf_failed(copy)) {
-        svg->out->failed = true;
-        return;
-    }
-    hearth_str_utf8_mend(copy->p, copy->n);
-    for (size_t n = 0; at < copy->n && n < limit; at += n_bytes, n++) {
-        uint32_t c = decode_character(copy->p + at, &n_bytes);
-        if (is_invisible(c)) {
-            hearth_buf_printf(svg->out, "\\u{%x}", c);
-        } else if (strchr("&<>\"'", (int)c) != NULL && c < 0x80) {
-            hearth_buf_printf(svg->out, "&#%u;", c);
+    hearth_buf_reset(shown);
+    hearth_human_fit(text, limit, false, shown);
+    for (size_t i = 0; i < shown->n; i++) {
+        char c = shown->p[i];
+        if (memchr("&<>\"'", c, 5) != NULL) {
+            hearth_buf_printf(svg->out, "&#%d;", c);
+        } else if (i + 3 <= shown->n && is_noncharacter(shown->p + i)) {
+            hearth_buf_cstr(svg->out, "?");
+            i += 2;
         } else {
-            hearth_buf_append(svg->out, copy->p + at, n_bytes);
+            hearth_buf_byte(svg->out, (unsigned char)c);
         }
     }
-    hearth_buf_cstr(svg->out, at < text.n ? "…" : "");
+    svg->out->failed = svg->out->failed || hearth_buf_failed(shown);
 }
 
 static struct hearth_str name_of(const struct flame_export *graph, uint32_t node)
@@ -203,17 +172,17 @@ static void put_place(struct svg_picture *svg, double x, double y, double width)
 static void put_label(struct svg_picture *svg, uint32_t node, double x, double y, double width)
 {
     struct hearth_str name = node == 0 ? HEARTH_STR("total") : name_of(svg->graph, node);
-    size_t columns = (size_t)((width - 8) / ADVANCE);
+    int columns = (int)((width - 8) / ADVANCE);
     bool is_wide = false;
 
     /* Characters of some scripts take two columns. */
-    for (size_t i = 0; i < name.n && i < 4 * columns; i++) {
+    for (size_t i = 0; i < name.n && i < 4 * (size_t)columns; i++) {
         is_wide = is_wide || (unsigned char)name.p[i] >= 0xE0;
     }
     columns = is_wide ? columns / 2 : columns;
     hearth_buf_printf(svg->out, "<text x=\"%.2f\" y=\"%.0f\">", x + 4, y + ROW_PIXELS - 5);
-    put_xml(svg, name, name.n > columns && columns > 1 ? columns - 1 : columns);
-    if (width >= VALUE_WIDTH && name.n + 28 <= columns) {
+    put_xml(svg, name, columns);
+    if (width >= VALUE_WIDTH && name.n + VALUE_CHARS <= (size_t)columns) {
         hearth_buf_cstr(svg->out, "  ");
         put_values(svg, svg->graph->total, node);
     }
