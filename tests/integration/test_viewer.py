@@ -200,6 +200,7 @@ class Viewer(unittest.TestCase):
     def test_a_diff_shows_both_sides_and_noise(self):
         self.open("diff", '{service_name="shop"}', '{service_name="later"}')
         self.assertTrue(self.browser.find("#legend").is_displayed())
+        self.assertEqual(self.text("title"), '{service_name="shop"} → {service_name="later"}')
         self.assertRegex(self.text("facts"), r'base: {service_name="shop"}, .*now: {service_name="later"}, .* · 100 ms → 10 s$')
         self.assertRegex(self.text("notes"), r"changed beyond noise")
         seen = {}

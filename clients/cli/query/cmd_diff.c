@@ -214,6 +214,12 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
     return HEARTH_OK;
 }
 
+/* The name of both sides, or of each. */
+static const char *diff_title(struct cli *cli, const char *base, const char *now)
+{
+    return strcmp(base, now) == 0 ? now : hearth_arena_printf(&cli->arena, "%s → %s", base, now);
+}
+
 /* What a file says about the two sides. */
 static void fill_diff_facts(struct cli *cli, const Hearth__V1__Selection *left,
                             const Hearth__V1__Selection *right, struct flame_export_facts *ret)
@@ -221,7 +227,7 @@ static void fill_diff_facts(struct cli *cli, const Hearth__V1__Selection *left,
     const Hearth__V1__Selection *const sides[] = {left, right};
 
     *ret = (struct flame_export_facts){
-        .title = right->label_selector,
+        .title = diff_title(cli, left->label_selector, right->label_selector),
         .type = right->profile_type,
     };
     for (int i = 0; i < 2; i++) {
@@ -260,7 +266,7 @@ static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *r
 static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *ret_facts,
                                     Hearth__V1__DiffResponse **ret)
 {
-    *ret_facts = (struct flame_export_facts){.title = cli->args[1]};
+    *ret_facts = (struct flame_export_facts){.title = diff_title(cli, cli->args[0], cli->args[1])};
     ret_facts->sides[0] = hearth_arena_printf(&cli->arena, "base: %s", cli->args[0]);
     ret_facts->sides[1] = hearth_arena_printf(&cli->arena, "now: %s", cli->args[1]);
 
