@@ -62,7 +62,7 @@ class FlameOutputs(unittest.TestCase):
                 data = embedded(page)
                 self.assertEqual(stacks_of(data), {tuple(stack): value for stack, value in STACKS})
                 self.assertEqual(data["unit"], "nanoseconds")
-                self.assertIn(data["title"], (SELECTOR, self.file))
+                self.assertIn(data["title"], (SELECTOR, "shop.pb"))
                 self.assertNotIn("<", PLACE.search(page).group(1))
 
     def test_html_says_what_was_left_out(self):
@@ -182,6 +182,18 @@ class FlameOutputs(unittest.TestCase):
             drawn = subprocess.run(["dot", "-Tplain"], input=done.out.encode(), capture_output=True, timeout=60)
             self.assertEqual((drawn.returncode, drawn.stderr), (0, b""))
             self.assertEqual(drawn.stdout.count(b"\nnode "), 100)
+
+    def test_a_diff_of_files_names_them_without_their_paths(self):
+        later = self.root + "/later.pb"
+        with open(later, "wb") as file:
+            file.write(profile(CHANGED))
+        page = self.hearth("diff", self.file, later, "-o", "html").out
+        data = embedded(page)
+        self.assertEqual((data["title"], data["sides"]), ("shop.pb → later.pb", ["base: shop.pb", "now: later.pb"]))
+        self.assertEqual(stacks_of(data, 1), {tuple(stack): value for stack, value in CHANGED})
+        self.assertTrue(data["noise"].startswith("Noise is not known: "), data["noise"])
+        self.assertNotIn("changed", data)
+        self.assertNotIn(self.root, page)
 
     def test_no_data_writes_no_file(self):
         path = self.root + "/none.html"

@@ -203,7 +203,7 @@ static enum cli_exit save_file(struct cli *cli, const char *path, const struct f
 
     if (flame_output_is_chosen(cli)) {
         const struct flame_export_facts facts = {
-            .title = path,
+            .title = flame_output_file_title(path),
             .type = file->type,
             .range = file->range,
             .unit = cli_type_unit(file->type),

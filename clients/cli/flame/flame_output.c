@@ -13,6 +13,12 @@ bool flame_output_is_chosen(const struct cli *cli)
     return cli->output >= CLI_HTML && cli->output <= CLI_FLAME;
 }
 
+const char *flame_output_file_title(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
 char *flame_output_range(struct cli *cli, int64_t from_ms, int64_t to_ms)
 {
     char from[32], to[32], zone[32] = "";
@@ -234,10 +240,10 @@ static enum hearth_status gather_q(struct cli *cli, const struct hearth_flame_di
 static const char *noise_sentence(struct cli *cli, const Hearth__V1__DiffNoise *noise)
 {
     if (noise == NULL) {
-        return "noise is not known";
+        return "Noise is not known";
     }
     if (noise->method == HEARTH__V1__NOISE_METHOD__NOISE_METHOD_UNSPECIFIED) {
-        return hearth_arena_printf(&cli->arena, "noise is not known: %s", noise->reason);
+        return hearth_arena_printf(&cli->arena, "Noise is not known: %s", noise->reason);
     }
     return hearth_arena_printf(
         &cli->arena,

@@ -14,6 +14,8 @@ bool flame_output_is_chosen(const struct cli *cli);
 /* The selector, type and range of a query, in the arena. */
 void flame_output_query_facts(struct cli *cli, const char *selector, const char *type,
                               struct flame_export_facts *ret);
+/* The name of a file without its path, which says where its reader keeps it. Borrows. */
+const char *flame_output_file_title(const char *path);
 /* "11-20 10:36:00 to 11-20 11:36:00 CET", in the arena. */
 char *flame_output_range(struct cli *cli, int64_t from_ms, int64_t to_ms);
 

@@ -266,9 +266,14 @@ static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *r
 static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *ret_facts,
                                     Hearth__V1__DiffResponse **ret)
 {
-    *ret_facts = (struct flame_export_facts){.title = diff_title(cli, cli->args[0], cli->args[1])};
-    ret_facts->sides[0] = hearth_arena_printf(&cli->arena, "base: %s", cli->args[0]);
-    ret_facts->sides[1] = hearth_arena_printf(&cli->arena, "now: %s", cli->args[1]);
+    const char *base = flame_output_file_title(cli->args[0]);
+    const char *now = flame_output_file_title(cli->args[1]);
+
+    *ret_facts = (struct flame_export_facts){
+        .title = diff_title(cli, base, now),
+        .sides = {hearth_arena_printf(&cli->arena, "base: %s", base),
+                  hearth_arena_printf(&cli->arena, "now: %s", now)},
+    };
 
     return diff_ask_files(cli, &ret_facts->type, ret);
 }
