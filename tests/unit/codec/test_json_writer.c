@@ -1,6 +1,7 @@
 /* test_json_writer.c -- commas, escapes, and numbers that are read back unchanged. */
 #include "hearth/codec/json_writer.h"
 
+#include "json_text.h"
 #include "rounds.h"
 
 #include <float.h>
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -171,6 +173,29 @@ static void doubles_are_read_back_unchanged(void **state)
     }
 }
 
+/* Between the bounds of put_small_float, at them, and beyond them. */
+static void writes_floats_as_the_c_library_does_with_the_fewest_digits(void **state)
+{
+    (void)state;
+    const uint32_t below = 0x38d1b500u, above = 0x3f800100u; /* 1e-4 and 1 */
+    uint32_t step = (above - below) / (uint32_t)test_rounds(50000);
+    for (uint32_t bits = below; bits < above; bits += step) {
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        value = bits % 3 == 0 ? -value : value;
+
+        char expected[32];
+        for (int digits = 6; digits <= 9; digits++) {
+            (void)snprintf(expected, sizeof expected, "%.*g", digits, (double)value);
+            if ((float)strtod(expected, NULL) == value) {
+                break;
+            }
+        }
+        hearth_json_text_float(&g_out, value);
+        assert_string_equal(written(), expected);
+    }
+}
+
 static void the_error_of_the_buffer_sticks(void **state)
 {
     (void)state;
@@ -197,6 +222,7 @@ int main(void)
         JSON_TEST(replaces_broken_utf8),
         JSON_TEST(writes_the_shortest_double),
         JSON_TEST(doubles_are_read_back_unchanged),
+        JSON_TEST(writes_floats_as_the_c_library_does_with_the_fewest_digits),
         JSON_TEST(the_error_of_the_buffer_sticks),
     };
 
