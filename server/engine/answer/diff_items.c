@@ -3,11 +3,12 @@
  * diff_items.h).
  *
  * Nodes of a name tree are found by name among the shown nodes of the diff, once for all parts;
- * what is not shown there belongs to the node "other" of its parent. Then a part adds each self to
- * the item nearest to the self's node, and the items are added up, of which there are few.
+ * what is not shown there belongs to the node "other" of its parent. Then a part adds the value of
+ * each stack to the item nearest to the stack's leaf, and adds up the items, of which there are
+ * few.
  *
- * Stacks that Go's runtime cut are joined in each part by itself. Such a part becomes a function
- * tree like a side, whose nodes are found in the same way.
+ * If stacks that Go's runtime cut are to be joined, this is done in each part by itself: the part
+ * becomes a function tree like a side, and its nodes are found in the same way.
  */
 #include "answer/diff_items.h"
 
@@ -15,7 +16,6 @@
 #include "hearth/engine/query.h"
 #include "hearth/model/frame_name.h"
 
-#include "answer/go_repair.h"
 #include "select/stack_filter.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ struct hearth_diff_map {
     struct hearth_name_tree *tree; /* a reference; NULL: the map is that of a function tree */
     uint32_t n_nodes;
     uint32_t *node_of;     /* [n_nodes]: the shown node, or HEARTH_NO_NODE */
-    uint32_t *item_of;     /* [n_nodes]: of it or the nearest node above; NO_ITEM: filtered out */
+    uint32_t *item_of;     /* [n_nodes]: of it or the nearest node above that has one */
     uint32_t *function_of; /* [n_nodes]: the item of its function, or NO_ITEM */
 };
 
@@ -70,6 +70,7 @@ static enum hearth_status make_shown_tree(struct hearth_diff_items *items, struc
     }
 
     HEARTH_ASSERT(items->shown.n_nodes == diff->n_nodes);
+    items->other = find_shown_name(items, HEARTH_STR("other"));
     return HEARTH_OK;
 }
 
@@ -221,9 +222,8 @@ static void map_node(struct hearth_diff_items *items, struct hearth_diff_map *ma
         counted = hearth_stacktree_find(&items->shown, above, name);
     }
     map->node_of[i] = counted;
-    uint32_t other = find_shown_name(items, HEARTH_STR("other"));
-    if (counted == HEARTH_NO_NODE && above != HEARTH_NO_NODE && other != HEARTH_IDMAP_NONE) {
-        counted = hearth_stacktree_find(&items->shown, above, other);
+    if (counted == HEARTH_NO_NODE && above != HEARTH_NO_NODE && items->other != HEARTH_IDMAP_NONE) {
+        counted = hearth_stacktree_find(&items->shown, above, items->other);
     }
 
     uint32_t item = counted == HEARTH_NO_NODE ? HEARTH_DIFF_NO_ITEM : items->nodes.item_of[counted];
@@ -234,157 +234,142 @@ static void map_node(struct hearth_diff_items *items, struct hearth_diff_map *ma
 static bool add_self_to_items(const struct hearth_diff_map *map, uint32_t i, int64_t self,
                               int64_t *nodes, int64_t *functions)
 {
-    uint32_t item = map->item_of[i], function = map->function_of[i];
-    if (item == HEARTH_DIFF_NO_ITEM) {
-        return true;
+    int64_t *node = &nodes[map->item_of[i]];
+    uint32_t function = map->function_of[i];
+    if (self < 0 || __builtin_add_overflow(*node, self, node)) {
+        return false;
     }
 
-    bool fits = self >= 0 && !__builtin_add_overflow(nodes[item], self, &nodes[item]);
-    return fits && (function == HEARTH_DIFF_NO_ITEM ||
-                    !__builtin_add_overflow(functions[function], self, &functions[function]));
+    return function == HEARTH_DIFF_NO_ITEM ||
+           !__builtin_add_overflow(functions[function], self, &functions[function]);
 }
 
 /* Makes the map of a name tree as it is now. */
 static enum hearth_status map_name_tree(struct hearth_diff_items *items,
-                                        const struct hearth_merge_spec *spec,
                                         struct hearth_diff_map *map, struct hearth_err *err)
 {
     const struct hearth_name_tree *tree = map->tree;
     uint32_t n_nodes = hearth_name_tree_size(tree), n_names = hearth_name_tree_n_names(tree);
     uint32_t *name_of = hearth_arena_array(items->arena, n_names, sizeof name_of[0]);
-    bool *inside;
 
     if (name_of == NULL || !init_map(map, n_nodes, items->arena)) {
         return HEARTH_FAIL_ARENA(err, items->arena);
     }
 
     for (uint32_t i = 0; i < n_names; i++) {
-        struct hearth_str name = hearth_name_tree_name(tree, i);
-        name_of[i] = find_shown_name(items, spec->empty_names ? name : hearth_frame_shown(name));
+        name_of[i] = find_shown_name(items, hearth_frame_shown(hearth_name_tree_name(tree, i)));
     }
 
-    HEARTH_TRY(hearth_stack_filter_nodes(&spec->stacks, tree, n_nodes, items->arena, &inside, err));
     for (uint32_t i = 0; i < n_nodes; i++) {
         struct hearth_name_node node = hearth_name_tree_node(tree, i);
         map_node(items, map, i, node.parent, i == 0 ? HEARTH_IDMAP_NONE : name_of[node.name]);
-    }
-
-    for (uint32_t i = 0; inside != NULL && i < n_nodes; i++) {
-        map->item_of[i] = inside[i] ? map->item_of[i] : HEARTH_DIFF_NO_ITEM;
     }
 
     return HEARTH_OK;
 }
 
 /* Finds the map of a tree, which covers all its current nodes; a new one is made. */
-static enum hearth_status find_map(struct hearth_diff_items *items, size_t side,
-                                   const struct hearth_merge_spec *spec,
-                                   struct hearth_name_tree *tree, struct hearth_diff_map **ret,
-                                   struct hearth_err *err)
+static enum hearth_status find_map(struct hearth_diff_items *items, struct hearth_name_tree *tree,
+                                   const struct hearth_diff_map **ret, struct hearth_err *err)
 {
-    struct hearth_diff_map *map = items->maps[side];
-    struct hearth_diff_map *end = map + items->n_maps[side];
+    size_t i = 0;
 
-    while (map < end && map->tree != tree) {
-        map++;
+    while (i < items->n_maps && items->maps[i].tree != tree) {
+        i++;
     }
 
-    if (map == end) {
-        if (!hearth_mem_grow(&items->maps[side], &items->cap_maps[side], items->n_maps[side] + 1,
-                             sizeof items->maps[side][0])) {
+    if (i == items->n_maps) {
+        if (!hearth_mem_grow(&items->maps, &items->cap_maps, i + 1, sizeof items->maps[0])) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the items of a diff");
         }
-        map = &items->maps[side][items->n_maps[side]++];
-        *map = (struct hearth_diff_map){.tree = hearth_name_tree_ref(tree)};
+        items->maps[items->n_maps++] = (struct hearth_diff_map){.tree = hearth_name_tree_ref(tree)};
     }
 
+    struct hearth_diff_map *map = &items->maps[i];
     *ret = map;
-    return map->n_nodes < hearth_name_tree_size(tree) ? map_name_tree(items, spec, map, err)
-                                                      : HEARTH_OK;
+    return map->n_nodes < hearth_name_tree_size(tree) ? map_name_tree(items, map, err) : HEARTH_OK;
 }
 
-/* Adds the selfs of a part's stacks, as they are stored, to the nearest items. */
-static enum hearth_status add_stored_selfs(struct hearth_diff_items *items, size_t side,
-                                           const struct hearth_merge_spec *spec,
-                                           const struct hearth_tree_merge *merge, int64_t *nodes,
-                                           int64_t *functions, struct hearth_err *err)
+/* A side whose parts are added. */
+struct added_side {
+    struct hearth_diff_items *items;
+    const struct hearth_diff_part_side *of;
+    struct hearth_stack_mask mask;
+    struct hearth_arena scratch; /* of a part */
+    int64_t *nodes, *functions;  /* [n] of each family: values of the part */
+};
+
+/* Adds the values of a dictionary's stacks to the nearest items. */
+static enum hearth_status add_dict_selfs(void *context, const struct hearth_dict *dict,
+                                         const struct hearth_dict_sums *sums,
+                                         struct hearth_err *err)
 {
+    struct added_side *side = context;
+    const struct hearth_diff_map *map;
+    const bool *inside;
     bool fits = true;
 
-    for (size_t p = 0; p < merge->n_parts; p++) {
-        const struct hearth_tree_part *part = &merge->parts[p];
-        struct hearth_diff_map *map;
-        HEARTH_TRY(find_map(items, side, spec, part->tree, &map, err));
-        uint32_t n = part->n_nodes < map->n_nodes ? part->n_nodes : map->n_nodes;
-        for (uint32_t i = 0; i < n; i++) {
-            if (part->self[i] != 0) {
-                fits &= add_self_to_items(map, i, part->self[i], nodes, functions);
-            }
+    HEARTH_TRY(find_map(side->items, dict->tree, &map, err));
+    HEARTH_TRY(hearth_stack_mask_of(&side->mask, dict->tree, &inside, err));
+    for (uint32_t s = 0; s < sums->bound; s++) {
+        uint32_t node = dict->stack_node[s];
+        if (sums->acc[s] != 0 && (inside == NULL || inside[node])) {
+            fits &= add_self_to_items(map, node, sums->acc[s], side->nodes, side->functions);
         }
     }
 
     return fits ? HEARTH_OK : fail_part_range(err);
 }
 
-/* Adds the selfs of a part's stacks, after Go's were joined, to the nearest items. */
-static enum hearth_status add_repaired_selfs(struct hearth_diff_items *items,
-                                             const struct hearth_merge_spec *spec,
-                                             struct hearth_tree_merge *merge, int64_t *nodes,
-                                             int64_t *functions, struct hearth_err *err)
+/* Adds the selfs of a part's stacks, after those of Go were joined, to the nearest items. */
+static enum hearth_status add_repaired_selfs(struct added_side *side,
+                                             const struct hearth_query *query,
+                                             struct hearth_sums *sums, struct hearth_err *err)
 {
     struct hearth_stacktree tree;
     struct hearth_diff_map map = {0};
     bool fits = true;
 
-    hearth_stacktree_init(&tree, merge->arena);
-    enum hearth_status status = hearth_tree_merge_finish(merge, spec, 0, &tree, err);
-    if (status == HEARTH_OK && !init_map(&map, (uint32_t)tree.n_nodes, merge->arena)) {
-        status = HEARTH_FAIL_ARENA(err, merge->arena);
+    hearth_stacktree_init(&tree, &side->scratch);
+    enum hearth_status status = hearth_sums_tree(query, side->of->spec, sums, 0, &tree, err);
+    if (status == HEARTH_OK && !init_map(&map, (uint32_t)tree.n_nodes, &side->scratch)) {
+        status = HEARTH_FAIL_ARENA(err, &side->scratch);
     }
 
     for (uint32_t i = 0; status == HEARTH_OK && i < map.n_nodes; i++) {
         const struct hearth_tree_node *node = &tree.nodes[i];
-        map_node(items, &map, i, node->parent, find_shown_name(items, tree.names[node->name]));
-        fits &= add_self_to_items(&map, i, node->self, nodes, functions);
+        map_node(side->items, &map, i, node->parent,
+                 find_shown_name(side->items, tree.names[node->name]));
+        fits &= add_self_to_items(&map, i, node->self, side->nodes, side->functions);
     }
 
     hearth_stacktree_release(&tree);
     return status != HEARTH_OK || fits ? status : fail_part_range(err);
 }
 
-static enum hearth_status add_part(struct hearth_diff_items *items, struct hearth_diff_parts *parts,
-                                   enum hearth_diff_division division, size_t side, size_t part,
-                                   struct hearth_arena *scratch, struct hearth_err *err)
+/* Finds the values of a part from its sums, which it releases. */
+static enum hearth_status add_part(struct added_side *side, struct hearth_sums *sums,
+                                   struct hearth_err *err)
 {
-    struct hearth_diff_part_side *of = &parts->sides[side];
-    int64_t *nodes = items->nodes.parts[division][side] + part * items->nodes.n;
-    int64_t *functions = items->functions.parts[division][side] + part * items->functions.n;
-    struct hearth_query quiet = *of->query;
-    struct hearth_merge_spec spec = *of->spec;
-    struct hearth_tree_merge merge;
+    const struct hearth_merge_spec *spec = side->of->spec;
 
     /* What is said of the whole need not be said of its parts. */
+    struct hearth_query quiet = *side->of->query;
     quiet.call.notes = NULL;
-    quiet.call.arena = scratch;
-    hearth_tree_merge_init(&merge, scratch);
+    quiet.call.arena = &side->scratch;
     enum hearth_status status =
-        hearth_tree_merge_sums(&merge, &quiet, &spec, &of->sums[division][part], err);
-    hearth_sums_release(&of->sums[division][part]);
-    if (status == HEARTH_OK) {
-        bool repair = spec.go_stacks == HEARTH_GO_REPAIRED && hearth_go_needs_repair(&merge);
-        status = repair ? add_repaired_selfs(items, &spec, &merge, nodes, functions, err)
-                        : add_stored_selfs(items, side, &spec, &merge, nodes, functions, err);
-    }
-    hearth_tree_merge_release(&merge);
+        spec->go_stacks == HEARTH_GO_STORED
+            ? hearth_sums_visit(&quiet, &spec->stacks, sums, add_dict_selfs, side, err)
+            : add_repaired_selfs(side, &quiet, sums, err);
+    hearth_sums_release(sums);
 
     /* An item contains those below it, which have higher numbers. */
     bool overflow = false;
-    for (size_t i = items->nodes.n; status == HEARTH_OK && i-- > 1;) {
-        int64_t *above = &nodes[items->parent_item[i]];
-        overflow |= __builtin_add_overflow(*above, nodes[i], above);
+    for (size_t i = side->items->nodes.n; status == HEARTH_OK && i-- > 1;) {
+        int64_t *above = &side->nodes[side->items->parent_item[i]];
+        overflow |= __builtin_add_overflow(*above, side->nodes[i], above);
     }
 
-    items->weights[division][side][part] = nodes[0];
     return overflow ? fail_part_range(err) : status;
 }
 
@@ -409,19 +394,29 @@ static bool init_part_values(struct hearth_diff_items *items, size_t n_parts,
 /* Adds all parts of a side. */
 static enum hearth_status add_side_parts(struct hearth_diff_items *items,
                                          struct hearth_diff_parts *parts,
-                                         enum hearth_diff_division division, size_t side,
+                                         enum hearth_diff_division division, size_t s,
                                          struct hearth_err *err)
 {
-    struct hearth_arena scratch;
+    const struct hearth_diff_part_side *of = &parts->sides[s];
+    struct added_side side = {.items = items,
+                              .of = of,
+                              .nodes = items->nodes.parts[division][s],
+                              .functions = items->functions.parts[division][s]};
     enum hearth_status status = HEARTH_OK;
 
-    hearth_arena_init_like(&scratch, items->arena);
+    HEARTH_ASSERT(!of->spec->empty_names); /* otherwise functions could have the root's name */
+    hearth_stack_mask_init(&side.mask, &of->spec->stacks, items->arena);
+    hearth_arena_init_like(&side.scratch, items->arena);
     for (size_t i = 0; status == HEARTH_OK && i < parts->n_parts[division]; i++) {
-        hearth_arena_reset(&scratch);
-        status = add_part(items, parts, division, side, i, &scratch, err);
+        hearth_arena_reset(&side.scratch);
+        status = add_part(&side, &of->sums[division][i], err);
+        items->weights[division][s][i] = side.nodes[0]; /* item 0 is the root */
+        side.nodes += items->nodes.n;
+        side.functions += items->functions.n;
     }
 
-    hearth_arena_release(&scratch);
+    hearth_arena_release(&side.scratch);
+    hearth_stack_mask_release(&side.mask);
     return status;
 }
 
@@ -460,12 +455,9 @@ enum hearth_status hearth_diff_items_choose(struct hearth_diff_items *items,
 
 void hearth_diff_items_release(struct hearth_diff_items *items)
 {
-    for (size_t s = 0; s < 2; s++) {
-        for (size_t i = 0; i < items->n_maps[s]; i++) {
-            hearth_name_tree_unref(items->maps[s][i].tree);
-        }
-        hearth_mem_free(items->maps[s]);
+    for (size_t i = 0; i < items->n_maps; i++) {
+        hearth_name_tree_unref(items->maps[i].tree);
     }
-
+    hearth_mem_free(items->maps);
     hearth_stacktree_release(&items->shown);
 }

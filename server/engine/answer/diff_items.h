@@ -30,12 +30,13 @@ struct hearth_diff_items {
     const struct hearth_flame_diff *diff;        /* borrowed */
     struct hearth_arena *arena;
     struct hearth_stacktree shown; /* the nodes of the diff under the same numbers, and names */
+    uint32_t other;                /* the name "other" in `shown`, or HEARTH_IDMAP_NONE */
     int64_t totals[2];
     struct hearth_diff_family nodes, functions;   /* totals of nodes, selfs of functions */
     uint32_t *parent_item;                        /* [nodes.n], below the item's number; 0 of 0 */
     int64_t *weights[HEARTH_DIFF_N_DIVISIONS][2]; /* of each side: [n_parts] */
-    struct hearth_diff_map *maps[2];              /* of each side: the items of name trees */
-    size_t n_maps[2], cap_maps[2];
+    struct hearth_diff_map *maps;                 /* the items of name trees */
+    size_t n_maps, cap_maps;
 };
 
 /*

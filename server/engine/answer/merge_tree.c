@@ -162,15 +162,16 @@ static void note_joined_stacks(const struct hearth_query *query,
     }
 }
 
-/* Adds the sums of each dictionary, which is needed only for that. */
-static enum hearth_status add_summed_dicts(const struct hearth_query *query,
-                                           const struct hearth_merge_spec *spec,
-                                           const struct hearth_sums *sums,
-                                           struct hearth_tree_merge *merge, struct hearth_err *err)
+enum hearth_status hearth_sums_visit(const struct hearth_query *query,
+                                     const struct hearth_stack_filter *stacks,
+                                     const struct hearth_sums *sums, hearth_dict_sums_fn *visit,
+                                     void *context, struct hearth_err *err)
 {
+    assert(query != NULL && stacks != NULL && sums != NULL && visit != NULL);
+
     struct hearth_store *store = query->call.engine->store;
     struct hearth_row_mask rows;
-    enum hearth_status status = hearth_row_mask_init(&rows, &spec->stacks, query->call.arena, err);
+    enum hearth_status status = hearth_row_mask_init(&rows, stacks, query->call.arena, err);
 
     for (size_t i = 0; status == HEARTH_OK && i < sums->n_dicts; i++) {
         const struct hearth_dict_sums *part = &sums->dicts[i];
@@ -184,7 +185,7 @@ static enum hearth_status add_summed_dicts(const struct hearth_query *query,
         }
         status = hearth_row_mask_clear(&rows, dict, part, err);
         if (status == HEARTH_OK) {
-            status = hearth_tree_merge_add(merge, dict, part, err);
+            status = visit(context, dict, part, err);
         }
         hearth_store_read_dict_release(store, dict);
     }
@@ -193,15 +194,11 @@ static enum hearth_status add_summed_dicts(const struct hearth_query *query,
     return status;
 }
 
-enum hearth_status hearth_tree_merge_sums(struct hearth_tree_merge *merge,
-                                          const struct hearth_query *query,
-                                          struct hearth_merge_spec *spec,
-                                          const struct hearth_sums *sums, struct hearth_err *err)
+static enum hearth_status add_visited_sums(void *context, const struct hearth_dict *dict,
+                                           const struct hearth_dict_sums *sums,
+                                           struct hearth_err *err)
 {
-    assert(merge != NULL && query != NULL && spec != NULL && sums != NULL);
-
-    HEARTH_TRY(resolve_go_stacks(query, spec, &merge->go_max_frames, err));
-    return add_summed_dicts(query, spec, sums, merge, err);
+    return hearth_tree_merge_add(context, dict, sums, err);
 }
 
 enum hearth_status hearth_sums_tree(const struct hearth_query *query,
@@ -216,7 +213,10 @@ enum hearth_status hearth_sums_tree(const struct hearth_query *query,
     hearth_arena_init_like(&scratch, query->call.arena);
     hearth_tree_merge_init(&merge, &scratch);
     struct hearth_merge_spec how = *spec;
-    enum hearth_status status = hearth_tree_merge_sums(&merge, query, &how, sums, err);
+    enum hearth_status status = resolve_go_stacks(query, &how, &merge.go_max_frames, err);
+    if (status == HEARTH_OK) {
+        status = hearth_sums_visit(query, &spec->stacks, sums, add_visited_sums, &merge, err);
+    }
 
     /* The sums are not needed for the nodes of the tree. */
     hearth_sums_release(sums);

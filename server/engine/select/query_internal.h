@@ -135,6 +135,20 @@ enum hearth_status hearth_query_sum(const struct hearth_query *query,
                                     const struct hearth_merge_spec *spec, struct hearth_sums *sums,
                                     struct hearth_err *err);
 
+/* Receives the sums of a dictionary; both are borrowed. */
+typedef enum hearth_status hearth_dict_sums_fn(void *context, const struct hearth_dict *dict,
+                                               const struct hearth_dict_sums *sums,
+                                               struct hearth_err *err);
+/*
+ * Calls `visit` with each dictionary, loaded, and its sums, of which those that do not pass the
+ * filter's conditions on rows are set to 0. Errors: those of `visit`, the filter and the store.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_sums_visit(const struct hearth_query *query,
+                                     const struct hearth_stack_filter *stacks,
+                                     const struct hearth_sums *sums, hearth_dict_sums_fn *visit,
+                                     void *context, struct hearth_err *err);
+
 /*
  * Sums of dictionaries that become one tree: a dense array for each name tree that dictionaries
  * share, turned into nodes once, at the end.
@@ -178,15 +192,6 @@ enum hearth_status hearth_tree_merge_add(struct hearth_tree_merge *merge,
                                          const struct hearth_dict *dict,
                                          const struct hearth_dict_sums *sums,
                                          struct hearth_err *err);
-/*
- * Adds all sums of what `spec` selects, with the conditions on rows of its filter. Sets
- * spec->go_stacks to how the tenant wants them. Errors: those of a merge.
- */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_tree_merge_sums(struct hearth_tree_merge *merge,
-                                          const struct hearth_query *query,
-                                          struct hearth_merge_spec *spec,
-                                          const struct hearth_sums *sums, struct hearth_err *err);
 /*
  * Makes a function tree of all added sums that pass spec->stacks. Call it once. If the given tree
  * is empty and one name tree holds everything, the result is truncated to max_nodes (stacktree.h:
