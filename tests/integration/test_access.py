@@ -183,6 +183,22 @@ class Tokens(unittest.TestCase):
             self.assertEqual(self.server.http("GET", "/metrics", headers=bearer(token))[0], expected)
         self.assertEqual(self.server.http("GET", "/api/v1/status/config", headers=bearer(everywhere))[0], 403)
 
+    def test_figures_of_the_whole_database_are_for_administrators_of_all_tenants(self):
+        others = [self.reader, *(self.hearth.token(grant)["token"] for grant in (("red", "admin"), ("*", "viewer")))]
+        others.append(self.hearth.token(("*", "admin", '{team="x"}'))["token"])
+        ask = lambda method, token: self.hearth.post(
+            "/hearth.v1.AdminService/" + method, {}, {**bearer(token), "X-Scope-OrgID": "red"}
+        )[::2]
+        for token in others:
+            status, answer = ask("Status", token)
+            self.assertEqual((status, answer.pop("restricted")), (200, True))
+            self.assertLessEqual(set(answer), {"hasBuilder", "lagMs"})
+            self.assertEqual(ask("Doctor", token)[0], 403)
+        status, answer = ask("Status", self.hearth.root)
+        self.assertGreater(len(answer["tables"]), 5)
+        self.assertNotIn("restricted", answer)
+        self.assertGreater(len(ask("Doctor", self.hearth.root)[1]["checks"]), 5)
+
     def test_bad_grants_are_refused_with_the_reason(self):
         for grant, word in (
             ({"tenant": "red", "role": "king"}, "role"),

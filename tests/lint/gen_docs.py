@@ -287,6 +287,9 @@ def rights(root):
 What a caller needs for each method and route, where a listener [asks who calls](authentication.md). Roles are given in
 a tenant; a method that concerns the server as a whole needs its role in all tenants (`*`).
 
+`hearth.v1.AdminService/Status` answers any viewer, but tells figures of the whole database (sizes of tables, late
+profiles, deletions, the oldest profile, the server that builds) only to administrators of all tenants.
+
 | role | may |
 |---|---|
 """

@@ -62,7 +62,9 @@ static void print_builder_state(struct cli *cli, const Hearth__V1__StatusRespons
     char a[64], b[64];
 
     hearth_buf_cstr(out, "builder     ");
-    if (s->has_builder) {
+    if (s->restricted && s->has_builder) {
+        hearth_buf_cstr(out, "a server builds\n");
+    } else if (s->has_builder) {
         cli_fit(hearth_str_c(s->builder_host), 60, false, out);
         hearth_buf_printf(out, " (writer %d, lease %lld)\n", (int)s->builder_writer,
                           (long long)s->lease_token);
@@ -73,6 +75,10 @@ static void print_builder_state(struct cli *cli, const Hearth__V1__StatusRespons
     cli_value((double)s->lag_ms * 1e6, HEARTH_STR("nanoseconds"), a);
     hearth_buf_printf(out, "behind      %s\n",
                       s->lag_ms == 0 ? "nothing: all that is due is built" : a);
+    if (s->restricted) {
+        hearth_buf_cstr(out, "the rest    is shown to administrators of all tenants\n");
+        return;
+    }
     cli_count(s->late_rows, a);
     hearth_buf_printf(out, "late        %s%s\n", s->late_rows == 0 ? "" : a,
                       s->late_rows == 0 ? "nothing" : " profiles wait to be folded into roll-ups");

@@ -38,6 +38,13 @@ static const struct hearth_message_member state_members[] = {
 static const struct hearth_message_map state_map =
     HEARTH_MESSAGE_MAP(state, hearth__v1__status_response__descriptor);
 
+/* What the caller may know who does not administer all tenants: nothing about data of others. */
+static struct hearth_background_state restrict_state(const struct hearth_background_state *state)
+{
+    return (struct hearth_background_state){.has_builder = state->has_builder,
+                                            .lag_ns = state->lag_ns};
+}
+
 HEARTH_UNARY(hearth_svc_admin_status, Hearth__V1__StatusRequest, Hearth__V1__StatusResponse)
 {
     struct hearth_background_state state = {0};
@@ -45,6 +52,15 @@ HEARTH_UNARY(hearth_svc_admin_status, Hearth__V1__StatusRequest, Hearth__V1__Sta
     HEARTH_TRY(hearth_admin_state(rpc->front->admin, &rpc->arena, &state, &rpc->err));
     if (state.oldest_profile_ns == INT64_MAX) {
         state.oldest_profile_ns = 0; /* there are no profiles */
+    }
+
+    struct hearth_view view;
+    struct hearth_err unused = HEARTH_ERR_INIT;
+    out->restricted =
+        hearth_access_allow(&rpc->caller.admission, HEARTH_RIGHT_ADMIN,
+                            HEARTH_STR(HEARTH_ALL_TENANTS), &view, &unused) != HEARTH_OK;
+    if (out->restricted) {
+        state = restrict_state(&state);
     }
 
     hearth_rpc_map_into(rpc, &state_map, &state, out);

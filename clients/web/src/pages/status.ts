@@ -9,6 +9,7 @@ export interface Status {
   lateRows?: string;
   tombstones?: string;
   oldestProfileMs?: string;
+  restricted?: boolean; // only hasBuilder and lagMs are told
   tables?: { table: string; bytes?: string }[];
 }
 

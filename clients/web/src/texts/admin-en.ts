@@ -43,6 +43,8 @@ export const adminEn = {
   notReady: "This server is not ready:",
   work: "Background work",
   builder: (host: string) => `The server on ${host} makes roll-ups.`,
+  someBuilder: "A server makes roll-ups.",
+  restricted: "Figures of the whole database are shown to administrators of all tenants.",
   noBuilder: "No server makes roll-ups now. Queries over long ranges are slower, because they read single profiles.",
   lag: (lag: string) => `Roll-ups are ${lag} behind.`,
   noLag: "Roll-ups are up to date.",

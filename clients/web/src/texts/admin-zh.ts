@@ -41,6 +41,8 @@ export const adminZh: AdminTexts = {
   notReady: "服务器尚未就绪：",
   work: "后台工作",
   builder: (host) => `汇总由 ${host} 上的服务器生成。`,
+  someBuilder: "有一台服务器在生成汇总。",
+  restricted: "整个数据库的数据只对所有租户的管理员显示。",
   noBuilder: "目前没有服务器生成汇总。长时间范围的查询要逐份读取剖析，会比较慢。",
   lag: (lag) => `汇总落后 ${lag}。`,
   noLag: "汇总没有积压。",

@@ -112,6 +112,9 @@ function Disk() {
   const sum = (of: typeof tables) => of.reduce((all, each) => all + Number(each.bytes ?? 0), 0);
   const rest = tables.slice(TABLES_SHOWN);
   const whole = sum(tables);
+  if (answer.value?.restricted) {
+    return null;
+  }
   return (
     <section aria-busy={answer.isLoading}>
       <h2>{words.disk(formatValue(whole, "bytes"))}</h2>

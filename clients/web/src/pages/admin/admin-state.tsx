@@ -58,11 +58,14 @@ function Work() {
       <Failure error={answer.error} />
       {status && (
         <ul class="plain-list">
-          <li class={status.hasBuilder ? "" : "note"}>{status.hasBuilder ? words.builder(status.builderHost ?? "") : words.noBuilder}</li>
+          <li class={status.hasBuilder ? "" : "note"}>
+            {!status.hasBuilder ? words.noBuilder : status.builderHost ? words.builder(status.builderHost) : words.someBuilder}
+          </li>
           <li class={lagMs > 0 ? "note" : ""}>{lagMs > 0 ? words.lag(formatDuration(lagMs)) : words.noLag}</li>
           {late > 0 && <li>{words.late(formatCount(late))}</li>}
           {tombstones > 0 && <li>{words.tombstones(formatCount(tombstones))}</li>}
           {oldestMs > 0 && <li>{words.oldest(formatTime(oldestMs))}</li>}
+          {status.restricted && <li>{words.restricted}</li>}
         </ul>
       )}
     </section>
