@@ -262,10 +262,13 @@ class Cli(unittest.TestCase):
         done = self.hearth("upload", bad[0], *bad[1:3], self.shop, *bad[3:], "--label", "service_name=survivor")
         self.assertEqual(done.code, USAGE)
         self.assertEqual(done.out, "%s: 5 samples, 2 sample types\n" % self.shop)
-        lines = done.err.splitlines()
-        self.assertEqual(lines[len(bad) : len(bad) + 1], ["7 files: 1 sent, 6 failed"], done.err)
-        for path, line in zip(bad, lines):
-            self.assertRegex(line, r"^hearth: %s: ." % re.escape(path))
+        # Files are sent side by side; the summary is last and names the failed ones again.
+        messages, summary, failed = done.err.partition("7 files: 1 sent, 6 failed\n")
+        self.assertTrue(summary, done.err)
+        self.assertEqual(len(messages.splitlines()), len(bad), done.err)
+        for path in bad:
+            self.assertRegex(messages, r"(?m)^hearth: %s: ." % re.escape(path))
+            self.assertIn(path, failed)
 
     def test_what_the_server_refuses_is_named_with_the_file(self):
         done = self.hearth("upload", self.shop, "--label", "a=1", "--label", "a=2")
