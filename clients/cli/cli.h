@@ -216,21 +216,22 @@ cli_command_fn cli_whoami, cli_tokens_create, cli_tokens_list, cli_tokens_rotate
     cli_users_create, cli_users_list, cli_users_password, cli_users_disable, cli_users_enable,
     cli_users_delete, cli_grants_add, cli_grants_list, cli_grants_delete, cli_sessions_end,
     cli_audit;
-cli_command_fn cli_ready, cli_probe, cli_open, cli_adhoc, cli_go_pgo, cli_exemplars;
+cli_command_fn cli_ready, cli_probe, cli_open, cli_adhoc, cli_go_pgo, cli_cardinality,
+    cli_exemplars;
 cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_add,
     cli_context_delete;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_completion,
-    cli_explain_merge, cli_explain_timeline, cli_profiles_list, cli_profiles_facets,
-    cli_profiles_show, cli_profiles_pprof, cli_profiles_original, cli_admin_status,
-    cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors,
-    cli_admin_usage, cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset,
-    cli_admin_limits, cli_applications_list, cli_applications_show, cli_applications_set,
-    cli_applications_delete, cli_applications_rule_list, cli_applications_rule_add,
-    cli_applications_rule_delete, cli_admin_sizing, cli_agents_services, cli_agents_instances,
-    cli_agents_processes;
+    cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
+    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
+    cli_profiles_original, cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase,
+    cli_admin_erasures, cli_admin_errors, cli_admin_usage, cli_admin_targets, cli_retention_show,
+    cli_retention_set, cli_retention_reset, cli_admin_limits, cli_applications_list,
+    cli_applications_show, cli_applications_set, cli_applications_delete,
+    cli_applications_rule_list, cli_applications_rule_add, cli_applications_rule_delete,
+    cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
 
 /* Whether the answer is a table, for people. */
 static inline bool cli_is_table(const struct cli *cli)
@@ -478,6 +479,11 @@ HEARTH_MUST_CHECK enum hearth_status cli_top_file(struct cli *cli, const char *p
                                                   Hearth__V1__TopResponse **ret);
 /* A profile.proto message into the file of -o pprof=FILE, gzipped. */
 enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n_samples);
+
+/* ---- cmd_explain.c ---- */
+
+/* Prints the plan of the merge of a selection. */
+enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection);
 
 /* ---- cmd_open.c ---- */
 

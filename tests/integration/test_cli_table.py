@@ -64,7 +64,7 @@ CASES = [
     ("upload x -o json", USAGE, "hearth: upload does not take -o: *"),
     ("version -o json", USAGE, "hearth: version does not take -o: *"),
     ("flame --id a", USAGE, "hearth: flame does not take --id: it is for upload, uploads create, rules set; *"),
-    ("sandwich main --explain", USAGE, "hearth: sandwich does not take --explain: *"),
+    ("heatmap --explain", USAGE, "hearth: heatmap does not take --explain: *"),
     ("query types --since", USAGE, "hearth: --since needs a value: 1h; try hearth query types --help"),
     ("query top --limit", USAGE, "hearth: --limit needs a value: N; try hearth query top --help"),
     ("query top -o", USAGE, "hearth: -o needs a value: FMT; try hearth query top --help"),
@@ -86,7 +86,7 @@ CASES = [
     ("upload x -l =eu", USAGE, 'hearth: "=eu" is not a value for -l, which takes K=V; *'),
     ("upload x --time later", USAGE, 'hearth: "later" is not a value for --time, which takes now or keep; *'),
     ("upload x y --id a", USAGE, "hearth: --id requires exactly one file; try hearth upload --help"),
-    ("query types --timeout soon", USAGE, "hearth: --timeout must be a duration like 90s, at least 1ms; *"),
+    ("query types --timeout soon", USAGE, "hearth: the timeout must be a duration like 90s, at least 1ms"),
     ("upload", USAGE, "hearth: upload: FILE is missing; usage: hearth upload FILE... [OPTIONS]; *"),
     ("query values", USAGE, "hearth: query values: LABEL is missing; usage: hearth query values LABEL [[]SELECTOR] [[]OPTIONS]; *"),
     ("policy get", USAGE, "hearth: policy get: SERVICE is missing; usage: hearth policy get SERVICE [[]OPTIONS]; *"),
@@ -141,7 +141,7 @@ class Table(unittest.TestCase):
                     parts = list(line)
                     parts = parts[parts.index("hearth") + 1:]
                     ends = [i for i, part in enumerate(parts) if part in ("|", "||", ";", ">", "<")]
-                    if words != "record":  # would record
+                    if words not in ("record", "ready"):  # would record, would wait
                         self.assertNotRegex(hearth(*parts[:min(ends, default=len(parts))])[2], refusals)
 
     def test_help_is_found_where_people_look_for_it(self):
@@ -180,7 +180,7 @@ class Table(unittest.TestCase):
 
     def test_completion_offers_what_may_follow(self):
         for words, offered in (
-            (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph".split()),
+            (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph go-pgo exemplars".split()),
             (["task", "cr"], ["create"]), (["task", "create", "o"], ["oncpu", "offcpu"]), (["top", "--by"], ["--by-kind"]),
             (["top", "--by-kind", "l"], ["line"]), (["--url", "x", "top", "-o", ""], "table wide json jsonl csv tsv yaml".split()),
             (["query", "profile", "-o", "p"], ["pprof="]), (["flame", "--limi"], []), (["admin", "retention", ""], ["show", "set", "reset"]),
@@ -196,11 +196,16 @@ class Table(unittest.TestCase):
                 subprocess.run([shell, "-n"], input=script, text=True, check=True, timeout=60)
 
     def test_options_of_one_flag_agree_about_a_value(self):
-        """The words of a command line are told apart before the command is known."""
+        """The words of a command line are told apart before the command is known, unless it stands before them."""
         kinds = {}
         for _, kind, flag in FLAGS:
             kinds.setdefault(flag, set()).add(kind in ("SWITCH", "EXPLAIN"))
-        self.assertEqual([flag for flag, found in kinds.items() if len(found) > 1], [])
+        self.assertEqual([flag for flag, found in kinds.items() if len(found) > 1], ["--wait"])
+
+    def test_the_command_decides_whether_wait_has_a_value(self):
+        self.assertIn("--wait needs a value: 60s", hearth("ready", "--wait")[2])
+        self.assertEqual(hearth("ready", "--wait", "1ms", "--url", "http://127.0.0.1:1")[0], 5)
+        self.assertIn("one argument too many", hearth("uploads", "show", "a", "--wait", "1ms")[2])
 
     def test_keys_of_commands_are_those_of_options(self):
         known = {key for key, _, _ in FLAGS} | {"@" + name for name in SETS} | {"sizing"}

@@ -147,6 +147,20 @@ class Everyday(unittest.TestCase):
         self.ran("upload", self.write("heap", heap), "-l", "service_name=heap")
         self.assertIn("is no CPU profile", self.ran("query", "go-pgo", "heap", code=USAGE).err)
 
+    def test_both_sides_of_a_diff_and_functions_are_explained(self):
+        plan = self.ran("top", "shop", "--explain").out
+        self.assertRegex(plan, r"^1 series of 1 service: " + CPU)
+        body = plan.partition("source")[2]
+        for arguments, n in ((["sandwich", "main.leaf", "shop"], 1), (["lines", "main.leaf", "shop"], 1), (["diff", "shop", "shop"], 2)):
+            done = self.ran(*arguments, "--explain")
+            self.assertEqual(done.out.count("1 series of 1 service: "), n)
+            if n == 1:
+                self.assertEqual(done.out.partition("source")[2], body)
+        done = self.ran("diff", "shop", "--explain=json")
+        self.assertEqual(json.loads(done.out)["series"], "1")
+        path = self.write("a.txt", b"a 1\n")
+        self.assertIn("files are read as a whole", self.ran("diff", path, path, "--explain", code=USAGE).err)
+
     def test_exemplars_are_the_largest_profiles_and_spans(self):
         rows = self.answer("query", "exemplars", "shop", "-n", "2")["profiles"]
         self.assertEqual([int(row["total"]) for row in rows], [10, 8])

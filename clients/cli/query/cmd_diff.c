@@ -237,18 +237,27 @@ static void fill_diff_facts(struct cli *cli, const Hearth__V1__Selection *left,
     }
 }
 
+/* The two sides, whose first is the base. */
+static enum hearth_status select_sides(struct cli *cli, Hearth__V1__Selection *ret_left,
+                                       Hearth__V1__Selection *ret_right)
+{
+    const char *base;
+
+    HEARTH_TRY(cli_query_selector(cli, 0, &base));
+    HEARTH_TRY(cli_selection(cli, cli->n_args == 2 ? 1 : 0, ret_right));
+    *ret_left = *ret_right;
+    ret_left->label_selector = cli_field(cli, base);
+
+    return base_range(cli, &ret_left->start, &ret_left->end);
+}
+
 static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *ret_facts,
                                    Hearth__V1__DiffResponse **ret)
 {
     Hearth__V1__DiffRequest request;
     Hearth__V1__Selection left, right;
-    const char *base;
 
-    HEARTH_TRY(cli_query_selector(cli, 0, &base));
-    HEARTH_TRY(cli_selection(cli, cli->n_args == 2 ? 1 : 0, &right));
-    left = right;
-    left.label_selector = cli_field(cli, base);
-    HEARTH_TRY(base_range(cli, &left.start, &left.end));
+    HEARTH_TRY(select_sides(cli, &left, &right));
     hearth__v1__diff_request__init(&request);
     request.left = &left;
     request.right = &right;
@@ -390,4 +399,30 @@ enum cli_exit cli_diff(struct cli *cli)
     diff_gates_release(&gates);
 
     return code;
+}
+
+enum cli_exit cli_explain_diff(struct cli *cli)
+{
+    Hearth__V1__Selection left, right;
+    bool is_files = false;
+
+    if (look_for_files(cli, &is_files) != CLI_OK) {
+        return CLI_USAGE;
+    }
+    if (is_files) {
+        return cli_usage("--explain is for queries: files are read as a whole");
+    }
+    enum hearth_status status = select_sides(cli, &left, &right);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+
+    /* The server merges both sides; the base may have no data. */
+    enum cli_exit base = cli_explain_selection(cli, &left);
+    if (base != CLI_OK && base != CLI_NO_DATA) {
+        return base;
+    }
+    (void)fputs(cli->output == CLI_TABLE && base == CLI_OK ? "\n" : "", stdout);
+
+    return cli_explain_selection(cli, &right);
 }

@@ -91,40 +91,25 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
     }
 }
 
-/* Fields that both kinds have. */
-static enum hearth_status prepare_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
+/* A request about a selection, whose fields it borrows. */
+static void fill_explain(const Hearth__V1__Selection *selection, Hearth__V1__QuestionKind kind,
+                         Hearth__V1__ExplainRequest *ret)
 {
-    const char *selector, *type;
-    HEARTH_TRY(cli_query_selector(cli, 0, &selector));
-    HEARTH_TRY(cli_resolve_range(cli));
-    HEARTH_TRY(cli_profile_type(cli, selector, &type));
-    request->profile_type = cli_field(cli, type);
-    request->label_selector = cli_field(cli, selector);
-    request->start = cli->from_ms;
-    request->end = cli->to_ms;
-    if (cli_has_stack_filter(cli)) {
-        request->stacks = hearth_arena_alloc(&cli->arena, sizeof *request->stacks);
-        if (request->stacks == NULL) {
-            return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-        }
-        hearth__v1__stack_filter__init(request->stacks);
-        cli_stack_filter(cli, request->stacks);
-    }
-
-    return cli->arena.refused || request->profile_type == NULL || request->label_selector == NULL
-               ? HEARTH_FAIL_ARENA(&cli->err, &cli->arena)
-               : HEARTH_OK;
+    hearth__v1__explain_request__init(ret);
+    ret->kind = kind;
+    ret->profile_type = selection->profile_type;
+    ret->label_selector = selection->label_selector;
+    ret->start = selection->start;
+    ret->end = selection->end;
+    ret->stacks = selection->stacks;
 }
 
-static enum cli_exit ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request,
-                                 enum hearth_status status)
+static enum cli_exit ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
 {
     Hearth__V1__ExplainResponse *answer = NULL;
+    enum hearth_status status = cli_call(cli, "hearth.v1.QueryService/Explain", request,
+                                         &hearth__v1__explain_response__descriptor, &answer);
 
-    if (status == HEARTH_OK) {
-        status = cli_call(cli, "hearth.v1.QueryService/Explain", request,
-                          &hearth__v1__explain_response__descriptor, &answer);
-    }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
@@ -138,24 +123,49 @@ static enum cli_exit ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *re
     return cli_print_answer(cli, &answer->base, &text);
 }
 
-enum cli_exit cli_explain_merge(struct cli *cli)
+enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection)
 {
     Hearth__V1__ExplainRequest request;
-    hearth__v1__explain_request__init(&request);
-    request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE;
-    return ask_explain(cli, &request, prepare_explain(cli, &request));
+
+    fill_explain(selection, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE, &request);
+
+    return ask_explain(cli, &request);
+}
+
+/* The merge of the selection in an argument. */
+static enum cli_exit explain_argument(struct cli *cli, size_t arg)
+{
+    Hearth__V1__Selection selection;
+    enum hearth_status status = cli_selection(cli, arg, &selection);
+
+    return status == HEARTH_OK ? cli_explain_selection(cli, &selection) : cli_fail(cli, status);
+}
+
+enum cli_exit cli_explain_merge(struct cli *cli)
+{
+    return explain_argument(cli, 0);
+}
+
+enum cli_exit cli_explain_function(struct cli *cli)
+{
+    return explain_argument(cli, 1);
 }
 
 enum cli_exit cli_explain_timeline(struct cli *cli)
 {
     Hearth__V1__ExplainRequest request;
-    hearth__v1__explain_request__init(&request);
-    request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES;
-    enum hearth_status status = prepare_explain(cli, &request);
+    Hearth__V1__Selection selection;
+    enum hearth_status status = cli_selection(cli, 0, &selection);
+
     if (status == HEARTH_OK) {
+        fill_explain(&selection, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES, &request);
         status = cli_timeline_step(cli, &request.step);
+    }
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
     }
     request.group_by = cli_by_names(cli);
     request.n_group_by = cli->n_by;
-    return ask_explain(cli, &request, status);
+
+    return ask_explain(cli, &request);
 }
