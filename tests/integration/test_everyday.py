@@ -147,6 +147,24 @@ class Everyday(unittest.TestCase):
         self.ran("upload", self.write("heap", heap), "-l", "service_name=heap")
         self.assertIn("is no CPU profile", self.ran("query", "go-pgo", "heap", code=USAGE).err)
 
+    def test_cardinality_counts_values_and_series_of_labels(self):
+        for pod in range(3):
+            for service in ("card-a", "card-b"):
+                path = self.write("card", self.profile(pod + 20))
+                self.ran("upload", path, "-l", "service_name=" + service, "-l", "pod=%d" % pod, "-l", 'quoted=a"b')
+        self.ran("upload", self.write("card", self.profile(1)), "-l", "service_name=card-a", "-l", "pod=0", "-l", "zone=x")
+        answer = self.answer("query", "cardinality", '{service_name=~"card-.*"}')
+        self.assertEqual(answer["series"], 14)  # two types each
+        labels = {label.pop("name"): label for label in answer["labels"]}
+        self.assertEqual(labels["pod"], {"values": 3, "series": 14, "largestValue": "0", "largestSeries": 6})
+        self.assertEqual(labels["zone"], {"values": 1, "series": 2, "largestValue": "x", "largestSeries": 2})
+        self.assertEqual([label["values"] for label in answer["labels"]], sorted((label["values"] for label in answer["labels"]), reverse=True))
+        self.assertEqual([(s["name"], s["series"]) for s in answer["services"]], [("card-a", 8), ("card-b", 6)])
+        self.assertGreater(answer["services"][0]["bytes"], answer["services"][1]["bytes"])
+        table = self.ran("query", "cardinality", '{quoted="a\\"b", service_name=~"card-.*"}', "-n", "1").out
+        self.assertRegex(table, r"(?s)^ +values +series +label.*\n +3 +12  pod .* 0 \(4\)\n\n +bytes +series +service\n.* 6  card-a\n\n12 series\n$")
+        self.ran("query", "cardinality", "nosuch", code=NO_DATA)
+
     def test_both_sides_of_a_diff_and_functions_are_explained(self):
         plan = self.ran("top", "shop", "--explain").out
         self.assertRegex(plan, r"^1 series of 1 service: " + CPU)
