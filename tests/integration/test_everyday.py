@@ -166,11 +166,12 @@ class Everyday(unittest.TestCase):
         self.ran("query", "cardinality", "nosuch", code=NO_DATA)
 
     def test_both_sides_of_a_diff_and_functions_are_explained(self):
-        plan = self.ran("top", "shop", "--explain").out
+        times = ["--from", str(now_ms() // 1000 - 3600), "--to", str(now_ms() // 1000 + 60)]
+        plan = self.ran("top", "shop", *times, "--explain").out
         self.assertRegex(plan, r"^1 series of 1 service: " + CPU)
         body = plan.partition("source")[2]
         for arguments, n in ((["sandwich", "main.leaf", "shop"], 1), (["lines", "main.leaf", "shop"], 1), (["diff", "shop", "shop"], 2)):
-            done = self.ran(*arguments, "--explain")
+            done = self.ran(*arguments, *times, "--explain")
             self.assertEqual(done.out.count("1 series of 1 service: "), n)
             if n == 1:
                 self.assertEqual(done.out.partition("source")[2], body)

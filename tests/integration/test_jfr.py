@@ -219,7 +219,7 @@ class Jfr(unittest.TestCase):
         path.write_bytes(RECORDING)
         environment = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port}
         arguments = ("upload", str(path), "--label", "service_name=" + self.service, "--time", "now")
-        for expected in ("process_cpu, 7 samples, 1 sample types", "stored already"):
+        for expected in ("process_cpu, 7 samples, 1 sample type", "stored already"):
             done = hearth(*arguments, env=environment)
             self.assertEqual(done.code, 0, done.err)
             self.assertIn(expected, done.out)

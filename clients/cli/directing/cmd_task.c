@@ -290,9 +290,14 @@ enum cli_exit cli_task_list(struct cli *cli)
         cli_list_drop(&list);
         return cli_fail(cli, status);
     }
-    if (cli->output == CLI_JSON || n == 0) {
+    if (n == 0) {
         cli_list_drop(&list);
-        return code == CLI_OK && n == 0 ? CLI_NO_DATA : code;
+        return cli_fail(cli, HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
+                                         "no task matches; hearth task create starts one"));
+    }
+    if (cli->output == CLI_JSON) {
+        cli_list_drop(&list);
+        return code;
     }
 
     return cli_list_end(&list, NULL);

@@ -191,18 +191,49 @@ static void say_what_is_known(struct cli *cli, enum hearth_status status)
                       text, known);
 }
 
+/* What the server counts in hearth-dropped. Equal stacks that are added up are no loss. */
+static void put_dropped(const char *dropped, struct hearth_buf *out)
+{
+    static const char merged[] = "merged_samples=";
+    bool is_first = true;
+
+    for (const char *at = dropped; *at != '\0'; at += strspn(at, ", ")) {
+        int n = (int)strcspn(at, ",");
+        if (strncmp(at, merged, sizeof merged - 1) == 0) {
+            hearth_buf_printf(out, "; %.*s added to equal ones", n - (int)sizeof merged + 1,
+                              at + sizeof merged - 1);
+        }
+        at += n;
+    }
+    for (const char *at = dropped; *at != '\0'; at += strspn(at, ", ")) {
+        int n = (int)strcspn(at, ",");
+        if (strncmp(at, merged, sizeof merged - 1) != 0) {
+            hearth_buf_printf(out, "%s%.*s", is_first ? "; dropped or cut: " : ", ", n, at);
+            is_first = false;
+        }
+        at += n;
+    }
+}
+
 static void print_stored(const struct upload *u, const char *dropped)
 {
+    char samples[64], types[64];
+    struct hearth_buf lost;
+
     if (dropped != NULL && strstr(dropped, REPEATED) != NULL) {
         cli_print_result("%s: stored already within the last hour, not stored again; "
                          "another --id stores it once more\n",
                          u->path);
-    } else {
-        cli_print_result(
-            "%s: %s%s%u samples, %u sample types%s%s\n", u->path, u->n_parts > 1 ? u->name : "",
-            u->n_parts > 1 ? ", " : "", u->profile.n_samples, u->profile.n_types,
-            dropped == NULL ? "" : "; dropped or merged: ", dropped == NULL ? "" : dropped);
+        return;
     }
+    cli_number(u->profile.n_samples, "sample", "samples", samples);
+    cli_number(u->profile.n_types, "sample type", "sample types", types);
+    hearth_buf_init(&lost, 0);
+    put_dropped(dropped == NULL ? "" : dropped, &lost);
+    cli_print_result("%s: %s%s%s, %s%.*s\n", u->path, u->n_parts > 1 ? u->name : "",
+                     u->n_parts > 1 ? ", " : "", samples, types, (int)lost.n,
+                     lost.n > 0 ? lost.p : "");
+    hearth_buf_release(&lost);
 }
 
 static enum hearth_status push_profile(struct cli *cli, struct upload *u)
