@@ -62,7 +62,8 @@ class RpcError(Exception):
 def server_environment(extra=None):
     """hearthd refuses HEARTH_ variables that it does not know, and the tests have some of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
-    kept["XDG_CONFIG_HOME"] = "/dev/null"  # no file of contexts, and no place for one
+    # The client has contexts and answers for completion there. Not even root can make folders below it.
+    kept["XDG_CONFIG_HOME"] = kept["XDG_CACHE_HOME"] = "/dev/null"
     return {**kept, **(extra or {})}
 
 
