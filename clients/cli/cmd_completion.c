@@ -3,12 +3,13 @@
  *
  * The scripts ask `hearth completion words -- WORD...` for what may follow; the last word is the one that is typed.
  * Commands, options and values are those of the tables; services, labels and types are asked of the server, which has
- * 300 ms to answer. Without an answer nothing is offered.
+ * 300 ms to answer, and whose answer is kept for half a minute. Without an answer nothing is offered.
  */
 #include "hearth/base/clock.h"
 #include "hearth/model/labels.h"
 
 #include "cli_settings.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -72,8 +73,8 @@ static bool is_plain_word(const char *name)
     return name[0] != '-' && name[strspn(name, plain)] == '\0';
 }
 
-static void offer_live(struct cli *cli, struct hearth_buf *out, const char *typed,
-                       const char *label)
+/* Appends the names that the server has, a line each; false: it did not answer in time. */
+static bool ask_live(struct cli *cli, const char *label, struct hearth_buf *out)
 {
     int64_t now_ms = cli->now_ns / HEARTH_NS_PER_MS;
     char **names = NULL;
@@ -87,8 +88,47 @@ static void offer_live(struct cli *cli, struct hearth_buf *out, const char *type
     for (size_t i = 0; is_answered && i < n; i++) {
         bool is_inner = label == NULL && strncmp(names[i], "__", 2) == 0;
         if (!is_inner && is_plain_word(names[i])) {
-            offer(out, typed, hearth_str_c(names[i]));
+            hearth_buf_printf(out, "%s\n", names[i]);
         }
+    }
+
+    return is_answered;
+}
+
+static void offer_live(struct cli *cli, struct hearth_buf *out, const char *typed,
+                       const char *label)
+{
+    const char *kind = label == NULL ? "labels" : label;
+    struct hearth_str names;
+    struct hearth_buf live;
+
+    hearth_buf_init(&live, 0);
+    if (!cli_cache_find(cli, kind, &names)) {
+        if (ask_live(cli, label, &live) && !hearth_buf_failed(&live)) {
+            cli_cache_keep(cli, kind, hearth_buf_view(&live));
+        }
+        names = hearth_buf_view(&live);
+    }
+    for (size_t from = 0, to; from < names.n; from = to + 1) {
+        to = hearth_str_find(names, '\n', from);
+        offer(out, typed, hearth_str_n(names.p + from, to - from));
+    }
+    hearth_buf_release(&live);
+}
+
+/* Offers the columns of a command, after those that are typed already. */
+static void offer_columns(struct cli *cli, struct hearth_buf *out, const char *typed,
+                          const struct cli_command *command)
+{
+    size_t n;
+    const struct cli_column *columns = cli_columns_of(command->words, &n);
+    const char *comma = strrchr(typed, ',');
+    int before = comma == NULL ? 0 : (int)(comma + 1 - typed);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *all =
+            hearth_arena_printf(&cli->arena, "%.*s%s", before, typed, columns[i].name);
+        offer(out, typed, hearth_str_c(all == NULL ? "" : all));
     }
 }
 
@@ -200,7 +240,11 @@ static void offer_words(struct cli *cli, const char *const *words, size_t n, str
     if (waiting != NULL) {
         const struct cli_option *option = cli_find_option(
             command == NULL || command->row == CLI_ROW_GROUP ? NULL : command, waiting);
-        offer_values(cli, out, typed, option == NULL ? NULL : option->values);
+        if (option != NULL && strcmp(option->key, "columns") == 0) {
+            offer_columns(cli, out, typed, command);
+        } else {
+            offer_values(cli, out, typed, option == NULL ? NULL : option->values);
+        }
     } else if (typed[0] == '-') {
         offer_flags(out, typed, command);
     } else if (n_arguments == n_words) {

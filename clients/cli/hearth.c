@@ -4,6 +4,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/mem.h"
 
+#include "cli_settings.h"
 #include "table.h"
 
 #include <assert.h>
@@ -66,22 +67,15 @@ enum cli_exit cli_version(struct cli *cli)
 
 /* ---- run ---- */
 
-/* NULL if the variable is unset or empty. */
-static const char *read_variable(const char *name)
-{
-    const char *value = getenv(name);
-    return value == NULL || value[0] == '\0' ? NULL : value;
-}
-
 /* --color, else NO_COLOR, CLICOLOR_FORCE, TERM, and whether somebody looks. */
 static bool wants_color(const struct cli *cli)
 {
-    const char *force = read_variable("CLICOLOR_FORCE"), *term = getenv("TERM");
+    const char *force = cli_find_variable("CLICOLOR_FORCE"), *term = getenv("TERM");
 
     if (cli->color_when != NULL && strcmp(cli->color_when, "auto") != 0) {
         return strcmp(cli->color_when, "always") == 0;
     }
-    if (read_variable("NO_COLOR") != NULL) {
+    if (cli_find_variable("NO_COLOR") != NULL) {
         return false;
     }
     return (force != NULL && strcmp(force, "0") != 0) ||

@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -94,7 +95,7 @@ class Mistakes(unittest.TestCase):
         # A short type is completed.
         done = self.run_hearth("top", "old", "--since", "5h", "--type", "cpu")
         self.assertIn("type: %s\n" % CPU, done.err)
-        self.assertRegex(done.out, r"30 ms 100\.00% +30 ms 100\.00%  x")
+        self.assertRegex(done.out, r"30\.00 ms  100\.00% +30\.00 ms  100\.00%  x")
 
         # bash completes services, labels and types of the server.
         script = ('eval "$(hearth completion bash)"; COMP_WORDS=(hearth "$@"); COMP_CWORD=$#; _hearth; '
@@ -132,7 +133,7 @@ class Mistakes(unittest.TestCase):
         # The axis of a chart names its zone, and its times can be given to --from.
         done = hearth("timeline", "zone", env={"HEARTH_URL": self.url, **berlin})
         self.assertRegex(done.err, r"times: CES?T \(\+0[12]00\); --utc prints UTC\n$")
-        at = "%s-%s" % (time.strftime("%Y"), done.out.split("  ")[0])
+        at = "%s-%s" % (time.strftime("%Y"), done.out.splitlines()[1].split("  ")[0])
         again = hearth("top", "zone", "--from", at, env={"HEARTH_URL": self.url, **berlin})
         self.assertIn("range: %s" % at.replace(" ", "T"), again.err)
         self.assertNotIn("times:", hearth("timeline", "zone", "--utc", env={"HEARTH_URL": self.url, **berlin}).err)
@@ -164,6 +165,28 @@ class OddNames(unittest.TestCase):
     def test_names_that_a_shell_would_run_or_split_are_not_offered(self):
         done = self.run_hearth("completion", "words", "--", "top", "")
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("plain-1.2/x\n", "", OK))
+
+    def test_names_for_completion_are_kept_for_the_user_alone_and_for_seconds(self):
+        cache = pathlib.Path(temporary_directory())
+        of = {"HEARTH_URL": "http://127.0.0.1:%d" % self.server.port, "XDG_CACHE_HOME": str(cache)}
+        offer = lambda **more: hearth("completion", "words", "--", "top", "p", env={**of, **more}).out
+        self.assertEqual(offer(), "plain-1.2/x\n")
+        (kept,) = (cache / "hearth").iterdir()
+        self.assertEqual((kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777), (0o600, 0o700))
+
+        # The file is read again, for the same question only.
+        question = kept.read_text().splitlines()[0]
+        kept.write_text(question + "\np-kept\n")
+        self.assertEqual(offer(), "p-kept\n")
+        self.assertEqual(offer(HEARTH_TENANT="other"), "plain-1.2/x\n")
+        self.assertNotEqual(kept.read_text().splitlines()[0], question)
+
+        # Not when it is old, and not when others can read it; both are replaced.
+        for spoil in (lambda: os.utime(kept, (1, 1)), lambda: kept.chmod(0o644)):
+            kept.write_text(question + "\np-kept\n")
+            spoil()
+            self.assertEqual(offer(), "plain-1.2/x\n")
+            self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
 
     def test_a_service_with_a_dot_or_a_slash_is_no_file(self):
         done = self.run_hearth("flame", "plain-1.2/x")

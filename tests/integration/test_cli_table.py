@@ -182,7 +182,7 @@ class Table(unittest.TestCase):
         for words, offered in (
             (["fl"], ["flame"]), (["query", ""], "types labels values series timeline profile top flamegraph go-pgo exemplars cardinality".split()),
             (["task", "cr"], ["create"]), (["task", "create", "o"], ["oncpu", "offcpu"]), (["top", "--by"], ["--by-kind"]),
-            (["top", "--by-kind", "l"], ["line"]), (["--url", "x", "top", "-o", ""], "table wide json jsonl csv tsv yaml".split()),
+            (["top", "--by-kind", "l"], ["line"]), (["top", "--columns", "name,total_"], ["name,total_percent"]), (["--url", "x", "top", "-o", ""], "table wide json jsonl csv tsv yaml".split()),
             (["query", "profile", "-o", "p"], ["pprof="]), (["flame", "--limi"], []), (["admin", "retention", ""], ["show", "set", "reset"]),
             (["rules", "s"], ["set"]), (["upload", ""], []), (["nothing", ""], []), (["top", "g"], []),
         ):

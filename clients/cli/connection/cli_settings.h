@@ -56,6 +56,29 @@ struct cli_contexts {
 HEARTH_MUST_CHECK enum hearth_status cli_find_proxy(struct cli *cli, const char *url,
                                                     const char **ret, const char **ret_variable);
 
+/* ---- user_file.c ---- */
+
+/* hearth/NAME below the folder that the variable names, otherwise below a folder of the home, in the arena; NULL:
+ * neither the variable nor HOME is set. */
+const char *cli_user_path(struct cli *cli, const char *variable, const char *folder,
+                          const char *name);
+/* Replaces a file as a whole, with mode 0600, and makes the two folders above it. FAILED_PRECONDITION if it cannot be
+ * written. */
+HEARTH_MUST_CHECK enum hearth_status cli_replace_file(struct cli *cli, const char *path,
+                                                      struct hearth_str text);
+
+/* ---- completion_cache.c ---- */
+
+#define CLI_CACHE_SECONDS 30
+
+/*
+ * Names that completion was told within CLI_CACHE_SECONDS by the same server, for the same tenant and credentials; lines
+ * of text in the arena. `kind` is a plain word. False: there are none, or the file is not this user's alone.
+ */
+bool cli_cache_find(struct cli *cli, const char *kind, struct hearth_str *ret);
+/* Keeps them, if they are few; a failure is ignored: the server is asked again. */
+void cli_cache_keep(struct cli *cli, const char *kind, struct hearth_str lines);
+
 /* ---- context_file.c ---- */
 
 /*

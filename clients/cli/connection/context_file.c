@@ -208,19 +208,6 @@ static enum hearth_status take_root_key(struct hearth_yaml *reading, void *conte
 
 /* ---- the file ---- */
 
-/* The path, in the arena; NULL: neither XDG_CONFIG_HOME nor HOME is set. */
-static const char *find_path(struct cli *cli)
-{
-    const char *base = cli_find_variable("XDG_CONFIG_HOME"), *home = cli_find_variable("HOME");
-
-    /* The specification ignores relative paths. */
-    if (base != NULL && base[0] == '/') {
-        return hearth_arena_printf(&cli->arena, "%s/hearth/config.yaml", base);
-    }
-    return home == NULL ? NULL
-                        : hearth_arena_printf(&cli->arena, "%s/.config/hearth/config.yaml", home);
-}
-
 static bool has_secrets(const struct cli_contexts *contexts)
 {
     for (size_t i = 0; i < contexts->n; i++) {
@@ -286,7 +273,8 @@ static enum hearth_status read_open_file(struct cli *cli, FILE *file, struct cli
 
 enum hearth_status cli_read_contexts(struct cli *cli, struct cli_contexts *ret)
 {
-    struct cli_contexts contexts = {.path = find_path(cli)};
+    struct cli_contexts contexts = {
+        .path = cli_user_path(cli, "XDG_CONFIG_HOME", ".config", "config.yaml")};
     char reason[128];
 
     /* One more, for a context that is added. */
@@ -373,51 +361,6 @@ static void put_context(struct hearth_buf *out, const struct cli_context *contex
     }
 }
 
-/* Makes the two last folders of a path, if they are missing. */
-static void make_folders(char *path)
-{
-    char *last = strrchr(path, '/');
-    *last = '\0';
-    char *before = strrchr(path, '/');
-    *before = '\0';
-    (void)mkdir(path, 0700);
-    *before = '/';
-    (void)mkdir(path, 0700);
-    *last = '/';
-}
-
-/* Writes the text to a new file beside `path`, and renames it. */
-static enum hearth_status replace_file(struct cli *cli, const char *path, struct hearth_str text)
-{
-    char reason[128];
-    char *draft = hearth_arena_printf(&cli->arena, "%s.XXXXXX", path);
-
-    if (draft == NULL) {
-        return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
-    }
-    int fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
-    bool is_written = fd >= 0;
-    for (size_t done = 0; is_written && done < text.n;) {
-        ssize_t n = write(fd, text.p + done, text.n - done);
-        is_written = n > 0;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    is_written = is_written && fsync(fd) == 0 && rename(draft, path) == 0;
-    int saved = errno;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (is_written) {
-        return HEARTH_OK;
-    }
-    if (fd >= 0) {
-        (void)unlink(draft);
-    }
-
-    return HEARTH_FAIL(&cli->err, HEARTH_FAILED_PRECONDITION, "cannot write %.200s: %s", path,
-                       strerror_r(saved, reason, sizeof reason));
-}
-
 enum hearth_status cli_write_contexts(struct cli *cli, const struct cli_contexts *contexts)
 {
     struct hearth_buf out;
@@ -437,17 +380,16 @@ enum hearth_status cli_write_contexts(struct cli *cli, const struct cli_contexts
     }
 
     /* A link, such as into a repository of settings, stays one. */
-    char *path = cli_field(cli, contexts->path);
-    if (path == NULL || hearth_buf_failed(&out)) {
+    const char *path = contexts->path;
+    if (hearth_buf_failed(&out)) {
         hearth_buf_release(&out);
         return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "the file would have more than %zu KiB",
                            CONTEXT_FILE_BYTES >> 10);
     }
-    make_folders(path);
     char *room = hearth_arena_alloc(&cli->arena, PATH_MAX);
     const char *real = room == NULL ? NULL : realpath(path, room);
     enum hearth_status status =
-        replace_file(cli, real == NULL ? path : real, hearth_buf_view(&out));
+        cli_replace_file(cli, real == NULL ? path : real, hearth_buf_view(&out));
     hearth_buf_release(&out);
 
     return status;
