@@ -11,7 +11,6 @@
 #include "flame_terminal.h"
 
 #include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,7 +30,6 @@ static enum hearth_status read_flame_answer(struct cli *cli, const Querier__V1__
 
 void cli_flame_ink(const struct cli *cli, struct hearth_str unit, struct flame_ink *ret)
 {
-    (void)setlocale(LC_CTYPE, "");
     *ret = (struct flame_ink){
         .colors =
             cli->color ? flame_colors_of(getenv("TERM"), getenv("COLORTERM")) : FLAME_MONOCHROME,
