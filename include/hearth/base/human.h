@@ -20,7 +20,7 @@ struct hearth_human_scale {
     const char *unit;
     int digits; /* behind the point, 0 to 2 */
 };
-/* For a column: the largest unit of which its largest value has one, or of minutes and longer ten. */
+/* For a column: the largest unit of which its largest value has one, but ten minutes or more. */
 void hearth_human_scale(double max, struct hearth_str unit, struct hearth_human_scale *ret);
 /* "12.30 s"; "<0.01 s" for a value that would be shown as 0. */
 void hearth_human_scaled(double value, const struct hearth_human_scale *scale, char out[48]);
