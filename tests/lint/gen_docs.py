@@ -149,7 +149,7 @@ def cli_columns(root):
     """The columns of each table of the client."""
     source = "clients/cli/output/columns.def"
     kinds = {
-        "TEXT": "text", "COUNT": "whole number", "VALUE": "number, in the unit of `unit`", "DURATION": "nanoseconds",
+        "TEXT": "text", "ID": "text", "COUNT": "whole number", "VALUE": "number, in the unit of `unit`", "DURATION": "nanoseconds",
         "BYTES": "bytes", "PERCENT": "number from 0 to 100", "TIME": "RFC 3339, UTC", "CLOCK": "RFC 3339, UTC",
         "FLAG": "true or false", "BAR": "bar, in tables only",
     }

@@ -138,7 +138,7 @@ void cli_list_begin_like(struct cli *cli, const char *words, struct cli_listing 
 static void add_cell(struct cli_listing *list, bool is_text, struct cli_cell cell)
 {
     assert(cell.is_absent ||
-           is_text == (list->columns[list->n_cells % list->n_columns].kind == CLI_COLUMN_TEXT));
+           is_text == cli_is_text(list->columns[list->n_cells % list->n_columns].kind));
     (void)is_text; /* without assertions */
     hearth_buf_append(&list->cells, &cell, sizeof cell);
     list->n_cells++;

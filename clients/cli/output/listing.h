@@ -17,6 +17,7 @@
 /* The values of a column; in parentheses: in jsonl, csv, tsv and yaml. */
 enum cli_column_kind {
     CLI_COLUMN_TEXT,  /* (text) */
+    CLI_COLUMN_ID,    /* (text); it is to be copied, and is not cut while columns can be left out */
     CLI_COLUMN_COUNT, /* a whole number (the number) */
     CLI_COLUMN_VALUE, /* an amount in the unit of its cell, one unit for the whole column (a number in that unit) */
     CLI_COLUMN_DURATION, /* (nanoseconds) */
@@ -33,6 +34,11 @@ enum cli_column_when {
     CLI_IF_ANY, /* not in a table without any value in it */
     CLI_IF_WIDE /* not in a table but -o wide */
 };
+
+static inline bool cli_is_text(enum cli_column_kind kind)
+{
+    return kind == CLI_COLUMN_TEXT || kind == CLI_COLUMN_ID;
+}
 
 struct cli_column {
     const char *name, *head;

@@ -16,6 +16,7 @@ static void put_json_value(const struct cli_column *column, const struct cli_cel
     }
     switch (column->kind) {
     case CLI_COLUMN_TEXT:
+    case CLI_COLUMN_ID:
         hearth_json_string(json, cell->text);
         break;
     case CLI_COLUMN_TIME:
@@ -137,7 +138,7 @@ static void put_field(const struct cli_listing *list, size_t row, size_t column,
     /* A date is a text without the quotes of JSON. */
     take_value(list, row, column, &value);
     bool is_quoted = value.n > 1 && value.p[0] == '"';
-    struct hearth_str text = list->columns[column].kind == CLI_COLUMN_TEXT ? cell->text
+    struct hearth_str text = cli_is_text(list->columns[column].kind) ? cell->text
                              : is_quoted ? hearth_str_n(value.p + 1, value.n - 2)
                                          : hearth_buf_view(&value);
     hearth_buf_init(&field, 0);

@@ -149,7 +149,7 @@ static struct hearth_str format_cell(const struct cli_listing *list,
     if (column->kind == CLI_COLUMN_BAR) {
         return HEARTH_STR("");
     }
-    if (column->kind != CLI_COLUMN_TEXT) {
+    if (!cli_is_text(column->kind)) {
         format_number(column, cell, scale, number);
         return hearth_arena_str(&list->cli->arena, hearth_str_c(number));
     }
@@ -169,7 +169,7 @@ static enum hearth_status look_at_column(const struct cli_listing *list, size_t 
     bool has_scale = column->kind == CLI_COLUMN_VALUE && choose_scale(list, n_rows, at, &scale);
 
     *ret = (struct column_look){.column = column};
-    ret->is_number = column->kind != CLI_COLUMN_TEXT && column->kind != CLI_COLUMN_FLAG &&
+    ret->is_number = !cli_is_text(column->kind) && column->kind != CLI_COLUMN_FLAG &&
                      column->kind != CLI_COLUMN_TIME && column->kind != CLI_COLUMN_BAR;
     ret->head = hearth_str_c(list->last_head != NULL && at + 1 == list->n_columns ? list->last_head
                                                                                   : column->head);
@@ -209,7 +209,9 @@ static bool narrow_texts(struct column_look *looks, size_t n, int limit)
     while (sum_widths(looks, n) > limit) {
         struct column_look *widest = NULL;
         for (size_t i = 0; i < n; i++) {
-            bool may = looks[i].column->kind == CLI_COLUMN_TEXT && looks[i].width > MIN_TEXT;
+            bool may =
+                looks[i].width > MIN_TEXT && (looks[i].column->kind == CLI_COLUMN_TEXT ||
+                                              (n <= 2 && looks[i].column->kind == CLI_COLUMN_ID));
             widest =
                 may && (widest == NULL || looks[i].width >= widest->width) ? &looks[i] : widest;
         }
@@ -250,6 +252,7 @@ static void put_spaces(int n, struct hearth_buf *out)
     hearth_buf_printf(out, "%*s", n > 0 ? n : 0, "");
 }
 
+/* Appends a row or the heads, without the end of the line. */
 static void put_line(const struct cli_listing *list, const struct column_look *looks, size_t n,
                      size_t row, bool is_head, struct hearth_buf *out)
 {
@@ -271,7 +274,6 @@ static void put_line(const struct cli_listing *list, const struct column_look *l
         owed += look->width;
         owed = (owed > 0 ? owed : 0) + GAP;
     }
-    hearth_buf_byte(out, '\n');
 }
 
 enum hearth_status cli_put_table(const struct cli_listing *list, size_t n_rows,
@@ -300,10 +302,11 @@ enum hearth_status cli_put_table(const struct cli_listing *list, size_t n_rows,
     if (!cli->no_headers && list->n_columns > 1) {
         hearth_buf_cstr(out, cli->color ? "\033[1m" : "");
         put_line(list, looks, n, 0, true, out);
-        hearth_buf_cstr(out, cli->color ? "\033[0m" : "");
+        hearth_buf_cstr(out, cli->color ? "\033[0m\n" : "\n");
     }
     for (size_t row = 0; row < n_rows; row++) {
         put_line(list, looks, n, row, false, out);
+        hearth_buf_byte(out, '\n');
     }
 
     return HEARTH_OK;
