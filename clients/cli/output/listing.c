@@ -284,9 +284,9 @@ static enum hearth_status put_listing(struct cli_listing *list, struct hearth_bu
     if (has_clock && n_rows > 0) {
         cli_say_zone();
     }
-    if (n_rows > 0 || list->empty == NULL) {
+    if (n_rows > 0) {
         HEARTH_TRY(cli_put_table(list, n_rows, &shown, out));
-    } else {
+    } else if (list->empty != NULL) {
         cli_say("hearth", list->empty);
     }
     if (!list->is_drawn && !cli->no_headers) {
