@@ -88,6 +88,7 @@ void hearth_err_set(struct hearth_err *err, enum hearth_status status, const cha
     va_start(args, fmt);
     err->status = status;
     err->is_passing = false;
+    err->selector_place = 0;
     err->limit = NULL;
     err->file = file;
     err->line = line;

@@ -117,6 +117,9 @@ void hearth_selector_fail(struct hearth_selector_ctx *ctx, const char *at, const
     ctx->offset = (size_t)(at - (const char *)ctx->lexer.start);
     ctx->status =
         HEARTH_FAIL(ctx->err, HEARTH_INVALID_ARGUMENT, "%s, at offset %zu", text, ctx->offset);
+    if (ctx->err != NULL) {
+        ctx->err->selector_place = (uint32_t)ctx->offset + 1;
+    }
 }
 
 /* Append a matcher for the parser; an error of the matcher is reported at `at`. */

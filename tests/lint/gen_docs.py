@@ -197,7 +197,9 @@ def errors(root):
     discards = (root / "include/hearth/engine/discards.def").read_text()
     out = "# Errors, and what is dropped\n\n" + mark("base/status.def and engine/discards.def") + """\
 Every failure has one status and one sentence that says what is wrong and where. By gRPC it is `grpc-status` and
-`grpc-message`; by HTTP the status code and `{"code": ..., "message": ...}`.
+`grpc-message`; by HTTP the status code and `{"code": ..., "message": ...}`. If a label selector cannot be read, the
+answer by HTTP also has [details](https://connectrpc.com/docs/protocol/#error-end-stream) with a
+`hearth.v1.SelectorError`: the byte at which reading stopped.
 
 | status | gRPC | HTTP | code | meaning |
 |---|---|---|---|---|

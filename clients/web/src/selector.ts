@@ -39,10 +39,23 @@ export function formatSelector(matchers: Matcher[]): string {
   return "{" + matchers.map((m) => m.name + m.op + quote(m.value)).join(", ") + "}";
 }
 
-// The selector with one more matcher, which takes the place of those of the same label and operator.
+// The selector without the matchers that `isDropped` names; one that is no list of matchers stays as it is.
+export function withoutMatchers(text: string, isDropped: (matcher: Matcher) => boolean): string {
+  const matchers = parseSelector(text);
+  return matchers ? formatSelector(matchers.filter((matcher) => !isDropped(matcher))) : text;
+}
+
+// The selector with one more matcher, which takes the place of those of the same label and operator. It is added to the
+// conditions of a text that is no list of matchers.
 export function withMatcher(text: string, matcher: Matcher): string {
-  const matchers = (parseSelector(text) ?? []).filter((m) => m.name !== matcher.name || m.op !== matcher.op);
-  return formatSelector([...matchers, matcher]);
+  const matchers = parseSelector(text);
+  if (matchers) {
+    return formatSelector([...matchers.filter((m) => m.name !== matcher.name || m.op !== matcher.op), matcher]);
+  }
+  const open = /\}\s*$/.test(text) ? text.replace(/\s*\}\s*$/, "") : text.trimEnd() + "{";
+  const isFirst = /[{,]$/.test(open);
+  const added = matcher.name + matcher.op + quote(matcher.value);
+  return `${open}${isFirst ? (open.endsWith(",") ? " " : "") : ", "}${added}}`;
 }
 
 export function serviceOf(text: string): string {

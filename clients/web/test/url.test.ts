@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { cliCommand } from "../src/pages/profile/cli-command";
 import { formatSelector, parseSelector, serviceOf, withMatcher } from "../src/selector";
 import { chooseStep, resolveRange, resolveTime } from "../src/time";
-import { offsetOf, pointer } from "../src/app/pointer";
+import { selectorOffsetOf } from "../src/api/connect";
+import { pointer } from "../src/app/pointer";
 import { PAGES, formatAddress, formatList, parseAddress, parseList } from "../src/url";
 
 test("every page with every parameter comes back from its address", () => {
@@ -64,11 +65,24 @@ test("a matcher takes the place of those with the same label and operator", () =
   assert.equal(parseSelector(both)?.length, 2);
 });
 
+test("a matcher drops no condition that the page cannot read", () => {
+  const service = { name: "service_name", op: "=", value: "b" } as const;
+  for (const [text, want] of [
+    ["{a='x'}", `{a='x', service_name="b"}`],
+    ["cpu{}", 'cpu{service_name="b"}'],
+    ["cpu { a=`x`, } ", 'cpu { a=`x`, service_name="b"}'],
+    ["cpu", 'cpu{service_name="b"}'],
+  ] as const) {
+    assert.equal(withMatcher(text, service), want);
+  }
+});
+
 test("the caret of an error stands below the byte that the server names", () => {
   assert.equal(pointer("{a,,}", 3), "   ^");
   assert.equal(pointer('{a="é",,}', 8), "       ^");
-  assert.equal(offsetOf('selector: unexpected "b", expected a quoted string, at offset 3'), 3);
-  assert.equal(offsetOf("max_nodes is too large"), undefined);
+  const detail = (value: string) => selectorOffsetOf([{ type: "other" }, { type: "hearth.v1.SelectorError", value }]);
+  assert.deepEqual(["CAM", "CKwC", ""].map(detail), [3, 300, 0]);
+  assert.equal(selectorOffsetOf([]), undefined);
 });
 
 test("lists in an address keep names with line feeds and backslashes", () => {

@@ -30,6 +30,11 @@ struct hearth_err {
      * status does not say so.
      */
     bool is_passing;
+    /*
+     * 1 + the byte of a label selector at which reading it stopped; 0 if the error is not about
+     * the text of a selector.
+     */
+    uint32_t selector_place;
     const char *limit; /* option whose limit was hit, if it is counted; static; or NULL */
     const char *file;  /* place of the HEARTH_FAIL; static */
     char msg[480];     /* one sentence, lower case, no full stop: what is wrong, and where */

@@ -113,7 +113,7 @@ static void make_plain_answer(struct hearth_rpc *rpc, const struct hearth_rpc_me
         answer->content_type = "application/json";
         const char *code = call != NULL ? call->error_code : NULL;
         hearth_connect_write_error(code != NULL ? code : hearth_status_name(rpc->status),
-                                   hearth_rpc_message(rpc), &answer->body);
+                                   hearth_rpc_message(rpc), rpc->err.selector_place, &answer->body);
         bool is_short = rpc->status == HEARTH_UNAVAILABLE ||
                         (rpc->err.is_passing && rpc->method->pool == HEARTH_POOL_QUERY);
         if (is_short) {

@@ -1,10 +1,12 @@
 /* connect.c -- unary calls of the Connect protocol: headers, bodies, errors. */
 #include "rpc/connect.h"
 
+#include "hearth/base/base64.h"
 #include "hearth/base/budget.h"
 #include "hearth/base/limit.h"
 #include "hearth/codec/json_writer.h"
 #include "hearth/codec/pb.h"
+#include "hearth/pb/hearth/v1/query.pb-c.h"
 
 bool hearth_connect_parse_timeout(struct hearth_str text, int64_t *ret_ms)
 {
@@ -138,7 +140,43 @@ enum hearth_status hearth_body_wire(const struct ProtobufCMessageDescriptor *des
                : HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the request body");
 }
 
-void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out)
+/* The message is written as base64 and, for people, as the JSON that Connect calls debug. */
+static void write_selector_detail(struct hearth_json *json, uint32_t selector_place)
+{
+    Hearth__V1__SelectorError detail;
+    struct hearth_buf wire, text;
+
+    hearth__v1__selector_error__init(&detail);
+    detail.offset = selector_place - 1;
+    hearth_buf_init(&wire, 0);
+    hearth_buf_init(&text, 0);
+    hearth_pb_pack(&detail.base, &wire);
+    hearth_base64_encode(hearth_buf_view(&wire), &text);
+    struct hearth_str value = hearth_buf_view(&text);
+    while (value.n > 0 && value.p[value.n - 1] == '=') {
+        value.n--;
+    }
+
+    hearth_json_key_c(json, "details");
+    hearth_json_array(json);
+    hearth_json_object(json);
+    hearth_json_key_c(json, "type");
+    hearth_json_string_c(json, detail.base.descriptor->name);
+    hearth_json_key_c(json, "value");
+    hearth_json_string(json, value);
+    hearth_json_key_c(json, "debug");
+    hearth_json_object(json);
+    hearth_json_key_c(json, "offset");
+    hearth_json_i64(json, detail.offset);
+    hearth_json_object_end(json);
+    hearth_json_object_end(json);
+    hearth_json_array_end(json);
+    hearth_buf_release(&text);
+    hearth_buf_release(&wire);
+}
+
+void hearth_connect_write_error(const char *code, const char *msg, uint32_t selector_place,
+                                struct hearth_buf *out)
 {
     struct hearth_json json;
 
@@ -148,5 +186,8 @@ void hearth_connect_write_error(const char *code, const char *msg, struct hearth
     hearth_json_string_c(&json, code);
     hearth_json_key_c(&json, "message");
     hearth_json_string_c(&json, msg);
+    if (selector_place > 0) {
+        write_selector_detail(&json, selector_place);
+    }
     hearth_json_object_end(&json);
 }

@@ -71,7 +71,15 @@ enum hearth_status hearth_body_wire(const struct ProtobufCMessageDescriptor *des
                                     const struct hearth_rpc_body *body, struct hearth_arena *arena,
                                     struct hearth_buf *wire, struct hearth_err *err);
 
-/* Appends the JSON of an error. code: the name of a status, or the code of a plain route. */
-void hearth_connect_write_error(const char *code, const char *msg, struct hearth_buf *out);
+/*
+ * Appends the JSON of an error. code: the name of a status, or the code of a plain route.
+ * selector_place: as in struct hearth_err; if it is not 0, the error has a detail, a
+ * hearth.v1.SelectorError.
+ *
+ * Source: "Error end-stream" and "Unary-Response" of the Connect protocol: a detail has a type
+ * and its message in base64 without padding.
+ */
+void hearth_connect_write_error(const char *code, const char *msg, uint32_t selector_place,
+                                struct hearth_buf *out);
 
 #endif

@@ -218,10 +218,24 @@ static void errors_are_json_with_code_and_message(void **state)
     struct hearth_buf out;
     (void)state;
     hearth_buf_init(&out, 0);
-    hearth_connect_write_error("invalid_argument", "label \"x\" is\nbad", &out);
+    hearth_connect_write_error("invalid_argument", "label \"x\" is\nbad", 0, &out);
     hearth_buf_byte(&out, '\0');
     assert_string_equal(out.p,
                         "{\"code\":\"invalid_argument\",\"message\":\"label \\\"x\\\" is\\nbad\"}");
+    hearth_buf_release(&out);
+}
+
+static void an_error_of_a_selector_has_its_offset_as_a_detail(void **state)
+{
+    struct hearth_buf out;
+    (void)state;
+    hearth_buf_init(&out, 0);
+    hearth_connect_write_error("invalid_argument", "bad", 301, &out);
+    hearth_buf_byte(&out, '\0');
+    /* 08 ac 02: field 1 is 300. */
+    assert_string_equal(out.p, "{\"code\":\"invalid_argument\",\"message\":\"bad\",\"details\":[{"
+                               "\"type\":\"hearth.v1.SelectorError\",\"value\":\"CKwC\","
+                               "\"debug\":{\"offset\":300}}]}");
     hearth_buf_release(&out);
 }
 
@@ -237,6 +251,7 @@ int main(void)
         cmocka_unit_test(rejects_a_gzip_bomb_at_the_cap),
         cmocka_unit_test(a_damaged_body_is_invalid_argument),
         cmocka_unit_test(errors_are_json_with_code_and_message),
+        cmocka_unit_test(an_error_of_a_selector_has_its_offset_as_a_detail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // RPCs by Connect as JSON. A refusal for lack of a session shows the log-in instead of the page.
 import { signal } from "@preact/signals";
+import { Reader } from "../flame/protobuf";
 import { notesOf } from "../notes";
 
 export class ApiError extends Error {
@@ -7,9 +8,27 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    // The byte of a label selector at which the server stopped reading it.
+    readonly selectorOffset?: number,
   ) {
     super(message);
   }
+}
+
+interface ErrorDetail {
+  type?: string;
+  value?: string;
+}
+
+// The offset in the details of an error: hearth.v1.SelectorError in base64.
+export function selectorOffsetOf(details: ErrorDetail[] = []): number | undefined {
+  const value = details.find(({ type }) => type === "hearth.v1.SelectorError")?.value;
+  if (value === undefined) {
+    return undefined;
+  }
+  const message = new Reader(Uint8Array.from(atob(value), (c) => c.charCodeAt(0)));
+  // A message without its only field says 0.
+  return message.isDone ? 0 : (message.varint(), message.varint());
 }
 
 export const needsLogin = signal(false);
@@ -43,14 +62,16 @@ export async function readError(response: Response): Promise<ApiError> {
   const text = await response.text();
   let code = "unknown";
   let message = text || response.statusText;
+  let offset: number | undefined;
   try {
-    const error = JSON.parse(text) as { code?: string; message?: string };
+    const error = JSON.parse(text) as { code?: string; message?: string; details?: ErrorDetail[] };
     code = error.code ?? code;
     message = error.message ?? message;
+    offset = selectorOffsetOf(error.details);
   } catch {
     // A proxy between us and the server answers as it likes.
   }
-  return noteError(new ApiError(response.status, code, message));
+  return noteError(new ApiError(response.status, code, message, offset));
 }
 
 export function noteError(error: ApiError): ApiError {

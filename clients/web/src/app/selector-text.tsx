@@ -3,10 +3,10 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { choose, closed, matching, OPERATORS, placeOf, type Place } from "./completion";
-import { offsetOf, pointer } from "./pointer";
 import { change } from "../url";
 import { askingTexts } from "./asking-texts";
 import { rangeKey, span } from "./question";
+import { SelectorCaret } from "./selector-caret";
 import { texts } from "./settings";
 
 const MAX_SHOWN = 12;
@@ -84,10 +84,9 @@ async function refusalOf(text: string): Promise<Error | undefined> {
 }
 
 function Refusal({ text, error }: { text: string; error: Error }) {
-  const offset = offsetOf(error.message);
   return (
     <div class="selector-error error" role="alert">
-      {offset !== undefined && <pre class="code">{text + "\n" + pointer(text, offset)}</pre>}
+      <SelectorCaret text={text} error={error} />
       <p>{error.message}</p>
     </div>
   );

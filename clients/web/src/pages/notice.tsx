@@ -1,19 +1,18 @@
 // What is wrong with an answer, at the place where the answer stands.
 import { selector } from "../app/question";
 import { texts } from "../app/settings";
-import { offsetOf, pointer } from "../app/pointer";
+import { SelectorCaret } from "../app/selector-caret";
 
 export function Failure({ error }: { error?: Error }) {
   if (!error) {
     return null;
   }
-  const offset = offsetOf(error.message);
   return (
     <div class="error" role="alert">
       <p>
         {texts.value.failed}: {error.message}
       </p>
-      {offset !== undefined && <pre class="code">{selector.value + "\n" + pointer(selector.value, offset)}</pre>}
+      <SelectorCaret text={selector.value} error={error} />
     </div>
   );
 }

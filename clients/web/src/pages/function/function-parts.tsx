@@ -4,7 +4,7 @@ import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { PageLink } from "../../app/page-link";
 import { texts } from "../../app/settings";
-import { formatSelector, parseSelector, withMatcher } from "../../selector";
+import { withMatcher, withoutMatchers } from "../../selector";
 import { formatCount, formatValue } from "../../units";
 import { address, change, param, question } from "../../url";
 import { Failure } from "../notice";
@@ -31,7 +31,7 @@ function Head({ first, columns }: { first: string; columns: string[] }) {
 
 export function ServicesPart({ scope, name, key: of }: Named) {
   const words = texts.value;
-  const everywhere = formatSelector((parseSelector(scope.selector) ?? []).filter((matcher) => matcher.name !== SERVICE));
+  const everywhere = withoutMatchers(scope.selector, ({ name }) => name === SERVICE);
   const services = useAnswer(of, (abort) => askByLabel({ ...scope, selector: everywhere }, name, SERVICE, MAX_ROWS, abort));
   const rows = services.value ?? [];
   const unit = scope.type.split(":")[2] ?? "";
