@@ -160,8 +160,8 @@ struct cli {
     struct cli_rows rows[CLI_ROW_KINDS]; /* those of functions are `functions` and `without` */
     const char *aggregation, *go_stacks, *by_kind, *search, *sort, *base_from, *base_to, *id;
     int64_t offset;
-    struct cli_texts fail_on; /* of diff, as are the next two */
-    const char *junit, *annotate;
+    struct cli_texts fail_on; /* of diff, as are the next three */
+    const char *junit, *annotate, *report;
     const char *against; /* of changes */
     const char *timeout; /* time limit of a call */
     int64_t timeout_ms;  /* after cli_settle; 0: the default */

@@ -83,6 +83,18 @@ class Gate(unittest.TestCase):
         self.assertRegex(cases[0].find("failure").get("message"), crossing)
         self.assertIsNone(cases[2].find("failure"))
 
+        # The page of the comparison has the function and what it compares.
+        report = self.path("report.html")
+        out, err = self.gate(*self.worse, *RANGE, *conditions, "--report", "html=" + report, code=FAILED)
+        self.assertIn("* beyond noise", out)
+        self.assertIn("wrote " + report, err)
+        with open(report, encoding="utf-8") as page:
+            text = page.read()
+        self.assertIn("count_words", text)
+        self.assertIn("Content-Security-Policy", text)
+        self.gate(*self.worse, *RANGE, "--report", "pdf=" + report, code=USAGE)
+        self.gate(*self.worse, *RANGE, "--report", "html=/nowhere/report.html", code=FAILED)
+
         # GitLab.
         with open(gitlab) as file:
             issues = json.load(file)

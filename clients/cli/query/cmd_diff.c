@@ -332,6 +332,25 @@ static enum cli_exit save_diff(struct cli *cli, const Hearth__V1__DiffResponse *
     return status == HEARTH_OK ? flame_output_diff(cli, &graph) : cli_fail(cli, status);
 }
 
+/* Writes the page of --report. */
+static enum cli_exit save_report_page(struct cli *cli, const Hearth__V1__DiffResponse *answer,
+                                      const struct flame_export_facts *facts)
+{
+    const char *path = strchr(cli->report, '=') + 1; /* html=FILE */
+    struct flame_export graph;
+    struct hearth_buf out;
+    enum hearth_status status =
+        flame_output_read_diff(cli, answer->flamegraph, answer->noise, facts, &graph);
+
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth_buf_init(&out, 0);
+    flame_export_html(&graph, &out);
+
+    return diff_save_report(path, &out) ? CLI_OK : CLI_FAILED;
+}
+
 static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool are_files)
 {
     struct flame_export_facts facts = {0};
@@ -374,6 +393,9 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
         code = save_diff(cli, answer, &facts);
     } else {
         code = print_diff(cli, answer, &d, rows, n_rows);
+    }
+    if (code == CLI_OK && cli->report != NULL) {
+        code = save_report_page(cli, answer, &facts);
     }
     if (code != CLI_OK || gates->n == 0) {
         return code;

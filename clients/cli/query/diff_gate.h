@@ -54,6 +54,9 @@ HEARTH_MUST_CHECK enum hearth_status diff_gates_check(struct cli *cli, struct di
 
 /* ---- diff_reports.c ---- */
 
+/* Writes a report into a file and releases it. False, with a message, if that failed. */
+bool diff_save_report(const char *path, struct hearth_buf *out);
+
 /*
  * Prints the outcome on standard error, and writes it as --junit and --annotate say. `missing` says
  * why nothing was compared; NULL: diff_gates_check has run. Returns CLI_OK, CLI_NO_DATA if `missing`

@@ -202,8 +202,7 @@ static void append_gitlab(const struct diff_gates *gates, struct hearth_buf *out
     hearth_buf_byte(out, '\n');
 }
 
-/* Writes a report and releases it; false, with a message, if that failed. */
-static bool save_report(const char *path, struct hearth_buf *out)
+bool diff_save_report(const char *path, struct hearth_buf *out)
 {
     bool is_whole = !hearth_buf_failed(out);
     enum cli_exit code = is_whole ? cli_save(path, hearth_buf_view(out), "") : CLI_FAILED;
@@ -237,12 +236,12 @@ enum cli_exit diff_gates_report(struct cli *cli, const struct diff_gates *gates,
     if (cli->junit != NULL) {
         hearth_buf_init(&junit, 0);
         append_junit(gates, missing, &junit);
-        ok = save_report(cli->junit, &junit);
+        ok = diff_save_report(cli->junit, &junit);
     }
     if (cli->annotate != NULL && strncmp(cli->annotate, GITLAB, strlen(GITLAB)) == 0) {
         hearth_buf_init(&gitlab, 0);
         append_gitlab(gates, &gitlab);
-        ok = save_report(cli->annotate + strlen(GITLAB), &gitlab) && ok;
+        ok = diff_save_report(cli->annotate + strlen(GITLAB), &gitlab) && ok;
     }
 
     return missing != NULL ? CLI_NO_DATA : !ok || count_crossed(gates) > 0 ? CLI_FAILED : CLI_OK;
