@@ -141,11 +141,19 @@ class Changes(unittest.TestCase):
         for cell in (row[0], row[3]):
             self.assertRegex(cell, r"^\+\d\.\d\d%$")
         self.assertRegex(lines[2], r"^beyond noise: 1 of \d+ functions in 5 comparisons of a service and a type$")
-        self.assertRegex(lines[3], r"^not judged: 1 comparisons")
+        self.assertRegex(lines[3], r"^not judged: 1 comparison with")
         self.assertEqual(lines[4], "not compared: 1 with data in one of the ranges")
         self.assertIn("base: ", done.stderr)
         self.assertEqual(json.loads(self.run_hearth("--against", "1d", "-o", "json").stdout), self.ask())
+        line = json.loads(self.run_hearth("-o", "jsonl").stdout)
+        change = self.ask()["changes"][0]
+        self.assertEqual((line["service"], line["function"], line["profile_type"]), ("mail", "count_words", CPU))
+        self.assertAlmostEqual(line["cost"], 100 * change["cost"], places=9)
+        self.assertEqual((line["q"], line["low"]), (change["function"]["q"], 100 * change["function"]["low"]))
         self.assertEqual(self.run_hearth().stdout, done.stdout)
+        nothing = self.run_hearth("cart")
+        self.assertRegex(nothing.stdout, r"^beyond noise: 0 of \d+ functions in 1 comparison of a service and a type\n$")
+        self.assertIn("nothing changed beyond noise", nothing.stderr)
         self.run_hearth("nobody", code=NO_DATA)
         self.assertIn("--against", self.run_hearth("--against", "tomorrow", code=USAGE).stderr)
 

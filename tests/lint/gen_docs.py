@@ -151,7 +151,7 @@ def cli_columns(root):
     kinds = {
         "TEXT": "text", "ID": "text", "COUNT": "whole number", "VALUE": "number, in the unit of `unit`", "DURATION": "nanoseconds",
         "BYTES": "bytes", "PERCENT": "number from 0 to 100", "TIME": "RFC 3339, UTC", "CLOCK": "RFC 3339, UTC",
-        "FLAG": "true or false", "BAR": "bar, in tables only",
+        "POINTS": "number, in points of a percentage", "CHANCE": "number from 0 to 1", "FLAG": "true or false", "BAR": "bar, in tables only",
     }
     whens = {"ALWAYS": "", "IF_ANY": "if any row has it", "IF_WIDE": "with `-o wide`"}
     out = "# Columns of the tables of hearth\n\n" + mark(source) + """\

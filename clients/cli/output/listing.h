@@ -23,6 +23,8 @@ enum cli_column_kind {
     CLI_COLUMN_DURATION, /* (nanoseconds) */
     CLI_COLUMN_BYTES,    /* (bytes) */
     CLI_COLUMN_PERCENT,  /* (a number from 0 to 100) */
+    CLI_COLUMN_POINTS,   /* a change of a percentage, with its sign (a number) */
+    CLI_COLUMN_CHANCE,   /* a probability (a number from 0 to 1) */
     CLI_COLUMN_TIME,     /* (RFC 3339 in UTC) */
     CLI_COLUMN_CLOCK,    /* the same, in the table short and in the zone of the client, for axes */
     CLI_COLUMN_FLAG,     /* yes or no (true or false) */

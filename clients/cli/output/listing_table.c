@@ -124,6 +124,12 @@ static void format_number(const struct cli_column *column, const struct cli_cell
     case CLI_COLUMN_PERCENT:
         cli_percent(cell->real, 100, false, out);
         break;
+    case CLI_COLUMN_POINTS:
+        cli_percent(cell->real, 100, true, out);
+        break;
+    case CLI_COLUMN_CHANCE:
+        (void)snprintf(out, 48, "%.2g", cell->real);
+        break;
     case CLI_COLUMN_TIME:
         cli_zoned_seconds(cell->number, out);
         break;

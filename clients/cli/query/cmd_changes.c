@@ -3,7 +3,7 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/selector/timeexpr.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <stdio.h>
 
@@ -50,60 +50,49 @@ static enum hearth_status ask_changes(struct cli *cli, Hearth__V1__ChangesRespon
     request.label_selector = cli_field(cli, selector);
     request.start = cli->from_ms;
     request.end = cli->to_ms;
-    request.limit = cli->has_limit ? cli->limit : 30;
+    request.limit = cli->has_limit ? cli->limit : cli_is_table(cli) ? 30 : INT64_MAX;
 
     return cli_call(cli, "hearth.v1.QueryService/Changes", &request,
                     &hearth__v1__changes_response__descriptor, ret);
 }
 
-static void print_change(const struct cli *cli, const Hearth__V1__ServiceChange *change,
-                         struct hearth_buf *out)
+static void add_change(struct cli_listing *list, const Hearth__V1__ServiceChange *change)
 {
     const Hearth__V1__FunctionChange *function = change->function;
-    char cost[32], sides[2][32], by[32], q[32];
     struct hearth_str type = hearth_str_c(change->profile_type);
 
-    cli_percent(change->cost, 1, true, cost);
-    cli_percent((double)function->left_self, (double)change->left_total, false, sides[0]);
-    cli_percent((double)function->right_self, (double)change->right_total, false, sides[1]);
-    cli_percent(function->change, 1, true, by);
-    (void)snprintf(q, sizeof q, "%.2g", function->q);
-    hearth_buf_printf(out, "%8s  %8s %8s %8s %8s  ", cost, sides[0], sides[1], by, q);
-    cli_fit(hearth_str_c(change->service), 20, true, out);
-    hearth_buf_cstr(out, "  ");
-
-    /* The first two parts of a type tell it from others. */
-    type.n = hearth_str_find(type, ':', hearth_str_find(type, ':', 0) + 1);
-    cli_fit(type, 16, true, out);
-    hearth_buf_cstr(out, "  ");
-    cli_fit(hearth_str_c(function->name), cli->width > 125 ? cli->width - 85 : 40, false, out);
-    hearth_buf_byte(out, '\n');
+    cli_list_real(list, 100 * change->cost);
+    cli_list_share(list, (double)function->left_self, (double)change->left_total);
+    cli_list_share(list, (double)function->right_self, (double)change->right_total);
+    cli_list_real(list, 100 * function->change);
+    cli_list_real(list, 100 * function->low);
+    cli_list_real(list, 100 * function->high);
+    cli_list_real(list, function->q);
+    cli_list_text(list, change->service);
+    cli_list_str(
+        list, hearth_str_n(type.p, hearth_str_find(type, ':', hearth_str_find(type, ':', 0) + 1)));
+    cli_list_str(list, type);
+    cli_list_text(list, function->name);
 }
 
-static void print_changes(const struct cli *cli, const Hearth__V1__ChangesResponse *answer,
-                          struct hearth_buf *out)
+/* How much was compared, and what was not. */
+static void put_compared(const Hearth__V1__ChangesResponse *answer, struct hearth_buf *out)
 {
-    if (answer->n_changes > 0) {
-        hearth_buf_printf(out, "%8s  %8s %8s %8s %8s  %-20s  %-16s  %s\n", "cost", "base", "now",
-                          "change", "q", "service", "type", "function");
-    }
-    for (size_t i = 0; i < answer->n_changes; i++) {
-        print_change(cli, answer->changes[i], out);
-    }
+    char compared[64], unjudged[64];
+
     if ((int64_t)answer->n_changes < answer->change_count) {
         hearth_buf_printf(out, "%zu of %lld changes shown; --limit shows more\n", answer->n_changes,
                           (long long)answer->change_count);
     }
-    hearth_buf_printf(out,
-                      "beyond noise: %lld of %lld functions in %lld comparisons of a service and a "
-                      "type\n",
+    cli_number(answer->compared, "comparison", "comparisons", compared);
+    hearth_buf_printf(out, "beyond noise: %lld of %lld functions in %s of a service and a type\n",
                       (long long)answer->change_count, (long long)answer->judged_functions,
-                      (long long)answer->compared);
+                      compared);
     if (answer->unjudged > 0) {
+        cli_number(answer->unjudged, "comparison", "comparisons", unjudged);
         hearth_buf_printf(out,
-                          "not judged: %lld comparisons with data in fewer than 4 slices of time "
-                          "and 4 series\n",
-                          (long long)answer->unjudged);
+                          "not judged: %s with data in fewer than 4 slices of time and 4 series\n",
+                          unjudged);
     }
     if (answer->one_sided > 0) {
         hearth_buf_printf(out, "not compared: %lld with data in one of the ranges\n",
@@ -120,7 +109,7 @@ static void print_changes(const struct cli *cli, const Hearth__V1__ChangesRespon
 enum cli_exit cli_changes(struct cli *cli)
 {
     Hearth__V1__ChangesResponse *answer = NULL;
-    struct hearth_buf out;
+    struct cli_listing list;
     enum hearth_status status = ask_changes(cli, &answer);
 
     if (status != HEARTH_OK) {
@@ -129,8 +118,12 @@ enum cli_exit cli_changes(struct cli *cli)
     if (answer->compared + answer->one_sided == 0) {
         return cli_no_data(cli);
     }
-    hearth_buf_init(&out, 0);
-    print_changes(cli, answer, &out);
+    cli_list_begin(cli, &list);
+    list.empty = "nothing changed beyond noise";
+    for (size_t i = 0; i < answer->n_changes; i++) {
+        add_change(&list, answer->changes[i]);
+    }
+    put_compared(answer, &list.foot);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
