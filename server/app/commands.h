@@ -20,8 +20,10 @@ enum hearth_command {
 /* Returns the command of the arguments, and moves both to the last word of its name. */
 enum hearth_command hearth_command_take(int *argc, char *const **argv);
 
-/* Applies, or with `dry_run` names, the migrations that the database of database-url lacks. Prints a
- * line for each. Returns the exit code. */
+/*
+ * Applies, or with `dry_run` names, the migrations that the database of database-url lacks. Prints
+ * a line for each. Returns the exit code.
+ */
 int hearth_command_migrate(const struct hearth_config *config, bool dry_run);
 
 #endif
