@@ -7,6 +7,7 @@ from browser import Browser, Keys, require_browser
 from hostile import ELEMENTS, NAMES, unseen
 from pprof import Profile
 from server import Server, now_ms, temporary_directory
+from test_browser_access import AXE
 from test_browser_hostile import FOREIGN, TEXTS
 from test_cli import OK, hearth
 
@@ -194,6 +195,19 @@ class Viewer(unittest.TestCase):
     def test_what_was_left_out_is_said(self):
         self.open("flame", '{service_name="shop"}', "--max-nodes", "2")
         self.assertRegex(self.text("notes"), r"^This is not all: 90.00% is in hatched frames “other”")
+
+    @unittest.skipUnless(AXE.exists(), "axe-core is not installed: hearthd was built without the web page")
+    def test_axe_finds_nothing_in_both_themes(self):
+        for theme in ("light", "dark"):
+            self.prefer(theme)
+            self.open("diff", '{service_name="shop"}', '{service_name="later"}')
+            self.browser.run("document.getElementById('table').open = true")
+            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text()})
+            found = self.driver.execute_async_script("""
+                const done = arguments[0];
+                axe.run().then((found) => done(found.violations.map(({ id, help, nodes }) => id + ": " + help + nodes[0].target)),
+                               (error) => done([String(error)]));""")
+            self.assertEqual(found, [], theme)
 
     # ---- a diff ----
 
