@@ -130,7 +130,7 @@ class Export(unittest.TestCase):
         return done.stdout
 
     def test_hearth_shows_what_a_task_brought(self):
-        runs = self.hearth("schedules", self.task).splitlines()
+        runs = self.hearth("schedules", self.task, "--no-headers").splitlines()
         self.assertEqual(len(runs), 2)
         self.assertTrue(all("app" in line and "pod-" in line for line in runs))
         lines = dict(line.rsplit(" ", 1) for line in self.hearth("stacks", self.task, "-o", "collapsed").splitlines())
@@ -147,7 +147,7 @@ class Export(unittest.TestCase):
         self.hearth("stacks", self.task, "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T00:00:01Z", code=3)
         self.hearth("stacks", self.task, "--from", "2026-01-01", "--to", "2026-01-02", "-o", "html", code=3)
         self.hearth("stacks", self.task, "--weight", "mass", code=2)
-        uploads = [line.split() for line in self.hearth("uploads", self.task).splitlines()]
+        uploads = [line.split() for line in self.hearth("uploads", self.task, "--no-headers").splitlines()]
         self.assertEqual(sorted(u[2] for u in uploads), ["jfr", "pprof"])
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "file")
