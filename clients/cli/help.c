@@ -1,4 +1,5 @@
 /* help.c -- help of commands, groups and topics, made of the tables, 80 columns wide. */
+#include "listing.h"
 #include "table.h"
 
 #include <stdio.h>
@@ -89,6 +90,27 @@ static void put_flags(struct hearth_buf *out, const struct cli_command *command,
 
 /* ---- commands and groups ---- */
 
+/* The columns of the table that a command prints, if it prints one. */
+static void put_columns(struct hearth_buf *out, const char *words)
+{
+    size_t n;
+    const struct cli_column *columns = cli_columns_of(words, &n);
+    struct hearth_buf text;
+
+    if (n == 0) {
+        return;
+    }
+    hearth_buf_init(&text, 0);
+    hearth_buf_cstr(&text, "Columns:");
+    for (size_t i = 0; i < n; i++) {
+        hearth_buf_printf(&text, "%s %s", i == 0 ? "" : ",", columns[i].name);
+    }
+    hearth_buf_byte(&text, '\0');
+    hearth_buf_byte(out, '\n');
+    put_text(out, 0, 2, hearth_buf_failed(&text) ? "" : text.p);
+    hearth_buf_release(&text);
+}
+
 static void put_command(struct hearth_buf *out, const struct cli_command *command)
 {
     char usage[160];
@@ -103,7 +125,7 @@ static void put_command(struct hearth_buf *out, const struct cli_command *comman
     size_t n = 0;
     for (size_t i = 0; i < cli_n_options; i++) {
         const struct cli_option *o = &cli_options[i];
-        bool has_paragraph = cli_has_key("@net", o->key) || cli_has_key("@stacks", o->key);
+        bool has_paragraph = cli_has_key("@net @stacks @drawn", o->key);
         if (cli_takes_option(command, o) && !has_paragraph) {
             hearth_buf_cstr(out, n++ == 0 ? "\nOptions\n" : "");
             put_option(out, o);
@@ -111,6 +133,8 @@ static void put_command(struct hearth_buf *out, const struct cli_command *comman
     }
     put_flags(out, command, "@stacks", "Filters (hearth help filters)");
     put_flags(out, command, "@net", "Connection (hearth help connection)");
+    put_flags(out, command, "@drawn", "Output (hearth help output)");
+    put_columns(out, command->words);
 
     hearth_buf_printf(out, "\nExamples\n  %s\n  %s\n", command->examples[0], command->examples[1]);
 }
@@ -247,6 +271,16 @@ static void put_range(struct hearth_buf *out)
              "or --utc is given.\n");
 }
 
+static void put_output(struct hearth_buf *out)
+{
+    put_set(out, "Options of commands that print tables", "@table");
+    hearth_buf_cstr(
+        out, "\ntable and wide are for people: on a terminal, table fits its width, and wide\n"
+             "has all columns. jsonl, csv, tsv and yaml have exact texts, numbers without\n"
+             "units, and times in UTC; json is the answer of the server. Names of columns\n"
+             "do not change.\n");
+}
+
 static void put_filters(struct hearth_buf *out)
 {
     put_set(out, "Filters; samples must match all of them", "@stacks profile-id span-id trace-id");
@@ -288,6 +322,8 @@ static void put_manual(struct hearth_buf *out)
     hearth_buf_byte(out, '\n');
     put_filters(out);
     hearth_buf_byte(out, '\n');
+    put_output(out);
+    hearth_buf_byte(out, '\n');
     put_selectors(out);
     for (size_t i = 0; i < cli_n_commands; i++) {
         if (cli_commands[i].row == CLI_ROW_COMMAND) {
@@ -306,6 +342,7 @@ static const struct {
     {"connection", "server, tenant, token, https", put_connection},
     {"range", "times", put_range},
     {"filters", "stack traces, spans, rows of top", put_filters},
+    {"output", "tables, formats, colours", put_output},
     {"selectors", "series by their labels", put_selectors},
     {"options", "every option", put_all_options},
     {"exit-codes", "what a script can test", put_exit_codes},
