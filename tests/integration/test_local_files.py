@@ -97,6 +97,16 @@ class LocalFiles(unittest.TestCase):
         self.assertIn("--by-kind is for queries", self.run_hearth("top", self.base, "--by-kind", "line", code=USAGE).stderr)
         self.assertIn("--search", self.run_hearth("top", self.base, "--search", "(", code=USAGE).stderr)
 
+    def test_a_table_fits_a_narrow_terminal(self):
+        for columns, has_totals in ((60, False), (120, True)):
+            t = Terminal([HEARTH, "diff", self.base, self.now], server_environment({"TERM": "dumb", "LC_ALL": "C.UTF-8"}), columns, 20)
+            self.addCleanup(t.close)
+            code, out, _ = t.end("")
+            self.assertEqual(code, OK)
+            rows = [line for line in (out or t.screen.text()).splitlines() if line.strip().endswith(("fresh", "gone", "render"))]
+            self.assertEqual(len(rows), 3, rows)
+            self.assertEqual([row.count("%") for row in rows], [6 if has_totals else 3] * 3)
+
     # ---- on the screen ----
 
     def screen(self, *arguments, columns=100, **env):

@@ -33,6 +33,14 @@ static int print_interval(const struct diff_row *row, struct hearth_buf *out)
     return 21;
 }
 
+/* A terminal with less room for names than this has no columns of totals. */
+#define LEAST_NAME 20
+
+static bool has_totals(const struct cli *cli, const struct diff *d)
+{
+    return cli->width >= 61 + (d->noise != NULL ? 21 : 0) + LEAST_NAME;
+}
+
 static void print_diff_row(const struct cli *cli, const struct diff *d, const struct diff_row *row,
                            struct hearth_buf *out)
 {
@@ -47,12 +55,17 @@ static void print_diff_row(const struct cli *cli, const struct diff *d, const st
     cli_percent(total, 1, true, change[1]);
     const char *mark = row->total[0] == 0 ? "new  " : row->total[1] == 0 ? "gone " : "     ";
     hearth_buf_printf(out, "%8s %8s %8s", text[0], text[1], change[0]);
-    int taken = 61;
+    int taken = 33;
     if (d->noise != NULL) {
         taken += print_interval(row, out);
     }
-    hearth_buf_printf(out, "  %8s %8s %8s  %s", text[2], text[3], change[1], mark);
-    cli_fit(hearth_str_c(row->name), cli->width > taken + 39 ? cli->width - taken : 40, false, out);
+    if (has_totals(cli, d)) {
+        hearth_buf_printf(out, "  %8s %8s %8s", text[2], text[3], change[1]);
+        taken += 28;
+    }
+    hearth_buf_printf(out, "  %s", mark);
+    int room = cli->width - taken;
+    cli_fit(hearth_str_c(row->name), room > LEAST_NAME ? room : LEAST_NAME, false, out);
     hearth_buf_byte(out, '\n');
 }
 
@@ -64,10 +77,15 @@ static void print_diff_table(const struct cli *cli, const struct diff *d,
 
     const char *gap = d->noise != NULL ? "                     " : "";
     const char *interval = d->noise != NULL ? "       95 % interval" : "";
-    hearth_buf_printf(out, "%8s %8s %8s%s  %8s %8s %8s\n", "self", "self", "", gap, "total",
-                      "total", "");
-    hearth_buf_printf(out, "%8s %8s %8s%s  %8s %8s %8s       function\n", "base", "now", "change",
-                      interval, "base", "now", "change");
+    hearth_buf_printf(out, "%8s %8s %8s%s", "self", "self", "", gap);
+    if (has_totals(cli, d)) {
+        hearth_buf_printf(out, "  %8s %8s %8s", "total", "total", "");
+    }
+    hearth_buf_printf(out, "\n%8s %8s %8s%s", "base", "now", "change", interval);
+    if (has_totals(cli, d)) {
+        hearth_buf_printf(out, "  %8s %8s %8s", "base", "now", "change");
+    }
+    hearth_buf_cstr(out, "       function\n");
     for (size_t i = 0; i < n && i < limit; i++) {
         print_diff_row(cli, d, &rows[i], out);
     }
@@ -206,10 +224,12 @@ static enum hearth_status base_range(struct cli *cli, int64_t *ret_from, int64_t
     if (*ret_from > *ret_to) {
         return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "--base-from is after --base-to");
     }
-    char a[32], b[32];
-    cli_zoned(*ret_from * HEARTH_NS_PER_MS, a);
-    cli_zoned(*ret_to * HEARTH_NS_PER_MS, b);
-    (void)fprintf(stderr, "base: %s to %s\n", a, b);
+    if (*ret_from != cli->from_ms || *ret_to != cli->to_ms) {
+        char a[32], b[32];
+        cli_zoned(*ret_from * HEARTH_NS_PER_MS, a);
+        cli_zoned(*ret_to * HEARTH_NS_PER_MS, b);
+        (void)fprintf(stderr, "base: %s to %s\n", a, b);
+    }
 
     return HEARTH_OK;
 }
