@@ -421,7 +421,12 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
         return code;
     }
 
-    return diff_gates_report(cli, gates, empty_side(&d));
+    const char *empty = empty_side(&d);
+    if (empty != NULL) {
+        (void)fprintf(stderr, "hearth: nothing was compared: %s\n", empty);
+    }
+
+    return diff_gates_report(cli, gates, empty);
 }
 
 enum cli_exit cli_diff(struct cli *cli)
