@@ -485,13 +485,6 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 /* Prints the plan of the merge of a selection. */
 enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection);
 
-/* ---- cmd_open.c ---- */
-
-/* Appends the address of a page of the web page, such as "profile". */
-void cli_link_begin(const struct cli *cli, const char *page, struct hearth_buf *out);
-/* Appends a parameter to such an address, unless it is empty. In the order of their names. */
-void cli_link_param(struct hearth_buf *out, const char *name, struct hearth_str value);
-
 /* ---- text.c ---- */
 
 /* Short names for base/human.h. */

@@ -8,6 +8,7 @@
 #include "hearth/pb/adhocprofiles/v1/adhocprofiles.pb-c.h"
 
 #include "cli.h"
+#include "page_link.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@
 
 static void put_adhoc_link(const struct cli *cli, const char *id, struct hearth_buf *out)
 {
-    cli_link_begin(cli, "adhoc", out);
-    cli_link_param(out, "ids", hearth_str_c(id));
+    page_link_begin(cli->url, "adhoc", out);
+    page_link_param(out, "ids", hearth_str_c(id));
 }
 
 /* ---- list ---- */

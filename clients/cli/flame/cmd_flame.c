@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "flame_output.h"
 #include "flame_terminal.h"
+#include "page_link.h"
 
 #include <langinfo.h>
 #include <stdio.h>
@@ -118,21 +119,23 @@ static enum hearth_status ask_flame(struct cli *cli, const char **ret_selector,
 /* The address of the web page for the range; NULL, and the reason, if no page shows the same. */
 static const char *page_address(struct cli *cli, const char **ret_reason)
 {
-    struct hearth_client_options options;
-
-    cli_client_options(cli, &options);
     *ret_reason = "the page cannot show these filters";
     if (cli_has_stack_filter(cli) || cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0 ||
         cli->go_stacks != NULL || cli->aggregation != NULL) {
         return NULL;
     }
-    size_t n = strlen(options.url);
-    while (n > 0 && options.url[n - 1] == '/') {
-        n--;
-    }
+    struct hearth_buf out;
+    char from[24], to[24];
+    (void)snprintf(from, sizeof from, "%lld", (long long)cli->from_ms);
+    (void)snprintf(to, sizeof to, "%lld", (long long)cli->to_ms);
+    hearth_buf_init(&out, 0);
+    page_link_begin(cli->url, "profile", &out);
+    page_link_param(&out, "from", hearth_str_c(from));
+    page_link_param(&out, "to", hearth_str_c(to));
+    const char *address = hearth_arena_strndup(&cli->arena, out.p, out.n);
+    hearth_buf_release(&out);
 
-    return hearth_arena_printf(&cli->arena, "%.*s/profile?from=%lld&to=%lld", (int)n, options.url,
-                               (long long)cli->from_ms, (long long)cli->to_ms);
+    return address;
 }
 
 enum cli_exit cli_choose_screen(const struct cli *cli, bool *ret_is_screen)

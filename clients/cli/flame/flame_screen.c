@@ -5,6 +5,8 @@
 #include "hearth/base/mem.h"
 #include "hearth/selector/pattern.h"
 
+#include "page_link.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -318,31 +320,20 @@ static void type_search(struct flame_screen *screen, int key)
 
 /* ---- the web page ---- */
 
-static void append_parameter(const char *name, struct hearth_str value, struct hearth_buf *out)
-{
-    hearth_buf_printf(out, "&%s=", name);
-    for (size_t i = 0; i < value.n; i++) {
-        unsigned char c = (unsigned char)value.p[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-        hearth_buf_printf(out, is_plain ? "%c" : "%%%02X", c);
-    }
-}
-
 void flame_screen_address(const struct flame_screen *screen, struct hearth_buf *out)
 {
     hearth_buf_cstr(out, screen->facts.page);
-    append_parameter("q", hearth_str_c(screen->facts.selector), out);
-    append_parameter("type", hearth_str_c(screen->facts.type), out);
+    page_link_param(out, "q", hearth_str_c(screen->facts.selector));
+    page_link_param(out, "type", hearth_str_c(screen->facts.type));
     if (screen->view == FLAME_VIEW_LEAVES) {
         hearth_buf_cstr(out, "&flip=1");
     }
     if (screen->view == FLAME_VIEW_SANDWICH) {
-        append_parameter("function", screen->names.v[screen->function], out);
+        page_link_param(out, "function", screen->names.v[screen->function]);
         hearth_buf_cstr(out, "&view=sandwich");
     }
     if (screen->search[0] != '\0') {
-        append_parameter("search", hearth_str_c(screen->search), out);
+        page_link_param(out, "search", hearth_str_c(screen->search));
     }
 }
 

@@ -8,45 +8,14 @@
 #include "hearth/selector/timeexpr.h"
 
 #include "cli.h"
+#include "page_link.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- links ---- */
-
-void cli_link_begin(const struct cli *cli, const char *page, struct hearth_buf *out)
-{
-    struct hearth_str url = hearth_str_c(cli->url);
-
-    hearth_buf_cstr(out, strstr(cli->url, "://") == NULL ? "http://" : "");
-    hearth_buf_append(out, url.p, url.n > 0 && url.p[url.n - 1] == '/' ? url.n - 1 : url.n);
-    hearth_buf_byte(out, '/');
-    hearth_buf_cstr(out, strcmp(page, "explore") == 0 ? "" : page);
-}
-
-void cli_link_param(struct hearth_buf *out, const char *name, struct hearth_str value)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789*-._";
-
-    if (value.n == 0) {
-        return;
-    }
-    hearth_buf_byte(out, memchr(out->p, '?', out->n) == NULL ? '?' : '&');
-    hearth_buf_printf(out, "%s=", name);
-    for (size_t i = 0; i < value.n; i++) {
-        char c = value.p[i];
-        if (c != '\0' && strchr(plain, c) != NULL) {
-            hearth_buf_byte(out, (unsigned char)c);
-        } else if (c == ' ') {
-            hearth_buf_byte(out, '+');
-        } else {
-            hearth_buf_printf(out, "%%%02X", (unsigned)(unsigned char)c);
-        }
-    }
-}
+/* ---- filters ---- */
 
 /* Appends an entry of a list: entries are separated by line feeds, a backslash quotes. */
 static void add_entry(struct hearth_buf *list, const char *kind, const char *entry)
@@ -69,7 +38,7 @@ static void put_texts(struct hearth_buf *out, const char *name, const struct cli
     for (size_t i = 0; i < texts->n; i++) {
         add_entry(&list, "", texts->v[i]);
     }
-    cli_link_param(out, name, hearth_buf_view(&list));
+    page_link_param(out, name, hearth_buf_view(&list));
     hearth_buf_release(&list);
 }
 
@@ -87,7 +56,7 @@ static void put_rows(struct hearth_buf *out, const struct cli *cli)
             add_entry(&list, kinds[kind], cli->rows[kind].with.v[i]);
         }
     }
-    cli_link_param(out, "rows", hearth_buf_view(&list));
+    page_link_param(out, "rows", hearth_buf_view(&list));
     hearth_buf_release(&list);
 }
 
@@ -154,12 +123,16 @@ static enum hearth_status make_page_link(struct cli *cli, struct hearth_buf *out
 
     /* A page of its own for a query; without one, the first page. Parameters are sorted. */
     bool is_query = cli->n_args > 0 || cli->type != NULL || cli_has_stack_filter(cli);
-    cli_link_begin(cli, cli->page != NULL ? cli->page : is_query ? "profile" : "explore", out);
-    cli_link_param(out, "from", hearth_str_c(from));
-    cli_link_param(out, "q", hearth_str_c(selector));
+    page_link_begin(cli->url,
+                    cli->page != NULL ? cli->page
+                    : is_query        ? "profile"
+                                      : "explore",
+                    out);
+    page_link_param(out, "from", hearth_str_c(from));
+    page_link_param(out, "q", hearth_str_c(selector));
     put_rows(out, cli);
-    cli_link_param(out, "to", hearth_str_c(to));
-    cli_link_param(out, "type", hearth_str_c(type));
+    page_link_param(out, "to", hearth_str_c(to));
+    page_link_param(out, "type", hearth_str_c(type));
     put_texts(out, "with", &cli->functions);
     put_texts(out, "without", &cli->without);
 

@@ -1,0 +1,36 @@
+/* page_link.c -- addresses of the web page (contract: page_link.h). */
+#include "page_link.h"
+
+#include <string.h>
+
+void page_link_begin(const char *url, const char *page, struct hearth_buf *out)
+{
+    size_t n = strlen(url);
+
+    hearth_buf_cstr(out, strstr(url, "://") == NULL ? "http://" : "");
+    hearth_buf_append(out, url, n > 0 && url[n - 1] == '/' ? n - 1 : n);
+    hearth_buf_byte(out, '/');
+    hearth_buf_cstr(out, strcmp(page, "explore") == 0 ? "" : page);
+}
+
+void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str value)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789*-._";
+
+    if (value.n == 0) {
+        return;
+    }
+    hearth_buf_byte(out, memchr(out->p, '?', out->n) == NULL ? '?' : '&');
+    hearth_buf_printf(out, "%s=", name);
+    for (size_t i = 0; i < value.n; i++) {
+        char c = value.p[i];
+        if (c != '\0' && strchr(plain, c) != NULL) {
+            hearth_buf_byte(out, (unsigned char)c);
+        } else if (c == ' ') {
+            hearth_buf_byte(out, '+');
+        } else {
+            hearth_buf_printf(out, "%%%02X", (unsigned)(unsigned char)c);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/*
+ * page_link.h -- addresses of the web page; clients/web/src/url.ts has their grammar.
+ *
+ * Threads: pure.
+ */
+#ifndef HEARTH_CLIENTS_PAGE_LINK_H
+#define HEARTH_CLIENTS_PAGE_LINK_H
+
+#include "hearth/base/buf.h"
+
+/* Appends the address of a page, such as "profile", on the server of a URL. */
+void page_link_begin(const char *url, const char *page, struct hearth_buf *out);
+/* Appends a parameter to such an address, unless it is empty. */
+void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str value);
+
+#endif
