@@ -610,6 +610,7 @@ static void copy_to_layers(struct hearth_config *config)
 {
     config->front.ingest_threads = clamp_to_unsigned(config->ingest_threads);
     config->front.query_threads = clamp_to_unsigned(config->query_threads);
+    config->front.option_help = hearth_option_help;
     config->front.max_request_bytes = config->limits.max_request_bytes;
     config->front.max_query_memory_bytes = config->limits.max_query_memory_bytes;
 

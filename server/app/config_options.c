@@ -23,6 +23,13 @@ const struct hearth_option *hearth_option_find(struct hearth_str flag)
     return NULL;
 }
 
+const char *hearth_option_help(const char *flag)
+{
+    const struct hearth_option *option = hearth_option_find(hearth_str_c(flag));
+
+    return option == NULL ? NULL : option->help;
+}
+
 /* The character of a variable's name for one of a flag: HEARTH_LIMITS_PROFILE is limits.profile. */
 static char convert_to_variable(char c)
 {

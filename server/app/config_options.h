@@ -37,6 +37,8 @@ extern const size_t hearth_n_options;
 const struct hearth_option *hearth_option_find(struct hearth_str flag);
 const struct hearth_option *hearth_option_find_variable(struct hearth_str name);
 
+/* The text of --help; NULL: no option has the name. */
+const char *hearth_option_help(const char *flag);
 bool hearth_option_is_secret(const struct hearth_option *option);
 /* The option that names the file of a secret, such as "agent-token-file" of "agent-token". */
 const struct hearth_option *hearth_option_find_file(const struct hearth_option *secret);

@@ -70,6 +70,7 @@ class Administration(unittest.TestCase):
 
     def test_a_limit_of_ones_own_is_set_and_taken_back(self):
         self.open("/admin", part="limits", filter="max-query-range")
+        self.seen.find_text("tbody th", "longest time range of a query")
         self.press("td button", "Change")
         field = self.seen.find("td input")
         field.clear()

@@ -415,6 +415,7 @@ class Limits(unittest.TestCase):
         ):
             self.refused(part, self.set, "careful", max_points="7", **{name: value})
         answer = self.server.connect(ADMIN + "GetLimits", {}, {"X-Scope-OrgID": "careful"})
+        self.assertEqual([limit["name"] for limit in answer["limits"] if not limit.get("help")], [])
         self.assertFalse(any(limit.get("isOwn") for limit in answer["limits"]))
 
     def hearth(self, *arguments):

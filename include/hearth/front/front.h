@@ -130,6 +130,8 @@ struct hearth_front_options {
 
     /* ---- requests ---- */
 
+    /* What an option of hearthd does, one sentence, static; NULL for an unknown name. May be NULL. */
+    const char *(*option_help)(const char *name);
     int64_t max_request_bytes;          /* decompressed; default 64 MiB */
     int64_t default_deadline_ns;        /* for requests without a deadline; 0: none; default 60 s */
     unsigned ingest_threads;            /* 0: twice the number of processors, at least 16 */

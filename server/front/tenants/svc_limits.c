@@ -35,6 +35,10 @@ static void fill_limit_texts(struct hearth_rpc *rpc, const void *from, void *mes
     out->name = hearth_rpc_text(rpc, hearth_str_c(limit->limit->name));
     out->value = make_limit_text(rpc, limit->limit, limit->value);
     out->server_value = make_limit_text(rpc, limit->limit, limit->server);
+    if (rpc->front->options.option_help != NULL) {
+        out->help =
+            hearth_rpc_text(rpc, hearth_str_c(rpc->front->options.option_help(limit->limit->name)));
+    }
 }
 
 HEARTH_MAP_TYPES(limit, struct hearth_admin_limit, Hearth__V1__Limit);

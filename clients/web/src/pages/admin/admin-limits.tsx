@@ -21,6 +21,7 @@ interface Limit {
   value?: string;
   serverValue?: string;
   isOwn?: boolean;
+  help?: string;
 }
 
 interface Used {
@@ -96,7 +97,7 @@ interface RowProps {
   sending: Sending;
 }
 
-function Row({ limit: { name, value, serverValue, isOwn }, mayChange, sending }: RowProps) {
+function Row({ limit: { name, value, serverValue, isOwn, help }, mayChange, sending }: RowProps) {
   const words = pageTexts.value.admin;
   const set = async (text: string) => {
     if (await sending.send(SERVICE + "SetLimits", { changes: [{ name, value: text }] })) {
@@ -106,8 +107,13 @@ function Row({ limit: { name, value, serverValue, isOwn }, mayChange, sending }:
   const isEdited = mayChange && param("limit") === name;
   return (
     <tr aria-selected={isOwn}>
-      <th scope="row" class="code">
-        {name}
+      <th scope="row" class="limit-name">
+        <span class="code">{name}</span>
+        {help && (
+          <span class="muted" lang="en">
+            {help}
+          </span>
+        )}
       </th>
       <td class="number code">
         {isEdited ? (
@@ -192,7 +198,7 @@ export function Limits({ mayChange }: PartProps) {
   const sending = useSending();
   const answer = useAnswer("limits", (abort) => call<{ limits?: Limit[] }>(SERVICE + "GetLimits", {}, abort));
   const filter = filterText();
-  const limits = (answer.value?.limits ?? []).filter(({ name }) => name.includes(filter));
+  const limits = (answer.value?.limits ?? []).filter(({ name, help = "" }) => name.includes(filter) || help.toLowerCase().includes(filter));
   return (
     <>
       <UsageTable />
