@@ -29,6 +29,10 @@ class Asking(PageTest):
             made.add(["main", "shop/cart.(*Basket).Add"], [1_000_000_000])
             made.add(["main", "shop/pay.Charge"], [1_000_000_000 * (pod + 1)])
             server.push(made.encode(), {"__name__": "process_cpu", "service_name": "shop", "pod": "shop-%d" % pod})
+        for minutes, version in ((30, "1"), (20, "1"), (10, "2"), (5, "2")):
+            made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000)
+            made.add(["main", "run"], [1_000_000_000])
+            server.push(made.encode(), {"__name__": "process_cpu", "service_name": "deployed", "version": version})
         wide = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - 60_000) * 1_000_000)
         for i in range(CUT + 4000):
             wide.add(["main", "part%d" % (i % 7), "leaf%d" % i], [1000 + i])
@@ -147,6 +151,17 @@ class Asking(PageTest):
         self.page.find_text(".band.baseline", "Baseline")
         asked = self.address()[1]
         self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 150_000, delta=60_000)
+
+    def test_a_new_version_is_marked_and_compared_with_the_time_before(self):
+        self.open("deployed")
+        self.page.find_text(".profile-count", "4 profiles")
+        marker = self.page.find(".markers button")
+        self.assertIn("version 2 first appears", marker.get_attribute("aria-label"))
+        marker.click()
+        self.page.until(lambda: self.address()[0] == "/diff", "the diff")
+        asked = self.address()[1]
+        self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 600_000, delta=60_000)
+        self.page.find_text(".band.baseline", "Baseline")
 
     def test_tasks_are_marked_on_the_chart(self):
         asked = {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": "60000"}

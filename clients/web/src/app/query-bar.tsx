@@ -4,8 +4,10 @@ import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { withRoom } from "./completion";
 import { visibleName } from "../flame/names";
+import { formatCount } from "../units";
 import { formatSelector, parseSelector, type Matcher } from "../selector";
 import { address, change, param, type Page } from "../url";
+import { askingTexts } from "./asking-texts";
 import { PageTabs } from "./page-tabs";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes } from "./question";
 import { SelectorText, type Draft } from "./selector-text";
@@ -29,6 +31,25 @@ export function useLabelNames(): string[] {
     call<Names>("querier.v1.QuerierService/LabelNames", { matchers: [selector.value], ...withinRange() }, abort),
   );
   return (answer.value?.names ?? []).filter((name) => !name.startsWith("__"));
+}
+
+// Longer ranges are not counted: a page that reads sums would wait for it.
+const COUNTED_MS = 2 * 86_400_000;
+
+function ProfileCount({ type }: { type: string }) {
+  const { startMs, endMs } = span.value;
+  const isCounted = type !== "" && endMs - startMs <= COUNTED_MS;
+  const answer = useAnswer(isCounted ? `${rangeKey.value} ${type} ${selector.value}` : null, (abort) =>
+    call<{ profileCount?: string }>(
+      "hearth.v1.ProfileService/ProfileFacets",
+      { filter: { labelSelector: selector.value, profileType: type, ...withinRange() }, labels: ["service_name"], limit: 1 },
+      abort,
+    ),
+  );
+  if (!isCounted || !answer.value || answer.error) {
+    return null;
+  }
+  return <span class="muted number profile-count">{askingTexts.value.selector.profiles(formatCount(Number(answer.value.profileCount ?? 0)))}</span>;
 }
 
 function setSelector(q: string): void {
@@ -123,6 +144,8 @@ export function QueryBar() {
           ))}
         </select>
       )}
+      <span class="space" />
+      <ProfileCount type={type?.ID ?? ""} />
     </div>
   );
 }

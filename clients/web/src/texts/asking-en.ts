@@ -38,6 +38,7 @@ export const askingEn = {
     choices: { name: "Labels", operator: "Operators", value: "Values", end: "Labels" },
     operators: { "=": "is", "!=": "is not", "=~": "matches (regular expression)", "!~": "does not match" } as Record<string, string>,
     uploads: (n: string) => `${n} uploads`,
+    profiles: (n: string) => (n === "1" ? "1 profile" : `${n} profiles`),
     keys: "Arrows choose, Tab takes, Enter applies the selector",
   },
   timeline: {
@@ -51,7 +52,8 @@ export const askingEn = {
     reset: "Whole range",
     resetHint: "Back to the range before the first selection. A double click does the same.",
     between: (range: string) => `No profile was received in this part, ${range}.`,
-    markers: "Tasks",
+    markers: "Tasks and new versions",
+    deploy: (label: string, version: string, time: string) => `${time} ${label} ${version} first appears. Compare after with before.`,
     task: (name: string) => `Task: ${name}`,
     policy: (name: string) => `Started by a policy: ${name}`,
     trigger: (name: string, cause: string) => `Started by a policy: ${name} (${cause})`,

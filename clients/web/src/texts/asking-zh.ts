@@ -36,6 +36,7 @@ export const askingZh: AskingTexts = {
     choices: { name: "标签", operator: "运算符", value: "取值", end: "标签" },
     operators: { "=": "等于", "!=": "不等于", "=~": "匹配（正则表达式）", "!~": "不匹配" },
     uploads: (n) => `${n} 次上传`,
+    profiles: (n) => `${n} 份剖析`,
     keys: "方向键选择，Tab 填入，Enter 应用选择器",
   },
   timeline: {
@@ -49,7 +50,8 @@ export const askingZh: AskingTexts = {
     reset: "完整范围",
     resetHint: "回到第一次选择之前的范围，双击效果相同。",
     between: (range) => `这段时间（${range}）内没有收到剖析数据。`,
-    markers: "任务",
+    markers: "任务与新版本",
+    deploy: (label, version, time) => `${time} ${label} ${version} 首次出现。与之前对比。`,
     task: (name) => `任务：${name}`,
     policy: (name) => `由策略触发：${name}`,
     trigger: (name, cause) => `由策略触发：${name}（${cause}）`,
