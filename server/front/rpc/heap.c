@@ -5,11 +5,14 @@
 
 #include <malloc.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define AFTER_GARBAGE_NS HEARTH_NS_PER_SEC
 #define LOOK_NS          (5 * HEARTH_NS_PER_SEC)
 #define WORTH_BYTES      ((size_t)64 << 20)
+#define IDLE_WORTH_BYTES ((size_t)8 << 20)
+#define IDLE_SHARE       100 /* idle: used less than a hundredth of one processor */
 #define KEEP_TOP_BYTES   (1u << 20)
 
 /* Resident memory without pages of files; 0 if the kernel does not tell. */
@@ -30,10 +33,10 @@ static size_t read_resident_bytes(void)
 }
 
 /* mallinfo2 locks each heap in turn: so it is called rarely, and not in a small process. */
-static size_t count_free_bytes(void)
+static size_t count_free_bytes(size_t worth)
 {
     size_t resident = read_resident_bytes();
-    if (resident < WORTH_BYTES) {
+    if (resident < worth) {
         return 0;
     }
     struct mallinfo2 info = mallinfo2();
@@ -41,19 +44,29 @@ static size_t count_free_bytes(void)
     return resident > used ? resident - used : 0;
 }
 
+/* Whether the process has hardly used a processor since the last look. */
+static bool was_idle(struct hearth_heap *heap)
+{
+    int64_t cpu_ns = (int64_t)clock() * (HEARTH_NS_PER_SEC / CLOCKS_PER_SEC);
+    int64_t used_ns = cpu_ns - heap->cpu_ns;
+    heap->cpu_ns = cpu_ns;
+    return used_ns < LOOK_NS / IDLE_SHARE;
+}
+
 static bool is_trim_worth_it(struct hearth_heap *heap)
 {
-    size_t n = count_free_bytes();
+    size_t worth = was_idle(heap) ? IDLE_WORTH_BYTES : WORTH_BYTES;
+    size_t n = count_free_bytes(worth);
     if (n < heap->kept_bytes) {
         heap->kept_bytes = n;
     }
-    return n >= heap->kept_bytes + WORTH_BYTES;
+    return n >= heap->kept_bytes + worth;
 }
 
 static void trim_heaps(struct hearth_heap *heap, int64_t now_mono_ns)
 {
     (void)malloc_trim(KEEP_TOP_BYTES);
-    heap->kept_bytes = count_free_bytes();
+    heap->kept_bytes = count_free_bytes(IDLE_WORTH_BYTES);
     heap->trim_mono_ns = now_mono_ns + AFTER_GARBAGE_NS;
 }
 

@@ -1,0 +1,44 @@
+"""An idle server gives the memory of earlier queries back to the kernel."""
+
+import concurrent.futures
+import random
+import re
+import unittest
+
+from pprof import Profile
+from questions import CPU
+from server import Server, eventually, now_ms
+
+STACKS, DEPTH, SERIES = 2_000, 10, 4
+
+
+class IdleMemory(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--builder=false", "--query-threads", "4")
+        self.addCleanup(self.server.stop)
+
+    def anonymous_mib(self):
+        with open("/proc/%d/smaps_rollup" % self.server.process.pid) as rollup:
+            return int(re.search(r"Pss_Anon:\s+(\d+)", rollup.read()).group(1)) / 1024
+
+    def test_memory_of_many_queries_is_given_back_when_the_server_is_idle(self):
+        rng = random.Random(3)
+        start = now_ms() - 60_000
+        for series in range(SERIES):
+            profile = Profile([("cpu", "nanoseconds")], time_ns=start * 1_000_000)
+            for _ in range(STACKS):
+                profile.add(["function_%d" % rng.randrange(900) for _ in range(DEPTH)], [10_000_000])
+            self.server.push(profile.encode(), {"service_name": "deep", "__name__": "process_cpu", "pod": str(series)})
+
+        side = {"profileType": CPU, "labelSelector": '{service_name="deep"}', "start": start - 1000, "end": start + 1000}
+        ask = lambda _: self.server.connect("hearth.v1.QueryService/Diff", {"left": side, "right": side, "maxNodes": 1000})
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            self.assertEqual(len({answer["flamegraph"]["total"] for answer in pool.map(ask, range(60))}), 1)
+
+        # Dictionaries and name trees stay, arenas do not.
+        before = self.anonymous_mib()
+        eventually(lambda: self.anonymous_mib() < before - 10, 60, what="10 MiB given back of %d" % before)
+
+
+if __name__ == "__main__":
+    unittest.main()
