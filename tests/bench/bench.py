@@ -2,7 +2,7 @@
 """Measure Hearth: ingest, queries, small calls, disk and memory, each beside its floor in the same run.
 
 bench.py [--quick] [--api | --wall | --access | --sets 20k,200k,2m | --hard [NAMES] | --spans [MILLIONS] | --self-profile]
-         [--docs] [--json FILE] [--build DIR]
+         [--own-recordings] [--docs] [--json FILE] [--build DIR]
 bench.py intake [FILE...] [--json FILE] [--build DIR]
 
 Tables (markdown) on stdout; --json keeps the numbers. A report, never a test: it judges nothing and fails only when it
@@ -39,10 +39,20 @@ class Bench(Setting):
         super().__init__(options)
         self.rows, self.numbers = [], {}
 
+    def make_pool(self, *arguments):
+        if self.missing and not self.options.own_recordings:
+            raise SystemExit(
+                "bench: %s is missing, so nothing here compares with docs/benchmarks.md; --own-recordings measures with the"
+                " small recordings of tests/golden, without goals" % self.missing[0])
+        if self.missing and self.options.docs:
+            raise SystemExit("bench: --docs writes figures of the shared recordings only; %s is missing" % self.missing[0])
+        super().make_pool(*arguments)
+
     # ---- the table ----
 
     def row(self, what, value, unit, floor=None, goal="", digits=1, note=""):
         ratio = value / floor if floor else None
+        goal = goal if self.has_shared else ""  # goals are those of the shared recordings
         self.rows.append(
             "| %s | %s %s%s | %s | %s | %s |"
             % (
@@ -268,8 +278,8 @@ def keep(bench, name, title, arguments, reports):
         return
     head = "# %s\n\nWritten by `./dev bench %s --docs`. How it is measured: [method](method.md). Why it comes out so: [notes](notes.md)." % (
         title, arguments)
-    about = "%d processors, load %.1f of the last quarter of an hour; profiles resampled from %s recordings." % (
-        os.cpu_count(), os.getloadavg()[2], "shared" if bench.has_shared else "our own small")
+    about = "%d processors, load %.1f of the last quarter of an hour; profiles resampled from shared recordings." % (
+        os.cpu_count(), os.getloadavg()[2])
     path = ROOT / "docs/benchmarks" / ("%s.md" % name)
     lines = "\n\n".join([head, about, *reports]).split("\n")
     path.write_text("\n".join(line if line.startswith("|") else textwrap.fill(line, 118) for line in lines) + "\n")
@@ -353,6 +363,8 @@ def main():
     parser.add_argument("--spans", nargs="?", const=10, type=float, metavar="MILLIONS",
                         help="ids of spans and traces in profiles (span_lookups.py) instead; 10 million spans unless said")
     parser.add_argument("--docs", action="store_true", help="with --sets, --hard: write docs/benchmarks/*.md and the pictures")
+    parser.add_argument("--own-recordings", action="store_true",
+                        help="without the shared recordings: measure with small ones, which compare with nothing else")
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     parser.add_argument("--build", default=str(ROOT / "build-release"), metavar="DIR", help="build directory")
     chosen = parser.parse_args()

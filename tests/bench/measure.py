@@ -68,7 +68,8 @@ class Setting:
         self.directory = server.temporary_directory()
         self.pool = os.path.join(self.directory, "pool")
         shared = [server.SHARED / name for name in SHARED_SEEDS]
-        self.has_shared = all(path.exists() for path in shared)
+        self.missing = [path for path in shared if not path.exists()]
+        self.has_shared = not self.missing
         self.seeds = shared if self.has_shared else [ROOT / name for name in OWN_SEEDS]
 
     def make_pool(self, profiles=PROFILES):
