@@ -132,8 +132,9 @@ enum hearth_status cli_call(struct cli *cli, const char *method, const void *req
 {
     assert(cli->client != NULL); /* offline commands make no request */
     struct ProtobufCMessage *answer;
-    enum hearth_status status = hearth_client_call(cli->client, method, request, answer_type,
-                                                   &cli->arena, &answer, NULL, &cli->err);
+    struct hearth_call call = {.method = method};
+    enum hearth_status status = hearth_call_message(cli->client, &call, request, answer_type,
+                                                    &cli->arena, &answer, &cli->err);
     if (status == HEARTH_OK) {
         memcpy(ret_answer, &answer, sizeof answer);
     }

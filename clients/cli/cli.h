@@ -12,13 +12,14 @@
 #include "hearth/base/buf.h"
 #include "hearth/base/human.h"
 #include "hearth/base/secret.h"
-#include "hearth/client.h"
 #include "hearth/format/profile_file.h"
 #include "hearth/model/profile.h"
 #include "hearth/model/profile_type.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 #include "hearth/pb/querier/v1/querier.pb-c.h"
 
+#include "client_call.h"
+#include "client_headers.h"
 #include "flame_cells.h"
 #include "sizing.h"
 
@@ -183,7 +184,8 @@ struct cli {
     struct hearth_str token_text;
     /* the connection, after cli_settle */
     struct cli_texts header_texts; /* options: "NAME: VALUE" */
-    struct hearth_client_header headers[HEARTH_CLIENT_MAX_HEADERS];
+    struct hearth_header headers[HEARTH_CLIENT_MAX_HEADERS];
+    const char *header_lines[HEARTH_CLIENT_MAX_HEADERS]; /* the same as texts */
     enum cli_origin header_origins[HEARTH_CLIENT_MAX_HEADERS];
     size_t n_headers;
     const char *context_name;       /* NULL: none */

@@ -109,33 +109,28 @@ void cli_say(const char *what, const char *text)
     hearth_buf_release(&line);
 }
 
-static void print_note(void *context, struct hearth_str text)
+static void print_note(void *context, const char *text)
 {
     const struct cli *cli = context;
 
     if (cli->kept_notes != NULL) {
         hearth_buf_cstr(cli->kept_notes, cli->kept_notes->n > 0 ? "; " : "");
-        hearth_buf_str(cli->kept_notes, text);
-        return;
+        hearth_buf_cstr(cli->kept_notes, text);
+    } else if (!cli->is_quiet) {
+        cli_say("note", text);
     }
-    if (cli->is_quiet) {
-        return;
-    }
-    struct hearth_buf line;
-    hearth_buf_init(&line, 0);
-    cli_fit(text, INT_MAX, false, &line);
-    (void)fprintf(stderr, "note: %.*s\n", (int)line.n, line.n > 0 ? line.p : "");
-    hearth_buf_release(&line);
 }
 
-#define COMPLETION_MS 300 /* somebody has pressed Tab */
+#define COMPLETION_MS 300  /* somebody has pressed Tab */
+#define RETRY_MS      3000 /* a restart; then somebody wants to read the reason */
 
 void cli_client_options(struct cli *cli, struct hearth_client_options *ret_options)
 {
     hearth_client_options_init(ret_options);
+    ret_options->retry_ms = RETRY_MS;
     ret_options->url = cli->url;
     ret_options->tenant = cli->tenant;
-    ret_options->headers = cli->headers;
+    ret_options->headers = cli->header_lines;
     ret_options->n_headers = cli->n_headers;
     ret_options->proxy = cli->proxy;
     ret_options->ca_file = cli->ca_file;

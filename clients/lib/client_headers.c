@@ -74,8 +74,7 @@ static bool is_header_name(struct hearth_str name)
     return name.n > 0;
 }
 
-static enum hearth_status check_header(const struct hearth_client_header *header,
-                                       struct hearth_err *err)
+static enum hearth_status check_header(const struct hearth_header *header, struct hearth_err *err)
 {
     char text[HEARTH_CLIENT_MAX_HEADER_BYTES];
 
@@ -112,9 +111,8 @@ static enum hearth_status check_header(const struct hearth_client_header *header
                                  HEARTH_STR_ARG(name));
 }
 
-enum hearth_status hearth_client_header_parse(struct hearth_str text,
-                                              struct hearth_client_header *ret,
-                                              struct hearth_err *err)
+enum hearth_status hearth_header_parse(struct hearth_str text, struct hearth_header *ret,
+                                       struct hearth_err *err)
 {
     assert(ret != NULL);
 
@@ -123,7 +121,7 @@ enum hearth_status hearth_client_header_parse(struct hearth_str text,
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a header is written \"NAME: VALUE\"");
     }
 
-    struct hearth_client_header header = {
+    struct hearth_header header = {
         hearth_str_n(text.p, colon),
         hearth_str_trim(hearth_str_n(text.p + colon + 1, text.n - colon - 1))};
     HEARTH_TRY(check_header(&header, err));
@@ -161,8 +159,9 @@ enum hearth_status client_metadata_fill(struct client_metadata *ret,
                            options->n_headers, HEARTH_CLIENT_MAX_HEADERS);
     }
     for (size_t i = 0; i < options->n_headers; i++) {
-        HEARTH_TRY(check_header(&options->headers[i], err));
-        client_metadata_add(ret, options->headers[i].name, options->headers[i].value);
+        struct hearth_header header;
+        HEARTH_TRY(hearth_header_parse(hearth_str_c(options->headers[i]), &header, err));
+        client_metadata_add(ret, header.name, header.value);
     }
 
     return HEARTH_OK;

@@ -91,9 +91,9 @@ static grpc_channel_credentials *make_trusting(const struct texts *texts)
     return credentials;
 }
 
-enum hearth_status hearth_client_tls(const struct hearth_client_options *options,
-                                     grpc_channel_credentials **ret_credentials,
-                                     struct hearth_err *err)
+enum hearth_status hearth_tls_credentials(const struct hearth_client_options *options,
+                                          grpc_channel_credentials **ret_credentials,
+                                          struct hearth_err *err)
 {
     struct texts texts = {0};
     enum hearth_status status = read_texts(options, &texts, err);

@@ -2,6 +2,7 @@
 #ifndef HEARTH_CLIENT_TLS_H
 #define HEARTH_CLIENT_TLS_H
 
+#include "hearth/base/status.h"
 #include "hearth/client.h"
 
 #include <grpc/grpc_security.h>
@@ -11,8 +12,8 @@
  * without its partner; NO_MEMORY.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_client_tls(const struct hearth_client_options *options,
-                                     grpc_channel_credentials **ret_credentials,
-                                     struct hearth_err *err);
+enum hearth_status hearth_tls_credentials(const struct hearth_client_options *options,
+                                          grpc_channel_credentials **ret_credentials,
+                                          struct hearth_err *err);
 
 #endif

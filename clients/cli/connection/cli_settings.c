@@ -76,8 +76,8 @@ static enum hearth_status add_headers(struct cli *cli, const struct cli_texts *t
     size_t n_before = cli->n_headers;
 
     for (size_t i = 0; i < texts->n; i++) {
-        struct hearth_client_header header;
-        HEARTH_TRY(hearth_client_header_parse(hearth_str_c(texts->v[i]), &header, &cli->err));
+        struct hearth_header header;
+        HEARTH_TRY(hearth_header_parse(hearth_str_c(texts->v[i]), &header, &cli->err));
         bool is_given = false;
         for (size_t k = 0; k < n_before; k++) {
             is_given = is_given || hearth_str_eq_nocase(cli->headers[k].name, header.name);
@@ -90,6 +90,7 @@ static enum hearth_status add_headers(struct cli *cli, const struct cli_texts *t
                                HEARTH_CLIENT_MAX_HEADERS);
         }
         cli->header_origins[cli->n_headers] = origin;
+        cli->header_lines[cli->n_headers] = texts->v[i];
         cli->headers[cli->n_headers++] = header;
     }
 

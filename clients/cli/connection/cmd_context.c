@@ -270,14 +270,18 @@ static enum hearth_status check_context(struct cli *cli)
 {
     struct hearth_client_options options;
     struct hearth_client *client = NULL;
+    struct hearth_client_error error;
 
     for (size_t i = 0; i < cli->header_texts.n; i++) {
-        HEARTH_TRY(hearth_client_header_parse(hearth_str_c(cli->header_texts.v[i]),
-                                              &cli->headers[i], &cli->err));
+        cli->header_lines[i] = cli->header_texts.v[i];
+        HEARTH_TRY(
+            hearth_header_parse(hearth_str_c(cli->header_lines[i]), &cli->headers[i], &cli->err));
     }
     cli->n_headers = cli->header_texts.n;
     cli_client_options(cli, &options);
-    HEARTH_TRY(hearth_client_new(&options, &client, &cli->err));
+    if (hearth_client_new(&options, &client, &error) != HEARTH_CLIENT_OK) {
+        return hearth_call_error_in(&error, &cli->err);
+    }
     hearth_client_free(client);
 
     return HEARTH_OK;

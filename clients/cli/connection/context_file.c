@@ -62,7 +62,7 @@ static enum hearth_status take_header(struct hearth_yaml *reading, void *context
                                       bool *ret_known)
 {
     struct cli_texts *headers = context;
-    struct hearth_client_header header;
+    struct hearth_header header;
     const char *text;
 
     (void)ret_known;
@@ -77,7 +77,7 @@ static enum hearth_status take_header(struct hearth_yaml *reading, void *context
     if (line == NULL) {
         return HEARTH_FAIL_ARENA(reading->err, reading->arena);
     }
-    if (hearth_client_header_parse(hearth_str_c(line), &header, reading->err) != HEARTH_OK) {
+    if (hearth_header_parse(hearth_str_c(line), &header, reading->err) != HEARTH_OK) {
         hearth_err_prefix(reading->err, "line %d", hearth_yaml_line(value));
         return HEARTH_INVALID_ARGUMENT;
     }

@@ -151,15 +151,23 @@ enum hearth_status cli_connect(struct cli *cli, const struct hearth_client_optio
                                struct hearth_client **ret_client, struct hearth_err *err)
 {
     struct hearth_client *client;
+    struct hearth_client_error error;
 
     /* Read once: a pipe cannot be read again. */
     if (cli->token_from == NULL) {
         HEARTH_TRY(find_token(cli, &cli->token_text, &cli->token_from, err));
     }
-    HEARTH_TRY(hearth_client_new(options, &client, err));
+    if (hearth_client_new(options, &client, &error) != HEARTH_CLIENT_OK) {
+        return hearth_call_error_in(&error, err);
+    }
     enum hearth_status status = HEARTH_OK;
     if (cli->token_from != NULL) {
-        status = hearth_client_set_token(client, cli->token_text, err);
+        const char *token = hearth_arena_strndup(&cli->arena, cli->token_text.p, cli->token_text.n);
+        if (token == NULL) {
+            status = HEARTH_FAIL_ARENA(err, &cli->arena);
+        } else if (hearth_client_set_token(client, token, &error) != HEARTH_CLIENT_OK) {
+            status = hearth_call_error_in(&error, err);
+        }
     }
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "%s", cli->token_from);

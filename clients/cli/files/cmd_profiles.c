@@ -364,9 +364,10 @@ static enum hearth_status write_original(struct cli *cli, Hearth__V1__ReadOrigin
         HEARTH_CLEANUP(hearth_arena_release) struct hearth_arena arena;
         struct ProtobufCMessage *message;
         hearth_arena_init(&arena, 0);
-        HEARTH_TRY(hearth_client_call(cli->client, PROFILES "ReadOriginal", &request->base,
-                                      &hearth__v1__read_original_response__descriptor, &arena,
-                                      &message, NULL, &cli->err));
+        struct hearth_call call = {.method = PROFILES "ReadOriginal"};
+        HEARTH_TRY(hearth_call_message(cli->client, &call, &request->base,
+                                       &hearth__v1__read_original_response__descriptor, &arena,
+                                       &message, &cli->err));
 
         const Hearth__V1__ReadOriginalResponse *part = (Hearth__V1__ReadOriginalResponse *)message;
         if (part->data.len > 0 &&

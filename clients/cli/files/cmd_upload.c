@@ -151,6 +151,7 @@ void cli_upload_waits(struct cli *cli)
     struct hearth_err why = HEARTH_ERR_INIT;
     cli_client_options(cli, &options);
     options.timeout_ms = ASK_WHY_MS;
+    options.retry_ms = 0;
     options.waiting = NULL;
 
     /* A query fails at once with the reason if the database is away; a push waits. */
@@ -159,9 +160,10 @@ void cli_upload_waits(struct cli *cli)
         Hearth__V1__StatusRequest request;
         struct ProtobufCMessage *answer;
         hearth__v1__status_request__init(&request);
-        status = hearth_client_call(client, "hearth.v1.AdminService/Status", &request.base,
-                                    &hearth__v1__status_response__descriptor, &cli->arena, &answer,
-                                    NULL, &why);
+        struct hearth_call call = {.method = "hearth.v1.AdminService/Status"};
+        status = hearth_call_message(client, &call, &request.base,
+                                     &hearth__v1__status_response__descriptor, &cli->arena, &answer,
+                                     &why);
         hearth_client_free(client);
     }
     bool is_known = status == HEARTH_UNAVAILABLE;
@@ -265,13 +267,13 @@ static enum hearth_status push_profile(struct cli *cli, struct upload *u)
         request.n_series = 1;
         cli->uploading = u->path;
         struct ProtobufCMessage *answer;
-        const char *dropped = NULL;
-        status = hearth_client_call(cli->client, "push.v1.PusherService/Push", &request.base,
-                                    &push__v1__push_response__descriptor, &cli->arena, &answer,
-                                    &dropped, &cli->err);
+        struct hearth_call call = {.method = "push.v1.PusherService/Push"};
+        status = hearth_call_message(cli->client, &call, &request.base,
+                                     &push__v1__push_response__descriptor, &cli->arena, &answer,
+                                     &cli->err);
         cli->uploading = NULL;
         if (status == HEARTH_OK) {
-            print_stored(u, dropped);
+            print_stored(u, call.dropped);
         } else {
             say_what_is_known(cli, status);
         }

@@ -218,9 +218,10 @@ static enum hearth_status write_parts(struct cli *cli, const Hearth__V1__Uploade
         struct ProtobufCMessage *message;
         request.upload_id = upload->upload_id;
         request.part = part;
-        HEARTH_TRY(hearth_client_call(cli->client, CLI_UPLOADS "ReadPart", &request.base,
-                                      &hearth__v1__read_part_response__descriptor, &arena, &message,
-                                      NULL, &cli->err));
+        struct hearth_call call = {.method = CLI_UPLOADS "ReadPart"};
+        HEARTH_TRY(hearth_call_message(cli->client, &call, &request.base,
+                                       &hearth__v1__read_part_response__descriptor, &arena,
+                                       &message, &cli->err));
         answer = (Hearth__V1__ReadPartResponse *)message;
         hearth_sha256_add(&hash, hearth_str_n((const char *)answer->data.data, answer->data.len));
         if (fwrite(answer->data.data, 1, answer->data.len, to) != answer->data.len) {

@@ -1,6 +1,6 @@
 /*
  * compiler.h -- names for the compiler attributes that Hearth uses; no other file spells
- * __attribute__.
+ * __attribute__, but for client.h, which is installed alone.
  */
 #ifndef HEARTH_BASE_COMPILER_H
 #define HEARTH_BASE_COMPILER_H
