@@ -487,6 +487,12 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 /* Prints the plan of the merge of a selection. */
 enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection);
 
+/* ---- cmd_diff.c ---- */
+
+/* The two sides of a comparison: of two selectors, or of one in the range and in the base range. */
+HEARTH_MUST_CHECK enum hearth_status
+cli_diff_sides(struct cli *cli, Hearth__V1__Selection *ret_base, Hearth__V1__Selection *ret_now);
+
 /* ---- text.c ---- */
 
 /* Short names for base/human.h. */

@@ -17,6 +17,10 @@ HEARTH_MUST_CHECK bool cli_task_kind_of(const char *word, Hearth__V1__TaskKind *
 /* A text with commas as the repeated field of a request; NULL: none. */
 HEARTH_MUST_CHECK enum hearth_status cli_task_texts(struct cli *cli, const char *text,
                                                     size_t *ret_n, char ***ret);
+/* The request that arguments and options of `task create` describe. INVALID_ARGUMENT names an option
+ * that the kind needs or that is malformed. */
+HEARTH_MUST_CHECK enum hearth_status cli_task_request(struct cli *cli,
+                                                      Hearth__V1__CreateTaskRequest *request);
 
 /* Ask until the task has ended and print each change; CLI_OK only if it ended with data. */
 enum cli_exit cli_task_watch(struct cli *cli, const char *task_id);

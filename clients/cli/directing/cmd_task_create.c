@@ -192,7 +192,7 @@ static enum hearth_status read_request(struct cli *cli, Hearth__V1__CreateTaskRe
 }
 
 /* What each kind needs, before the server is asked; in the words of the command line. */
-static enum cli_exit check_needed(const struct cli *cli, Hearth__V1__TaskKind kind)
+static enum hearth_status check_needed(struct cli *cli, Hearth__V1__TaskKind kind)
 {
     const struct cli_agent *agent = &cli->agent;
     bool is_trace = kind == HEARTH__V1__TASK_KIND__TASK_KIND_TRACE;
@@ -209,13 +209,23 @@ static enum cli_exit check_needed(const struct cli *cli, Hearth__V1__TaskKind ki
                   {has_file, agent->events, "--events A,B"}};
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(needed); i++) {
         if (needed[i].is_needed && (needed[i].value == NULL || needed[i].value[0] == '\0')) {
-            char message[96];
-            (void)snprintf(message, sizeof message, "task create %s needs %s", cli->args[0],
-                           needed[i].flag);
-            return cli_usage(message);
+            return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT, "task create %s needs %s",
+                               cli->args[0], needed[i].flag);
         }
     }
-    return CLI_OK;
+    return HEARTH_OK;
+}
+
+enum hearth_status cli_task_request(struct cli *cli, Hearth__V1__CreateTaskRequest *request)
+{
+    if (!cli_task_kind_of(cli->args[0], &request->kind)) {
+        return HEARTH_FAIL(&cli->err, HEARTH_INVALID_ARGUMENT,
+                           "KIND of task create must be oncpu, offcpu, network, trace, async or "
+                           "pprof");
+    }
+    HEARTH_TRY(check_needed(cli, request->kind));
+
+    return read_request(cli, request);
 }
 
 enum cli_exit cli_task_create(struct cli *cli)
@@ -224,14 +234,10 @@ enum cli_exit cli_task_create(struct cli *cli)
     Hearth__V1__CreateTaskResponse *answer = NULL;
 
     hearth__v1__create_task_request__init(&request);
-    if (!cli_task_kind_of(cli->args[0], &request.kind)) {
-        return cli_usage(
-            "KIND of task create must be oncpu, offcpu, network, trace, async or pprof");
+    enum hearth_status status = cli_task_request(cli, &request);
+    if (status == HEARTH_INVALID_ARGUMENT) {
+        return cli_usage(cli->err.msg);
     }
-    if (check_needed(cli, request.kind) != CLI_OK) {
-        return CLI_USAGE;
-    }
-    enum hearth_status status = read_request(cli, &request);
     if (status == HEARTH_OK) {
         status = cli_call(cli, CLI_TASKS "CreateTask", &request,
                           &hearth__v1__create_task_response__descriptor, &answer);

@@ -257,9 +257,8 @@ static void fill_diff_facts(struct cli *cli, const Hearth__V1__Selection *left,
     }
 }
 
-/* The two sides, whose first is the base. */
-static enum hearth_status select_sides(struct cli *cli, Hearth__V1__Selection *ret_left,
-                                       Hearth__V1__Selection *ret_right)
+enum hearth_status cli_diff_sides(struct cli *cli, Hearth__V1__Selection *ret_left,
+                                  Hearth__V1__Selection *ret_right)
 {
     const char *base;
 
@@ -277,7 +276,7 @@ static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *r
     Hearth__V1__DiffRequest request;
     Hearth__V1__Selection left, right;
 
-    HEARTH_TRY(select_sides(cli, &left, &right));
+    HEARTH_TRY(cli_diff_sides(cli, &left, &right));
     hearth__v1__diff_request__init(&request);
     request.left = &left;
     request.right = &right;
@@ -459,7 +458,7 @@ enum cli_exit cli_explain_diff(struct cli *cli)
     if (is_files) {
         return cli_usage("--explain is for queries: files are read as a whole");
     }
-    enum hearth_status status = select_sides(cli, &left, &right);
+    enum hearth_status status = cli_diff_sides(cli, &left, &right);
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
