@@ -174,6 +174,7 @@ struct cli {
     struct cli_agent agent;
     struct cli_trace trace;
     struct cli_access access;
+    bool allow_tasks; /* of mcp */
     bool wants_help, wants_version;
     bool is_quiet;                  /* notes of the server are not printed */
     struct hearth_buf *kept_notes;  /* they are appended here instead; NULL: printed */
@@ -224,6 +225,7 @@ cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_
     cli_context_delete;
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
+cli_command_fn cli_mcp;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_completion,
     cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
