@@ -38,8 +38,8 @@ import secured  # noqa: E402
 import spans  # noqa: E402
 import test_contract  # noqa: E402
 import wire  # noqa: E402
-from pprof import Decoded  # noqa: E402
-from server import SHARED, Server, eventually, now_ms  # noqa: E402
+from pprof import Decoded, Profile  # noqa: E402
+from server import HEARTH, SHARED, Server, eventually, now_ms  # noqa: E402
 
 WORK = ROOT / "build/conformance"
 GO = "1.25.4"  # what Debian's go fetches through its module proxy when it is too old itself
@@ -875,6 +875,26 @@ def graphviz(asked):
 
 
 SDKS = {"sdk go": sdk_go, "sdk python": sdk_python, "sdk node": sdk_node, "sdk rust": sdk_rust, "sdk java": sdk_java}
+def mcp_python(asked):
+    """The SDK of the Model Context Protocol finds the hottest function through `hearth mcp`, however it begins."""
+    python, service = python_with_pip(), "conformance.mcp"
+    packages = python_packages(python, "python-mcp", "mcp==2.3.0")
+    profile = Profile([("cpu", "nanoseconds")], duration_ns=10_000_000_000)
+    profile.add(["main", "hot"], [90])
+    profile.add(["main", "cold"], [10])
+    asked.server.push(profile.encode(), {"__name__": "process_cpu", "service_name": service})
+    versions = []
+    for mode in ("legacy", "auto"):
+        said = run(python, HERE / "python/mcp_client.py", HEARTH, asked.url, mode, service, env={"PYTHONPATH": str(packages)})
+        found = json.loads(said)
+        versions.append(found.pop("version"))
+        assert found == {
+            "server": "hearth", "is_listed": True, "required": ["function"], "top": "hot", "path": ["main"], "is_refused": True,
+            "tools": ["diff", "flame_slice", "history", "labels", "sandwich", "services", "spans", "top", "types"],
+        }, found
+    return "spoke " + " and ".join(versions)
+
+
 DEEPFLOW = "/api/v1/profile"  # the base address of its agents, to which an SDK appends "/ingest" or the path of Push
 
 
@@ -926,6 +946,7 @@ CLIENTS = {
     "files, async-profiler": files_async_profiler,
     "graphviz": graphviz,
     "oidc-provider": openid_provider,
+    "mcp python": mcp_python,
     **{name + ", TLS and a token": functools.partial(through_tls, client=client) for name, client in SECURED.items()},
 }
 
