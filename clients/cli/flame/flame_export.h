@@ -13,8 +13,6 @@
 #include "hearth/base/buf.h"
 #include "hearth/model/flame_diff.h"
 
-#include <stdio.h>
-
 /* What a file says about its graph. Texts are borrowed; NULL: nothing. */
 struct flame_export_facts {
     const char *title; /* the selector, or the name of a file */
@@ -79,10 +77,5 @@ void flame_export_speedscope(const struct flame_export *graph, struct hearth_buf
 #define FLAME_EXPORT_SVG_WIDTH  1200
 #define FLAME_EXPORT_SVG_LEVELS 256
 void flame_export_svg(const struct flame_export *graph, struct hearth_buf *out);
-
-/* The page into a file. INTERNAL if it cannot be written; NO_MEMORY. */
-HEARTH_MUST_CHECK
-enum hearth_status flame_export_html_file(const struct flame_export *graph, FILE *file,
-                                          struct hearth_err *err);
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "flame_export.h"
 
-#include <errno.h>
-
 /* Where the graph stands in the page: behind this, in the only element of that kind. */
 static const char g_place[] = "id=\"profile\">";
 
@@ -127,24 +125,4 @@ void flame_export_html(const struct flame_export *graph, struct hearth_buf *out)
     hearth_buf_cstr(out, place);
     out->failed = out->failed || hearth_buf_failed(&text);
     hearth_buf_release(&text);
-}
-
-enum hearth_status flame_export_html_file(const struct flame_export *graph, FILE *file,
-                                          struct hearth_err *err)
-{
-    struct hearth_buf out;
-    enum hearth_status status = HEARTH_OK;
-
-    hearth_buf_init(&out, 0);
-    flame_export_html(graph, &out);
-    if (hearth_buf_failed(&out)) {
-        status = HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the page of %u nodes",
-                             graph->n_nodes);
-    } else if (fwrite(out.p, 1, out.n, file) != out.n || fflush(file) != 0) {
-        status =
-            HEARTH_FAIL(err, HEARTH_INTERNAL, "cannot write the page: %s", strerrordesc_np(errno));
-    }
-    hearth_buf_release(&out);
-
-    return status;
 }
