@@ -38,7 +38,7 @@ static const struct hearth_message_member state_members[] = {
 static const struct hearth_message_map state_map =
     HEARTH_MESSAGE_MAP(state, hearth__v1__status_response__descriptor);
 
-/* What the caller may know who does not administer all tenants: nothing about data of others. */
+/* What callers learn that do not administer all tenants: nothing about the data of others. */
 static struct hearth_background_state restrict_state(const struct hearth_background_state *state)
 {
     return (struct hearth_background_state){.has_builder = state->has_builder,
