@@ -130,7 +130,7 @@ struct hearth_front_options {
 
     /* ---- requests ---- */
 
-    /* What an option of hearthd does, one sentence, static; NULL for an unknown name. May be NULL. */
+    /* What an option of hearthd does: a sentence, static; NULL: unknown. May itself be NULL. */
     const char *(*option_help)(const char *name);
     int64_t max_request_bytes;          /* decompressed; default 64 MiB */
     int64_t default_deadline_ns;        /* for requests without a deadline; 0: none; default 60 s */
