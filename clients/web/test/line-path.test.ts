@@ -39,7 +39,7 @@ test("gaps stay gaps, and a value between two of them is a dot", () => {
   const values = [1, 2, null, 4, null, null, 5, 6];
   assert.deepEqual(runsOf(values), [[0, 1], [3, 3], [6, 7]]);
   const path = linePath(values.map((_, i) => i * 10), values, (value) => value);
-  assert.equal(path, "M0 1L10 2M28.75 4a1.25 1.25 0 1 0 2.5 0a1.25 1.25 0 1 0 -2.5 0M60 5L70 6");
+  assert.equal(path, "M0 1L10 2M28.25 4a1.75 1.75 0 1 0 3.5 0a1.75 1.75 0 1 0 -3.5 0M60 5L70 6");
   assert.equal(bandPath([0, 1, 2], [5, null, 7], [1, null, 2], (value) => value), "M0 5L0 1ZM2 7L2 2Z");
 });
 

@@ -102,7 +102,7 @@ export function runsOf(values: Values): [number, number][] {
 }
 
 const short = (n: number) => String(Math.round(n * 100) / 100);
-const DOT = 1.25;
+const DOT = 1.75;
 
 /** A line for each run; a single value between two gaps is a dot, or it would not be seen. */
 export function linePath(xs: readonly number[], values: Values, yOf: (value: number) => number): string {

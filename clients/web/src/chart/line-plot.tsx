@@ -65,7 +65,8 @@ function drawAxes(context: CanvasRenderingContext2D, { frame, inset, unit, value
     const y = Math.round(toY(frame, value)) + 0.5;
     context.moveTo(0, y);
     context.lineTo(width, y);
-    context.fillText(valueText(value), -8, y);
+    // The unit of 0 would be another one than that of the others.
+    context.fillText(value === 0 ? "0" : valueText(value), -8, y);
   }
 
   context.textAlign = "center";

@@ -1,5 +1,10 @@
 import type { DirectingTexts } from "./directing-en";
 
+// A blank stands between Chinese and Latin letters, but not among Chinese ones.
+function spaced(text: string): string {
+  return text.replace(/(\p{Script=Han})(?=[A-Za-z0-9])|([A-Za-z0-9])(?=\p{Script=Han})/gu, "$1$2 ");
+}
+
 export const directingZh: DirectingTexts = {
   kinds: { ON_CPU: "On-CPU", OFF_CPU: "Off-CPU", NETWORK: "网络" },
   monitors: {
@@ -33,7 +38,7 @@ export const directingZh: DirectingTexts = {
     triggered: "48 小时内触发",
     one: (service) => `${service} 的策略`,
     noRules: "策略中没有规则，不会自动开始任何剖析。请在下方添加第一条规则。",
-    ruleName: (kind, monitor) => `按${monitor}触发 ${kind} 剖析`,
+    ruleName: (kind, monitor) => spaced(`按${monitor}触发${kind}剖析`),
     tryRule: (rule) => `用历史指标试运行：${rule}`,
     threshold: "阈值",
     count: "达到阈值的秒数",
