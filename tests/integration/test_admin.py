@@ -319,7 +319,7 @@ class Admin(Base):
         self.assertIn("1 series of 1 service match\n", err)
         self.assertEqual(self.count("gone", self.now - HOUR, self.now + HOUR), 0)
         out, _ = self.run_ok("admin", "erasures")
-        self.assertRegex(out, r'(?m)^ +\d+  20.* +1 +\d+  \{service_name="gone"\}, .* by ada: ticket 4711 \(127\.0\.0\.1:\d+\)$')
+        self.assertRegex(out, r'(?m)^ *\d+  20.* +1 +\d+  20.*  ada: ticket 4711 \(127\.0\.0\.1:\d+\)  \{service_name="gone"\}$')
         self.assertIn("erasures", json.loads(self.run_ok("admin", "erasures", "-o", "json")[0]))
 
     def test_the_client_does_not_delete_unasked(self):
@@ -379,11 +379,11 @@ class Admin(Base):
         self.assertEqual(self.admin("SetRetention", name="retain-raw", reset=True), default)
         self.assertEqual(
             self.run_ok("admin", "retention", "set", "1h", "14d")[0],
-            "raw         7d  profiles\n10m         7d  roll-ups of 10 minutes\n"
-            "1h         14d  roll-ups of an hour, totals over time\n1d        366d  roll-ups of a day\n",
+            "name   kept  holds\nraw     7 d  profiles\n10m     7 d  roll-ups of 10 minutes\n"
+            "1h     14 d  roll-ups of an hour, totals over time\n1d    366 d  roll-ups of a day\n",
         )
         self.assertIn("1h    for ever  ", self.run_ok("admin", "retention", "set", "retain-1h", "forever")[0])
-        self.assertIn("1h         31d  ", self.run_ok("admin", "retention", "reset", "1h")[0])
+        self.assertIn("1h     31 d  ", self.run_ok("admin", "retention", "reset", "1h")[0])
         self.assertEqual(json.loads(self.run_ok("admin", "retention", "show", "-o", "json")[0]), default)
 
     def test_bad_retention_is_refused(self):
