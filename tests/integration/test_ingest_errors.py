@@ -99,7 +99,7 @@ class IngestErrors(unittest.TestCase):
         self.assertEqual(rows, [["a", "upload", "1"], ["a", "upload", "2"]])
         shown = subprocess.run([HEARTH, "admin", "errors", "--url", "http://127.0.0.1:%d" % self.server.port, "--tenant", "a"],
                                capture_output=True, text=True, timeout=60, check=True).stdout
-        self.assertIn("upload_failed: upload " + again["uploadId"], shown)
+        self.assertIn("upload_failed  upload " + again["uploadId"], shown)
 
     def test_a_file_that_is_parsed_is_not_listed(self):
         self.assertEqual(self.send_file("good.txt", b"main;work 3\n", **{"from": "now"})["state"], "UPLOAD_STATE_DONE")
@@ -113,7 +113,7 @@ class IngestErrors(unittest.TestCase):
         shown = subprocess.run([HEARTH, "admin", "errors", "--url", url, "--tenant", "a"], capture_output=True,
                                text=True, timeout=60, check=True).stdout
         self.assertIn("java", shown)
-        self.assertIn("invalid_argument: pushing IngestInput-pprof failed", shown)
+        self.assertIn("invalid_argument  pushing IngestInput-pprof failed", shown)
         answer = json.loads(subprocess.run([HEARTH, "admin", "errors", "--url", url, "--tenant", "a", "-o", "json"],
                                            capture_output=True, text=True, timeout=60, check=True).stdout)
         error = answer["errors"][0]

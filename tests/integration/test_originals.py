@@ -139,7 +139,7 @@ class Originals(unittest.TestCase):
             self.assertNotEqual(run(id, file).code, 0, "a file was overwritten")
             self.assertIn("name one", run(id, file + "2", "other.pprof").err)
         shown = hearth("profiles", "show", id, env={"HEARTH_URL": url}).out
-        self.assertRegex(shown, r"(?m)^original %d bytes: cpu\.pprof$" % len(profile))
+        self.assertRegex(shown, r"(?m)^original %.2f MiB: cpu\.pprof$" % (len(profile) / 2**20))
 
     def test_nothing_is_kept_if_the_option_is_off(self):
         server = self.serve("--keep-originals=")
