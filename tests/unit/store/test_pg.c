@@ -289,8 +289,8 @@ static void a_cancelled_stream_stops_between_rows(void **state)
     hearth_cancel_init(&cancel, INT64_MAX);
     struct hearth_err err = HEARTH_ERR_INIT;
     enum hearth_pg_fault fault;
-    assert_int_equal(hearth_pg_stream(&pg, "SELECT generate_series(1, 100000000)", NULL,
-                                      &cancel, count_row, &cancel, &fault, &err),
+    assert_int_equal(hearth_pg_stream(&pg, "SELECT generate_series(1, 100000000)", NULL, &cancel,
+                                      count_row, &cancel, &fault, &err),
                      HEARTH_CANCELLED);
     wait_until_nothing_runs();
     hearth_pg_close(&pg);
