@@ -166,8 +166,10 @@ int main(int argc, char **argv)
     g_rows = argc > 3 ? (int)strtol(argv[3], NULL, 10) : g_rows;
     struct hearth_flamegraph graph = {0};
     size_t n = make_graph(n_nodes, &graph);
-    const struct flame_facts facts = {"{}", "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "", NULL,
-                                      ""};
+    const struct flame_facts facts = {.selector = "{}",
+                                      .type = "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                                      .range = "",
+                                      .no_page = ""};
     const struct flame_ink ink = {.colors = FLAME_TRUE_COLOR, .unit = HEARTH_STR("nanoseconds")};
     struct hearth_err err = HEARTH_ERR_INIT;
     struct flame_screen screen;
