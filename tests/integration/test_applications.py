@@ -54,6 +54,12 @@ class Applications(unittest.TestCase):
     def discarded(self, reason):
         return sum(s.metrics()[("hearth_discarded_total", (("reason", reason),))] for s in self.servers)
 
+    def test_a_service_that_is_described_before_its_first_profile_is_approved(self):
+        self.ask("Set", name="early", owner="team shop")
+        self.assertTrue(self.ask("Get", name="early")["approved"])
+        self.ask("Set", name="refused", approved=False)
+        self.assertFalse(self.ask("Get", name="refused").get("approved", False))
+
     def test_a_service_is_listed_with_what_its_owners_say(self):
         self.push("api")
         self.push("web", self.servers[1])

@@ -40,6 +40,7 @@ struct hearth_application_change {
     struct hearth_str name;
     const struct hearth_str *owner, *description; /* NULL: unchanged */
     int32_t profiling, approved;                  /* negative: unchanged */
+    bool approves_new;                            /* a new one is approved unless `approved` is 0 */
     struct hearth_str updated_by;
     int64_t now_ms;
 };

@@ -108,6 +108,7 @@ enum hearth_status hearth_application_set(const struct hearth_call *call,
         .description = update->description,
         .profiling = update->profiling,
         .approved = update->approved,
+        .approves_new = !limits.require_approval,
         .updated_by = update->updated_by,
         .now_ms = hearth_clock_wall_ns() / HEARTH_NS_PER_MS,
     };

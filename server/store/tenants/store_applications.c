@@ -102,14 +102,19 @@ static enum hearth_status set_application(void *context, struct hearth_transacti
     hearth_pg_param_i32(&params, change->owner != NULL);
     hearth_pg_param_i32(&params, change->description != NULL);
     hearth_pg_param_i64(&params, set->max);
+    hearth_pg_param_i32(&params, change->approves_new);
 
-    /* By the primary key. A new one beyond the limit is not inserted. */
+    /*
+     * By the primary key. A new one beyond the limit is not inserted. What it is approved by must
+     * not depend on whether its first profile was noted before.
+     */
     size_t n;
     HEARTH_TRY(hearth_transaction_run(
         transaction,
         "INSERT INTO hearth_data.application AS a (tenant, name_key, name, owner, description,"
         " profiling, approved, first_seen, last_seen, updated_by, updated_at)"
-        " SELECT $1, $2, $3, $4, $5, greatest($6::int4, 0), greatest($7::int4, 0), 0, 0, $8, $9"
+        " SELECT $1, $2, $3, $4, $5, greatest($6::int4, 0), CASE WHEN $7::int4 >= 0 THEN $7 ELSE "
+        "$13::int4 END, 0, 0, $8, $9"
         " WHERE $12::int8 = 0 OR EXISTS (SELECT FROM hearth_data.application WHERE tenant = $1 AND"
         " name_key = $2) OR (SELECT count(*) FROM hearth_data.application WHERE tenant = $1) < $12"
         " ON CONFLICT (tenant, name_key) DO UPDATE SET"
