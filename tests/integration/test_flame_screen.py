@@ -64,6 +64,19 @@ class Flame(unittest.TestCase):
                 self.assertEqual("cpu:nanoseconds" in shown, columns == 220)
                 self.assertEqual(t.end(), (OK, "", ""))
 
+    def test_a_copy_made_by_the_compiler_keeps_the_name_of_its_function(self):
+        p = Profile([("cpu", "nanoseconds")], time_ns=now_ms() * 1_000_000, duration_ns=10_000_000_000)
+        p.add(["main", "finish_task_switch.isra.0"], [200_000_000])
+        p.add(["main", "other work"], [800_000_000])
+        path = f"{self.root}/kernel.pb"
+        with open(path, "wb") as file:
+            file.write(p.encode())
+        done = hearth("upload", path, "--label", "service_name=kernel", env={"HEARTH_URL": self.url})
+        self.assertEqual(done.code, OK, done.err)
+        t = self.flame(selector='{service_name="kernel"}')
+        t.see("▏finish_task_swit")  # not: isra.0
+        t.end()
+
     def test_names_cannot_send_control_characters(self):
         t = self.flame("--min-percent", "0", columns=220)
         t.see("▏日本語の", "▏evil?]0;t")  # Screen fails on a raw one

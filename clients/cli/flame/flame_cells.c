@@ -89,6 +89,20 @@ static struct hearth_str shorten_name(struct hearth_str name)
     return hearth_str_n(name.p + from, name.n - from);
 }
 
+/* Whether a name goes on with what a compiler appends to the copy of a function: isra.0, cold. */
+static bool is_of_copy(struct hearth_str rest)
+{
+    static const char *const suffixes[] = {"isra.", "part.", "constprop.", "cold", "llvm."};
+
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+        if (rest.n >= n && memcmp(rest.p, suffixes[i], n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * Without leading packages, for a box that is too narrow: HashMap.put of java.util.HashMap.put. The
  * last two parts stay.
@@ -101,6 +115,9 @@ static struct hearth_str drop_packages(struct hearth_str name)
         bool is_plain = (name.p[i] >= 'a' && name.p[i] <= 'z') || name.p[i] == '_' ||
                         (name.p[i] >= '0' && name.p[i] <= '9');
         if (name.p[i] == '.') {
+            if (is_of_copy(hearth_str_n(name.p + i + 1, name.n - i - 1))) {
+                return hearth_str_n(name.p + from, name.n - from);
+            }
             before = from;
             from = i + 1;
         } else if (!is_plain) {
