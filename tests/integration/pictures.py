@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Pictures of the web page, for README and docs: pictures.py DIRECTORY [WIDTH HEIGHT]
+"""Pictures of the web page and of the client, for README and docs: pictures.py DIRECTORY [WIDTH HEIGHT]
 
 A hearthd with the recordings of the demo, spread over an hour: PostgreSQL that first reads, then writes. Each page is drawn in
 both themes. Whoever changes the page looks at all of them.
@@ -7,13 +7,16 @@ both themes. Whoever changes the page looks at all of them.
 
 import gzip
 import pathlib
+import subprocess
 import sys
 import time
 import urllib.parse
 
 import browser
 import directing_data
-from server import ROOT, Server, now_ms
+import terminal_picture
+from server import HEARTH, ROOT, Server, now_ms, server_environment, temporary_directory
+from terminal import Terminal
 
 RECORDINGS = ROOT / "clients/demo/recording"
 SELECTED = {"q": '{service_name="postgres"}'}
@@ -50,6 +53,25 @@ def fill(server):
             assert status == 200, answer
 
 
+def draw_client(seen, server, directory):
+    """`hearth flame` on a terminal, and the page of `-o html` in both themes."""
+    ask = [HEARTH, "flame", SELECTED["q"], "--since", "1h"]
+    variables = {"HEARTH_URL": "http://127.0.0.1:%d" % server.port, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    folder = pathlib.Path(temporary_directory())
+
+    terminal = Terminal(ask, server_environment(variables), 120, 34)
+    terminal.see("q quit")
+    (folder / "terminal.html").write_text(terminal_picture.page(terminal.screen))
+    terminal.end()
+    subprocess.run(ask + ["-o", "html=%s" % (folder / "viewer.html")], env=server_environment(variables), check=True)
+
+    for name, scheme in (("terminal", "dark"), ("viewer", "light"), ("viewer", "dark")):
+        seen.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        seen.driver.get("file://%s/%s.html" % (folder, name))
+        time.sleep(1)
+        seen.driver.save_screenshot(str(directory / ("%s-%s.png" % (name, scheme))))
+
+
 def main():
     directory = pathlib.Path(sys.argv[1])
     width, height = (int(n) for n in sys.argv[2:4] or (1280, 800))
@@ -69,6 +91,7 @@ def main():
             time.sleep(2)  # charts and pictures are drawn after their answers
             seen.driver.save_screenshot(str(directory / ("%s-%s.png" % (name, theme))))
     print("\n".join(seen.complaints()))
+    draw_client(seen, server, directory)
     seen.stop()
     server.stop()
 
