@@ -69,7 +69,7 @@ void hearth_human_scaled(double value, const struct hearth_human_scale *scale, c
 {
     static const char *const least[] = {"1", "0.1", "0.01"};
     static const double bounds[] = {0.5, 0.05, 0.005};
-    /* Control characters, which a terminal obeys, and those that hide or turn round others beside. */
+
     double v = value / scale->factor;
     if (v != 0 && fabs(v) < bounds[scale->digits]) {
         (void)snprintf(out, 48, "%s<%s%s", v < 0 ? "-" : "", least[scale->digits], scale->unit);

@@ -321,7 +321,8 @@ class Session:
 class Cluster:
     """A private PostgreSQL without hearthd around it.
 
-    `template=False`: with a system identifier of its own, which clusters of one test run share otherwise.
+    `template=False`: without the schema of Hearth, and with a system identifier of its own. In a test run, clusters have the
+    former and share the latter otherwise.
     """
 
     def __init__(self, start=True, template=True):

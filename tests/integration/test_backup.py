@@ -85,7 +85,7 @@ class Backup(unittest.TestCase):
 
     def test_a_dump_restored_into_a_new_cluster(self):
         wanted = answers(self.server)
-        other = Cluster()
+        other = Cluster(template=False)
         self.addCleanup(other.stop)
         dump = os.path.join(other.directory, "hearth.dump")
         # While the server runs: a dump is one snapshot.
@@ -98,7 +98,7 @@ class Backup(unittest.TestCase):
 
     def test_a_dump_of_many_files_restored_in_parallel(self):
         wanted = answers(self.server)
-        other = Cluster()
+        other = Cluster(template=False)
         self.addCleanup(other.stop)
         dump = os.path.join(self.cluster.directory, "dump")
         run("pg_dump", "-Fd", "-j", "2", "-n", "hearth_data", "-n", "hearth", "-f", dump, self.cluster.url())
@@ -116,7 +116,7 @@ class Backup(unittest.TestCase):
     def test_settings_of_the_leaves_survive_a_dump(self):
         self.server.terminate()  # its background work makes and drops leaves
         self.addCleanup(self.server.start)
-        other = Cluster()
+        other = Cluster(template=False)
         self.addCleanup(other.stop)
         dump = os.path.join(other.directory, "hearth.dump")
         run("pg_dump", "-Fc", "-n", "hearth_data", "-n", "hearth", "-f", dump, self.cluster.url())

@@ -255,7 +255,7 @@ class OneAnswer(unittest.TestCase):
     def check_restored(self):
         dump = os.path.join(self.cluster.directory, "dump")
         subprocess.run([Cluster.program("pg_dump"), "-Fc", "-f", dump, self.url], check=True)
-        copy = Cluster()
+        copy = Cluster(template=False)
         try:
             subprocess.run([Cluster.program("pg_restore"), "-d", copy.url(), dump], check=True)
             restored = Server("--builder=false", database_url=copy.url())
