@@ -185,6 +185,9 @@ class Everyday(unittest.TestCase):
         self.assertEqual([int(row["total"]) for row in rows], [10, 8])
         rows = self.answer("query", "exemplars", "shop", "--by-kind", "span", "-n", "2")["rows"]
         self.assertEqual([row["spanId"] for row in rows], ["%016x" % 9, "%016x" % 7])
+        for kind, column in (("profile", "labels"), ("span", "span")):
+            lines = self.ran("query", "exemplars", "shop", "--by-kind", kind, "-n", "2", "-o", "csv", "--columns", column).out.splitlines()
+            self.assertEqual((lines[0], len(lines)), (column, 3))
 
 
 if __name__ == "__main__":

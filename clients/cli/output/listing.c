@@ -51,6 +51,15 @@ const struct cli_column *cli_columns_of(const char *words, size_t *ret_n)
     return NULL;
 }
 
+/* The words of the command whose list is printed. */
+static const char *words_of_list(const struct cli *cli, const char *words)
+{
+    bool lists_spans = strcmp(words, "query exemplars") == 0 && cli->by_kind != NULL &&
+                       strcmp(cli->by_kind, "span") == 0;
+
+    return lists_spans ? "spans list" : words;
+}
+
 /* The next name of "a,b,c" at *at, which moves behind it; false: there are no more. */
 static bool next_column_name(const char **at, struct hearth_str *ret)
 {
@@ -76,7 +85,7 @@ static size_t find_column(const struct cli_column *columns, size_t n, struct hea
 enum cli_exit cli_check_columns(struct cli *cli, const char *words)
 {
     size_t n, n_named = 0;
-    const struct cli_column *columns = cli_columns_of(words, &n);
+    const struct cli_column *columns = cli_columns_of(words_of_list(cli, words), &n);
     const char *at = cli->columns;
     struct hearth_str name;
 
@@ -122,7 +131,7 @@ enum cli_exit cli_check_columns(struct cli *cli, const char *words)
 
 void cli_list_begin(struct cli *cli, struct cli_listing *ret)
 {
-    cli_list_begin_like(cli, cli->command->words, ret);
+    cli_list_begin_like(cli, words_of_list(cli, cli->command->words), ret);
 }
 
 void cli_list_begin_like(struct cli *cli, const char *words, struct cli_listing *ret)
