@@ -179,7 +179,7 @@ class Frames(unittest.TestCase):
         dot = self.server.stacktraces(CPU, self.selector, START, END, format=DOT)[3][-1].decode()
         self.assertEqual(sorted(re.findall(r'^  n\d+ \[label="([^\\]*)', dot, re.M)), ["[unknown]", "leaf", "main"])
         shown = [line.split()[-1] for line in self.render(format="text").splitlines()]
-        self.assertEqual(shown, ["total", "[unknown]", "main", "[unknown]", "leaf"])
+        self.assertEqual(shown, ["total", "main", "[unknown]", "leaf", "[unknown]"])  # the heaviest child first
 
     def check_hearths_flame_graphs_have_unknown(self):
         want = ["total", "[unknown]", "main", "[unknown]", "leaf"]
