@@ -137,7 +137,7 @@ def tenant(h):
         UPLOADS + "ReadPart": [refused({"uploadId": ids["upload"], "part": 0})],
         UPLOADS + "DeleteUpload": [change({"uploadId": ids["upload"]})],
         ADMIN + "Status": [Ask({}, "hides")],
-        ADMIN + "Doctor": [Ask({}, "hides")],
+        ADMIN + "Doctor": [Ask({}, "hides", "permission_denied", "permission_denied")],  # it concerns the whole database
         ADMIN + "Rebuild": [change({"serviceName": SERVICE, "fromMs": str(h.now - 1000)}, "ok", **denied)],
         ADMIN + "Erase": [Ask({"labelSelector": s, **ranged, "dryRun": True}, "hides") for s in SELECTORS]
         + [change({"labelSelector": s, **ranged, "expectedSeries": "2", "requestedBy": "a probe"}, "failed_precondition", "failed_precondition") for s in SELECTORS[1:2]],
