@@ -173,9 +173,6 @@ void hearth_exchange_run(struct hearth_client *client, struct hearth_exchange *x
         atomic_store(&client->was_reached, true);
     }
     grpc_slice_unref(path);
-    grpc_call_unref(x->call);
-    grpc_completion_queue_shutdown(x->queue);
-    grpc_completion_queue_destroy(x->queue);
 }
 
 void hearth_exchange_release(struct hearth_exchange *x)
@@ -183,6 +180,11 @@ void hearth_exchange_release(struct hearth_exchange *x)
     grpc_slice_unref(x->details);
     grpc_metadata_array_destroy(&x->initial);
     grpc_metadata_array_destroy(&x->trailing);
+
+    /* The texts of the metadata are the call's. */
+    grpc_call_unref(x->call);
+    grpc_completion_queue_shutdown(x->queue);
+    grpc_completion_queue_destroy(x->queue);
 }
 
 /* The cause at the end of the core's text, "Connection refused": before it are its own layers. */

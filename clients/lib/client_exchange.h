@@ -47,10 +47,9 @@ struct hearth_exchange {
     bool was_cut;     /* there was a connection, and it ended before the server answered */
     bool was_refused; /* the arena refused a message */
 
-    /* Within an attempt. */
     grpc_completion_queue *queue;
     grpc_call *call;
-    grpc_byte_buffer *received;
+    grpc_byte_buffer *received; /* within an attempt */
 };
 
 gpr_timespec hearth_exchange_deadline(int64_t timeout_ms);

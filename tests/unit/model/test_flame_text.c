@@ -62,7 +62,7 @@ static void a_tree_forks_where_paths_divide(void **state)
                 "    800 ns  66.67% ██████████▋      ├ render\n"
                 "    600 ns  50.00% ████████         │ ├ a name …\n"
                 "      2 ns   0.17%                  │ └ main\n"
-                "    300 ns  25.00% ████             └ par?se\n");
+                "    300 ns  25.00% ████             └ par…\n");
 }
 
 static void small_nodes_are_omitted_and_counted(void **state)
