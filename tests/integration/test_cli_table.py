@@ -53,7 +53,7 @@ CASES = [
     ("flame {} --duration 1m", USAGE, "hearth: flame does not take --duration: it is for trace, task create; *"),
     ("top --by version", USAGE, "hearth: top does not take --by: it is for timeline, *; did you mean --by-kind?; *"),
     ("flame --limit 3", USAGE, "hearth: flame does not take --limit: it is for top, diff, changes, *"),
-    ("query values pod --limit 2", USAGE, "hearth: query values does not take --limit: *"),
+    ("query values pod --step 2m", USAGE, "hearth: query values does not take --step: *"),
     ("flame --step 1m", USAGE, "hearth: flame does not take --step: *"),
     ("top --min-percent 30", USAGE, "hearth: top does not take --min-percent: *"),
     ("top --dry-run", USAGE, "hearth: top does not take --dry-run: it is for admin erase; *"),

@@ -122,6 +122,12 @@ enum cli_exit cli_values(struct cli *cli)
     if (status == HEARTH_OK && answer->n_names == 0) {
         status = cli_check_label(cli, cli->args[0]);
     }
+    if (status == HEARTH_OK && cli->has_limit && (uint64_t)cli->limit < answer->n_names) {
+        const char *note = hearth_arena_printf(&cli->arena, "the first %lld of %zu values",
+                                               (long long)cli->limit, answer->n_names);
+        cli_say("note", note == NULL ? "not all values" : note);
+        answer->n_names = (size_t)cli->limit;
+    }
 
     return status != HEARTH_OK ? cli_fail(cli, status)
                                : print_names(cli, &answer->base, answer->names, answer->n_names);
