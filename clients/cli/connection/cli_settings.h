@@ -72,8 +72,9 @@ HEARTH_MUST_CHECK enum hearth_status cli_replace_file(struct cli *cli, const cha
 #define CLI_CACHE_SECONDS 30
 
 /*
- * Names that completion was told within CLI_CACHE_SECONDS by the same server, for the same tenant and credentials; lines
- * of text in the arena. `kind` is a plain word. False: there are none, or the file is not this user's alone.
+ * Finds names that the same server sent to completion within CLI_CACHE_SECONDS, for the same tenant
+ * and credentials: lines of text in the arena. `kind` is a plain word. Returns false if the cache
+ * has no such names, or if other users can access its file.
  */
 bool cli_cache_find(struct cli *cli, const char *kind, struct hearth_str *ret);
 /* Keeps them, if they are few; a failure is ignored: the server is asked again. */

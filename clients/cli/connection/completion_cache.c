@@ -39,7 +39,7 @@ static void hash_question(const struct cli *cli, char ret[HEARTH_SHA256_HEX + 1]
     hearth_sha256_end_hex(&hash, ret);
 }
 
-/* The contents of a recent file that is the user's alone; n is 0: there is none. */
+/* Returns the contents of a recent file that only this user can access; otherwise n is 0. */
 static struct hearth_str read_cache(struct cli *cli, const char *path)
 {
     struct stat found;

@@ -157,8 +157,8 @@ static enum hearth_status read_message(struct hearth_str line, struct hearth_are
 }
 
 /*
- * A line without its end. Of a line that is longer than MCP_MAX_LINE_BYTES the rest is skipped, and
- * `line` has failed. False: the input has ended.
+ * Reads a line without its end. If it is longer than MCP_MAX_LINE_BYTES, the rest is skipped and
+ * `line` has failed. Returns false at the end of the input.
  */
 static bool read_line(FILE *from, struct hearth_buf *line)
 {

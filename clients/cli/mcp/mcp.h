@@ -59,7 +59,7 @@ struct mcp_tool {
 
 /* ---- mcp_tools.c ---- */
 
-/* The tool of that name; NULL: there is none, or it needs --allow-tasks. */
+/* Returns the tool of that name; NULL if no tool has it, or if the tool needs --allow-tasks. */
 const struct mcp_tool *mcp_find_tool(struct hearth_str name, bool allow_tasks);
 /* Appends the array of tools with the schemas of their arguments. */
 void mcp_write_tools(bool allow_tasks, struct hearth_json *out);

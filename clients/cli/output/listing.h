@@ -92,7 +92,7 @@ void cli_list_real(struct cli_listing *list, double number);
 void cli_list_value(struct cli_listing *list, int64_t number, struct hearth_str unit);
 /* 100 * part / whole. */
 void cli_list_share(struct cli_listing *list, double part, double whole);
-/* Milliseconds; 0: there is none. */
+/* Adds a time in milliseconds; 0 stands for no time. */
 void cli_list_time(struct cli_listing *list, int64_t ms);
 void cli_list_absent(struct cli_listing *list);
 /* Moves the contents of a buffer into the arena and adds them as a text. Releases the buffer. */

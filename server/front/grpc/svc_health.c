@@ -21,7 +21,7 @@ enum {
 
 #define STATUS_TAG 8u /* field 1, varint */
 
-/* The reason is empty if there is none. */
+/* Leaves the reason empty if the server has nothing to report. */
 static int get_serving_state(struct hearth_front *front, char reason[256])
 {
     reason[0] = '\0';
