@@ -2,9 +2,9 @@
 #include "config_options.h"
 
 const struct hearth_option hearth_options[] = {
-#define G(name) {.group = (name)},
+#define G(name, key) {.group = (name), .section = (key)},
 #define X(kind, member, flag, def, help) \
-    {NULL, kind, offsetof(struct hearth_config, member), flag, def, help},
+    {NULL, NULL, kind, offsetof(struct hearth_config, member), flag, def, help},
 #include "hearth/app/options.def"
 #undef X
 #undef G
@@ -22,6 +22,109 @@ const struct hearth_option *hearth_option_find(struct hearth_str flag)
 
     return NULL;
 }
+
+const char *hearth_option_section(const struct hearth_option *option)
+{
+    while (option->section == NULL) {
+        option--; /* the table begins with a group */
+    }
+
+    return option->section;
+}
+
+const char *hearth_option_key(const struct hearth_option *option)
+{
+    const char *section = hearth_option_section(option);
+    size_t n = strlen(section);
+    bool is_prefixed = strncmp(option->flag, section, n) == 0 && option->flag[n] == '.';
+
+    return option->flag + (is_prefixed ? n + 1 : 0);
+}
+
+const struct hearth_option *hearth_option_find_section(struct hearth_str name)
+{
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        if (hearth_options[i].section != NULL && hearth_str_eq_c(name, hearth_options[i].section)) {
+            return &hearth_options[i];
+        }
+    }
+
+    return NULL;
+}
+
+const struct hearth_option *hearth_option_find_key(const struct hearth_option *section,
+                                                   struct hearth_str key)
+{
+    const struct hearth_option *end = hearth_options + hearth_n_options;
+
+    for (const struct hearth_option *o = section + 1; o < end && o->section == NULL; o++) {
+        if (hearth_str_eq_c(key, hearth_option_key(o))) {
+            return o;
+        }
+    }
+
+    return NULL;
+}
+
+/* ---- similar names ---- */
+
+#define MAX_NAME 64
+
+/* Letters to insert, delete or replace in a to get b; neither is longer than MAX_NAME. */
+static size_t count_edits(struct hearth_str a, struct hearth_str b)
+{
+    size_t row[MAX_NAME + 1]; /* edits from the first letters of a to each start of b */
+
+    for (size_t j = 0; j <= b.n; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; i < a.n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b.n; j++) {
+            size_t replaced = diagonal + (a.p[i] == b.p[j] ? 0 : 1);
+            size_t other = 1 + (row[j] < row[j + 1] ? row[j] : row[j + 1]);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced < other ? replaced : other;
+        }
+    }
+
+    return row[b.n];
+}
+
+static const char *find_nearest(struct hearth_str text, bool sections)
+{
+    const char *nearest = NULL;
+    size_t fewest = 1 + text.n / 4; /* more are another word */
+
+    if (text.n > MAX_NAME) {
+        return NULL;
+    }
+
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const char *name = sections ? hearth_options[i].section : hearth_options[i].flag;
+        size_t n = name == NULL || strlen(name) > MAX_NAME ? fewest + 1
+                                                           : count_edits(text, hearth_str_c(name));
+        if (n < fewest || (n == fewest && nearest == NULL)) {
+            nearest = name;
+            fewest = n;
+        }
+    }
+
+    return nearest;
+}
+
+const char *hearth_option_nearest(struct hearth_str text)
+{
+    return find_nearest(text, false);
+}
+
+const char *hearth_option_nearest_section(struct hearth_str text)
+{
+    return find_nearest(text, true);
+}
+
+/* ---- help ---- */
 
 const char *hearth_option_help(const char *flag)
 {
@@ -67,7 +170,7 @@ const struct hearth_option *hearth_option_find_variable(struct hearth_str name)
 #define BYTES_TYPE    int64_t
 #define DURATION_TYPE int64_t
 #define BOOL_TYPE     bool
-#define G(name)
+#define G(name, key)
 #define X(kind, member, flag, def, help)                                                           \
     _Static_assert(_Generic(&((struct hearth_config *)0)->member, kind##_TYPE * : 1, default : 0), \
                    "the type of " flag);

@@ -2,7 +2,9 @@
  * config_options.h -- options.def as a table (private to the app layer).
  *
  *   config_options.c  the table
- *   config.c          reads options from file, environment and flags
+ *   option_values.c   values from text
+ *   config.c          reads options from environment and flags; what the table cannot express
+ *   config_file.c     reads options from the file
  *   secret_options.c  secrets in files; overwrites those in arguments and environment
  *   config_print.c    --help and --print-config
  *   mask_url.c        hides passwords
@@ -24,7 +26,11 @@ enum hearth_option_kind {
 };
 
 struct hearth_option {
-    const char *group; /* the row begins a group with this name and has no option; otherwise NULL */
+    /*
+     * The row begins a group with this name, and with this name in files, and has no option;
+     * otherwise NULL.
+     */
+    const char *group, *section;
     enum hearth_option_kind kind;
     size_t offset;
     const char *flag, *def, *help;
@@ -37,16 +43,49 @@ extern const size_t hearth_n_options;
 const struct hearth_option *hearth_option_find(struct hearth_str flag);
 const struct hearth_option *hearth_option_find_variable(struct hearth_str name);
 
+/* The name in files of the group of an option. */
+const char *hearth_option_section(const struct hearth_option *option);
+/* The name of an option in its section: its flag, without "SECTION." before it. */
+const char *hearth_option_key(const struct hearth_option *option);
+/* The row that begins a section; NULL: none has the name. */
+const struct hearth_option *hearth_option_find_section(struct hearth_str name);
+/* The option of a section by its key; NULL: none. */
+const struct hearth_option *hearth_option_find_key(const struct hearth_option *section,
+                                                   struct hearth_str key);
+/* The flag, or the section, that differs from a text in the fewest letters; NULL: none is near. */
+const char *hearth_option_nearest(struct hearth_str text);
+const char *hearth_option_nearest_section(struct hearth_str text);
+
+/*
+ * Set one option from text. `from`: place of the text, for messages; it is kept. `more`: append to
+ * a list. INVALID_ARGUMENT names place, option and value.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_option_set(struct hearth_config *config,
+                                     const struct hearth_option *option, struct hearth_str text,
+                                     const char *from, bool more, struct hearth_err *err);
+/* Set a list from items, which may have commas. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_option_set_items(struct hearth_config *config,
+                                           const struct hearth_option *option,
+                                           const struct hearth_str *items, size_t n,
+                                           const char *from, struct hearth_err *err);
+/* A text as quoted in messages: the password of a URL in the wrong place must not be shown. */
+const char *hearth_config_quote(struct hearth_config *config, struct hearth_str text);
+
+/* Read the file. Mistakes in it are noted; an error says that it cannot be read. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_config_load_file(struct hearth_config *config, const char *path,
+                                           struct hearth_err *err);
+
 /* The text of --help; NULL: no option has the name. */
 const char *hearth_option_help(const char *flag);
 bool hearth_option_is_secret(const struct hearth_option *option);
 /* The option that names the file of a secret, such as "agent-token-file" of "agent-token". */
 const struct hearth_option *hearth_option_find_file(const struct hearth_option *secret);
 
-/* Read the secrets whose -file option is set. */
-HEARTH_MUST_CHECK
-enum hearth_status hearth_config_read_secrets(struct hearth_config *config,
-                                              char *const *environment, struct hearth_err *err);
+/* Read the secrets whose -file option is set, and note mistakes. */
+void hearth_config_read_secrets(struct hearth_config *config, char *const *environment);
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_copy_secrets(struct hearth_config *to,
                                               const struct hearth_config *from,

@@ -4,6 +4,7 @@
 #include "config_options.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 static const void *find_const_member(const struct hearth_config *config,
                                      const struct hearth_option *option)
@@ -229,6 +230,18 @@ static void print_options(const struct hearth_config *config, bool set_only, str
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)
 {
     print_options(config, false, out);
+}
+
+void hearth_config_print_mistakes(const struct hearth_config *config)
+{
+    for (size_t i = 0; i < config->n_mistakes && i < HEARTH_MAX_MISTAKES; i++) {
+        (void)fprintf(stderr, "hearthd: %s\n", config->mistakes[i]);
+    }
+
+    if (config->n_mistakes > HEARTH_MAX_MISTAKES) {
+        (void)fprintf(stderr, "hearthd: %zu further mistakes are not shown\n",
+                      config->n_mistakes - HEARTH_MAX_MISTAKES);
+    }
 }
 
 void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out)

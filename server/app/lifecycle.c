@@ -39,8 +39,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_LEVELS "log-level must be debug, info, warn or error"
-
 enum exit_code {
     EXIT_CLEAN = 0,
     EXIT_FAILED = 1,
@@ -415,22 +413,18 @@ static void reload_config(struct server *server)
 {
     struct hearth_config fresh;
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_log_level level = HEARTH_LOG_INFO;
     struct hearth_buf changes;
 
     hearth_buf_init(&changes, 0);
     enum hearth_status status = hearth_config_reload(&fresh, &server->config, server->argc,
                                                      server->argv, server->environment, &err);
-    if (status == HEARTH_OK && !hearth_log_parse_level(fresh.log_level, &level)) {
-        status = HEARTH_FAIL(&err, HEARTH_INVALID_ARGUMENT, LOG_LEVELS);
-    }
 
     if (status != HEARTH_OK) {
         HEARTH_LOG(HEARTH_LOG_WARN, "app",
                    "configuration not reloaded; the old one stays in effect", "error", err.msg,
                    NULL);
     } else {
-        hearth_log_set_level(level);
+        hearth_log_set_level(fresh.parsed_log_level);
         hearth_config_changes(&server->config, &fresh, "log-level", &changes);
         hearth_buf_byte(&changes, '\0');
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "configuration reloaded", "log_level", fresh.log_level,
@@ -527,21 +521,24 @@ static bool ignores_hangup(void)
 /* What the start checks before it needs the database, a port or a user. */
 static int check_config(struct server *server)
 {
-    struct hearth_err err = HEARTH_ERR_INIT;
+    struct hearth_config *config = &server->config;
+    struct hearth_err auth = HEARTH_ERR_INIT, addresses = auth, scrape = auth;
 
-    if (read_auth_options(&server->config, &err) != HEARTH_OK ||
-        check_addresses(&server->config, &err) != HEARTH_OK ||
-        load_scrape_file(server, &err) != HEARTH_OK) {
-        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
-        hearth_scrape_file_release(&server->scrape);
+    hearth_config_note(config, read_auth_options(config, &auth), &auth);
+    if (config->front.listen != NULL) { /* no mistake in listen itself */
+        hearth_config_note(config, check_addresses(config, &addresses), &addresses);
+    }
+    hearth_config_note(config, load_scrape_file(server, &scrape), &scrape);
+    hearth_scrape_file_release(&server->scrape);
+    if (config->n_mistakes > 0) {
+        hearth_config_print_mistakes(config);
         return EXIT_OPTIONS;
     }
 
-    for (size_t i = 0; i < server->config.n_warnings; i++) {
-        (void)fprintf(stderr, "hearthd: warning: %s\n", server->config.warnings[i]);
+    for (size_t i = 0; i < config->n_warnings; i++) {
+        (void)fprintf(stderr, "hearthd: warning: %s\n", config->warnings[i]);
     }
     (void)printf("the configuration is valid\n");
-    hearth_scrape_file_release(&server->scrape);
 
     return EXIT_CLEAN;
 }
@@ -551,17 +548,16 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
     enum hearth_command command = hearth_command_take(&argc, &argv);
     struct server server = {.argc = argc, .argv = argv, .environment = environment};
     struct hearth_err err = HEARTH_ERR_INIT;
-    enum hearth_log_level level;
     int code;
     enum hearth_status status = hearth_config_load(&server.config, argc, argv, environment, &err);
-    if (status != HEARTH_OK) {
-        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+    if (server.config.n_mistakes > 0 && command != HEARTH_COMMAND_CHECK_CONFIG) {
+        hearth_config_print_mistakes(&server.config);
         code = EXIT_OPTIONS;
+    } else if (status != HEARTH_OK && server.config.n_mistakes == 0) {
+        (void)fprintf(stderr, "hearthd: %s\n", err.msg);
+        code = EXIT_FAILED;
     } else if (server.config.want_help || server.config.want_version || server.config.want_print) {
         code = print_request(&server.config);
-    } else if (!hearth_log_parse_level(server.config.log_level, &level)) {
-        (void)fprintf(stderr, "hearthd: " LOG_LEVELS "\n");
-        code = EXIT_OPTIONS;
     } else if (command == HEARTH_COMMAND_CHECK_CONFIG) {
         code = check_config(&server);
     } else if (command != HEARTH_COMMAND_SERVE) {
@@ -569,7 +565,7 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         code = hearth_command_migrate(&server.config, command == HEARTH_COMMAND_MIGRATE_PLAN);
     } else {
         hearth_config_wipe(argc, argv, environment);
-        hearth_log_set_level(level);
+        hearth_log_set_level(server.config.parsed_log_level);
         hearth_log_set_json(server.config.log_format[0] == 'j');
         sigset_t signals;
         (void)sigemptyset(&signals);

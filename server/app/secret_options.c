@@ -116,16 +116,15 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_config_read_secrets(struct hearth_config *config,
-                                              char *const *environment, struct hearth_err *err)
+void hearth_config_read_secrets(struct hearth_config *config, char *const *environment)
 {
     for (size_t i = 0; i < hearth_n_options; i++) {
+        struct hearth_err why = HEARTH_ERR_INIT;
         if (hearth_option_is_secret(&hearth_options[i])) {
-            HEARTH_TRY(read_secret_option(config, &hearth_options[i], environment, err));
+            hearth_config_note(
+                config, read_secret_option(config, &hearth_options[i], environment, &why), &why);
         }
     }
-
-    return HEARTH_OK;
 }
 
 /* ---- copies ---- */

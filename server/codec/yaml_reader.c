@@ -38,6 +38,7 @@ enum hearth_status hearth_yaml_mapping(struct hearth_yaml *reading, const yaml_n
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = hearth_yaml_node(reading, pair->key);
         bool known = true;
+        reading->key_line = hearth_yaml_line(key);
         HEARTH_TRY(take(reading, context, hearth_yaml_text(key),
                         hearth_yaml_node(reading, pair->value), &known));
         if (!known) {

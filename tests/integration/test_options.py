@@ -114,6 +114,18 @@ class Options(unittest.TestCase):
         self.refused("cannot open", "--config", os.path.join(self.directory, "none"))
         self.refused("expected", "--config", self.file("max-samples\n"))
 
+    def test_check_config_names_every_mistake_of_every_source(self):
+        path = self.file("ingest:\n  max-sample: 1\n  max-profile-bytes: 1x\nlistening:\n  auth: magic\n")
+        code, out, err = hearthd("check-config", "--config", path, "--listen", "0.0.0.0:0", env={"HEARTH_READERS": "1"})
+        self.assertEqual((code, out), (2, ""))
+        self.assertEqual([line.removeprefix("hearthd: ").replace(path, "FILE")[:30] for line in err.splitlines()], [
+            'FILE:2: unknown key "max-sampl',
+            "FILE:3: max-profile-bytes = \"1",
+            "committers, max-batch-rows and",
+            'auth: "magic" is no way to aut',
+            "listen: 0.0.0.0:0 can be reach",
+        ])
+
     def test_values_that_are_none_are_refused_with_exit_code_2(self):
         for flag, value in (
             ("--max-samples", "many"), ("--max-samples", "-1"), ("--max-samples", ""), ("--max-profile-bytes", "1x"),

@@ -51,8 +51,23 @@ def options(root):
     table = (root / "include/hearth/app/options.def").read_text()
     out = "# Options of hearthd\n\n" + mark("include/hearth/app/options.def") + """\
 Each option can be given in three places. Later ones win: the file (`--config FILE`, or `HEARTH_CONFIG`), the
-environment, the flag. `--max-samples 5` is `HEARTH_MAX_SAMPLES=5` in the environment and `max-samples = 5` in the
-file. An unknown key is an error that names its source and line; a secret is masked by `--print-config`.
+environment, the flag. `--max-samples 5` is `HEARTH_MAX_SAMPLES=5` in the environment. The file is YAML with a section
+for each group of options below:
+
+```yaml
+listening:
+  listen: [127.0.0.1:4040]
+ingest:
+  max-samples: 5
+  max-profile-bytes: 16m
+limits:
+  profile: pyroscope   # the flag --limits.profile
+```
+
+An unknown key, a key that is set twice, and a wrong value are errors that name source and line; hearthd prints all of
+them, with the option that was probably meant. The form of earlier versions, lines of `max-samples = 5` without
+sections, is still read: it is assumed if the first line has a `=` and no `:` before it. A secret is masked by
+`--print-config`.
 
 Bytes take `k`, `m`, `g` (powers of 1024). Durations look like `500ms`, `90s`, `7d`. Lists repeat the flag or use
 commas. A limit of 0 means none, unless its text says otherwise. What each limit does: [limits.md](limits.md).
@@ -60,8 +75,8 @@ commas. A limit of 0 means none, unless its text says otherwise. What each limit
 Without a value: `--help`, `--version`, `--print-config` (the effective configuration, as a file).
 
 Two commands take the same options, do one thing and exit. `hearthd check-config` checks them: 0 if they are valid,
-otherwise 2. `hearthd migrate --database-url URL` brings the schema up to date, as hearthd does when it starts; with
-`--dry-run` after `migrate`, it prints the missing migrations, and exits with 1 if there are any.
+otherwise 2, with all mistakes. `hearthd migrate --database-url URL` brings the schema up to date, as hearthd does when
+it starts; with `--dry-run` after `migrate`, it prints the missing migrations, and exits with 1 if there are any.
 
 ## Signals
 
@@ -71,10 +86,10 @@ otherwise 2. `hearthd migrate --database-url URL` brings the schema up to date, 
 | SIGHUP, because its terminal was closed | the same. `nohup`, `setsid` and service managers keep it running |
 | SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once, and so do new contents of the files of [TLS](../how-to/tls.md); the log names the other options that have changed and need a restart. After an error, nothing changes |
 """
-    pattern = rf'(?:G\({STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
-    for group, kind, _, flag, default, text in rows(table, pattern):
+    pattern = rf'(?:G\({STRING}, {STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
+    for group, section, kind, _, flag, default, text in rows(table, pattern):
         if group is not None:
-            out += f"\n## {group}\n\n"
+            out += f"\n## {group}\n\nIn the file: section `{section}`.\n\n"
         else:
             shown = f", `{default}`" if default else ""
             out += bullet(f"**`--{flag}`** ({KINDS[kind]}{shown})", text)

@@ -1,9 +1,19 @@
 /*
  * config.h -- the configuration of hearthd: one table of options (options.def), three sources.
  *
- * Precedence, highest first: flags, environment (HEARTH_...), file (--config FILE or HEARTH_CONFIG;
- * "key = value" lines, # comments), defaults. Unknown keys, unknown environment variables that
- * begin with HEARTH_, and invalid values are errors that name source, key and line.
+ * Precedence, highest first: flags, environment (HEARTH_...), file (--config FILE or
+ * HEARTH_CONFIG), defaults. Unknown keys, unknown environment variables that begin with HEARTH_,
+ * and invalid values are errors that name source, key and line.
+ *
+ * The file is YAML with a section for each group of options:
+ *
+ *   listening:
+ *     listen: [127.0.0.1:4040]
+ *   ingest:
+ *     max-profile-bytes: 16m
+ *
+ * or, as in earlier versions, lines of "key = value" without sections: a file whose first line has
+ * a '=' and no ':' before it. Comments begin with #.
  *
  * Ownership: texts live in the config's arena.
  * Threads:   immutable after loading.
@@ -13,11 +23,14 @@
 
 #include "hearth/base/arena.h"
 #include "hearth/base/buf.h"
+#include "hearth/base/log.h"
 #include "hearth/base/secret.h"
 #include "hearth/engine/network.h"
 #include "hearth/engine/uploads.h"
 #include "hearth/front/front.h"
 #include "hearth/store/store.h"
+
+#define HEARTH_MAX_MISTAKES 50
 
 struct hearth_config {
     struct hearth_arena arena;
@@ -47,6 +60,7 @@ struct hearth_config {
     int64_t max_scrape_targets, scrape_concurrency, metrics_tenants;
     const char *demangle; /* parsed into limits.demangle */
     const char *log_level, *log_format;
+    enum hearth_log_level parsed_log_level;
     int64_t shutdown_timeout_ns;
     /* for --print-config: where each option was set; same order as the table */
     const char **origins;
@@ -54,12 +68,16 @@ struct hearth_config {
         *before;             /* of a reload: the configuration in force; otherwise NULL */
     const char *warnings[8]; /* for the log of the start */
     size_t n_warnings;
+    const char *mistakes[HEARTH_MAX_MISTAKES]; /* of all sources, one sentence each */
+    size_t n_mistakes;                         /* may be more than are kept */
+    struct hearth_err first_mistake;
     bool want_help, want_version, want_print;
 };
 
 /*
- * argv[0] is ignored; environment as in environ(7). INVALID_ARGUMENT names source, key and reason.
- * The caller releases the config even after a failure.
+ * argv[0] is ignored; environment as in environ(7). Reads all sources even if there are mistakes:
+ * `mistakes` has all of them, the error is the first. INVALID_ARGUMENT names source, key and
+ * reason. The caller releases the config even after a failure.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
@@ -91,6 +109,12 @@ void hearth_config_help(struct hearth_buf *out);
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
 /* The callback that front uses to serve the configuration; `config` is a struct hearth_config. */
 void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out);
+
+/* Keep a mistake of the sources, so that the next ones are found, too; nothing for OK. */
+void hearth_config_note(struct hearth_config *config, enum hearth_status status,
+                        const struct hearth_err *why);
+/* Print the mistakes to stderr, one a line. */
+void hearth_config_print_mistakes(const struct hearth_config *config);
 
 /*
  * A copy in `arena` with the passwords of a URL or key=value text replaced by "***"; NULL: no

@@ -23,6 +23,7 @@ struct hearth_yaml {
     yaml_document_t document;
     struct hearth_arena *arena;
     struct hearth_err *err;
+    int key_line; /* of the member that is given to a hearth_yaml_member_fn */
 };
 
 /* The text of a scalar, in the tree; empty for other nodes. */
