@@ -392,7 +392,11 @@ static void publish_memory(struct server *server)
 {
     hearth_metric_set(HEARTH_M_QUERY_MEMORY,
                       (int64_t)atomic_load(&server->query_memory.used_bytes));
+    hearth_metric_set(HEARTH_M_QUERY_MEMORY_LIMIT,
+                      (int64_t)atomic_load(&server->query_memory.limit_bytes));
     hearth_metric_set(HEARTH_M_PUSH_MEMORY, (int64_t)atomic_load(&server->push_memory.used_bytes));
+    hearth_metric_set(HEARTH_M_PUSH_MEMORY_LIMIT,
+                      (int64_t)atomic_load(&server->push_memory.limit_bytes));
 }
 
 /* True if the process has a terminal, which could close. */

@@ -200,11 +200,17 @@ void hearth_metric_add(enum hearth_metric metric, int64_t value)
     hearth_metric_add_label(metric, hearth_str_n(NULL, 0), value);
 }
 
-void hearth_metric_set(enum hearth_metric metric, int64_t value)
+void hearth_metric_set_label(enum hearth_metric metric, struct hearth_str label_value,
+                             int64_t value)
 {
     HEARTH_ASSERT(g_table[metric].kind != HISTOGRAM);
-    struct cell *cell = find_or_add_cell(metric, hearth_str_n(NULL, 0));
+    struct cell *cell = find_or_add_cell(metric, label_value);
     atomic_store_explicit(&cell->number, value, memory_order_relaxed);
+}
+
+void hearth_metric_set(enum hearth_metric metric, int64_t value)
+{
+    hearth_metric_set_label(metric, hearth_str_n(NULL, 0), value);
 }
 
 void hearth_metric_declare(enum hearth_metric metric, const char *label_value)

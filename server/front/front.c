@@ -207,6 +207,10 @@ static enum hearth_status start_pools(struct hearth_front *front, struct hearth_
     unsigned n_query = options->query_threads > 0 ? options->query_threads : 2 * n;
     size_t max_queued = (size_t)options->max_queued_requests;
 
+    hearth_metric_set(HEARTH_M_INGEST_THREADS, n_ingest);
+    hearth_metric_set(HEARTH_M_QUERY_THREADS, n_query);
+    hearth_metric_set(HEARTH_M_QUEUE_LIMIT, (int64_t)max_queued);
+
     front->ingest_share = hearth_fair_share(options->multitenancy, n_ingest);
     front->query_share = hearth_fair_share(options->multitenancy, n_query);
     HEARTH_TRY(hearth_workers_start("finish", 1, SIZE_MAX, &front->finishers, err));

@@ -462,7 +462,7 @@ class Files(unittest.TestCase):
             self.assertIn(b"200 OK", one.recv(4096))
             return one
         held = [connect() for _ in range(18)]
-        eventually(lambda: prometheus.value(server.metrics(), "hearth_connections") in (18, 19, 20))
+        eventually(lambda: prometheus.value(server.metrics(), "hearth_open_connections") in (18, 19, 20))
         # At the limit a health check still gets in, by TLS, too.
         held += [connect() for _ in range(6)]
         for one in held:
@@ -470,7 +470,7 @@ class Files(unittest.TestCase):
 
         def is_empty():
             try:
-                return prometheus.value(server.metrics(), "hearth_connections") <= 2
+                return prometheus.value(server.metrics(), "hearth_open_connections") <= 2
             except ConnectionResetError:  # still at the limit
                 return False
         eventually(is_empty)

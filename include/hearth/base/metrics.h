@@ -33,11 +33,10 @@ void hearth_metric_add_label(enum hearth_metric metric, struct hearth_str label_
 /* For a metric with two labels; `first` contains no comma. */
 void hearth_metric_add_labels(enum hearth_metric metric, const char *first, const char *second,
                               int64_t value);
-/*
- * For a metric without a label: a gauge, or a counter whose value is computed elsewhere and never
- * decreases.
- */
+/* For a gauge, or a counter whose value is computed elsewhere and never decreases. */
 void hearth_metric_set(enum hearth_metric metric, int64_t value);
+void hearth_metric_set_label(enum hearth_metric metric, struct hearth_str label_value,
+                             int64_t value);
 /* Give a label value its line before its first event, so that rate() includes that event. */
 void hearth_metric_declare(enum hearth_metric metric, const char *label_value);
 /*

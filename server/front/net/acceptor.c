@@ -685,6 +685,7 @@ enum hearth_status hearth_acceptor_open(const struct hearth_acceptor_options *op
     if (status == HEARTH_OK) {
         size_t max_fds;
         fit_to_descriptors(acceptor, &max_fds);
+        hearth_metric_set(HEARTH_M_CONNECTIONS_LIMIT, (int64_t)acceptor->options.max_connections);
         status = hearth_peers_new(max_fds, &acceptor->peers, err);
     }
 

@@ -103,8 +103,9 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
     }
 
     if (rpc->status != HEARTH_OK) {
-        hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(hearth_status_name(rpc->status)),
-                                1);
+        const char *code = hearth_status_name(rpc->status);
+        hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(code), 1);
+        hearth_metric_add_labels(HEARTH_M_METHOD_ERRORS, rpc->method->path + 1, code, 1);
     }
 
     count_refusal(rpc);

@@ -12,6 +12,7 @@
 #include "hearth/base/log.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/queries.h"
 #include "pg/store_state.h"
 
 #include <assert.h>
@@ -28,19 +29,21 @@ enum disk_state {
 
 /* ---- measuring ---- */
 
-/* Sum the sizes of all tables with their indexes and TOAST. */
+/* Sums the sizes of all tables, by tier. */
 static enum hearth_status measure_tables(struct hearth_store *store, struct hearth_pg *pg,
                                          struct hearth_err *err)
 {
     PGresult *result = NULL;
 
-    HEARTH_TRY(hearth_pg_exec(
-        pg,
-        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
-        " relnamespace = 'hearth_data'::regnamespace AND relkind = 'r'",
-        NULL, NULL, &result, NULL, err));
+    HEARTH_TRY(hearth_pg_exec(pg, hearth_sql_measure_tiers, NULL, NULL, &result, NULL, err));
 
-    int64_t n_bytes = hearth_pg_i64(result, 0, 0);
+    int64_t n_bytes = 0;
+    for (int row = 0; row < PQntuples(result); row++) {
+        int64_t n_tier = hearth_pg_i64(result, row, 1);
+        hearth_metric_set_label(HEARTH_M_TIER_BYTES, hearth_pg_str(result, row, 0), n_tier);
+        n_bytes += n_tier;
+    }
+
     PQclear(result);
 
     atomic_store(&store->disk.n_bytes, n_bytes);

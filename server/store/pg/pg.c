@@ -402,10 +402,10 @@ static enum hearth_status end_statement(struct hearth_pg *pg, const struct patie
 
 /* ---- statements ---- */
 
-enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
-                                  const struct hearth_pg_params *params,
-                                  struct hearth_cancel *cancel, PGresult **ret_result,
-                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+static enum hearth_status exec_statement(struct hearth_pg *pg, const char *sql,
+                                         const struct hearth_pg_params *params,
+                                         struct hearth_cancel *cancel, PGresult **ret_result,
+                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, cancel);
@@ -435,11 +435,11 @@ enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
     return HEARTH_OK;
 }
 
-enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
-                                    const struct hearth_pg_params *params,
-                                    struct hearth_cancel *cancel, hearth_pg_row_fn *visit,
-                                    void *context, enum hearth_pg_fault *ret_fault,
-                                    struct hearth_err *err)
+static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql,
+                                           const struct hearth_pg_params *params,
+                                           struct hearth_cancel *cancel, hearth_pg_row_fn *visit,
+                                           void *context, enum hearth_pg_fault *ret_fault,
+                                           struct hearth_err *err)
 {
     assert(visit != NULL);
 
@@ -483,6 +483,40 @@ enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
         PQclear(result);
         HEARTH_TRY(status);
     }
+}
+
+static void note_statement(int64_t began_ns)
+{
+    hearth_metric_observe_ns(HEARTH_M_PG_STATEMENTS, hearth_str_n(NULL, 0),
+                             hearth_clock_mono_ns() - began_ns);
+}
+
+enum hearth_status hearth_pg_exec(struct hearth_pg *pg, const char *sql,
+                                  const struct hearth_pg_params *params,
+                                  struct hearth_cancel *cancel, PGresult **ret_result,
+                                  enum hearth_pg_fault *ret_fault, struct hearth_err *err)
+{
+    int64_t began_ns = hearth_clock_mono_ns();
+    enum hearth_status status = exec_statement(pg, sql, params, cancel, ret_result, ret_fault, err);
+
+    note_statement(began_ns);
+
+    return status;
+}
+
+enum hearth_status hearth_pg_stream(struct hearth_pg *pg, const char *sql,
+                                    const struct hearth_pg_params *params,
+                                    struct hearth_cancel *cancel, hearth_pg_row_fn *visit,
+                                    void *context, enum hearth_pg_fault *ret_fault,
+                                    struct hearth_err *err)
+{
+    int64_t began_ns = hearth_clock_mono_ns();
+    enum hearth_status status =
+        stream_statement(pg, sql, params, cancel, visit, context, ret_fault, err);
+
+    note_statement(began_ns);
+
+    return status;
 }
 
 /* ---- scripts: several statements in one message ---- */

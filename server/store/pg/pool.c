@@ -6,6 +6,7 @@
 #include "pg/pool.h"
 
 #include "hearth/base/mem.h"
+#include "hearth/base/metrics.h"
 
 #include "pg/store_state.h"
 
@@ -49,6 +50,7 @@ enum hearth_status hearth_pool_new(const struct hearth_secret *url, unsigned max
 
     hearth_mutex_init(&pool->lock, HEARTH_RANK_POOL, "pool.lock");
     hearth_cond_init(&pool->given);
+    hearth_metric_add(HEARTH_M_PG_POOL, max_connections);
     *ret_pool = pool;
 
     return HEARTH_OK;
@@ -68,6 +70,7 @@ void hearth_pool_free(struct hearth_pool *pool)
         return;
     }
 
+    hearth_metric_add(HEARTH_M_PG_POOL, -(int64_t)pool->n_slots);
     for (unsigned i = 0; i < pool->n_slots; i++) {
         HEARTH_ASSERT(!pool->slots[i].taken);
         hearth_pg_close(&pool->slots[i].pg);
@@ -102,7 +105,7 @@ static struct slot *find_free_slot(struct hearth_pool *pool)
 static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_cancel *cancel,
                                     struct slot **ret_slot, struct hearth_err *err)
 {
-    int64_t until_ns = hearth_clock_mono_ns() + TAKE_LIMIT_NS;
+    int64_t began_ns = hearth_clock_mono_ns(), until_ns = began_ns + TAKE_LIMIT_NS;
     enum hearth_status status = HEARTH_OK;
     struct slot *slot = NULL;
 
@@ -127,9 +130,12 @@ static enum hearth_status take_slot(struct hearth_pool *pool, struct hearth_canc
     if (slot != NULL) {
         slot->taken = true;
         *ret_slot = slot;
+        hearth_metric_add(HEARTH_M_PG_POOL_TAKEN, 1);
     }
 
     hearth_mutex_unlock(&pool->lock);
+    hearth_metric_observe_ns(HEARTH_M_PG_POOL_WAIT, hearth_str_n(NULL, 0),
+                             hearth_clock_mono_ns() - began_ns);
 
     return status;
 }
@@ -170,6 +176,7 @@ void hearth_pool_give(struct hearth_pool *pool, struct hearth_pg *pg)
     hearth_mutex_lock(&pool->lock);
     assert(slot->taken);
     slot->taken = false;
+    hearth_metric_add(HEARTH_M_PG_POOL_TAKEN, -1);
     (void)pthread_cond_signal(&pool->given);
     hearth_mutex_unlock(&pool->lock);
 }

@@ -287,6 +287,7 @@ static enum hearth_status await_replay(struct hearth_pg *pg, const struct positi
          step_ns = step_ns * 2 > STEP_LAST_NS ? STEP_LAST_NS : step_ns * 2) {
         int64_t lsn = 0;
         HEARTH_TRY(read_replayed(pg, position, patience, &lsn, err));
+        hearth_metric_set(HEARTH_M_REPLICA_LAG, position->lsn > lsn ? position->lsn - lsn : 0);
         if (lsn >= position->lsn) {
             return HEARTH_OK;
         }

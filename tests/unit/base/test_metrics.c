@@ -43,7 +43,7 @@ static void every_metric_is_described(void **state)
 
     assert_int_equal(n_help, HEARTH_N_METRICS);
     assert_non_null(strstr(out.p, "# TYPE hearth_commit_seconds histogram\n"));
-    assert_non_null(strstr(out.p, "# TYPE hearth_connections gauge\nhearth_connections 0\n"));
+    assert_non_null(strstr(out.p, "# TYPE hearth_open_connections gauge\nhearth_open_connections 0\n"));
     hearth_buf_release(&out);
 }
 
@@ -64,7 +64,7 @@ static void gauges_are_set_and_moved(void **state)
     hearth_metric_add(HEARTH_M_CONNECTIONS, -3);
     assert_int_equal(hearth_metric_value(HEARTH_M_CONNECTIONS), 7);
     hearth_metric_set(HEARTH_M_CONNECTIONS, -1);
-    assert_true(text_has("hearth_connections -1"));
+    assert_true(text_has("hearth_open_connections -1"));
 }
 
 static void label_values_have_lines_of_their_own(void **state)
