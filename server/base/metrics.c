@@ -60,11 +60,18 @@ static const struct {
 };
 #define N_BUCKETS HEARTH_ARRAY_LEN(g_buckets)
 
+/* The latest observation of one bucket that had a trace; wall_ns is 0 if there was none. */
+struct exemplar {
+    char trace_id[HEARTH_METRIC_TRACE_BYTES];
+    int64_t wall_ns, ns;
+};
+
 struct cell {
     struct hearth_str value; /* label value; immutable */
     _Atomic int64_t number;  /* counter, gauge: the value; histogram: the sum in nanoseconds */
     /* Histogram: observations per bucket, not cumulated; the last one is above all limits. */
     _Atomic int64_t n_in[N_BUCKETS + 1];
+    struct exemplar *exemplars; /* one per bucket, guarded by g_exemplars; NULL: no trace yet */
 };
 
 struct family {
@@ -79,6 +86,8 @@ struct family {
 static struct family g_families[HEARTH_N_METRICS];
 static struct hearth_mutex g_insert =
     HEARTH_MUTEX_INITIALIZER(HEARTH_RANK_METRICS, "metrics.insert");
+static struct hearth_mutex g_exemplars =
+    HEARTH_MUTEX_INITIALIZER(HEARTH_RANK_METRICS, "metrics.exemplars");
 
 _Static_assert(HEARTH_ARRAY_LEN(g_table) == HEARTH_N_METRICS, "one row per metric");
 _Static_assert(N_SLOTS > 2 * HEARTH_METRIC_MAX_VALUES, "a probe always finds an empty slot");
@@ -234,7 +243,31 @@ void hearth_metrics_start(const char *version)
     hearth_metric_set(HEARTH_M_PROCESS_START, hearth_clock_wall_ns());
 }
 
+/* Without memory the bucket has no exemplar. */
+static void set_exemplar(struct cell *cell, size_t bucket, struct hearth_str trace_id, int64_t ns)
+{
+    assert(trace_id.n == HEARTH_METRIC_TRACE_BYTES);
+
+    hearth_mutex_lock(&g_exemplars);
+    if (cell->exemplars == NULL) {
+        cell->exemplars = hearth_mem_zalloc((N_BUCKETS + 1) * sizeof cell->exemplars[0]);
+    }
+    if (cell->exemplars != NULL) {
+        struct exemplar *exemplar = &cell->exemplars[bucket];
+        memcpy(exemplar->trace_id, trace_id.p, sizeof exemplar->trace_id);
+        exemplar->wall_ns = hearth_clock_wall_ns();
+        exemplar->ns = ns;
+    }
+    hearth_mutex_unlock(&g_exemplars);
+}
+
 void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label_value, int64_t ns)
+{
+    hearth_metric_observe_traced_ns(metric, label_value, ns, hearth_str_n(NULL, 0));
+}
+
+void hearth_metric_observe_traced_ns(enum hearth_metric metric, struct hearth_str label_value,
+                                     int64_t ns, struct hearth_str trace_id)
 {
     HEARTH_ASSERT(g_table[metric].kind == HISTOGRAM);
     ns = ns < 0 ? 0 : ns;
@@ -246,6 +279,9 @@ void hearth_metric_observe_ns(enum hearth_metric metric, struct hearth_str label
     struct cell *cell = find_or_add_cell(metric, label_value);
     (void)atomic_fetch_add_explicit(&cell->n_in[bucket], 1, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&cell->number, ns, memory_order_relaxed);
+    if (trace_id.n > 0) {
+        set_exemplar(cell, bucket, trace_id, ns);
+    }
 }
 
 static int64_t read_cell(enum hearth_metric metric, struct cell *cell)
@@ -329,33 +365,72 @@ static void write_name(struct hearth_buf *out, enum hearth_metric metric, const 
 static void write_seconds(struct hearth_buf *out, int64_t ns)
 {
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    hearth_buf_printf(out, "%s%llu.%09llu\n", ns < 0 ? "-" : "",
+    hearth_buf_printf(out, "%s%llu.%09llu", ns < 0 ? "-" : "",
                       (unsigned long long)(size / HEARTH_NS_PER_SEC),
                       (unsigned long long)(size % HEARTH_NS_PER_SEC));
 }
 
+/* Appends the exemplar of a bucket, if any, to its line. */
+static void write_exemplar(struct hearth_buf *out, struct cell *cell, size_t bucket)
+{
+    struct exemplar exemplar = {.wall_ns = 0};
+
+    hearth_mutex_lock(&g_exemplars);
+    if (cell->exemplars != NULL) {
+        exemplar = cell->exemplars[bucket];
+    }
+    hearth_mutex_unlock(&g_exemplars);
+
+    if (exemplar.wall_ns != 0) {
+        hearth_buf_printf(out, " # {trace_id=\"%.*s\"} ", (int)sizeof exemplar.trace_id,
+                          exemplar.trace_id);
+        write_seconds(out, exemplar.ns);
+        hearth_buf_byte(out, ' ');
+        write_seconds(out, exemplar.wall_ns);
+    }
+}
+
+/* OpenMetrics wants the canonical form of a float, which has a fraction. */
+static void write_bucket_name(struct hearth_buf *out, enum hearth_metric metric,
+                              struct hearth_str value, size_t bucket,
+                              enum hearth_metrics_format format)
+{
+    const char *text = bucket == N_BUCKETS ? "+Inf" : g_buckets[bucket].text;
+    bool is_whole = bucket < N_BUCKETS && strchr(text, '.') == NULL;
+    char le[16];
+
+    (void)snprintf(le, sizeof le, "%s%s", text,
+                   is_whole && format == HEARTH_METRICS_OPENMETRICS ? ".0" : "");
+    write_name(out, metric, "_bucket", value, le);
+}
+
 static void write_histogram(struct hearth_buf *out, enum hearth_metric metric, struct cell *cell,
-                            struct hearth_str value)
+                            struct hearth_str value, enum hearth_metrics_format format)
 {
     /* Cumulated here, so that _count equals the last bucket despite concurrent updates. */
     int64_t n = 0;
     for (size_t i = 0; i <= N_BUCKETS; i++) {
         n += atomic_load_explicit(&cell->n_in[i], memory_order_relaxed);
-        write_name(out, metric, "_bucket", value, i == N_BUCKETS ? "+Inf" : g_buckets[i].text);
-        hearth_buf_printf(out, "%lld\n", (long long)n);
+        write_bucket_name(out, metric, value, i, format);
+        hearth_buf_printf(out, "%lld", (long long)n);
+        if (format == HEARTH_METRICS_OPENMETRICS) {
+            write_exemplar(out, cell, i);
+        }
+        hearth_buf_byte(out, '\n');
     }
 
     write_name(out, metric, "_sum", value, NULL);
     write_seconds(out, atomic_load_explicit(&cell->number, memory_order_relaxed));
+    hearth_buf_byte(out, '\n');
     write_name(out, metric, "_count", value, NULL);
     hearth_buf_printf(out, "%lld\n", (long long)n);
 }
 
 static void write_cell(struct hearth_buf *out, enum hearth_metric metric, struct cell *cell,
-                       struct hearth_str value)
+                       struct hearth_str value, enum hearth_metrics_format format)
 {
     if (g_table[metric].kind == HISTOGRAM) {
-        write_histogram(out, metric, cell, value);
+        write_histogram(out, metric, cell, value, format);
         return;
     }
 
@@ -363,37 +438,59 @@ static void write_cell(struct hearth_buf *out, enum hearth_metric metric, struct
     if (g_table[metric].kind == COUNTER_NS || g_table[metric].kind == GAUGE_NS) {
         write_seconds(out, read_cell(metric, cell));
     } else {
-        hearth_buf_printf(out, "%lld\n", (long long)read_cell(metric, cell));
+        hearth_buf_printf(out, "%lld", (long long)read_cell(metric, cell));
     }
+    hearth_buf_byte(out, '\n');
 }
 
-static void write_family(struct hearth_buf *out, enum hearth_metric metric)
+/* In OpenMetrics, the family of a counter is its name without "_total". */
+static void write_family_head(struct hearth_buf *out, enum hearth_metric metric,
+                              enum hearth_metrics_format format)
 {
     static const char *const kinds[] = {"counter", "gauge", "counter", "gauge", "histogram"};
+    bool is_open = format == HEARTH_METRICS_OPENMETRICS;
+    struct hearth_str name = hearth_str_c(g_table[metric].name);
+
+    if (is_open && is_counter(metric)) {
+        assert(hearth_str_ends(name, HEARTH_STR("_total")));
+        name.n -= strlen("_total");
+    }
+
+    hearth_buf_printf(out, "# HELP " HEARTH_STR_FMT " ", HEARTH_STR_ARG(name));
+    write_escaped(out, hearth_str_c(g_table[metric].help), is_open);
+    hearth_buf_printf(out, "\n# TYPE " HEARTH_STR_FMT " %s\n", HEARTH_STR_ARG(name),
+                      kinds[g_table[metric].kind]);
+}
+
+static void write_family(struct hearth_buf *out, enum hearth_metric metric,
+                         enum hearth_metrics_format format)
+{
     struct family *family = &g_families[metric];
 
-    hearth_buf_printf(out, "# HELP %s ", g_table[metric].name);
-    write_escaped(out, hearth_str_c(g_table[metric].help), false);
-    hearth_buf_printf(out, "\n# TYPE %s %s\n", g_table[metric].name, kinds[g_table[metric].kind]);
+    write_family_head(out, metric, format);
     if (g_table[metric].label[0] == '\0' ||
         atomic_load_explicit(&family->plain_used, memory_order_relaxed)) {
-        write_cell(out, metric, &family->plain, hearth_str_n(NULL, 0));
+        write_cell(out, metric, &family->plain, hearth_str_n(NULL, 0), format);
     }
 
     size_t n = atomic_load_explicit(&family->n_cells, memory_order_acquire);
     for (size_t i = 0; i < n; i++) {
         struct cell *cell = atomic_load_explicit(&family->cells[i], memory_order_relaxed);
-        write_cell(out, metric, cell, cell->value);
+        write_cell(out, metric, cell, cell->value, format);
     }
 
     if (atomic_load_explicit(&family->other_used, memory_order_relaxed)) {
-        write_cell(out, metric, &family->other, HEARTH_STR("other"));
+        write_cell(out, metric, &family->other, HEARTH_STR("other"), format);
     }
 }
 
-void hearth_metrics_write(struct hearth_buf *out)
+void hearth_metrics_write(struct hearth_buf *out, enum hearth_metrics_format format)
 {
     for (unsigned i = 0; i < HEARTH_N_METRICS; i++) {
-        write_family(out, (enum hearth_metric)i);
+        write_family(out, (enum hearth_metric)i, format);
+    }
+
+    if (format == HEARTH_METRICS_OPENMETRICS) {
+        hearth_buf_cstr(out, "# EOF\n");
     }
 }

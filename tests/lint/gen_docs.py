@@ -195,9 +195,14 @@ has the column, if it has not always.
 def metrics(root):
     table = (root / "include/hearth/base/metrics.def").read_text()
     out = "# Metrics of hearthd\n\n" + mark("include/hearth/base/metrics.def") + """\
-`GET /metrics` serves these metrics as Prometheus text 0.0.4, in base units (seconds, bytes). The first 200 values of a
-label have lines of their own; the others are counted under `other`. Counters have a line with 0 for each known value
-from the start, so that `rate()` sees the first event, too. Histograms have buckets from 0.5 ms to 60 s.
+`GET /metrics` serves these metrics in base units (seconds, bytes): as OpenMetrics 1.0 to clients that accept
+`application/openmetrics-text`, as Prometheus does, and as Prometheus text 0.0.4 to others. In OpenMetrics, the buckets
+of `hearth_request_seconds` have exemplars: the latest request that fell into the bucket and whose caller records its
+trace, by `trace_id`.
+
+The first 200 values of a label have lines of their own; the others are counted under `other`. Counters have a line
+with 0 for each known value from the start, so that `rate()` sees the first event, too; those of
+`hearth_method_errors_total` appear with the first error of their method. Histograms have buckets from 0.5 ms to 60 s.
 
 """
     for _, kind, name, label, text in rows(table, rf'(?:X|UNARY)\((\w+), (\w+), {STRING}, {STRING}, {STRING}\)'):

@@ -63,7 +63,7 @@ enum {
 /* Ranks of base's own locks: all layers submit jobs and count metrics under their locks. */
 enum hearth_base_rank {
     HEARTH_RANK_WORKERS = HEARTH_RANKS_BASE, /* workers.lock: the queue of one pool */
-    HEARTH_RANK_METRICS,                     /* metrics.insert: new label values */
+    HEARTH_RANK_METRICS,                     /* metrics: new label values; exemplars */
 };
 
 #ifdef HEARTH_DEBUG_LOCKS

@@ -21,7 +21,7 @@ struct hearth_recent_query {
     int64_t took_us;     /* until the answer was ready, with the waiting */
     int64_t waited_us;   /* for a thread */
     int64_t n_bytes;     /* of the answer; of one in pieces, of the first */
-    struct hearth_str tenant, subject, method, code, message, request;
+    struct hearth_str tenant, subject, method, code, message, request, request_id;
 };
 
 struct hearth_recent_queries;

@@ -91,7 +91,8 @@ static size_t cut(struct hearth_str *text, size_t max)
 static struct kept_query *copy_query(const struct hearth_recent_query *query)
 {
     struct hearth_recent_query q = *query;
-    struct hearth_str *texts[] = {&q.tenant, &q.subject, &q.method, &q.code, &q.message};
+    struct hearth_str *texts[] = {&q.tenant, &q.subject, &q.method,
+                                  &q.code,   &q.message, &q.request_id};
 
     size_t n = cut(&q.request, HEARTH_RECENT_QUERY_BYTES);
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(texts); i++) {

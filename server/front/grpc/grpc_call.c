@@ -32,7 +32,7 @@
 #define COPY_BELOW_BYTES      256u
 #define GZIP_MIN_BYTES        1024u
 #define HEADER_OVERHEAD_BYTES 32u /* as RFC 9113 counts */
-#define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + HEARTH_MAX_NOTES + 1)
+#define MAX_METADATA          (HEARTH_RPC_MAX_HEADERS + HEARTH_MAX_NOTES + 2)
 
 enum call_state {
     CALL_NEW,     /* requested from the core */
@@ -307,6 +307,7 @@ static grpc_op make_status_op(struct call *call)
     const struct hearth_rpc *rpc = &call->rpc;
     size_t n_trailing = 0;
 
+    call->trailing[n_trailing++] = make_metadata(HEARTH_REQUEST_ID_HEADER, rpc->ids.request_id);
     if (rpc->status == HEARTH_UNAVAILABLE) {
         call->trailing[n_trailing++] = make_metadata("grpc-retry-pushback-ms", PUSHBACK_MS);
     } else if (rpc->status != HEARTH_OK && rpc->err.is_passing) {
@@ -719,6 +720,10 @@ static enum hearth_status read_metadata(struct call *call, struct hearth_err *er
         if ((rpc->method->flags & HEARTH_METHOD_UPLOAD) != 0 &&
             hearth_str_eq_c(key, "user-agent")) {
             rpc->client = hearth_client_of_user_agent(value);
+        } else if (hearth_str_eq_c(key, HEARTH_REQUEST_ID_HEADER)) {
+            hearth_request_ids_take_id(&rpc->ids, value);
+        } else if (hearth_str_eq_c(key, "traceparent")) {
+            hearth_request_ids_take_traceparent(&rpc->ids, value);
         } else if (hearth_str_eq_c(key, "accept")) {
             struct hearth_accept accept;
             if (!hearth_accept_parse(value, &accept)) {

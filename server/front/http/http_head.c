@@ -1,6 +1,8 @@
 /* http_head.c -- finds header fields by their names. */
 #include "http/http_head.h"
 
+#include "rpc/request_ids.h"
+
 #include <assert.h>
 #include <stddef.h>
 
@@ -17,6 +19,8 @@ static const struct {
     {"accept-encoding", offsetof(struct hearth_http_head, accept_encoding)},
     {"if-none-match", offsetof(struct hearth_http_head, if_none_match)},
     {"user-agent", offsetof(struct hearth_http_head, user_agent)},
+    {HEARTH_REQUEST_ID_HEADER, offsetof(struct hearth_http_head, request_id)},
+    {"traceparent", offsetof(struct hearth_http_head, traceparent)},
     {"x-datadog-trace-count", offsetof(struct hearth_http_head, trace_count)},
     {"grpc-encoding", offsetof(struct hearth_http_head, grpc_encoding)},
     {"grpc-accept-encoding", offsetof(struct hearth_http_head, grpc_accept_encoding)},

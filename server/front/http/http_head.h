@@ -17,6 +17,7 @@ struct hearth_http_head {
     struct hearth_connect_head connect;
     struct hearth_front_caller caller;
     struct hearth_str accept, accept_encoding, if_none_match, user_agent, trace_count;
+    struct hearth_str request_id, traceparent;
     struct hearth_str grpc_encoding, grpc_accept_encoding, grpc_timeout;
     bool expects_continue;
     int64_t content_length; /* -1: not sent; INT64_MAX: not a number */

@@ -171,6 +171,7 @@ static void finish_request(struct hearth_rpc *rpc)
     if (rpc->status == HEARTH_UNAUTHENTICATED) {
         add_response_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE, AUTHENTICATE_VALUE);
     }
+    add_response_header(request, HEARTH_REQUEST_ID_HEADER, rpc->ids.request_id);
     for (size_t i = 0; i < answer.n_headers; i++) {
         add_response_header(request, answer.headers[i].name, answer.headers[i].value);
     }
@@ -366,6 +367,8 @@ static void init_rpc(struct http_request *request, const struct hearth_method *m
         rpc->client = hearth_client_of_user_agent(head->user_agent);
     }
 
+    hearth_request_ids_take_id(&rpc->ids, head->request_id);
+    hearth_request_ids_take_traceparent(&rpc->ids, head->traceparent);
     rpc->utf8_label_names = accept->utf8_label_names;
     rpc->peer_text = write_client_text;
     rpc->drop_body = drop_http_body;
@@ -568,7 +571,7 @@ static void begin_route(struct http_request *request, struct hearth_str path, co
 
     struct hearth_accept accept = {0};
     (void)!hearth_accept_parse(head->accept, &accept); /* a browser's is never in the way */
-    hearth_route_get(front, route, accept.json, &answer);
+    hearth_route_get(front, route, &accept, &answer);
     set_route_answer(request, &answer);
 }
 

@@ -7,6 +7,7 @@
 #include "http/http_call.h"
 #include "http/web_page.h"
 #include "rpc/front_internal.h"
+#include "rpc/media.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -15,15 +16,17 @@
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
 
-typedef void route_fn(struct hearth_front *front, bool json, struct hearth_route_answer *answer);
+typedef void route_fn(struct hearth_front *front, const struct hearth_accept *accept,
+                      struct hearth_route_answer *answer);
 
-static void get_ready(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+static void get_ready(struct hearth_front *front, const struct hearth_accept *accept,
+                      struct hearth_route_answer *answer)
 {
     char reason[256] = "";
     bool ready = hearth_front_is_ready(front, reason);
 
     answer->code = ready ? 200 : 503;
-    if (!json) {
+    if (!accept->json) {
         hearth_buf_printf(&answer->body, "%s%s",
                           !ready           ? ""
                           : reason[0] == 0 ? "ready"
@@ -51,30 +54,35 @@ static void get_ready(struct hearth_front *front, bool json, struct hearth_route
 }
 
 /* Says only that this process answers; does not depend on the database. */
-static void get_healthz(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+static void get_healthz(struct hearth_front *front, const struct hearth_accept *accept,
+                        struct hearth_route_answer *answer)
 {
     (void)front;
-    (void)json;
+    (void)accept;
     hearth_buf_cstr(&answer->body, "ok\n");
 }
 
-static void get_metrics(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+static void get_metrics(struct hearth_front *front, const struct hearth_accept *accept,
+                        struct hearth_route_answer *answer)
 {
-    (void)json;
+    bool is_open = accept->openmetrics;
     char reason[256];
     hearth_metric_set(HEARTH_M_READY, hearth_front_is_ready(front, reason) ? 1 : 0);
     hearth_metrics_refresh_process();
-    answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
-    hearth_metrics_write(&answer->body);
+    answer->content_type = is_open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                   : "text/plain; version=0.0.4; charset=utf-8";
+    hearth_metrics_write(&answer->body,
+                         is_open ? HEARTH_METRICS_OPENMETRICS : HEARTH_METRICS_PROMETHEUS);
 }
 
 /* In the form that Grafana reads. Fields that only a Go program has are empty. */
-static void get_buildinfo(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+static void get_buildinfo(struct hearth_front *front, const struct hearth_accept *accept,
+                          struct hearth_route_answer *answer)
 {
     static const char *const empty[] = {"revision", "branch", "buildUser", "buildDate",
                                         "goVersion"};
 
-    (void)json;
+    (void)accept;
     answer->content_type = JSON;
     struct hearth_json out;
     hearth_json_init(&out, &answer->body);
@@ -95,9 +103,10 @@ static void get_buildinfo(struct hearth_front *front, bool json, struct hearth_r
     hearth_json_object_end(&out);
 }
 
-static void get_root(struct hearth_front *front, bool json, struct hearth_route_answer *answer)
+static void get_root(struct hearth_front *front, const struct hearth_accept *accept,
+                     struct hearth_route_answer *answer)
 {
-    (void)json;
+    (void)accept;
     hearth_buf_printf(&answer->body, "Hearth %s, a continuous profiling database\n\n",
                       front->version);
     hearth_buf_cstr(
@@ -109,7 +118,7 @@ static void get_root(struct hearth_front *front, bool json, struct hearth_route_
         &answer->body,
         "GET  /ready                      200 if the server can work, else 503 and why\n"
         "GET  /healthz                    200 while this process answers\n"
-        "GET  /metrics                    Prometheus text\n"
+        "GET  /metrics                    Prometheus text, or OpenMetrics\n"
         "GET  /api/v1/status/buildinfo    version as JSON\n");
 
     for (size_t i = 0; i < front->routes->n; i++) {
@@ -149,12 +158,12 @@ const struct hearth_method *hearth_route_find(struct hearth_str path)
     return NULL;
 }
 
-void hearth_route_get(struct hearth_front *front, const struct hearth_method *route, bool json,
-                      struct hearth_route_answer *answer)
+void hearth_route_get(struct hearth_front *front, const struct hearth_method *route,
+                      const struct hearth_accept *accept, struct hearth_route_answer *answer)
 {
     assert(route >= g_routes && route < g_routes + HEARTH_ARRAY_LEN(g_routes));
 
     *answer = (struct hearth_route_answer){.code = 200, .content_type = TEXT};
     hearth_buf_init(&answer->body, 0);
-    g_route_functions[route - g_routes](front, json, answer);
+    g_route_functions[route - g_routes](front, accept, answer);
 }

@@ -30,10 +30,10 @@ const struct hearth_method *hearth_route_find(struct hearth_str path);
 /*
  * Answers the route.
  *
- * json    the client accepts application/json
+ * accept  what the client accepts: JSON of /ready, OpenMetrics of /metrics
  * answer  filled; the caller owns answer->body
  */
-void hearth_route_get(struct hearth_front *front, const struct hearth_method *route, bool json,
-                      struct hearth_route_answer *answer);
+void hearth_route_get(struct hearth_front *front, const struct hearth_method *route,
+                      const struct hearth_accept *accept, struct hearth_route_answer *answer);
 
 #endif

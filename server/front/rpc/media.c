@@ -127,6 +127,8 @@ bool hearth_accept_parse(struct hearth_str header, struct hearth_accept *ret)
         }
         if (hearth_str_eq_nocase(type, HEARTH_STR("application/json"))) {
             accept.json = true;
+        } else if (hearth_str_eq_nocase(type, HEARTH_STR("application/openmetrics-text"))) {
+            accept.openmetrics = true;
         }
         do {
             struct param param;

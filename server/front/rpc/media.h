@@ -19,6 +19,7 @@ enum hearth_rpc_codec {
 struct hearth_accept {
     bool utf8_label_names; /* an element has the parameter allow-utf8-labelnames=true */
     bool json;             /* an element is application/json */
+    bool openmetrics;      /* an element is application/openmetrics-text */
 };
 
 /* False if the header is malformed. An empty header is an empty list. */

@@ -37,6 +37,7 @@ void hearth_query_note(struct hearth_rpc *rpc)
             .subject = admission->access == NULL ? HEARTH_STR("anonymous") : admission->subject,
             .method = hearth_str_c(rpc->method->path),
             .code = hearth_str_c(hearth_status_name(rpc->status)),
+            .request_id = hearth_str_c(rpc->ids.request_id),
             .message = rpc->status == HEARTH_OK ? HEARTH_STR("") : hearth_str_c(rpc->err.msg),
             .request = rpc->http != NULL ? rpc->arguments : hearth_buf_view(&request)});
     hearth_buf_release(&request);

@@ -24,6 +24,18 @@ static bool is_server_fault(enum hearth_status status)
            status == HEARTH_NO_MEMORY || status == HEARTH_DEADLINE_EXCEEDED;
 }
 
+/* The trace that the request belongs to; empty if there is none. */
+static struct hearth_str get_trace_id(const struct hearth_rpc *rpc,
+                                      char text[HEARTH_TRACE_ID_TEXT + 1])
+{
+    text[0] = '\0';
+    if (!hearth_trace_id_is_none(rpc->ids.trace)) {
+        hearth_trace_id_format(rpc->ids.trace, text);
+    }
+
+    return hearth_str_c(text);
+}
+
 static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level level,
                                const char *what, int64_t took_ns, int missed)
 {
@@ -31,8 +43,9 @@ static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level lev
 
     memcpy(tenant, rpc->caller.tenants.first.text, rpc->caller.tenants.first.n);
     tenant[rpc->caller.tenants.first.n] = '\0';
-    char peer[HEARTH_PEER_TEXT_BYTES];
+    char peer[HEARTH_PEER_TEXT_BYTES], trace_id[HEARTH_TRACE_ID_TEXT + 1];
     rpc->peer_text(rpc, peer);
+    (void)get_trace_id(rpc, trace_id);
     hearth_log_write(
         level, "front", what, "method", rpc->method->path + 1, "transport", rpc->transport, "peer",
         peer, "tenant", rpc->caller.tenants.text != NULL ? rpc->caller.tenants.text : tenant,
@@ -40,7 +53,8 @@ static void write_request_line(struct hearth_rpc *rpc, enum hearth_log_level lev
         "in_bytes", hearth_log_i64((int64_t)rpc->body_bytes), "out_bytes",
         rpc->pieces.more != NULL ? "in pieces" : hearth_log_i64((int64_t)rpc->packed.n), "messages",
         hearth_log_i64(rpc->n_messages), "error", rpc->status == HEARTH_OK ? "" : rpc->err.msg,
-        "missed", hearth_log_i64(missed), NULL);
+        "request_id", rpc->ids.request_id, "trace_id", trace_id, "missed", hearth_log_i64(missed),
+        NULL);
 }
 
 /* Counts an upload that was refused before the engine, which counts its own refusals. */
@@ -98,8 +112,11 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
     bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0 || is_collected;
 
     if (!is_stream) { /* a stream lasts as long as its client wants */
-        hearth_metric_observe_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
-                                 took_ns);
+        char trace_id[HEARTH_TRACE_ID_TEXT + 1];
+        struct hearth_str trace =
+            rpc->ids.is_sampled ? get_trace_id(rpc, trace_id) : hearth_str_n(NULL, 0);
+        hearth_metric_observe_traced_ns(HEARTH_M_RPC_SECONDS, hearth_str_c(rpc->method->path + 1),
+                                        took_ns, trace);
     }
 
     if (rpc->status != HEARTH_OK) {

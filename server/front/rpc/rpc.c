@@ -73,6 +73,7 @@ void hearth_rpc_init(struct hearth_rpc *rpc, struct hearth_front *front,
     rpc->client = HEARTH_CLIENT_OTHER;
     rpc->fd = -1;
     rpc->started_mono_ns = hearth_clock_mono_ns();
+    hearth_request_ids_init(&rpc->ids);
     hearth_cancel_init(&rpc->cancel, INT64_MAX);
     rpc->client_deadline_mono_ns = INT64_MAX;
     hearth_buf_init(&rpc->packed, 0);

@@ -45,6 +45,7 @@
 #include "rpc/method.h"
 #include "rpc/notes.h"
 #include "rpc/pieces.h"
+#include "rpc/request_ids.h"
 
 struct hearth_front;
 struct hearth_http_call;
@@ -73,6 +74,7 @@ struct hearth_rpc {
     void (*peer_text)(struct hearth_rpc *rpc, char out[HEARTH_PEER_TEXT_BYTES]);
     struct hearth_admitted caller; /* who calls, for which tenant */
     const char *client;            /* static: the family of an upload's client (client_family.h) */
+    struct hearth_request_ids ids; /* as sent by the client, or made */
     bool utf8_label_names;         /* the client reads label names that are not classic */
     enum hearth_rpc_codec codec;
     enum hearth_compression compression;

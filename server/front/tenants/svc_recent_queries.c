@@ -9,11 +9,16 @@
 
 HEARTH_MAP_TYPES(recent_query, struct hearth_recent_query, Hearth__V1__RecentQuery);
 static const struct hearth_message_member recent_query_members[] = {
-    HEARTH_MAP(recent_query, received_ms, received_ms), HEARTH_MAP(recent_query, took_us, took_us),
-    HEARTH_MAP(recent_query, waited_us, waited_us),     HEARTH_MAP(recent_query, subject, subject),
-    HEARTH_MAP(recent_query, method, method),           HEARTH_MAP(recent_query, code, code),
-    HEARTH_MAP(recent_query, message, message),         HEARTH_MAP(recent_query, request, request),
+    HEARTH_MAP(recent_query, received_ms, received_ms),
+    HEARTH_MAP(recent_query, took_us, took_us),
+    HEARTH_MAP(recent_query, waited_us, waited_us),
+    HEARTH_MAP(recent_query, subject, subject),
+    HEARTH_MAP(recent_query, method, method),
+    HEARTH_MAP(recent_query, code, code),
+    HEARTH_MAP(recent_query, message, message),
+    HEARTH_MAP(recent_query, request, request),
     HEARTH_MAP(recent_query, n_bytes, answer_bytes),
+    HEARTH_MAP(recent_query, request_id, request_id),
 };
 static const struct hearth_message_map recent_query_map =
     HEARTH_MESSAGE_MAP(recent_query, hearth__v1__recent_query__descriptor);

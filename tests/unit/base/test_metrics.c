@@ -18,7 +18,7 @@ static bool text_has(const char *line)
     struct hearth_buf out;
 
     hearth_buf_init(&out, 0);
-    hearth_metrics_write(&out);
+    hearth_metrics_write(&out, HEARTH_METRICS_PROMETHEUS);
     hearth_buf_byte(&out, '\0');
     assert_false(hearth_buf_failed(&out));
     char wanted[600];
@@ -29,12 +29,33 @@ static bool text_has(const char *line)
     return found;
 }
 
+static void openmetrics_has_families_and_exemplars(void **state)
+{
+    (void)state;
+    struct hearth_buf out;
+    hearth_metric_observe_traced_ns(HEARTH_M_RPC_SECONDS, HEARTH_STR("traced"), 1500000000,
+                                    HEARTH_STR("0af7651916cd43dd8448eb211c80319c"));
+
+    hearth_buf_init(&out, 0);
+    hearth_metrics_write(&out, HEARTH_METRICS_OPENMETRICS);
+    hearth_buf_byte(&out, '\0');
+    assert_non_null(strstr(out.p, "\n# TYPE hearth_request_errors counter\n"));
+    assert_non_null(strstr(out.p, "_bucket{method=\"traced\",le=\"1.0\"} 0\n"));
+    assert_non_null(strstr(out.p, "_bucket{method=\"traced\",le=\"2.0\"} 1 # {trace_id=\""
+                                  "0af7651916cd43dd8448eb211c80319c\"} 1.500000000 "));
+    assert_string_equal(out.p + out.n - 1 - strlen("\n# EOF\n"), "\n# EOF\n");
+    hearth_buf_release(&out);
+
+    /* Prometheus text has neither. */
+    assert_true(text_has("hearth_request_seconds_bucket{method=\"traced\",le=\"2\"} 1"));
+}
+
 static void every_metric_is_described(void **state)
 {
     (void)state;
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    hearth_metrics_write(&out);
+    hearth_metrics_write(&out, HEARTH_METRICS_PROMETHEUS);
     hearth_buf_byte(&out, '\0');
     size_t n_help = 0;
     for (const char *p = out.p; (p = strstr(p, "# HELP ")) != NULL; p++) {
@@ -43,7 +64,8 @@ static void every_metric_is_described(void **state)
 
     assert_int_equal(n_help, HEARTH_N_METRICS);
     assert_non_null(strstr(out.p, "# TYPE hearth_commit_seconds histogram\n"));
-    assert_non_null(strstr(out.p, "# TYPE hearth_open_connections gauge\nhearth_open_connections 0\n"));
+    assert_non_null(
+        strstr(out.p, "# TYPE hearth_open_connections gauge\nhearth_open_connections 0\n"));
     hearth_buf_release(&out);
 }
 
@@ -249,7 +271,7 @@ static void nothing_is_lost_between_threads(void **state)
 
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    hearth_metrics_write(&out);
+    hearth_metrics_write(&out, HEARTH_METRICS_PROMETHEUS);
     hearth_buf_release(&out);
     for (unsigned i = 0; i < 4; i++) {
         (void)pthread_join(threads[i], NULL);
@@ -262,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_metric_is_described),
+        cmocka_unit_test(openmetrics_has_families_and_exemplars),
         cmocka_unit_test(counters_add_and_never_decrease),
         cmocka_unit_test(gauges_are_set_and_moved),
         cmocka_unit_test(label_values_have_lines_of_their_own),

@@ -31,7 +31,7 @@ static int64_t metric(const char *name)
 {
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    hearth_metrics_write(&out);
+    hearth_metrics_write(&out, HEARTH_METRICS_PROMETHEUS);
     hearth_buf_byte(&out, '\0');
     assert_false(hearth_buf_failed(&out));
     char line[128];
