@@ -25,6 +25,8 @@ if(HEARTH_HARDEN)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-ftrivial-auto-var-init=zero)
   endif()
+  # The same bytes in whichever directory they are built. gcc tries the last map first.
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build)
   add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now)
 endif()
 if(HEARTH_DEBUG_LOCKS)
