@@ -159,9 +159,23 @@ class Asking(PageTest):
         self.assertIn("version 2 first appears", marker.get_attribute("aria-label"))
         marker.click()
         self.page.until(lambda: self.address()[0] == "/diff", "the diff")
-        asked = self.address()[1]
-        self.assertAlmostEqual(int(asked["to"]) - int(asked["from"]), 600_000, delta=60_000)
+        self.assertEqual(self.address()[1]["against"], "deploy")
+        self.page.find_text(".verdict", "changed by")
         self.page.find_text(".band.baseline", "Baseline")
+
+    def test_a_form_offers_the_time_around_each_deploy(self):
+        super().open("/diff", q='{service_name="deployed"}')
+        self.page.find_text("select option", "before version 2").click()
+        deployed = int(self.page.until(lambda: self.address()[1].get("deploy"), "the time of the deploy"))
+        self.page.find_text(".verdict", "before")
+        # Another time, as a person types it.
+        field = self.page.find("input[type=datetime-local]")
+        self.page.run("""
+            const [field, ms] = arguments;
+            field.value = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+            field.dispatchEvent(new Event("change"));""", field, deployed - 600_000)
+        self.page.until(lambda: self.address()[1]["deploy"] == str((deployed - 600_000) // 1000 * 1000), "the other time")
+        self.page.find_text("select option:checked", "around a deploy")
 
     def test_tasks_are_marked_on_the_chart(self):
         asked = {"kind": "TASK_KIND_ON_CPU", "service": "shop", "durationMs": "60000"}

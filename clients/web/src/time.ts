@@ -32,6 +32,11 @@ export function isRelative(range: Range): boolean {
   return range.from.startsWith("now") || range.to.startsWith("now");
 }
 
+// What <input type="datetime-local"> takes: local time without a zone, to the minute, or to the second of a field whose step is one.
+export function toLocal(ms: number, places: 16 | 19 = 16): string {
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, places);
+}
+
 // Seconds of a step that gives about `points` points, rounded up to a length that people know.
 export function chooseStep(span: Span, points: number): number {
   const least = (span.endMs - span.startMs) / 1000 / points;

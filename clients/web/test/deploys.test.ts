@@ -15,6 +15,6 @@ test("the label of versions is found by its name", () => {
 });
 
 test("the windows around a deploy have one length and lie within the range", () => {
-  assert.deepEqual(around(70, { startMs: 0, endMs: 100 }), { fromMs: 70, toMs: 100 });
-  assert.deepEqual(around(20, { startMs: 0, endMs: 100 }), { fromMs: 20, toMs: 40 });
+  assert.deepEqual(around(70, { startMs: 0, endMs: 100 }), { before: { startMs: 40, endMs: 70 }, after: { startMs: 70, endMs: 100 } });
+  assert.deepEqual(around(20, { startMs: 0, endMs: 100 }), { before: { startMs: 0, endMs: 20 }, after: { startMs: 20, endMs: 40 } });
 });

@@ -1,5 +1,6 @@
 // When new versions of a program first appear in a range: the first step that has profiles with a new value of a label that
 // names versions.
+import type { Span } from "../time";
 import type { Timeline } from "./timeline";
 
 // In order of precedence; dots of OpenTelemetry's names are underscores in labels.
@@ -21,7 +22,8 @@ export function deploysOf({ timesMs, lines }: Timeline, label: string): Deploy[]
   return firsts.filter(({ version, at }) => version !== "" && at > earliest).map(({ version, at }) => ({ version, atMs: timesMs[at]! }));
 }
 
-// The longest windows of one length before and after the deploy that the range has.
-export function around(atMs: number, { startMs, endMs }: { startMs: number; endMs: number }): { fromMs: number; toMs: number } {
-  return { fromMs: atMs, toMs: Math.floor(atMs + Math.min(atMs - startMs, endMs - atMs)) };
+// The longest windows of one length that the range has before and after the deploy.
+export function around(atMs: number, { startMs, endMs }: Span): { before: Span; after: Span } {
+  const length = Math.min(atMs - startMs, endMs - atMs);
+  return { before: { startMs: atMs - length, endMs: atMs }, after: { startMs: atMs, endMs: atMs + length } };
 }

@@ -4,6 +4,9 @@ import type { Span } from "../time";
 import { call } from "./connect";
 import { selectionJson, type StackConditions } from "./encode";
 
+// How many points a chart asks for, about.
+export const CHART_POINTS = 240;
+
 export interface Line {
   labels: Record<string, string>;
   // One value for each time of the timeline; null where nothing was measured.

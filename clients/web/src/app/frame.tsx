@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { needsLogin, refreshes } from "../api/connect";
 import { shownNotes } from "../api/use-answer";
+import { toLocal } from "../time";
 import { address, change, go, PAGES, param, PARENTS, question } from "../url";
 import { Login } from "../pages/login";
 import { Notes } from "../pages/notice";
@@ -50,11 +51,6 @@ function Link({ page, children }: { page: (typeof PAGES)[number]; children: Comp
       {children}
     </PageLink>
   );
-}
-
-// What <input type="datetime-local"> takes: local time without a zone.
-function toLocal(ms: number): string {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 function AbsoluteRange({ onDone }: { onDone(): void }) {

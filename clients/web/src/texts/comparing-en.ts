@@ -10,6 +10,8 @@ export const comparingEn = {
     of: (label: string) => `two values of ${label}`,
     tooFew: (label: string) => `Fewer than two values of ${label} have profiles in this range.`,
   },
+  beforeVersion: (label: string, version: string, time: string) => `before ${label} ${version}, ${time}`,
+  deployTime: "Time of the deploy",
   linked: "Zoom together",
   linkedHint: "A zoom on one side zooms the other to the same frame",
   missing: (name: string) => `${name}: not on this side`,

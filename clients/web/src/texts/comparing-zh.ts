@@ -10,6 +10,8 @@ export const comparingZh: ComparingTexts = {
     of: (label) => `${label} 的两个值`,
     tooFew: (label) => `在此时间范围内，有剖析数据的 ${label} 值不足两个。`,
   },
+  beforeVersion: (label, version, time) => `${label} ${version} 之前，${time}`,
+  deployTime: "部署时间",
   linked: "同步缩放",
   linkedHint: "在一侧放大某个栈帧时，另一侧也放大到同一栈帧",
   missing: (name) => `${name}：这一侧没有`,

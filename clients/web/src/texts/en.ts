@@ -99,6 +99,7 @@ export const en = {
       day: "a day before",
       week: "a week before",
       same: "the same range",
+      deploy: "around a deploy",
     } as Record<string, string>,
     swap: "Swap",
     verdict: (change: string, type: string, before: string, after: string) =>

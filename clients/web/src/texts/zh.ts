@@ -92,7 +92,7 @@ export const zh: Texts = {
     title: "有何变化",
     baseline: "基线",
     comparison: "对比",
-    presets: { previous: "前一段同长时间", hour: "一小时前", day: "一天前", week: "一周前", same: "同一时间范围" },
+    presets: { previous: "前一段同长时间", hour: "一小时前", day: "一天前", week: "一周前", same: "同一时间范围", deploy: "部署前后" },
     swap: "互换",
     verdict: (change, type, before, after) => `${type} 变化 ${change}：之前 ${before}，之后 ${after}。`,
     nothingBefore: (type, after) => `基线中没有 ${type}；对比中为 ${after}。`,

@@ -1,14 +1,13 @@
 // Both ranges of a comparison on one chart, so that it is seen what was chosen; a drag chooses another comparison.
-import { askTimeline } from "../../api/timeline";
+import { askTimeline, CHART_POINTS } from "../../api/timeline";
 import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
+import { span } from "../../app/question";
 import { texts } from "../../app/settings";
 import { TimelineChart } from "../../chart/timeline-chart";
 import { chooseStep, type Span } from "../../time";
 import { change } from "../../url";
 import { Failure } from "../notice";
-
-const CHART_POINTS = 240;
 
 interface Props {
   type: string;
@@ -21,8 +20,8 @@ interface Props {
 
 export function DiffTimeline({ type, selector, baseline, comparison, of }: Props) {
   const whole = {
-    startMs: Math.min(baseline.startMs, comparison.startMs),
-    endMs: Math.max(baseline.endMs, comparison.endMs),
+    startMs: Math.min(baseline.startMs, comparison.startMs, span.value.startMs),
+    endMs: Math.max(baseline.endMs, comparison.endMs, span.value.endMs),
   };
   const timeline = useAnswer(of, (abort) =>
     askTimeline({ type, selector, span: whole, stepS: chooseStep(whole, CHART_POINTS), groupBy: [], limit: 0 }, abort),

@@ -1,20 +1,23 @@
 // The two selections that a comparison is made of, as they stand in the address, and the form that changes them.
+import { around } from "../../api/deploys";
 import { encodeDiff, type Selection } from "../../api/encode";
 import { formatHeight, rateUnit } from "../../api/timeline";
 import { useAnswer, type Answer } from "../../api/use-answer";
 import { formatTime, rangeKey, selector, span, type ProfileType } from "../../app/question";
 import { texts } from "../../app/settings";
 import { loadDiff, type Loaded } from "../../flame/load";
-import type { Span } from "../../time";
+import { visibleName } from "../../flame/names";
+import { toLocal, type Span } from "../../time";
 import { formatValue } from "../../units";
 import { change, param } from "../../url";
+import { useDeploys } from "../use-deploys";
 import { LabelSides } from "./label-sides";
 
 const MAX_NODES = 16384;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const AGGREGATION_MEAN = 2;
-const PRESETS = ["previous", "hour", "day", "week", "same"];
+const PRESETS = ["previous", "hour", "day", "week", "same", "deploy"];
 
 export interface Side {
   range: Span;
@@ -28,6 +31,16 @@ export interface TwoSides {
   isSwapped: boolean;
 }
 
+// The time of the deploy in the address, or the middle of a range that does not have it.
+function deployTime({ startMs, endMs }: Span): number {
+  const atMs = Number(param("deploy"));
+  return startMs < atMs && atMs < endMs ? atMs : Math.floor((startMs + endMs) / 2);
+}
+
+function rangesOf(whole: Span, preset: string): { before: Span; after: Span } {
+  return preset === "deploy" ? around(deployTime(whole), whole) : { before: earlier(whole, preset), after: whole };
+}
+
 function earlier(now: Span, preset: string): Span {
   if (preset === "same") {
     return now;
@@ -39,13 +52,14 @@ function earlier(now: Span, preset: string): Span {
 export function readSides(): TwoSides {
   const preset = PRESETS.find((each) => each === param("against")) ?? "previous";
   const isSwapped = param("swap") === "1";
-  const before = { range: earlier(span.value, preset), selector: param("base") || selector.value };
-  const now = { range: span.value, selector: selector.value };
+  const ranges = rangesOf(span.value, preset);
+  const before = { range: ranges.before, selector: param("base") || selector.value };
+  const now = { range: ranges.after, selector: selector.value };
   return isSwapped ? { baseline: now, comparison: before, preset, isSwapped } : { baseline: before, comparison: now, preset, isSwapped };
 }
 
 export function keyOfSides(type: ProfileType, { baseline, comparison, preset, isSwapped }: TwoSides): string {
-  return [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, isSwapped].join(" ");
+  return [rangeKey.value, type.ID, baseline.selector, comparison.selector, preset, param("deploy"), isSwapped].join(" ");
 }
 
 // With `isJudged`, the server also tells changes from noise.
@@ -85,17 +99,52 @@ export function RangeOf({ title, range }: { title: string; range: Span }) {
   );
 }
 
-export function SidesForm({ type, preset, isSwapped }: TwoSides & { type: ProfileType | undefined }) {
+// By its value alone, a choice names the deploy that it is about.
+function choosePreset(choice: string): void {
+  const [against, deploy = ""] = choice.split(" ");
+  change({ against, deploy, zoom: "", zoom2: "" });
+}
+
+function Presets({ type, preset }: { type: ProfileType | undefined; preset: string }) {
   const words = texts.value.diff;
+  const selection = { type: type?.ID ?? "", selector: selector.value, ...span.value, functions: [], without: [] };
+  const { label, deploys } = useDeploys(selection, type ? [rangeKey.value, type.ID, selector.value].join(" ") : null);
+  const atMs = deployTime(span.value);
+  const known = preset === "deploy" && deploys.some((deploy) => deploy.atMs === atMs);
   return (
     <>
-      <select aria-label={words.baseline} value={preset} onChange={(event) => change({ against: event.currentTarget.value, zoom: "", zoom2: "" })}>
+      <select aria-label={words.baseline} value={known ? `deploy ${atMs}` : preset} onChange={(event) => choosePreset(event.currentTarget.value)}>
         {PRESETS.map((each) => (
           <option key={each} value={each}>
             {words.presets[each]}
           </option>
         ))}
+        {deploys.map((deploy) => (
+          <option key={deploy.atMs} value={`deploy ${deploy.atMs}`}>
+            {texts.value.comparing.beforeVersion(label, visibleName(deploy.version), formatTime(deploy.atMs))}
+          </option>
+        ))}
       </select>
+      {preset === "deploy" && (
+        <input
+          type="datetime-local"
+          step="1"
+          aria-label={texts.value.comparing.deployTime}
+          value={toLocal(atMs, 19)}
+          min={toLocal(span.value.startMs, 19)}
+          max={toLocal(span.value.endMs, 19)}
+          onChange={({ currentTarget: { value } }) => value && change({ deploy: String(new Date(value).getTime()), zoom: "", zoom2: "" })}
+        />
+      )}
+    </>
+  );
+}
+
+export function SidesForm({ type, preset, isSwapped }: TwoSides & { type: ProfileType | undefined }) {
+  const words = texts.value.diff;
+  return (
+    <>
+      <Presets type={type} preset={preset} />
       <input
         class="code wide"
         aria-label={words.baselineSelector}

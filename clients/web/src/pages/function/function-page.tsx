@@ -21,7 +21,6 @@ import { Failure } from "../notice";
 import { ShareCell } from "../share-cell";
 
 const MONTH_MS = 31 * 86_400_000;
-const CHART_POINTS = 240;
 const MAX_LINES = 8;
 const MAX_CHOICES = 30;
 const LONGEST_NAME = 300;

@@ -1,13 +1,11 @@
 // What the selection costs over time, by group; which tasks ran then; a brush for the range and for a comparison.
 import { useState } from "preact/hooks";
 import { call } from "../../api/connect";
-import { around, deploysOf, versionLabel } from "../../api/deploys";
 import type { Selection } from "../../api/encode";
-import { askTimeline, formatHeight, othersOf, type Timeline as Lines } from "../../api/timeline";
+import { askTimeline, CHART_POINTS, formatHeight, othersOf, type Timeline as Lines } from "../../api/timeline";
 import { useAnswer } from "../../api/use-answer";
 import { askingTexts } from "../../app/asking-texts";
 import { pageTexts } from "../../app/page-texts";
-import { useLabelNames } from "../../app/query-bar";
 import { formatTime, range, rangeKey, span } from "../../app/question";
 import { texts } from "../../app/settings";
 import type { Marker } from "../../chart/markers";
@@ -20,12 +18,11 @@ import { change, go, param, question } from "../../url";
 import { Failure } from "../notice";
 import type { Asked } from "./profile-cost";
 import type { Task } from "../directing/tasks";
+import { useDeploys } from "../use-deploys";
 import { showWholeRange, WholeRange } from "./whole-range";
 
-const CHART_POINTS = 240;
 const MAX_LINES = 8;
 const MAX_TASKS = 100;
-const MAX_VERSIONS = 20;
 // Longer ranges are read from sums, which name no profiles.
 const EXEMPLARS_MS = 6 * 3_600_000;
 
@@ -86,22 +83,13 @@ function useTasks(): Marker[] {
   }));
 }
 
-// New versions, each of which leads to a comparison of the time after it with the time before it. A range that begins or ends
-// with the version has nothing to compare.
-function useDeploys({ selection, key }: Asked): Marker[] {
-  const label = versionLabel(useLabelNames());
-  const answer = useAnswer(label ? `${key} ${label}` : null, async (abort) => {
-    const asked = { ...selection, span: selection, stepS: chooseStep(selection, CHART_POINTS), groupBy: [label!], limit: MAX_VERSIONS };
-    return { label: label!, deploys: deploysOf(await askTimeline(asked, AbortSignal.any([abort])), label!) };
-  });
-  const { label: of = "", deploys = [] } = answer.value ?? {};
+// New versions, each of which leads to a comparison of the time after it with the time before it.
+function useVersions({ selection, key }: Asked): Marker[] {
+  const { label, deploys } = useDeploys(selection, key);
   return deploys.map(({ version, atMs }) => ({
     atMs,
-    name: askingTexts.value.timeline.deploy(of, version, formatTime(atMs)),
-    onOpen: () => {
-      const { fromMs, toMs } = around(atMs, selection);
-      go("diff", { ...question(), from: String(fromMs), to: String(toMs) });
-    },
+    name: askingTexts.value.timeline.deploy(label, version, formatTime(atMs)),
+    onOpen: () => go("diff", { ...question(), against: "deploy", deploy: String(atMs) }),
   }));
 }
 
@@ -145,7 +133,7 @@ export function Timeline({ asked }: { asked: Asked }) {
   const words = askingTexts.value.timeline;
   const by = param("by");
   const [isComparing, setIsComparing] = useState(false);
-  const markers = [...useTasks(), ...useDeploys(asked)];
+  const markers = [...useTasks(), ...useVersions(asked)];
   const answer = useAnswer(`${asked.key} ${by}`, (abort) =>
     askGroups(asked.selection, by, abort).then((grouped) => ({ ...grouped, by })),
   );
