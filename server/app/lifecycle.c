@@ -327,7 +327,8 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                            .budget = &server->push_memory,
                                            .uses = server->uses};
     HEARTH_TRY(hearth_ingest_new(&ingest, server->store, &server->ingest, err));
-    HEARTH_TRY(hearth_query_engine_new(&config->limits, server->store, &server->query, err));
+    HEARTH_TRY(hearth_query_engine_new(&config->limits, (size_t)config->query_cache_bytes,
+                                       server->store, &server->query, err));
     HEARTH_TRY(hearth_query_set_network(server->query, &config->network, err));
     HEARTH_TRY(hearth_rules_start(server->query, &server->query_memory, &server->rules, err));
     HEARTH_TRY(hearth_task_leftovers_start(server->query, server->ingest, &server->push_memory,

@@ -50,7 +50,7 @@ struct hearth_config {
     int64_t committers, readers, max_batch_rows, max_queue_rows;
     int64_t max_queue_bytes, max_span_queue_bytes, ingest_dict_bytes, read_dict_bytes,
         statement_timeout_ns;
-    int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes;
+    int64_t label_index_bytes, push_memory_bytes, queries_memory_bytes, query_cache_bytes;
     const char *const *service_labels; /* NULL-terminated */
     struct hearth_limits limits;
     struct hearth_network_options network;

@@ -25,9 +25,11 @@
 #include "hearth/model/profile_type.h"
 #include "hearth/model/stacktree.h"
 
+/* cache_bytes: memory for sums of blocks that later queries use again; 0: nothing is kept. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /* copied */
-                                           struct hearth_store *store,         /* kept */
+                                           size_t cache_bytes,
+                                           struct hearth_store *store, /* kept */
                                            struct hearth_query_engine **ret_engine,
                                            struct hearth_err *err);
 void hearth_query_engine_free(struct hearth_query_engine *engine);

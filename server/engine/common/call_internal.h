@@ -31,6 +31,7 @@ enum hearth_engine_rank {
     HEARTH_RANK_INGEST,        /* ingest.lock: scratch memory and rates */
     HEARTH_RANK_SHOWN_KEYS,    /* shown_keys.lock: series that narrowed credentials may push */
     HEARTH_RANK_RATES,         /* query_engine.rates_lock */
+    HEARTH_RANK_SUM_CACHE,     /* sum_cache.lock: the table and the order of use */
     HEARTH_RANK_NETWORK,       /* network.lock: reported processes */
     HEARTH_RANK_TENANT_USES,   /* tenant_uses.lock: what tenants use */
     HEARTH_RANK_RECENT,        /* recent_queries.lock: the rings */
@@ -45,12 +46,14 @@ struct hearth_segment_rate {
 };
 
 struct hearth_network;
+struct hearth_sum_cache;
 struct hearth_retention;
 
 struct hearth_query_engine {
     struct hearth_limits limits;
     struct hearth_store *store;
-    struct hearth_mutex rates_lock; /* guards the three tables of rates */
+    struct hearth_sum_cache *sum_cache; /* select/sum_cache.h */
+    struct hearth_mutex rates_lock;     /* guards the three tables of rates */
     struct hearth_segment_rate segment_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate otlp_rates[HEARTH_RATE_SLOTS];
     struct hearth_segment_rate refusal_rates[HEARTH_RATE_SLOTS]; /* by instance: notes in logs */

@@ -335,7 +335,7 @@ static int start_list(void **state)
     hearth_limits_init(&g_limits);
     g_limits.max_query_lookback_ns = 0;
     open_fixture(&g_fix);
-    assert_ok(hearth_query_engine_new(&g_limits, g_fix.store, &g_engine, &err));
+    assert_ok(hearth_query_engine_new(&g_limits, 0, g_fix.store, &g_engine, &err));
     return status;
 }
 

@@ -192,7 +192,7 @@ static enum hearth_status ask(const struct question *q, struct hearth_arena *are
     g_limits.span_window_lookback_ns = q->lookback_ns;
     hearth_query_engine_free(g_engine);
     g_engine = NULL;
-    assert_ok(hearth_query_engine_new(&g_limits, g_fix.store, &g_engine, &err));
+    assert_ok(hearth_query_engine_new(&g_limits, 0, g_fix.store, &g_engine, &err));
     query.call.engine = g_engine;
     failure = (struct hearth_err)HEARTH_ERR_INIT;
     enum hearth_status status = hearth_span_window(&query, &q->window, ret, &failure);

@@ -1,0 +1,39 @@
+/*
+ * sum_cache.h -- sums of blocks that earlier queries added up (private to the engine).
+ *
+ * An entry holds the sums of the blocks of one service and one size that a plan named, as one row
+ * for each dictionary. Its key is a hash of that part of the plan and of the generation of the
+ * service, which every change of its blocks raises. So an entry is never wrong, only unused once
+ * the generation has risen; the least recently used entries make way for new ones.
+ *
+ * Threads: safe. Ownership: an entry lives until its last user has released it.
+ */
+#ifndef HEARTH_ENGINE_SUM_CACHE_H
+#define HEARTH_ENGINE_SUM_CACHE_H
+
+#include "hearth/base/hash.h"
+#include "hearth/store/store.h"
+
+struct hearth_sum_cache;
+
+struct hearth_cached_sums {
+    const struct hearth_read_row *rows; /* column 0 of one dictionary each; no row is late */
+    size_t n_rows;
+};
+
+/* limit_bytes 0: nothing is kept. NULL: memory was refused. */
+struct hearth_sum_cache *hearth_sum_cache_new(size_t limit_bytes);
+void hearth_sum_cache_free(struct hearth_sum_cache *cache); /* NULL-safe; no entry is in use */
+bool hearth_sum_cache_is_on(const struct hearth_sum_cache *cache);
+
+/* The entry of a key, to be released; NULL if there is none. */
+const struct hearth_cached_sums *hearth_sum_cache_find(struct hearth_sum_cache *cache,
+                                                       struct hearth_hash128 key);
+void hearth_sum_cache_release(struct hearth_sum_cache *cache,
+                              const struct hearth_cached_sums *sums);
+
+/* Keeps a copy of the rows, of which only ids and val are texts, if they fit. */
+void hearth_sum_cache_add(struct hearth_sum_cache *cache, struct hearth_hash128 key,
+                          const struct hearth_read_row *rows, size_t n_rows);
+
+#endif
