@@ -1,7 +1,7 @@
 """One answer: the same questions give byte-identical bodies whatever the server did in the background meanwhile.
 
-Asked of the same data: raw, rolled up, in the middle of builds, compacted, after a restart, by a second server, with a
-replica, after dump and restore. HEARTH_TEST_QUESTIONS says how many (1,000).
+Asked of the same data: raw, rolled up, with sums in memory, in the middle of builds, compacted, after a restart, by a
+second server, with a replica, after dump and restore. HEARTH_TEST_QUESTIONS says how many (1,000).
 """
 
 import os
@@ -169,6 +169,9 @@ class OneAnswer(unittest.TestCase):
     def legs(self, server, source):
         return prometheus.value(server.metrics(), "hearth_query_legs_total", source=source)
 
+    def sums_found(self, server):
+        return prometheus.value(server.metrics(), "hearth_query_cache_total", outcome="found")
+
     def test_the_same_questions_have_the_same_answers_in_every_state(self):
         data = self.data
         raw = Server("--builder=false", database_url=self.url)
@@ -192,6 +195,10 @@ class OneAnswer(unittest.TestCase):
         self.check(server, "rolled up")
         for source in ("roll_10m", "roll_1h", "roll_1d", "totals", "profile"):
             self.assertGreater(self.legs(server, source), 0, source)
+
+        found = self.sums_found(server)
+        self.check(server, "rolled up, with sums in memory")
+        self.assertGreater(self.sums_found(server), found + QUESTIONS // 3)
 
         stop = threading.Event()
         rebuilds = []
@@ -235,8 +242,11 @@ class OneAnswer(unittest.TestCase):
         server.start()
         self.check(server, "after kill -9 and a restart")
 
-        second = Server(*QUICK, "--compact-after", "0", database_url=self.url)
+        # Its memory for sums is too small for these questions.
+        second = Server(*QUICK, "--compact-after", "0", "--query-cache-bytes", "1m", database_url=self.url)
         self.check(second, "by a second server")
+        self.check(second, "by a second server, with some sums in memory")
+        self.assertGreater(self.sums_found(second), 0)
         second.stop()
 
         replica = Standby(self.cluster)

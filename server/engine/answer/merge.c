@@ -304,7 +304,7 @@ static enum hearth_status read_merge(const struct hearth_query *query,
     }
 
     const struct hearth_reader reader = {
-        .reset = reset_sums, .row = add_merge_row, .context = sums};
+        .reset = reset_sums, .row = add_merge_row, .context = sums, .sums = true};
     return hearth_selection_read(query, &selection, &reader, err);
 }
 

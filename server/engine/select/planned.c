@@ -8,6 +8,8 @@
 #include "hearth/base/metrics.h"
 #include "hearth/model/block.h"
 
+#include "select/summed_blocks.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -135,7 +137,8 @@ struct planned_read {
     const struct hearth_reader *reader;
     struct hearth_arena *arena;
     struct allowed_series allowed_series;
-    bool foreign_members; /* a block contained series that were not selected */
+    struct hearth_summed_blocks blocks; /* if the reader wants sums */
+    bool foreign_members;               /* a block contained series that were not selected */
 };
 
 /*
@@ -209,7 +212,9 @@ static enum hearth_status visit_planned_row(void *context, const struct hearth_r
         }
     }
 
-    return read->reader->row(read->reader->context, row, err);
+    bool added;
+    HEARTH_TRY(hearth_summed_blocks_row(&read->blocks, row, &added, err));
+    return added ? HEARTH_OK : read->reader->row(read->reader->context, row, err);
 }
 
 static void count_plan_legs(const struct hearth_read_plan *plan)
@@ -232,12 +237,21 @@ static enum hearth_status read_planned_once(const struct hearth_query *query,
     assert(read->selection->n_hits > 0);
     plan.budget = read->arena->budget;
     plan.detail = read->selection->detail;
-    count_plan_legs(&plan);
-    bool totals = read->selection->totals && (!read->selection->rows || read->reader->row == NULL);
+    if (read->selection->totals && (!read->selection->rows || read->reader->row == NULL)) {
+        count_plan_legs(&plan);
+        return hearth_store_read_totals(scope, &plan, read->reader->total, read->reader->context,
+                                        err);
+    }
 
-    return totals ? hearth_store_read_totals(scope, &plan, read->reader->total,
-                                             read->reader->context, err)
-                  : hearth_store_read(scope, &plan, visit_planned_row, read, err);
+    /* Blocks whose sums are known are not read. */
+    if (read->reader->sums && hearth_sum_cache_is_on(query->call.engine->sum_cache)) {
+        HEARTH_TRY(hearth_summed_blocks_plan(&read->blocks, query, read->selection, &plan,
+                                             read->arena, err));
+    }
+
+    count_plan_legs(&plan);
+    HEARTH_TRY(hearth_store_read(scope, &plan, visit_planned_row, read, err));
+    return hearth_summed_blocks_finish(&read->blocks, read->reader, err);
 }
 
 /* Appends the notes of the successful attempt to those of the query. */
@@ -281,6 +295,7 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
         reader->reset(reader->context);
         status = hearth_cancel_check(query->call.cancel, err);
         status = status == HEARTH_OK ? read_planned_once(query, &read, &notes, err) : status;
+        hearth_summed_blocks_release(&read.blocks);
         if (status == HEARTH_ABORTED) {
             hearth_metric_add(HEARTH_M_PLAN_ABORTED, 1);
             selection->n_covered = read.foreign_members ? 0 : selection->n_covered;

@@ -78,6 +78,7 @@ struct hearth_reader {
     hearth_read_row_fn *row;
     hearth_read_total_fn *total;
     void *context;
+    bool sums; /* only the sum of each dictionary matters: rows of blocks may come added up */
 };
 
 /*
