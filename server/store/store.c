@@ -3,8 +3,11 @@
  *
  * The boot thread connects (backoff 10 ms doubling to 640 ms), checks the server, migrates,
  * registers the writer, loads the catalogue and starts the committers; then the same thread does
- * the housekeeping. A database that must not be written (altered history, wrong settings) is
- * checked again every 5 s, so that repairing it needs no restart.
+ * the housekeeping. A database that must not be used (altered history, wrong settings) is checked
+ * again every 5 s, so that repairing it needs no restart.
+ *
+ * If a newer hearthd has migrated the database, the store only reads: it starts no writer and no
+ * housekeeping, and all transactions are read-only.
  */
 #include "hearth/base/clock.h"
 #include "hearth/base/log.h"
@@ -146,6 +149,34 @@ static enum hearth_status start_writers(struct hearth_store *store, struct heart
 }
 
 /*
+ * If a newer hearthd has changed the schema, what this one would write may break its rules. It only
+ * reads then, as well as it can: that is more than nothing while an upgrade is undone or completed.
+ */
+static enum hearth_status find_newer_schema(struct hearth_store *store, struct hearth_pg *pg,
+                                            struct hearth_err *err)
+{
+    char name[128];
+
+    HEARTH_TRY(hearth_migrate_find_newer(pg, name, err));
+    if (name[0] == '\0' || pg->read_only != NULL) {
+        return HEARTH_OK;
+    }
+
+    (void)snprintf(
+        store->read_only_text, sizeof store->read_only_text,
+        "the database has migration \"%.80s\", which this hearthd does not know: a newer "
+        "hearthd applied it. This one only reads; run that version",
+        name);
+    pg->read_only = store->read_only_text;
+    hearth_pool_set_read_only(store->pool, store->read_only_text);
+    atomic_store(&store->read_only, store->read_only_text);
+    HEARTH_LOG(HEARTH_LOG_ERROR, "store", "nothing is written", "reason", store->read_only_text,
+               NULL);
+
+    return HEARTH_OK;
+}
+
+/*
  * Run the steps that lead to a ready store, up to the first that fails. Call it again after a
  * failure: it repeats harmless steps, and starts each part only once.
  */
@@ -159,8 +190,15 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
 
     HEARTH_TRY(check_is_safe(pg, err));
     HEARTH_TRY(hearth_clocks_compare(store, pg, err));
-    HEARTH_TRY(hearth_migrate(pg, NULL, NULL, err));
+    HEARTH_TRY(find_newer_schema(store, pg, err));
+    if (pg->read_only == NULL) {
+        HEARTH_TRY(hearth_migrate(pg, NULL, NULL, err));
+    }
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
+    if (pg->read_only != NULL) {
+        HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
+        return hearth_known_applications_step(store, pg, err);
+    }
 
     /* Prepare the rows and leaves that writers need, and the catalogue in memory. */
     if (store->batch_writer_id == 0) {
@@ -263,7 +301,7 @@ static enum hearth_status check_connection(struct hearth_store *store, struct he
             hearth_store_note_away(store, err->msg);
         }
     } else if (atomic_load(&store->away) &&
-               hearth_pg_script(pg, "SELECT 1", NULL, err) == HEARTH_OK) {
+               hearth_pg_exec(pg, "SELECT 1", NULL, NULL, NULL, NULL, err) == HEARTH_OK) {
         hearth_store_note_back(store); /* only a committer's connection was cut */
     }
 
@@ -278,7 +316,8 @@ static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
     while (!atomic_load(&store->closing)) {
         struct hearth_err err = HEARTH_ERR_INIT;
         enum hearth_status status = check_connection(store, pg, &err);
-        if (status == HEARTH_OK && hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
+        if (status == HEARTH_OK && atomic_load(&store->read_only) == NULL &&
+            hearth_housekeeping_run(store, pg, &times, &err) != HEARTH_OK) {
             HEARTH_LOG(HEARTH_LOG_DEBUG, "store", "housekeeping failed", "reason", err.msg, NULL);
         }
 

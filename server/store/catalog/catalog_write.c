@@ -220,7 +220,7 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
 {
     assert(store != NULL && (n == 0 || (keys != NULL && ret_refs != NULL)));
 
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_writable(store, err));
 
     /* Look all series up in memory. */
     struct hearth_catalog *catalog = store->catalog;

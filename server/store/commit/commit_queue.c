@@ -146,7 +146,7 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
 {
     assert(item != NULL && item->dict != NULL && item->done != NULL);
 
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_writable(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
     if (item->n_rows == 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "a profile without rows cannot be stored");

@@ -247,7 +247,7 @@ enum hearth_status hearth_store_dict_acquire(struct hearth_store *store, int32_t
 {
     assert(ret_dict != NULL);
 
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_writable(store, err));
     struct hearth_ingest_dicts *dicts = store->dicts;
     int32_t day = hearth_day_of(ts_ns);
     for (;;) {

@@ -238,6 +238,31 @@ enum hearth_status hearth_migrate(struct hearth_pg *pg, hearth_migration_fn *app
     }
 }
 
+enum hearth_status hearth_migrate_find_newer(struct hearth_pg *pg, char name[128],
+                                             struct hearth_err *err)
+{
+    bool has_schema, has_table;
+    PGresult *history = NULL;
+
+    name[0] = '\0';
+    HEARTH_TRY(find_history_table(pg, &has_schema, &has_table, err));
+    if (!has_table) {
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(hearth_pg_exec(pg, "SELECT number, name FROM hearth_data.migration ORDER BY number",
+                              NULL, NULL, &history, NULL, err));
+    for (int row = 0; row < PQntuples(history); row++) {
+        if (find_file(hearth_pg_i32(history, row, 0)) == NULL) {
+            struct hearth_str found = hearth_pg_str(history, row, 1);
+            (void)snprintf(name, 128, HEARTH_STR_FMT, HEARTH_STR_ARG(found));
+        }
+    }
+    PQclear(history);
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_migrate_plan(struct hearth_pg *pg, hearth_migration_fn *missing,
                                        void *arg, struct hearth_err *err)
 {

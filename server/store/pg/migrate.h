@@ -21,6 +21,13 @@ HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg,
                                                     hearth_migration_fn *applied, void *arg,
                                                     struct hearth_err *err);
 
+/*
+ * The name of the newest migration that this hearthd does not know, because a newer hearthd applied
+ * it; an empty text if there is none, or no history. Changes nothing.
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_migrate_find_newer(struct hearth_pg *pg, char name[128],
+                                                               struct hearth_err *err);
+
 /* Calls `missing` for each file that hearth_migrate would apply, and changes nothing. The same
  * errors. */
 HEARTH_MUST_CHECK enum hearth_status hearth_migrate_plan(struct hearth_pg *pg,

@@ -21,6 +21,19 @@
 /* Enters tenants: $1 names, $2 services, $3 role (sql/0021_row_level_security.sql). */
 #define ENTER_SQL "SELECT hearth_data.enter_tenants($1, $2, $3)"
 
+/* For this transaction only: a pooler may give the session to another program. */
+#define READ_ONLY "set_config('transaction_read_only', 'on', true)"
+
+/* The statement that a transaction begins with; NULL: none. */
+static const char *find_first_sql(const struct hearth_pg *pg)
+{
+    if (pg->wall == NULL) {
+        return pg->read_only == NULL ? NULL : "SELECT " READ_ONLY;
+    }
+
+    return pg->read_only == NULL ? ENTER_SQL : ENTER_SQL ", " READ_ONLY;
+}
+
 /* ---- errors ---- */
 
 /* Prefixes of SQLSTATEs; the first match counts. */
@@ -256,6 +269,12 @@ static enum hearth_status fail_result(struct hearth_pg *pg, const struct patienc
     PQclear(result);
     hearth_metric_add_label(HEARTH_M_PG_ERRORS, hearth_str_n(code, strnlen(code, 2)), 1);
 
+    if (pg->read_only != NULL && strcmp(code, "25006") == 0) {
+        drain_results(pg, patience);
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
+    }
+
     /* Classify the error; a FATAL error has closed the connection. */
     enum hearth_pg_fault fault = hearth_pg_classify(code);
     drain_results(pg, patience);
@@ -341,7 +360,7 @@ static bool send_pipeline(struct hearth_pg *pg, const char *first,
            send_statement(pg, second, second_params) && PQpipelineSync(pg->conn) == 1;
 }
 
-/* Send the statement; outside a transaction, behind the one that enters the tenants of the wall. */
+/* Send the statement; outside a transaction, after the one that it begins with. */
 static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
                                       const struct hearth_pg_params *params,
                                       const struct patience *patience,
@@ -356,12 +375,13 @@ static enum hearth_status send_params(struct hearth_pg *pg, const char *sql,
         return HEARTH_FAIL_ARENA(err, failed->arena);
     }
 
-    if (pg->wall == NULL || PQtransactionStatus(pg->conn) != PQTRANS_IDLE) {
+    const char *first = find_first_sql(pg);
+    if (first == NULL || PQtransactionStatus(pg->conn) != PQTRANS_IDLE) {
         return send_statement(pg, sql, params) ? HEARTH_OK
                                                : hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
-    if (!send_pipeline(pg, ENTER_SQL, pg->wall, sql, params)) {
+    if (!send_pipeline(pg, first, pg->wall, sql, params)) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 
@@ -528,7 +548,12 @@ enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
 
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    if (pg->wall != NULL && PQtransactionStatus(pg->conn) == PQTRANS_IDLE) {
+    bool is_idle = PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+    if (pg->read_only != NULL && is_idle) {
+        set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", pg->read_only);
+    }
+    if (pg->wall != NULL && is_idle) {
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL(err, HEARTH_INTERNAL,
                            "a script outside a transaction would run without its tenants");
@@ -583,20 +608,21 @@ const struct hearth_pg_params *hearth_pg_leave_wall(struct hearth_pg *pg)
 enum hearth_status hearth_pg_begin(struct hearth_pg *pg, const char *begin,
                                    enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
-    if (pg->wall == NULL) {
+    const char *first = find_first_sql(pg);
+    if (first == NULL) {
         return hearth_pg_script(pg, begin, ret_fault, err);
     }
 
     set_fault(ret_fault, HEARTH_PG_FAULT_NONE);
     struct patience patience = choose_patience(pg, NULL);
     HEARTH_TRY(hearth_pg_check_open(pg, ret_fault, err));
-    if (pg->wall->failed) {
+    if (pg->wall != NULL && pg->wall->failed) {
         set_fault(ret_fault, HEARTH_PG_FAULT_OTHER);
         return HEARTH_FAIL_ARENA(err, pg->wall->arena);
     }
 
     /* Both results are skipped. */
-    if (!send_pipeline(pg, begin, NULL, ENTER_SQL, pg->wall)) {
+    if (!send_pipeline(pg, begin, NULL, first, pg->wall)) {
         return hearth_pg_fail_lost(pg, ret_fault, err);
     }
 

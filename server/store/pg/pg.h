@@ -31,6 +31,11 @@ struct hearth_pg {
      * tenants first, in the same message; NULL: statements run as the owner of the tables.
      */
     const struct hearth_pg_params *wall;
+    /*
+     * Why nothing may be written; each transaction is read-only then, and a statement that writes
+     * fails with this text. NULL: writing is allowed.
+     */
+    const char *read_only;
     const struct hearth_secret *url;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */

@@ -25,6 +25,7 @@ struct hearth_pool {
     struct hearth_mutex lock;  /* guards slots[].taken; a taken slot's pg belongs to its taker */
     pthread_cond_t given;      /* with lock: a connection was given back */
     struct hearth_secret *url; /* copy; slots[].pg.url point to it */
+    _Atomic(const char *) read_only; /* NULL: writing is allowed */
     unsigned n_slots;
     struct slot slots[];
 };
@@ -62,6 +63,11 @@ void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms)
         assert(!pool->slots[i].taken);
         pool->slots[i].pg.timeout_ms = timeout_ms;
     }
+}
+
+void hearth_pool_set_read_only(struct hearth_pool *pool, const char *reason)
+{
+    atomic_store(&pool->read_only, reason);
 }
 
 void hearth_pool_free(struct hearth_pool *pool)
@@ -149,6 +155,7 @@ enum hearth_status hearth_pool_take(struct hearth_pool *pool, struct hearth_canc
 
     /* The slot is this thread's: connecting needs no lock. */
     slot->pg.cancel = cancel;
+    slot->pg.read_only = atomic_load(&pool->read_only);
     if (!hearth_pg_alive(&slot->pg)) {
         enum hearth_status status = hearth_pg_connect(&slot->pg, CONNECT_TIMEOUT_MS, err);
         if (status != HEARTH_OK) {

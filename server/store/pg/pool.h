@@ -23,6 +23,12 @@ void hearth_pool_free(struct hearth_pool *pool);
 void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
 
 /*
+ * From the next _take on, connections refuse to write, with this text (struct hearth_pg). Keeps
+ * the text.
+ */
+void hearth_pool_set_read_only(struct hearth_pool *pool, const char *reason);
+
+/*
  * Return an open connection. Waits for a free one until the request's deadline, at most 10 s;
  * UNAVAILABLE after that. cancel (may be NULL) applies to its statements until it is given back.
  */

@@ -39,8 +39,12 @@ static void describe_problem(struct hearth_store *store, char reason[256])
 {
     struct hearth_err err = HEARTH_ERR_INIT;
 
+    const char *read_only = atomic_load(&store->read_only);
+
     reason[0] = '\0';
-    if (hearth_disk_check(store, &err) != HEARTH_OK) {
+    if (read_only != NULL) {
+        (void)snprintf(reason, 256, "%s", read_only);
+    } else if (hearth_disk_check(store, &err) != HEARTH_OK) {
         (void)snprintf(reason, 256, "%.255s", err.msg);
     } else {
         hearth_clocks_explain(hearth_store_clock_ahead_ns(store), reason);
@@ -79,6 +83,14 @@ enum hearth_status hearth_store_check_open(struct hearth_store *store, struct he
     }
 
     return HEARTH_OK;
+}
+
+enum hearth_status hearth_store_check_writable(struct hearth_store *store, struct hearth_err *err)
+{
+    HEARTH_TRY(hearth_store_check_open(store, err));
+
+    const char *read_only = atomic_load(&store->read_only);
+    return read_only == NULL ? HEARTH_OK : HEARTH_FAIL(err, HEARTH_UNAVAILABLE, "%s", read_only);
 }
 
 void hearth_store_note_away(struct hearth_store *store, const char *reason)

@@ -21,6 +21,12 @@
 HEARTH_MUST_CHECK enum hearth_status hearth_store_check_open(struct hearth_store *store,
                                                              struct hearth_err *err);
 /*
+ * The same, and UNAVAILABLE with the reason if nothing may be written. For writes that begin in
+ * memory: statements that write fail by themselves (struct hearth_pg, read_only).
+ */
+HEARTH_MUST_CHECK enum hearth_status hearth_store_check_writable(struct hearth_store *store,
+                                                                 struct hearth_err *err);
+/*
  * Set the reason why the store is not ready, which /ready returns. Returns whether it differs from
  * the previous reason.
  */

@@ -125,7 +125,7 @@ struct hearth_retention_progress {
 
 struct hearth_store {
     struct hearth_store_options options;
-    struct hearth_secret *url; /* owned copy; options.url points here */
+    struct hearth_secret *url;                         /* owned copy; options.url points here */
     struct hearth_pool *pool;
     struct hearth_catalog *catalog;
     struct hearth_committers *committers;
@@ -133,6 +133,9 @@ struct hearth_store {
     struct hearth_read_cache *cache;
     /* Set once: migrated, the writer is registered, the catalogue is loaded. */
     _Atomic bool ready;
+    /* Why nothing may be written (read_only_text); NULL: writing is allowed. Set before ready. */
+    _Atomic(const char *) read_only;
+    char read_only_text[256];
     _Atomic bool closing; /* hearth_store_close was called */
     /* This server's; changes when a dictionary is evicted (ingest_dict.c). */
     _Atomic int32_t writer_id;

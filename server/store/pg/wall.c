@@ -112,7 +112,7 @@ static enum hearth_status try_to_raise(struct hearth_pg *pg, struct role_state *
         HEARTH_TRY(create_role(pg, role, err));
     }
 
-    return grant_tables(pg, role->name, err);
+    return pg->read_only != NULL ? HEARTH_OK : grant_tables(pg, role->name, err);
 }
 
 enum hearth_status hearth_wall_raise(struct hearth_store *store, struct hearth_pg *pg,

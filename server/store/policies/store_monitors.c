@@ -599,7 +599,7 @@ enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
                                              int64_t max_lines, struct hearth_err *err)
 {
     assert(values->points != NULL || values->n == 0);
-    HEARTH_TRY(hearth_store_check_open(scope->store, err));
+    HEARTH_TRY(hearth_store_check_writable(scope->store, err));
     if (values->n == 0) {
         return HEARTH_OK;
     }

@@ -94,7 +94,7 @@ enum hearth_status hearth_store_submit_traces(struct hearth_store *store,
                                               struct hearth_err *err)
 {
     assert(item->done != NULL);
-    HEARTH_TRY(hearth_store_check_open(store, err));
+    HEARTH_TRY(hearth_store_check_writable(store, err));
     HEARTH_TRY(hearth_disk_check(store, err));
 
     struct hearth_trace_writer *writer = store->trace_writer;
