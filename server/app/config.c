@@ -379,6 +379,20 @@ static void copy_to_layers(struct hearth_config *config)
     config->front.agents.token = config->agent_token;
 }
 
+void hearth_config_keep_start_values(struct hearth_config *config)
+{
+    assert(config->before != NULL);
+
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *option = &hearth_options[i];
+        if (option->group == NULL && !option->is_live && !hearth_option_is_secret(option)) {
+            hearth_option_copy(config, config->before, option);
+        }
+    }
+
+    copy_to_layers(config);
+}
+
 static enum hearth_status set_default_data_dir(struct hearth_config *config, const char *home,
                                                bool root, struct hearth_err *err)
 {

@@ -3,10 +3,14 @@
 
 const struct hearth_option hearth_options[] = {
 #define G(name, key) {.group = (name), .section = (key)},
-#define X(kind, member, flag, def, help) \
-    {NULL, NULL, kind, offsetof(struct hearth_config, member), flag, def, help},
+#define ROW(is_live, kind, member, flag, def, help) \
+    {NULL, NULL, kind, is_live, offsetof(struct hearth_config, member), flag, def, help},
+#define X(...) ROW(false, __VA_ARGS__)
+#define R(...) ROW(true, __VA_ARGS__)
 #include "hearth/app/options.def"
+#undef R
 #undef X
+#undef ROW
 #undef G
 };
 
@@ -174,6 +178,8 @@ const struct hearth_option *hearth_option_find_variable(struct hearth_str name)
 #define X(kind, member, flag, def, help)                                                           \
     _Static_assert(_Generic(&((struct hearth_config *)0)->member, kind##_TYPE * : 1, default : 0), \
                    "the type of " flag);
+#define R(...) X(__VA_ARGS__)
 #include "hearth/app/options.def"
+#undef R
 #undef X
 #undef G

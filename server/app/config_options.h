@@ -32,6 +32,7 @@ struct hearth_option {
      */
     const char *group, *section;
     enum hearth_option_kind kind;
+    bool is_live; /* a reload applies a new value */
     size_t offset;
     const char *flag, *def, *help;
 };
@@ -70,6 +71,9 @@ enum hearth_status hearth_option_set_items(struct hearth_config *config,
                                            const struct hearth_option *option,
                                            const struct hearth_str *items, size_t n,
                                            const char *from, struct hearth_err *err);
+/* Copy the value of an option that is not a secret; texts stay where they are. */
+void hearth_option_copy(struct hearth_config *to, const struct hearth_config *from,
+                        const struct hearth_option *option);
 /* A text as quoted in messages: the password of a URL in the wrong place must not be shown. */
 const char *hearth_config_quote(struct hearth_config *config, struct hearth_str text);
 

@@ -182,16 +182,20 @@ bool hearth_config_is_set(const struct hearth_config *config, const char *flag)
     return strcmp(config->origins[option - hearth_options], "default") != 0;
 }
 
-void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
-                           const char *except, struct hearth_buf *out)
+size_t hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
+                             bool live, struct hearth_buf *out)
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *option = &hearth_options[i];
-        if (option->group == NULL && strcmp(option->flag, except) != 0 &&
-            !is_same_value(a, b, option)) {
-            hearth_buf_printf(out, "%s%s", out->n == 0 ? "" : ", ", option->flag);
+        if (option->group == NULL && option->is_live == live && !is_same_value(a, b, option)) {
+            hearth_buf_printf(out, "%s%s", n == 0 ? "" : ", ", option->flag);
+            n++;
         }
     }
+
+    return n;
 }
 
 static void print_options(const struct hearth_config *config, bool set_only, struct hearth_buf *out)
@@ -244,7 +248,8 @@ void hearth_config_print_mistakes(const struct hearth_config *config)
     }
 }
 
-void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out)
+void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
+                              struct hearth_buf *out)
 {
     if (which != HEARTH_FRONT_CONFIG_DEFAULT) {
         print_options(config, which == HEARTH_FRONT_CONFIG_DIFF, out);

@@ -25,17 +25,20 @@
 #include "hearth/engine/task_leftovers.h"
 #include "hearth/engine/tenant_use.h"
 #include "hearth/engine/uploads.h"
-#include "hearth/front/listen_text.h"
 #include "hearth/front/scraper.h"
 
+#include "auth_options.h"
 #include "commands.h"
+#include "reload.h"
 #include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,12 +48,17 @@ enum exit_code {
     EXIT_OPTIONS = 2,
 };
 
-#define MIN_ADMIN_TOKEN_BYTES 32
+/* The targets to fetch profiles from, which have secrets. */
+struct scrape_file {
+    struct hearth_arena arena;
+    struct hearth_scrape_options options;
+    const char *path; /* NULL: not loaded; empty: there is no file */
+    struct stat about;
+};
 
 struct server {
-    struct hearth_config config;
-    int argc; /* sources of the configuration, for a reload */
-    char *const *argv, *const *environment;
+    struct hearth_config config; /* of the start */
+    struct hearth_reload reload;
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_tenant_uses *uses;
@@ -65,139 +73,11 @@ struct server {
     struct hearth_ingest_errors *ingest_errors;
     struct hearth_access *access;
     bool asks_who_calls;
-    struct hearth_scrape_options scrape; /* its jobs have secrets */
+    struct scrape_file scrape, next_scrape; /* in effect; of a reload */
     struct hearth_scraper *scraper;
     struct hearth_admin *admin;
     struct hearth_front *front;
 };
-
-/* Ways to authenticate that cannot work as the other options are. */
-static enum hearth_status check_modes(const struct hearth_config *config,
-                                      const struct hearth_listen_text *listen, unsigned modes,
-                                      struct hearth_err *err)
-{
-    const struct hearth_front_options *front = &config->front;
-
-    if ((modes & HEARTH_AUTH_MTLS) != 0 &&
-        (!listen->is_tls || front->tls.client_auth == HEARTH_CLIENT_AUTH_NONE)) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "auth: mtls needs an https listener, tls-client-ca-file and "
-                           "tls-client-auth request or require");
-    }
-
-    if ((modes & HEARTH_AUTH_PROXY) == 0) {
-        return HEARTH_OK;
-    }
-    if (front->proxy_user_header == NULL || front->proxy_user_header[0] == '\0' ||
-        front->proxy_trusted == NULL || front->proxy_trusted[0] == NULL) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                           "auth: proxy needs proxy-user-header and proxy-trusted");
-    }
-
-    for (size_t i = 0; front->proxy_trusted[i] != NULL; i++) {
-        if (!hearth_address_range_is_valid(front->proxy_trusted[i])) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "proxy-trusted: \"%s\" is no address and no range such as "
-                               "10.0.0.0/8",
-                               front->proxy_trusted[i]);
-        }
-    }
-
-    return HEARTH_OK;
-}
-
-static enum hearth_status check_addresses(const struct hearth_config *config,
-                                          struct hearth_err *err)
-{
-    const char *const *text = config->front.listen;
-
-    for (; *text != NULL; text++) {
-        struct hearth_listen_text listen;
-        HEARTH_TRY(hearth_listen_parse(*text, &listen, err));
-        unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : config->front.auth_modes;
-        HEARTH_TRY(check_modes(config, &listen, modes, err));
-        if (modes == HEARTH_AUTH_NONE && !config->insecure_no_auth &&
-            !hearth_listen_is_loopback(&listen)) {
-            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
-                               "listen: %s can be reached from other machines, and everybody who "
-                               "reaches it may do everything; set --auth token, or "
-                               "--insecure-no-auth",
-                               *text);
-        }
-    }
-
-    return HEARTH_OK;
-}
-
-/* Everybody on the way to a listener without TLS can read what callers prove themselves with. */
-static void warn_of_clear_credentials(const struct hearth_config *config)
-{
-    const unsigned without_secrets = HEARTH_AUTH_NONE | HEARTH_AUTH_PROXY;
-
-    for (const char *const *text = config->front.listen; *text != NULL; text++) {
-        struct hearth_listen_text listen;
-        struct hearth_err ignored = HEARTH_ERR_INIT;
-        if (hearth_listen_parse(*text, &listen, &ignored) != HEARTH_OK || listen.is_tls ||
-            hearth_listen_is_loopback(&listen)) {
-            continue;
-        }
-
-        unsigned modes = listen.auth_modes != 0 ? listen.auth_modes : config->front.auth_modes;
-        if ((modes & ~without_secrets) != 0) {
-            HEARTH_LOG(HEARTH_LOG_WARN, "app",
-                       "tokens and passwords can be read on their way to this address: use "
-                       "https://, or a proxy with TLS on this machine",
-                       "listen", *text, NULL);
-        }
-    }
-}
-
-/* True if a listener does. */
-static bool asks_who_calls(const struct hearth_config *config)
-{
-    bool asks = config->front.auth_modes != HEARTH_AUTH_NONE;
-
-    for (const char *const *text = config->front.listen; *text != NULL && !asks; text++) {
-        struct hearth_listen_text listen;
-        struct hearth_err ignored = HEARTH_ERR_INIT;
-        asks = hearth_listen_parse(*text, &listen, &ignored) == HEARTH_OK &&
-               listen.auth_modes != 0 && listen.auth_modes != HEARTH_AUTH_NONE;
-    }
-
-    return asks;
-}
-
-/* Not through the log, which others may read. */
-static void print_setup_token(const char *token)
-{
-    (void)fprintf(stderr,
-                  "\nNobody has the role admin in all tenants yet. This token has it for an hour, "
-                  "or until somebody else is given it:\n\n    %s\n\n",
-                  token);
-}
-
-static enum hearth_status read_auth_options(struct hearth_config *config, struct hearth_err *err)
-{
-    struct hearth_err why = HEARTH_ERR_INIT;
-
-    if (hearth_auth_modes_parse(hearth_str_c(config->auth), &config->front.auth_modes, &why) !=
-        HEARTH_OK) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "auth: %s", why.msg);
-    }
-
-    /* The length is the whole protection of this token against guesses. */
-    if (config->admin_token != NULL &&
-        hearth_secret_bytes(config->admin_token) < MIN_ADMIN_TOKEN_BYTES) {
-        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "admin-token must have at least %d bytes",
-                           MIN_ADMIN_TOKEN_BYTES);
-    }
-
-    config->access.admin_token = config->admin_token;
-    config->access.offer_setup_token = asks_who_calls(config) ? print_setup_token : NULL;
-    config->front.session_max_ns = config->access.session_max_ns;
-
-    return HEARTH_OK;
-}
 
 static bool is_ready(void *context, char reason[256])
 {
@@ -210,38 +90,61 @@ static bool is_ready(void *context, char reason[256])
         (void)snprintf(reason, 256, "waiting for the credentials of callers");
         return false;
     }
+    if (reason[0] == '\0') {
+        hearth_reload_explain(&server->reload, reason);
+    }
 
     return true;
 }
 
-/* The targets to fetch profiles from, if there is a file that names some. */
-static enum hearth_status load_scrape_file(struct server *server, struct hearth_err *err)
+static void release_scrape_file(struct scrape_file *file)
 {
-    struct hearth_config *config = &server->config;
-    server->scrape = (struct hearth_scrape_options){
+    hearth_scrape_file_release(&file->options);
+    hearth_arena_release(&file->arena);
+    *file = (struct scrape_file){0};
+}
+
+/* The targets to fetch profiles from, if there is a file that names some. */
+static enum hearth_status load_scrape_file(struct server *server,
+                                           const struct hearth_config *config,
+                                           struct scrape_file *ret, struct hearth_err *err)
+{
+    release_scrape_file(ret);
+    hearth_arena_init(&ret->arena, 0);
+    ret->options = (struct hearth_scrape_options){
         .max_targets = config->max_scrape_targets,
         .max_concurrent = config->scrape_concurrency,
         .max_body_bytes = config->front.max_request_bytes,
         .budget = &server->push_memory,
     };
 
+    ret->path = hearth_arena_printf(&ret->arena, "%s", config->scrape_config);
+    if (ret->path == NULL) {
+        return HEARTH_FAIL_ARENA(err, &ret->arena);
+    }
     if (config->scrape_config[0] == '\0') {
         return HEARTH_OK;
     }
 
-    return hearth_scrape_file_load(config->scrape_config, &config->arena, &server->scrape, err);
+    if (stat(config->scrape_config, &ret->about) != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "%s: %s", config->scrape_config,
+                           strerrordesc_np(errno));
+    }
+
+    return hearth_scrape_file_load(config->scrape_config, &ret->arena, &ret->options, err);
 }
 
-static enum hearth_status start_scraper(struct server *server, struct hearth_err *err)
+static enum hearth_status start_scraper(struct server *server, const struct hearth_config *config,
+                                        struct hearth_err *err)
 {
-    if (server->config.scrape_config[0] == '\0') {
+    if (config->scrape_config[0] == '\0') {
         return HEARTH_OK;
     }
 
-    server->scrape.ingest_errors = server->ingest_errors;
+    server->scrape.options.ingest_errors = server->ingest_errors;
 
-    return hearth_scraper_start(&server->scrape, server->query, server->ingest, &server->scraper,
-                                err);
+    return hearth_scraper_start(&server->scrape.options, server->query, server->ingest,
+                                &server->scraper, err);
 }
 
 /*
@@ -255,13 +158,13 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
     enum hearth_sandbox sandbox = HEARTH_SANDBOX_ON;
 
     /* Directories, files and ports. */
-    HEARTH_TRY(check_addresses(config, err));
+    HEARTH_TRY(hearth_auth_check_addresses(config, err));
     HEARTH_TRY(hearth_identity_choose(config, &identity, err));
     if (config->database_url == NULL) {
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
                                           &server->pg, err));
     }
-    HEARTH_TRY(load_scrape_file(server, err));
+    HEARTH_TRY(load_scrape_file(server, config, &server->scrape, err));
     HEARTH_TRY(hearth_front_bind(config->front.listen, &config->front.bound, err));
 
     /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
@@ -289,7 +192,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
 {
     struct hearth_config *config = &server->config;
 
-    HEARTH_TRY(read_auth_options(config, err));
+    HEARTH_TRY(hearth_auth_read_options(config, err));
     hearth_budget_init(&server->push_memory, "push-memory-bytes",
                        (size_t)config->push_memory_bytes);
     HEARTH_TRY(give_up_rights(server, err));
@@ -335,16 +238,16 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                                            &server->leftovers, err));
     HEARTH_TRY(hearth_ingest_errors_start(server->store, &server->ingest_errors, err));
     HEARTH_TRY(hearth_access_start(&config->access, server->store, &server->access, err));
-    server->asks_who_calls = asks_who_calls(config);
+    server->asks_who_calls = hearth_auth_asks_who_calls(config);
     HEARTH_TRY(hearth_upload_parsers_start(&config->uploads, server->query, server->ingest,
                                            server->ingest_errors, &server->parsers, err));
     HEARTH_TRY(hearth_admin_new(server->store, &server->admin, err));
-    HEARTH_TRY(start_scraper(server, err));
+    HEARTH_TRY(start_scraper(server, config, err));
 
     /* The front, which listens from here on. */
     config->front.version = HEARTH_VERSION;
-    config->front.write_config = hearth_config_write_part;
-    config->front.hooks_context = config;
+    config->front.write_config = hearth_reload_write_config;
+    config->front.hooks_context = &server->reload;
     config->front.cpu_profile = hearth_self_profile;
     config->front.ingest_errors = server->ingest_errors;
     config->front.access = server->access;
@@ -356,7 +259,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
                    hearth_front_is_tls(server->front, i) ? "https" : "http", "version",
                    HEARTH_VERSION, NULL);
     }
-    warn_of_clear_credentials(config);
+    hearth_auth_warn_of_clear_credentials(config);
 
     return server->pg == NULL ? HEARTH_OK : hearth_embedded_pg_start(server->pg, err);
 }
@@ -385,7 +288,8 @@ static void stop_parts(struct server *server)
     hearth_tenant_uses_free(server->uses);
     hearth_embedded_pg_stop(server->pg, hearth_clock_mono_ns() + 10 * HEARTH_NS_PER_SEC);
     hearth_front_unbind(server->config.front.bound);
-    hearth_scrape_file_release(&server->scrape);
+    release_scrape_file(&server->scrape);
+    release_scrape_file(&server->next_scrape);
     hearth_secret_free(server->pg_url);
 }
 
@@ -410,34 +314,65 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/*
- * Read the configuration again. Only log-level takes effect, and the contents of the files that the
- * old options of TLS name; the log names the other options that have changed.
- */
-static void reload_config(struct server *server)
+static bool is_same_scrape_file(const struct scrape_file *file, const struct hearth_config *next)
 {
-    struct hearth_config fresh;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    struct hearth_buf changes;
+    struct stat about = {0};
 
-    hearth_buf_init(&changes, 0);
-    enum hearth_status status = hearth_config_reload(&fresh, &server->config, server->argc,
-                                                     server->argv, server->environment, &err);
-
-    if (status != HEARTH_OK) {
-        HEARTH_LOG(HEARTH_LOG_WARN, "app",
-                   "configuration not reloaded; the old one stays in effect", "error", err.msg,
-                   NULL);
-    } else {
-        hearth_log_set_level(fresh.parsed_log_level);
-        hearth_config_changes(&server->config, &fresh, "log-level", &changes);
-        hearth_buf_byte(&changes, '\0');
-        HEARTH_LOG(HEARTH_LOG_INFO, "app", "configuration reloaded", "log_level", fresh.log_level,
-                   "needs_restart", hearth_buf_failed(&changes) ? "" : changes.p, NULL);
+    if (strcmp(file->path, next->scrape_config) != 0 ||
+        file->options.max_targets != next->max_scrape_targets ||
+        file->options.max_concurrent != next->scrape_concurrency) {
+        return false;
     }
 
-    hearth_buf_release(&changes);
-    hearth_config_release(&fresh);
+    return file->path[0] == '\0' ||
+           (stat(file->path, &about) == 0 && about.st_dev == file->about.st_dev &&
+            about.st_ino == file->about.st_ino && about.st_size == file->about.st_size &&
+            about.st_mtim.tv_sec == file->about.st_mtim.tv_sec &&
+            about.st_mtim.tv_nsec == file->about.st_mtim.tv_nsec);
+}
+
+/* A hook of the reload: what the start checks, too. */
+static enum hearth_status check_next(void *context, struct hearth_config *next,
+                                     struct hearth_err *err)
+{
+    struct server *server = context;
+
+    HEARTH_TRY(hearth_auth_read_options(next, err));
+    HEARTH_TRY(hearth_auth_check_addresses(next, err));
+
+    /* A file that is the same is not read: its tokens may be readable for root only. */
+    release_scrape_file(&server->next_scrape);
+    if (is_same_scrape_file(&server->scrape, next)) {
+        return HEARTH_OK;
+    }
+
+    return load_scrape_file(server, next, &server->next_scrape, err);
+}
+
+/* A hook of the reload. If the file of targets has changed, fetching begins again. */
+static void apply_config(void *context, const struct hearth_config *now)
+{
+    struct server *server = context;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    hearth_log_set_level(now->parsed_log_level);
+    hearth_ingest_set_limits(server->ingest, &now->limits);
+    hearth_query_set_limits(server->query, &now->limits);
+    hearth_store_set_options(server->store, &now->store);
+
+    if (server->next_scrape.path == NULL) {
+        return;
+    }
+
+    hearth_scraper_stop(server->scraper);
+    server->scraper = NULL;
+    release_scrape_file(&server->scrape);
+    server->scrape = server->next_scrape;
+    server->next_scrape = (struct scrape_file){0};
+    if (start_scraper(server, now, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_ERROR, "app", "no profiles are fetched from targets", "error",
+                   err.msg, NULL);
+    }
 }
 
 /*
@@ -454,7 +389,7 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
         }
 
         if (number == SIGHUP) {
-            reload_config(server);
+            hearth_reload_run(&server->reload);
             hearth_front_load_tls(server->front);
         }
         hearth_front_check_tls(server->front);
@@ -529,12 +464,12 @@ static int check_config(struct server *server)
     struct hearth_config *config = &server->config;
     struct hearth_err auth = HEARTH_ERR_INIT, addresses = auth, scrape = auth;
 
-    hearth_config_note(config, read_auth_options(config, &auth), &auth);
+    hearth_config_note(config, hearth_auth_read_options(config, &auth), &auth);
     if (config->front.listen != NULL) { /* no mistake in listen itself */
-        hearth_config_note(config, check_addresses(config, &addresses), &addresses);
+        hearth_config_note(config, hearth_auth_check_addresses(config, &addresses), &addresses);
     }
-    hearth_config_note(config, load_scrape_file(server, &scrape), &scrape);
-    hearth_scrape_file_release(&server->scrape);
+    hearth_config_note(config, load_scrape_file(server, config, &server->scrape, &scrape), &scrape);
+    release_scrape_file(&server->scrape);
     if (config->n_mistakes > 0) {
         hearth_config_print_mistakes(config);
         return EXIT_OPTIONS;
@@ -551,7 +486,7 @@ static int check_config(struct server *server)
 int hearth_main(int argc, char *const *argv, char *const *environment)
 {
     enum hearth_command command = hearth_command_take(&argc, &argv);
-    struct server server = {.argc = argc, .argv = argv, .environment = environment};
+    struct server server = {0};
     struct hearth_err err = HEARTH_ERR_INIT;
     int code;
     enum hearth_status status = hearth_config_load(&server.config, argc, argv, environment, &err);
@@ -587,7 +522,10 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
             HEARTH_LOG(HEARTH_LOG_WARN, "app", server.config.warnings[i], NULL);
         }
         hearth_metrics_start(HEARTH_VERSION);
+        hearth_reload_init(&server.reload, &server.config, argc, argv, environment,
+                           &(struct hearth_reload_hooks){check_next, apply_config, &server});
         code = run_server(&server, &signals);
+        hearth_reload_release(&server.reload);
     }
 
     hearth_config_release(&server.config);

@@ -17,6 +17,18 @@ const char *hearth_config_quote(struct hearth_config *config, struct hearth_str 
     return masked == NULL ? "***" : hearth_arena_printf(&config->arena, "%.200s", masked);
 }
 
+void hearth_option_copy(struct hearth_config *to, const struct hearth_config *from,
+                        const struct hearth_option *option)
+{
+    static const size_t sizes[] = {
+        [TEXT] = sizeof(char *),   [LIST] = sizeof(char **),     [INT] = sizeof(int64_t),
+        [BYTES] = sizeof(int64_t), [DURATION] = sizeof(int64_t), [BOOL] = sizeof(bool)};
+
+    assert(!hearth_option_is_secret(option));
+    memcpy(find_member(to, option), (const char *)from + option->offset, sizes[option->kind]);
+    to->origins[option - hearth_options] = from->origins[option - hearth_options];
+}
+
 /* A value must be one line of text, so that a printed configuration can be read again. */
 static bool is_line(struct hearth_str text)
 {

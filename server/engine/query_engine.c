@@ -21,7 +21,8 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, s
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the query engine");
     }
 
-    engine->limits = *limits;
+    engine->start_limits = *limits;
+    atomic_init(&engine->limits, &engine->start_limits);
     engine->store = store;
     engine->sum_cache = cache;
     hearth_mutex_init(&engine->rates_lock, HEARTH_RANK_RATES, "query_engine.rates_lock");
@@ -31,6 +32,11 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, s
 
     *ret_engine = engine;
     return HEARTH_OK;
+}
+
+void hearth_query_set_limits(struct hearth_query_engine *engine, const struct hearth_limits *limits)
+{
+    atomic_store_explicit(&engine->limits, limits, memory_order_release);
 }
 
 void hearth_query_engine_free(struct hearth_query_engine *engine)

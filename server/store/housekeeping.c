@@ -165,7 +165,8 @@ static enum hearth_status look_ahead(struct hearth_store *store, struct hearth_p
 /* Four times within the shorter retention, but at least each minute. */
 static int64_t find_upload_pause(const struct hearth_store *store)
 {
-    int64_t retain_ns = store->options.retain_uploads_ns, idle_ns = store->options.upload_idle_ns;
+    int64_t retain_ns = hearth_store_live(store)->retain_uploads_ns,
+            idle_ns = hearth_store_live(store)->upload_idle_ns;
     int64_t pause_ns = TRIM_EACH_NS;
 
     if (retain_ns > 0 && retain_ns / 4 < pause_ns) {
@@ -183,15 +184,16 @@ static enum hearth_status trim_tables(struct hearth_store *store, struct hearth_
 {
     HEARTH_TRY(trim_batches(store, pg, err));
     HEARTH_TRY(trim_push_ids(pg, err));
-    HEARTH_TRY(hearth_snapshots_expire(pg, store->options.retain_tasks_ns, err));
-    HEARTH_TRY(hearth_tasks_expire(pg, store->options.retain_tasks_ns, err));
+    HEARTH_TRY(hearth_snapshots_expire(pg, hearth_store_live(store)->retain_tasks_ns, err));
+    HEARTH_TRY(hearth_tasks_expire(pg, hearth_store_live(store)->retain_tasks_ns, err));
     HEARTH_TRY(hearth_monitors_trim(store, pg, err));
     HEARTH_TRY(hearth_scrape_targets_expire(pg, err));
-    HEARTH_TRY(hearth_ingest_errors_expire(pg, store->options.retain_ingest_errors_ns, err));
+    HEARTH_TRY(
+        hearth_ingest_errors_expire(pg, hearth_store_live(store)->retain_ingest_errors_ns, err));
     HEARTH_TRY(hearth_access_expire(store, pg, err));
     HEARTH_TRY(hearth_audit_expire(store, pg, err));
 
-    return hearth_task_results_expire(pg, store->options.retain_tasks_ns, err);
+    return hearth_task_results_expire(pg, hearth_store_live(store)->retain_tasks_ns, err);
 }
 
 enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct hearth_pg *pg,
@@ -219,14 +221,14 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
 
     /* Agents and captured events: four times within their retention, if that is more often. */
     if (now_ns >= times->next_agents_ns) {
-        int64_t retain_ns = store->options.retain_agents_ns;
+        int64_t retain_ns = hearth_store_live(store)->retain_agents_ns;
         int64_t each_ns = retain_ns / 4 < AGENTS_EACH_NS ? retain_ns / 4 : AGENTS_EACH_NS;
         times->next_agents_ns = now_ns + each_ns;
         HEARTH_TRY(hearth_agents_expire(pg, retain_ns, err));
     }
 
     if (now_ns >= times->next_network_ns) {
-        int64_t each_ns = store->options.retain_captured_ns / 4;
+        int64_t each_ns = hearth_store_live(store)->retain_captured_ns / 4;
         each_ns = each_ns > 0 && each_ns < TRIM_EACH_NS ? each_ns : TRIM_EACH_NS;
         times->next_network_ns = now_ns + each_ns;
         HEARTH_TRY(hearth_network_expire(store, pg, err));
@@ -234,14 +236,14 @@ enum hearth_status hearth_housekeeping_run(struct hearth_store *store, struct he
 
     if (now_ns >= times->next_uploads_ns) {
         times->next_uploads_ns = now_ns + find_upload_pause(store);
-        HEARTH_TRY(hearth_uploads_expire(pg, store->options.retain_uploads_ns,
-                                         store->options.upload_idle_ns, err));
+        HEARTH_TRY(hearth_uploads_expire(pg, hearth_store_live(store)->retain_uploads_ns,
+                                         hearth_store_live(store)->upload_idle_ns, err));
     }
 
     if (now_ns >= times->next_originals_ns) {
         times->next_originals_ns = now_ns + ORIGINALS_EACH_NS;
-        HEARTH_TRY(hearth_originals_expire(pg, store->options.retain_raw_ns,
-                                           store->options.max_originals_bytes, err));
+        HEARTH_TRY(hearth_originals_expire(pg, hearth_store_live(store)->retain_raw_ns,
+                                           hearth_store_live(store)->max_originals_bytes, err));
     }
 
     return HEARTH_OK;

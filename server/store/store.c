@@ -425,6 +425,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
 
     store->options = *options;
     store->options.url = url;
+    atomic_init(&store->live, &store->options);
     store->url = url;
     atomic_init(&store->next_upload, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
@@ -443,6 +444,14 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     *ret_store = store;
 
     return HEARTH_OK;
+}
+
+void hearth_store_set_options(struct hearth_store *store,
+                              const struct hearth_store_options *options)
+{
+    assert(store != NULL && options != NULL);
+
+    atomic_store_explicit(&store->live, options, memory_order_release);
 }
 
 void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)

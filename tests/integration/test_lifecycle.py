@@ -8,10 +8,12 @@ import re
 import signal
 import subprocess
 import termios
+import threading
 import unittest
 
 from pprof import Profile
-from server import HEARTHD, Server, eventually, server_environment, temporary_directory
+from prometheus import value
+from server import HEARTHD, RpcError, Server, eventually, now_ms, server_environment, temporary_directory
 
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 
@@ -156,15 +158,85 @@ class Hangup(unittest.TestCase):
         path.write_text("log-level = debug\nmax-samples = 2000\nservice-labels = app\n")
         server.process.send_signal(signal.SIGHUP)
         found = eventually(lambda: re.search("msg=\"configuration reloaded\".*", server.log()), what="the reload").group()
-        self.assertIn('log_level=debug needs_restart="service-labels, max-samples"', found)
+        self.assertIn('log_level=debug changed="max-samples, log-level" needs_restart=service-labels', found)
         server.http("GET", "/ready")
         server.connect("querier.v1.QuerierService/LabelNames", {"start": 1, "end": 2})
         eventually(lambda: "level=debug" in server.log(), what="a line at the new level")
+
+        self.assertEqual(value(server.metrics(), "hearth_config_options_awaiting_restart"), 1)
+        status, _, body = server.http("GET", "/ready")
+        self.assertEqual((status, body), (200, b"ready, degraded: the configuration has changed, and hearthd needs a restart for: service-labels"))
 
         # A file that cannot be read changes nothing, and the server goes on.
         path.write_text("log-level = warn\nmax-sampels = 1\n")
         server.process.send_signal(signal.SIGHUP)
         found = eventually(lambda: re.search("configuration not reloaded.*", server.log()), what="the refusal").group()
         self.assertIn('unknown key \\"max-sampels\\"', found)
-        self.assertEqual(server.http("GET", "/ready")[0], 200)
+        status, _, body = server.http("GET", "/ready")
+        self.assertEqual(status, 200)
+        self.assertIn(b"the configuration was not reloaded, the old one stays in effect: ", body)
+        self.assertEqual(value(server.metrics(), "hearth_config_last_reload_successful"), 0)
+
+        # The original file again: nothing waits any more.
+        path.write_text("log-level = info\nmax-samples = 1000\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: server.http("GET", "/ready")[2] == b"ready", what="a configuration as at the start")
+        self.assertEqual(value(server.metrics(), "hearth_config_last_reload_successful"), 1)
+        self.assertEqual(value(server.metrics(), "hearth_config_options_awaiting_restart"), 0)
+        server.stop()
+
+    def test_a_reload_applies_limits_and_retention_while_profiles_arrive(self):
+        directory = temporary_directory()
+        path = pathlib.Path(directory, "hearthd.yaml")
+        path.write_text("ingest: {max-samples: 2}\nbackground: {retain-raw: 7d}\n")
+        server = Server("--config", str(path), directory=directory)
+        three = Profile([("cpu", "nanoseconds")]).add(["a"], [1]).add(["b"], [2]).add(["c"], [3]).encode()
+        labels = {"__name__": "process_cpu", "service_name": "s"}
+        with self.assertRaises(RpcError) as refused:
+            server.push(three, labels)
+        self.assertIn("max-samples", str(refused.exception))
+
+        # Pushes and queries run while the configuration changes back and forth.
+        stop, failures = threading.Event(), []
+
+        def use():
+            small = Profile([("cpu", "nanoseconds")]).add(["a"], [1]).encode()
+            while not stop.is_set():
+                try:
+                    server.push(small, labels)
+                    server.connect("querier.v1.QuerierService/LabelNames", {"start": 1, "end": now_ms()})
+                except Exception as error:  # noqa: BLE001
+                    failures.append(error)
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for k in range(20):
+            path.write_text("ingest: {max-samples: %d}\nbackground: {retain-raw: %dd}\n" % (5 - k % 2, 8 + k % 2))
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda k=k: server.log().count("configuration reloaded") == k + 1, what="the reload")
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+        server.push(three, labels)
+        body = server.http("GET", "/api/v1/status/config")[2].decode()
+        self.assertRegex(body, "max-samples(:| =) 4")
+        self.assertRegex(body, "retain-raw(:| =) 9d")
+        server.stop()
+
+    def test_a_reload_reads_the_targets_of_scraping_again(self):
+        directory = temporary_directory()
+        path = pathlib.Path(directory, "targets.yaml")
+        path.write_text("scrape_configs: []\n")
+        server = Server("--scrape-config", str(path), directory=directory)
+        job = "scrape_configs: [{job_name: itself, static_configs: [{targets: ['127.0.0.1:%d']}]}]\n" % server.port
+        path.write_text("scrape_config: []\n")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: 'scrape_config\\" is unknown here' in server.log(), what="the refusal")
+        self.assertIn("was not reloaded", server.http("GET", "/ready")[2].decode())
+        path.write_text(job)
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "hearth_scrapes_total" in str(server.metrics()) and value(server.metrics(), "hearth_scrape_targets") >= 1, what="a target")
         server.stop()

@@ -84,15 +84,28 @@ it starts; with `--dry-run` after `migrate`, it prints the missing migrations, a
 |---|---|
 | SIGTERM, SIGINT | stops in order: finishes requests and commits within `--shutdown-timeout`, then stops its PostgreSQL. A second one ends it at once |
 | SIGHUP, because its terminal was closed | the same. `nohup`, `setsid` and service managers keep it running |
-| SIGHUP otherwise (`kill -HUP`) | reads file, environment and flags again. `log-level` takes effect at once, and so do new contents of the files of [TLS](../how-to/tls.md); the log names the other options that have changed and need a restart. After an error, nothing changes |
+| SIGHUP otherwise (`kill -HUP`, `systemctl reload hearthd`) | reads the configuration again: [below](#reload) |
+
+## Reload
+
+On SIGHUP, hearthd reads file, environment and flags again. Options marked with *reload* take their new values, all at
+once; requests that are being answered may end with the old ones. New contents of the files of [TLS](../how-to/tls.md)
+are loaded, and [scraping](../how-to/scrape.md) begins again if its file has changed. The other options keep their
+values: the log names those that have changed (`needs_restart`), `/ready` says so while it answers 200, and
+`hearth_config_options_awaiting_restart` counts them. Secrets are not read again.
+
+If there is a mistake anywhere, nothing changes: the log names each mistake, `/ready` says so while it answers 200, and
+`hearth_config_last_reload_successful` is 0.
 """
-    pattern = rf'(?:G\({STRING}, {STRING}\)|X\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
-    for group, section, kind, _, flag, default, text in rows(table, pattern):
+    pattern = rf'(?:G\({STRING}, {STRING}\)|([XR])\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
+    for group, section, row, kind, _, flag, default, text in rows(table, pattern):
         if group is not None:
             out += f"\n## {group}\n\nIn the file: section `{section}`.\n\n"
         else:
             shown = f", `{default}`" if default else ""
-            out += bullet(f"**`--{flag}`** ({KINDS[kind]}{shown})", text)
+            live = ", reload" if row == "R" else ""
+            variable = "HEARTH_" + re.sub("[-.]", "_", flag).upper()
+            out += bullet(f"**`--{flag}`** `{variable}` ({KINDS[kind]}{shown}{live})", text)
     return out
 
 
@@ -389,7 +402,7 @@ Unknown paths are answered with 404, unknown gRPC methods with unimplemented.
 def limits_profile(root):
     theirs = (root / "include/hearth/app/limits_pyroscope.def").read_text()
     table = (root / "include/hearth/app/options.def").read_text()
-    ours = dict(re.findall(rf'X\(\w+, [\w.]+, {STRING}, {STRING}', table))
+    ours = dict(re.findall(rf'[XR]\(\w+, [\w.]+, {STRING}, {STRING}', table))
     out = "# Limits of Pyroscope\n\n" + mark("include/hearth/app/limits_pyroscope.def") + """\
 `--limits.profile=pyroscope` (`HEARTH_LIMITS_PROFILE`) starts from these values instead of Hearth's own. An option that
 is set, in the file, the environment or by flag, takes precedence over both profiles, and so do a tenant's own limits.
@@ -409,7 +422,7 @@ PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile
 def missing_words(root):
     """What the hand-written pages must name: (page, word)."""
     table = (root / "include/hearth/app/options.def").read_text()
-    for flag in re.findall(r'X\(\w+, limits\.\w+, "([\w-]+)"', table):
+    for flag in re.findall(r'[XR]\(\w+, limits\.\w+, "([\w-]+)"', table):
         yield "docs/reference/limits.md", flag
     commands = (root / "clients/cli/commands.def").read_text()
     for words in re.findall(r'^COMMAND\("([^"]+)"', commands, re.M):

@@ -99,16 +99,22 @@ void hearth_config_wipe(int argc, char *const *argv, char *const *environment);
 /* True if a source sets this option, which exists. */
 bool hearth_config_is_set(const struct hearth_config *config, const char *flag);
 
-/* Append the flags of all options except `except` whose values differ, separated by ", ". */
-void hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
-                           const char *except, struct hearth_buf *out);
+/*
+ * Append the flags of the options whose values differ, separated by ", ": of those that a reload
+ * applies (live), or of the others. Returns their number.
+ */
+size_t hearth_config_changes(const struct hearth_config *a, const struct hearth_config *b,
+                             bool live, struct hearth_buf *out);
+/* After a reload: give options that need a restart the values that they have in `before`. */
+void hearth_config_keep_start_values(struct hearth_config *config);
 
 /* Append the text of --help. */
 void hearth_config_help(struct hearth_buf *out);
 /* Append the effective configuration as a file: origins as comments, secrets masked. */
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
-/* The callback that front uses to serve the configuration; `config` is a struct hearth_config. */
-void hearth_config_write_part(void *config, enum hearth_front_config which, struct hearth_buf *out);
+/* Append the part of the configuration that a caller of front wants to see. */
+void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
+                              struct hearth_buf *out);
 
 /* Keep a mistake of the sources, so that the next ones are found, too; nothing for OK. */
 void hearth_config_note(struct hearth_config *config, enum hearth_status status,

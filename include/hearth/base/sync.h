@@ -53,6 +53,7 @@ enum {
  * never called by them under theirs.
  */
 enum {
+    HEARTH_RANKS_APP = 100,
     HEARTH_RANKS_FRONT = 1000,
     HEARTH_RANKS_ENGINE = 2000,
     HEARTH_RANKS_STORE = 3000,

@@ -2,7 +2,8 @@
  * limits.h -- every limit of ingest and queries, with its default. Options set limits, and tenants
  * may override those in tenant_limits.def. An error or note names the limit that was hit.
  *
- * 0 means "no limit" unless stated otherwise. The server's limits are immutable after start.
+ * 0 means "no limit" unless stated otherwise. A reload of the configuration replaces the
+ * server's limits by another struct; each is immutable.
  *
  * Threads: safe.
  * Source:  the limits of Pyroscope (docs/reference/limits.md compares the defaults).

@@ -33,6 +33,9 @@ enum hearth_status hearth_query_engine_new(const struct hearth_limits *limits, /
                                            struct hearth_query_engine **ret_engine,
                                            struct hearth_err *err);
 void hearth_query_engine_free(struct hearth_query_engine *engine);
+/* Replaces the limits for calls that begin from now on; keeps them until _free. */
+void hearth_query_set_limits(struct hearth_query_engine *engine,
+                             const struct hearth_limits *limits);
 /* The limits of the server, without overrides by tenants. */
 const struct hearth_limits *hearth_query_server_limits(const struct hearth_query_engine *engine);
 /* The limits that apply to a tenant. */

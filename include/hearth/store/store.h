@@ -92,6 +92,15 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
                                      struct hearth_store **ret_store, struct hearth_err *err);
 
 /*
+ * Apply new values of the retention (retain_*), max_services, max_series, max_disk_bytes,
+ * min_free_disk_bytes, max_ingest_errors, max_originals_bytes, upload_idle_ns, compaction,
+ * compact_after_ns and builder_interval_ns; other options are ignored. Keeps the options until
+ * _close. Work in progress may end with the values that it began with.
+ */
+void hearth_store_set_options(struct hearth_store *store,
+                              const struct hearth_store_options *options);
+
+/*
  * Refuse new submissions, commit the queued rows until the deadline, fail the rest with
  * UNAVAILABLE, close all connections and free the store. NULL-safe.
  */

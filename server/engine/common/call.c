@@ -13,10 +13,11 @@ void hearth_call_limits(const struct hearth_call *call, struct hearth_limits *re
     assert(call->engine != NULL);
 
     if (hearth_call_has_tenants(call)) {
-        hearth_limits_strictest(&call->engine->limits, call->engine->store, call->tenants,
-                                call->n_tenants, ret);
+        hearth_limits_strictest(hearth_engine_limits(call->engine), call->engine->store,
+                                call->tenants, call->n_tenants, ret);
     } else {
-        hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, ret);
+        hearth_limits_of_tenant(hearth_engine_limits(call->engine), call->engine->store,
+                                call->tenant, ret);
     }
 
     if (call->is_own) {

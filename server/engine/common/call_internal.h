@@ -50,7 +50,8 @@ struct hearth_sum_cache;
 struct hearth_retention;
 
 struct hearth_query_engine {
-    struct hearth_limits limits;
+    struct hearth_limits start_limits;            /* the first ones that limits points to */
+    _Atomic(const struct hearth_limits *) limits; /* read by hearth_engine_limits */
     struct hearth_store *store;
     struct hearth_sum_cache *sum_cache; /* select/sum_cache.h */
     struct hearth_mutex rates_lock;     /* guards the three tables of rates */
@@ -62,6 +63,13 @@ struct hearth_query_engine {
     _Atomic int64_t span_index_since_ns;
     atomic_bool knows_span_index;
 };
+
+/* The limits of the server now; the struct lives as long as the engine. */
+static inline const struct hearth_limits *
+hearth_engine_limits(const struct hearth_query_engine *engine)
+{
+    return atomic_load_explicit(&engine->limits, memory_order_acquire);
+}
 
 /*
  * The scope of a call's reads and writes in the store; valid until the end of the enclosing block.

@@ -47,6 +47,7 @@ struct rate_bucket {
 
 struct hearth_ingest {
     struct hearth_ingest_options options;
+    _Atomic(const struct hearth_limits *) limits; /* those of options until they are replaced */
     struct hearth_store *store;
     struct hearth_mutex lock; /* guards free_scratch, n_free, rates */
     struct push_scratch *free_scratch;
@@ -200,6 +201,7 @@ enum hearth_status hearth_ingest_new(const struct hearth_ingest_options *options
     }
 
     ingest->options = *options;
+    atomic_init(&ingest->limits, &ingest->options.limits);
     ingest->store = store;
     ingest->shown = shown;
     hearth_mutex_init(&ingest->lock, HEARTH_RANK_INGEST, "ingest.lock");
@@ -223,7 +225,13 @@ void hearth_ingest_free(struct hearth_ingest *ingest)
 void hearth_ingest_limits(const struct hearth_ingest *ingest, struct hearth_str tenant,
                           struct hearth_limits *ret)
 {
-    hearth_limits_of_tenant(&ingest->options.limits, ingest->store, tenant, ret);
+    hearth_limits_of_tenant(atomic_load_explicit(&ingest->limits, memory_order_acquire),
+                            ingest->store, tenant, ret);
+}
+
+void hearth_ingest_set_limits(struct hearth_ingest *ingest, const struct hearth_limits *limits)
+{
+    atomic_store_explicit(&ingest->limits, limits, memory_order_release);
 }
 
 /* ---- end of profiles and requests ---- */

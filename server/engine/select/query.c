@@ -17,7 +17,7 @@ const struct hearth_limits *hearth_query_server_limits(const struct hearth_query
 {
     assert(engine != NULL);
 
-    return &engine->limits;
+    return hearth_engine_limits(engine);
 }
 
 void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct hearth_str tenant,
@@ -25,7 +25,7 @@ void hearth_query_tenant_limits(const struct hearth_query_engine *engine, struct
 {
     assert(engine != NULL && ret != NULL);
 
-    hearth_limits_of_tenant(&engine->limits, engine->store, tenant, ret);
+    hearth_limits_of_tenant(hearth_engine_limits(engine), engine->store, tenant, ret);
 }
 
 void hearth_query_strictest_limits(const struct hearth_query_engine *engine,
@@ -34,7 +34,7 @@ void hearth_query_strictest_limits(const struct hearth_query_engine *engine,
 {
     assert(engine != NULL && tenants != NULL && n > 0 && ret != NULL);
 
-    hearth_limits_strictest(&engine->limits, engine->store, tenants, n, ret);
+    hearth_limits_strictest(hearth_engine_limits(engine), engine->store, tenants, n, ret);
 }
 
 /* Called by hearth_store_settings for each setting. */

@@ -101,7 +101,8 @@ enum hearth_status hearth_application_set(const struct hearth_call *call,
     }
 
     /* Store it, and read it back. */
-    hearth_limits_of_tenant(&call->engine->limits, call->engine->store, call->tenant, &limits);
+    hearth_limits_of_tenant(hearth_engine_limits(call->engine), call->engine->store, call->tenant,
+                            &limits);
     const struct hearth_application_change change = {
         .name = update->name,
         .owner = update->owner,

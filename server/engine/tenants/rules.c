@@ -381,7 +381,7 @@ static enum hearth_status evaluate_rule(void *context, const struct hearth_rule 
                                         struct hearth_err *err)
 {
     const struct hearth_rules *rules = context;
-    size_t max_bytes = (size_t)rules->engine->limits.max_query_memory_bytes;
+    size_t max_bytes = (size_t)hearth_engine_limits(rules->engine)->max_query_memory_bytes;
     struct hearth_budget memory;
     struct hearth_arena scratch;
 
@@ -435,7 +435,9 @@ enum hearth_status hearth_rules_start(struct hearth_query_engine *engine,
     rules->budget = budget;
 
     const struct hearth_rule_evaluator evaluator = {
-        .evaluate = evaluate_rule, .context = rules, .max_series = engine->limits.max_rule_series};
+        .evaluate = evaluate_rule,
+        .context = rules,
+        .max_series = hearth_engine_limits(engine)->max_rule_series};
     hearth_store_set_rule_evaluator(engine->store, &evaluator);
     *ret_rules = rules;
 

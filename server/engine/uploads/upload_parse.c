@@ -303,7 +303,8 @@ enum hearth_status hearth_upload_parse(const struct hearth_upload_work *work,
     p.bytes.budget = work->budget;
 
     /* Who pushes. */
-    hearth_limits_of_tenant(&work->engine->limits, work->engine->store, upload->tenant, &p.limits);
+    hearth_limits_of_tenant(hearth_engine_limits(work->engine), work->engine->store, upload->tenant,
+                            &p.limits);
     p.request.tenant = upload->tenant;
     p.request.client = CLIENT;
     p.request.app_name = HEARTH_STR(HEARTH_UPLOAD_SERVICE);

@@ -108,7 +108,7 @@ static enum hearth_status find_due_month(struct hearth_store *store, struct hear
 {
     /* A drop that has begun. */
     HEARTH_TRY(hearth_partitions_leaving(pg, "audit", ret_day, ret_due, err));
-    if (*ret_due || store->options.retain_audit_ns <= 0) {
+    if (*ret_due || hearth_store_live(store)->retain_audit_ns <= 0) {
         return HEARTH_OK;
     }
 
@@ -117,7 +117,7 @@ static enum hearth_status find_due_month(struct hearth_store *store, struct hear
     if (*ret_due) {
         int32_t next;
         (void)hearth_partition_month(*ret_day, &next);
-        int64_t keep_from_ns = hearth_clock_wall_ns() - store->options.retain_audit_ns;
+        int64_t keep_from_ns = hearth_clock_wall_ns() - hearth_store_live(store)->retain_audit_ns;
         *ret_due = next <= hearth_day_of(keep_from_ns);
     }
 

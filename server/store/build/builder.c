@@ -358,7 +358,8 @@ static void *run_builder(void *arg)
         bool is_holder = hold_lease(thread);
         bool more = is_holder && run_round(thread);
         if (!more) {
-            rest(thread, is_holder ? builder->store->options.builder_interval_ns : IDLE_WAIT_NS);
+            rest(thread,
+                 is_holder ? hearth_store_live(builder->store)->builder_interval_ns : IDLE_WAIT_NS);
         }
     }
 

@@ -531,7 +531,7 @@ static enum hearth_status compact_services(struct hearth_builder *builder, struc
 enum hearth_status hearth_step_compact(struct hearth_builder *builder, bool *ret_more,
                                        struct hearth_err *err)
 {
-    const struct hearth_store_options *options = &builder->store->options;
+    const struct hearth_store_options *options = hearth_store_live(builder->store);
     *ret_more = false;
     if (!options->compaction) {
         return HEARTH_OK;

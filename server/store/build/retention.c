@@ -13,7 +13,7 @@
 
 void hearth_retention_default(const struct hearth_store *store, struct hearth_retention *ret)
 {
-    const struct hearth_store_options *options = &store->options;
+    const struct hearth_store_options *options = hearth_store_live(store);
     *ret = (struct hearth_retention){.profiles_ns = options->retain_raw_ns,
                                      .roll_10m_ns = options->retain_10m_ns,
                                      .roll_1h_ns = options->retain_1h_ns,

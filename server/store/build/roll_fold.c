@@ -430,7 +430,7 @@ enum hearth_status hearth_step_fold(struct hearth_builder *builder, bool *ret_mo
             builder->fold_after = 0;
             builder->next_fold_mono_ns =
                 hearth_clock_mono_ns() +
-                ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
+                ROUNDS_OF_PAUSE * hearth_store_live(builder->store)->builder_interval_ns;
             return HEARTH_OK;
         }
 

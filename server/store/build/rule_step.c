@@ -797,7 +797,8 @@ static enum hearth_status run_pass(struct pass *pass, struct hearth_err *err)
     /* All marks are done: pause, and delete them. */
     if (with_marks && !pass->more) {
         builder->next_marks_mono_ns =
-            hearth_clock_mono_ns() + ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
+            hearth_clock_mono_ns() +
+            ROUNDS_OF_PAUSE * hearth_store_live(builder->store)->builder_interval_ns;
         return remove_marks(pass, err);
     }
 

@@ -818,7 +818,7 @@ static enum hearth_status check_fresh(struct hearth_builder *builder, bool *ret_
     *ret_worth = n >= WORTH_A_PART || (n > 0 && now_ns >= builder->next_spans_mono_ns);
     if (*ret_worth || n == 0) {
         builder->next_spans_mono_ns =
-            now_ns + ROUNDS_OF_PAUSE * builder->store->options.builder_interval_ns;
+            now_ns + ROUNDS_OF_PAUSE * hearth_store_live(builder->store)->builder_interval_ns;
     }
 
     return HEARTH_OK;

@@ -362,7 +362,7 @@ static enum hearth_status check_service_limit(struct hearth_group *group,
     for (size_t i = 0; i < n; i++) {
         int32_t tenant_id = rows->v[index[i]].parent;
         size_t limit = find_tenant_limit(group, tenant_id, "max-services",
-                                         group->catalog->store->options.max_services);
+                                         hearth_store_live(group->catalog->store)->max_services);
         if (tenant_id == checked || limit == 0) {
             continue;
         }
@@ -398,7 +398,7 @@ static enum hearth_status check_series_limit(struct hearth_group *group,
 
         checked = tenant_id;
         size_t limit = find_tenant_limit(group, tenant_id, "max-series",
-                                         group->catalog->store->options.max_series);
+                                         hearth_store_live(group->catalog->store)->max_series);
         size_t n_new = 0;
         for (size_t k = 0; k < n; k++) {
             n_new += rows->v[index[k]].u.s.tenant_id == tenant_id;

@@ -112,7 +112,7 @@ enum hearth_status hearth_services_make(struct hearth_store *store, struct heart
         hearth_pg_param_uuid_array(&of_services, prints, n);
         hearth_pg_param_text_array(&of_services, services, n);
         int64_t limit = hearth_store_setting(store, tenant, "max-services",
-                                             (int64_t)store->options.max_services);
+                                             (int64_t)hearth_store_live(store)->max_services);
         const struct hearth_pg_params *wall = hearth_pg_leave_wall(pg);
         status = create_in_transaction(pg, &of_tenant, &of_services, limit, cancel, ret_fault, err);
         hearth_pg_rollback(pg);

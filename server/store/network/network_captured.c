@@ -29,7 +29,7 @@ static int64_t wall_clock_ms(void)
 /* Events received before this time cannot be read, even if they are not deleted yet. */
 static int64_t captured_since_ms(const struct hearth_store *store)
 {
-    int64_t keep_ns = store->options.retain_captured_ns;
+    int64_t keep_ns = hearth_store_live(store)->retain_captured_ns;
     return keep_ns <= 0 ? INT64_MIN : wall_clock_ms() - keep_ns / HEARTH_NS_PER_MS;
 }
 

@@ -43,9 +43,9 @@ enum hearth_status hearth_network_expire(struct hearth_store *store, struct hear
 {
     /* Delete requests and events. */
     HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("network_request"),
-                                   store->options.retain_network_ns, err));
+                                   hearth_store_live(store)->retain_network_ns, err));
     HEARTH_TRY(expire_network_rows(pg, DELETE_SLICE("captured_event"),
-                                   store->options.retain_captured_ns, err));
+                                   hearth_store_live(store)->retain_captured_ns, err));
 
     /* Delete the counters of old days. */
     char sql[128];

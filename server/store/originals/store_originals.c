@@ -9,7 +9,7 @@
 
 bool hearth_store_original_fits(const struct hearth_store *store, size_t n_bytes)
 {
-    int64_t max = store->options.max_originals_bytes;
+    int64_t max = hearth_store_live(store)->max_originals_bytes;
 
     return max <= 0 || n_bytes <= (uint64_t)max;
 }

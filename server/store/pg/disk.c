@@ -61,7 +61,7 @@ static int64_t measure_free(const struct hearth_store *store)
     struct statvfs fs;
     uint64_t n;
 
-    if (store->options.data_dir == NULL || store->options.min_free_disk_bytes <= 0 ||
+    if (store->options.data_dir == NULL || hearth_store_live(store)->min_free_disk_bytes <= 0 ||
         statvfs(store->options.data_dir, &fs) != 0 ||
         __builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &n) || n > INT64_MAX) {
         return INT64_MAX;
@@ -73,13 +73,14 @@ static int64_t measure_free(const struct hearth_store *store)
 /* Compare with the limits. After a limit was exceeded, it counts as 2 % stricter. */
 static int find_state(const struct hearth_store *store, int before)
 {
-    int64_t quota = store->options.max_disk_bytes, least = store->options.min_free_disk_bytes;
+    int64_t quota = hearth_store_live(store)->max_disk_bytes,
+            least = hearth_store_live(store)->min_free_disk_bytes;
     assert(quota >= 0 && least >= 0);
 
     quota -= before == DISK_OVER_QUOTA ? quota / 50 : 0;
     least += before == DISK_LOW ? least / 50 : 0;
 
-    if (store->options.max_disk_bytes > 0 && atomic_load(&store->disk.n_bytes) > quota) {
+    if (hearth_store_live(store)->max_disk_bytes > 0 && atomic_load(&store->disk.n_bytes) > quota) {
         return DISK_OVER_QUOTA;
     }
 
@@ -96,14 +97,14 @@ static enum hearth_status check_state(struct hearth_store *store, struct hearth_
                            "the tables take %lld MiB of disk, more than max-disk-bytes (%lld MiB); "
                            "no profiles are accepted until retention or a deletion has made room",
                            (long long)(atomic_load(&store->disk.n_bytes) >> 20),
-                           (long long)(store->options.max_disk_bytes >> 20));
+                           (long long)(hearth_store_live(store)->max_disk_bytes >> 20));
 
     case DISK_LOW:
         return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
                            "the disk has %lld MiB left, less than min-free-disk-bytes (%lld MiB); "
                            "no profiles are accepted until there is room",
                            (long long)(atomic_load(&store->disk.n_free) >> 20),
-                           (long long)(store->options.min_free_disk_bytes >> 20));
+                           (long long)(hearth_store_live(store)->min_free_disk_bytes >> 20));
 
     default:
         return HEARTH_OK;

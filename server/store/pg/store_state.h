@@ -124,7 +124,8 @@ struct hearth_retention_progress {
 };
 
 struct hearth_store {
-    struct hearth_store_options options;
+    struct hearth_store_options options; /* of the start; some fields of it are replaced by live */
+    _Atomic(const struct hearth_store_options *) live; /* read by hearth_store_live */
     struct hearth_secret *url;                         /* owned copy; options.url points here */
     struct hearth_pool *pool;
     struct hearth_catalog *catalog;
@@ -164,5 +165,11 @@ struct hearth_store {
     struct hearth_rule_evaluator rule_evaluator; /* written before has_rule_evaluator is set */
     _Atomic bool has_rule_evaluator;
 };
+
+/* The options that hearth_store_set_options may change while the store runs. */
+static inline const struct hearth_store_options *hearth_store_live(const struct hearth_store *store)
+{
+    return atomic_load_explicit(&store->live, memory_order_acquire);
+}
 
 #endif

@@ -632,7 +632,7 @@ enum hearth_status hearth_store_monitors_add(const struct hearth_scope *scope,
 enum hearth_status hearth_monitors_trim(struct hearth_store *store, struct hearth_pg *pg,
                                         struct hearth_err *err)
 {
-    int64_t keep_ns = store->options.retain_monitors_ns;
+    int64_t keep_ns = hearth_store_live(store)->retain_monitors_ns;
     if (keep_ns <= 0) {
         return HEARTH_OK;
     }

@@ -32,7 +32,7 @@
 
 static int64_t choose_stale_ms(const struct hearth_store *store)
 {
-    int64_t quarter_ms = store->options.retain_agents_ns / HEARTH_NS_PER_MS / 4;
+    int64_t quarter_ms = hearth_store_live(store)->retain_agents_ns / HEARTH_NS_PER_MS / 4;
     return quarter_ms > 0 && quarter_ms < STALE_MS ? quarter_ms : STALE_MS;
 }
 

@@ -278,7 +278,7 @@ static enum hearth_status write_seen_batch(struct hearth_store *store, struct he
 
     for (size_t i = 0; i < batch->n; i++) {
         batch->max[i] = hearth_store_setting(store, batch->tenants[i], "max-services",
-                                             (int64_t)store->options.max_services);
+                                             (int64_t)hearth_store_live(store)->max_services);
     }
 
     hearth_arena_init(&arena, 0);

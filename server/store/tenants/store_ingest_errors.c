@@ -100,7 +100,7 @@ enum hearth_status hearth_store_ingest_errors_add(const struct hearth_scope *sco
 {
     assert(errors != NULL && n > 0);
 
-    struct error_batch batch = {errors, n, scope->store->options.max_ingest_errors};
+    struct error_batch batch = {errors, n, hearth_store_live(scope->store)->max_ingest_errors};
     const struct hearth_scope own = hearth_scope_of_owner(scope); /* errors of several tenants */
 
     return hearth_store_in_transaction(&own, add_errors, &batch, err);

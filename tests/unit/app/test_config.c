@@ -482,7 +482,8 @@ static void secrets_are_wiped_where_they_stood_and_kept_by_a_reload(void **state
                      HEARTH_OK);
     assert_true(hearth_secret_equals(fresh.agent_token, HEARTH_STR("s3cr3t")));
     hearth_buf_init(&changes, 0);
-    hearth_config_changes(&l->config, &fresh, "", &changes);
+    assert_int_equal(hearth_config_changes(&l->config, &fresh, true, &changes), 0);
+    assert_int_equal(hearth_config_changes(&l->config, &fresh, false, &changes), 0);
     assert_int_equal(changes.n, 0);
     hearth_buf_release(&changes);
     hearth_config_release(&fresh);
@@ -731,12 +732,15 @@ static void differing_options_are_named_in_the_order_of_the_table(void **state)
 
     struct hearth_buf out;
     hearth_buf_init(&out, 0);
-    hearth_config_changes(&l->config, &l->config, "", &out);
+    assert_int_equal(hearth_config_changes(&l->config, &l->config, false, &out), 0);
     assert_int_equal(out.n, 0);
-    hearth_config_changes(&l->config, &other.config, "log-level", &out);
+    assert_int_equal(hearth_config_changes(&l->config, &other.config, false, &out), 3);
     hearth_buf_byte(&out, '\0');
-    assert_string_equal(out.p, "multitenancy, database-url, service-labels, max-profile-bytes, "
-                               "max-samples, reject-older-than");
+    assert_string_equal(out.p, "multitenancy, database-url, service-labels");
+    hearth_buf_reset(&out);
+    assert_int_equal(hearth_config_changes(&l->config, &other.config, true, &out), 4);
+    hearth_buf_byte(&out, '\0');
+    assert_string_equal(out.p, "max-profile-bytes, max-samples, reject-older-than, log-level");
     hearth_buf_release(&out);
 
     forget(&other);
