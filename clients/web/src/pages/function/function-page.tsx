@@ -1,6 +1,7 @@
 // One function: its cost over a month, its callers and callees, and where it runs.
 import { call } from "../../api/connect";
 import { askHistory, askSandwich, askTop, wholeSteps, type Measure, type Named, type Sandwich, type Scope } from "../../api/functions";
+import { CHART_POINTS } from "../../api/timeline";
 import { useAnswer, type Answer } from "../../api/use-answer";
 import { chooseType, rangeKey, rangeName, selector, span, typeName, useProfileTypes } from "../../app/question";
 import { PageLink } from "../../app/page-link";
