@@ -399,8 +399,8 @@ enum hearth_noise_method {
 
 struct hearth_function_change {
     struct hearth_str name;
-    int64_t self[2];            /* of the left and the right side */
-    struct hearth_change share; /* of the self in the total of its side */
+    int64_t values[2];          /* the self, or the total, on the left and the right side */
+    struct hearth_change share; /* of the value in the total of its side */
 };
 
 /*
@@ -415,9 +415,10 @@ struct hearth_diff_noise {
     size_t n_series[2];          /* series with data in their parts; 0: series were not compared */
     struct hearth_change *nodes; /* [diff->n_nodes]: of the node's total; numbered as parents */
     size_t n_judged_nodes, n_changed_nodes;
-    /* Changed ones first, then by the size of the change. */
-    struct hearth_function_change *functions;
-    size_t n_functions, n_changed_functions;
+    /* Changed ones first, then by the size of the change. A recursive function counts once in its
+     * total. */
+    struct hearth_function_change *functions, *function_totals; /* by self, by total */
+    size_t n_functions, n_changed_functions, n_function_totals, n_changed_totals;
     /* The total per second; not for gauges, nor without slices. */
     bool has_rate;
     double rates[2];

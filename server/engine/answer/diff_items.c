@@ -7,6 +7,10 @@
  * each stack to the item nearest to the stack's leaf, and adds up the items, of which there are
  * few.
  *
+ * The total of a function is the sum of all stacks that contain it, once each. A stack is added to
+ * its path: the functions with an item that it contains, each at its outermost call. Paths form a
+ * tree of their own, so that one pass from its leaves adds up all totals.
+ *
  * If stacks that Go's runtime cut are to be joined, this is done in each part by itself: the part
  * becomes a function tree like a side, and its nodes are found in the same way.
  */
@@ -24,9 +28,23 @@
 struct hearth_diff_map {
     struct hearth_name_tree *tree; /* a reference; NULL: the map is that of a function tree */
     uint32_t n_nodes;
-    uint32_t *node_of;     /* [n_nodes]: the shown node, or HEARTH_NO_NODE */
-    uint32_t *item_of;     /* [n_nodes]: of it or the nearest node above that has one */
-    uint32_t *function_of; /* [n_nodes]: the item of its function, or NO_ITEM */
+    uint32_t *node_of;       /* [n_nodes]: the shown node, or HEARTH_NO_NODE */
+    uint32_t *item_of;       /* [n_nodes]: of it or the nearest node above that has one */
+    uint32_t *function_of;   /* [n_nodes]: the item of its function, or NO_ITEM */
+    uint32_t *path_of;       /* [n_nodes] */
+    struct diff_path *paths; /* [n_nodes]; path 0 is empty, and parents stand before children */
+    uint32_t n_paths;
+};
+
+/* The functions of a stack whose totals are items. */
+struct diff_path {
+    uint32_t parent, item; /* the path without the innermost function, and that function's item */
+    int64_t value;         /* of the stacks being added; otherwise 0 */
+};
+
+/* The values of a part: [n] of each family. */
+struct part_values {
+    int64_t *nodes, *functions, *function_totals;
 };
 
 /* ---- items ---- */
@@ -129,9 +147,14 @@ static enum hearth_status choose_nodes(struct hearth_diff_items *items, struct h
     return HEARTH_OK;
 }
 
-/* The selfs of all functions of a side, by their shown names. */
-static enum hearth_status collect_selfs(struct hearth_diff_items *items, size_t side, int64_t **ret,
-                                        size_t *ret_n, struct hearth_err *err)
+/* The values of all functions of a side, by their shown names. */
+struct side_functions {
+    int64_t *selfs, *totals;
+    size_t n;
+};
+
+static enum hearth_status collect_functions(struct hearth_diff_items *items, size_t side,
+                                            struct side_functions *ret, struct hearth_err *err)
 {
     const struct hearth_stacktree *tree = items->trees[side];
     struct hearth_function_total *functions;
@@ -139,47 +162,48 @@ static enum hearth_status collect_selfs(struct hearth_diff_items *items, size_t 
 
     HEARTH_TRY(hearth_stacktree_functions(tree, items->arena, &functions, &n, err));
     for (size_t i = 0; i < n; i++) {
-        if (functions[i].self > 0 &&
-            hearth_stacktree_name(&items->shown, tree->names[functions[i].name]) ==
-                HEARTH_IDMAP_NONE) {
+        if (hearth_stacktree_name(&items->shown, tree->names[functions[i].name]) ==
+            HEARTH_IDMAP_NONE) {
             return HEARTH_FAIL_ARENA(err, items->arena);
         }
     }
 
-    int64_t *selfs = hearth_arena_calloc(items->arena, items->shown.n_names, sizeof selfs[0]);
-    if (selfs == NULL) {
+    ret->n = items->shown.n_names;
+    ret->selfs = hearth_arena_calloc(items->arena, ret->n, sizeof ret->selfs[0]);
+    ret->totals = hearth_arena_calloc(items->arena, ret->n, sizeof ret->totals[0]);
+    if (ret->selfs == NULL || ret->totals == NULL) {
         return HEARTH_FAIL_ARENA(err, items->arena);
     }
 
     for (size_t i = 0; i < n; i++) {
-        if (functions[i].self > 0) {
-            selfs[find_shown_name(items, tree->names[functions[i].name])] = functions[i].self;
-        }
+        uint32_t name = find_shown_name(items, tree->names[functions[i].name]);
+        ret->selfs[name] = functions[i].self;
+        ret->totals[name] = functions[i].total;
     }
 
-    *ret = selfs;
-    *ret_n = items->shown.n_names;
     return HEARTH_OK;
 }
 
-/* Makes items of the functions whose selfs are large. */
+/* Makes items of the selfs that are large, and of the totals. */
 static enum hearth_status choose_functions(struct hearth_diff_items *items, struct hearth_err *err)
 {
-    int64_t *selfs[2];
-    size_t n[2];
+    struct side_functions left, right;
 
-    for (size_t s = 0; s < 2; s++) {
-        HEARTH_TRY(collect_selfs(items, s, &selfs[s], &n[s], err));
-    }
-
-    if (!init_family(items, &items->functions, n[1])) {
+    HEARTH_TRY(collect_functions(items, 0, &left, err));
+    HEARTH_TRY(collect_functions(items, 1, &right, err));
+    if (!init_family(items, &items->functions, right.n) ||
+        !init_family(items, &items->function_totals, right.n)) {
         return HEARTH_FAIL_ARENA(err, items->arena);
     }
 
-    for (size_t i = 0; i < n[1]; i++) {
-        int64_t left = i < n[0] ? selfs[0][i] : 0;
-        if (is_large(items, left, selfs[1][i])) {
-            add_item(&items->functions, i, left, selfs[1][i]);
+    /* The right side has the names of both. */
+    for (size_t i = 0; i < right.n; i++) {
+        int64_t self = i < left.n ? left.selfs[i] : 0, total = i < left.n ? left.totals[i] : 0;
+        if (is_large(items, self, right.selfs[i])) {
+            add_item(&items->functions, i, self, right.selfs[i]);
+        }
+        if (is_large(items, total, right.totals[i])) {
+            add_item(&items->function_totals, i, total, right.totals[i]);
         }
     }
 
@@ -199,8 +223,27 @@ static bool init_map(struct hearth_diff_map *map, uint32_t n_nodes, struct heart
     map->node_of = hearth_arena_array(arena, n_nodes, sizeof map->node_of[0]);
     map->item_of = hearth_arena_array(arena, n_nodes, sizeof map->item_of[0]);
     map->function_of = hearth_arena_array(arena, n_nodes, sizeof map->function_of[0]);
+    map->path_of = hearth_arena_array(arena, n_nodes, sizeof map->path_of[0]);
+    map->paths = hearth_arena_array(arena, n_nodes, sizeof map->paths[0]);
 
-    return map->node_of != NULL && map->item_of != NULL && map->function_of != NULL;
+    return map->node_of != NULL && map->item_of != NULL && map->function_of != NULL &&
+           map->path_of != NULL && map->paths != NULL;
+}
+
+/* Finds the path of a function's node below a path, or makes it. */
+static uint32_t extend_path(struct hearth_diff_map *map, uint32_t parent, uint32_t item)
+{
+    if (item == HEARTH_DIFF_NO_ITEM) {
+        return parent;
+    }
+    for (uint32_t at = parent; at != 0; at = map->paths[at].parent) {
+        if (map->paths[at].item == item) {
+            return parent; /* an inner call of a recursive function */
+        }
+    }
+
+    map->paths[map->n_paths] = (struct diff_path){.parent = parent, .item = item};
+    return map->n_paths++;
 }
 
 /* Maps node i with a shown name, or HEARTH_IDMAP_NONE, after its parent. */
@@ -213,8 +256,16 @@ static void map_node(struct hearth_diff_items *items, struct hearth_diff_map *ma
     if (i == 0) {
         map->node_of[0] = 0;
         map->item_of[0] = items->nodes.item_of[0];
+        map->path_of[0] = 0;
+        map->paths[0] = (struct diff_path){0};
+        map->n_paths = 1;
         return;
     }
+
+    map->path_of[i] =
+        extend_path(map, map->path_of[parent],
+                    name < items->function_totals.n_of ? items->function_totals.item_of[name]
+                                                       : HEARTH_DIFF_NO_ITEM);
 
     /* The total counts for the shown node, or for the rest of its parent. */
     uint32_t above = map->node_of[parent], counted = HEARTH_NO_NODE;
@@ -230,18 +281,37 @@ static void map_node(struct hearth_diff_items *items, struct hearth_diff_map *ma
     map->item_of[i] = item == HEARTH_DIFF_NO_ITEM ? map->item_of[parent] : item;
 }
 
-/* Adds the self of node i to the item nearest to it, and to its function. False: overflow. */
+/* Adds the self of node i to the item nearest to it, its function and its path. False: overflow. */
 static bool add_self_to_items(const struct hearth_diff_map *map, uint32_t i, int64_t self,
-                              int64_t *nodes, int64_t *functions)
+                              const struct part_values *values)
 {
-    int64_t *node = &nodes[map->item_of[i]];
+    int64_t *node = &values->nodes[map->item_of[i]], *path = &map->paths[map->path_of[i]].value;
     uint32_t function = map->function_of[i];
-    if (self < 0 || __builtin_add_overflow(*node, self, node)) {
+    if (self < 0 || __builtin_add_overflow(*node, self, node) ||
+        __builtin_add_overflow(*path, self, path)) {
         return false;
     }
 
     return function == HEARTH_DIFF_NO_ITEM ||
-           !__builtin_add_overflow(functions[function], self, &functions[function]);
+           !__builtin_add_overflow(values->functions[function], self, &values->functions[function]);
+}
+
+/* Moves the values of all paths to the totals of their functions. False: overflow. */
+static bool add_paths_to_totals(const struct hearth_diff_map *map, const struct part_values *values)
+{
+    bool overflow = false;
+
+    for (uint32_t i = map->n_paths; i-- > 1;) {
+        struct diff_path *path = &map->paths[i];
+        int64_t *above = &map->paths[path->parent].value;
+        int64_t *total = &values->function_totals[path->item];
+        overflow |= __builtin_add_overflow(*above, path->value, above);
+        overflow |= __builtin_add_overflow(*total, path->value, total);
+        path->value = 0;
+    }
+    map->paths[0].value = 0;
+
+    return !overflow;
 }
 
 /* Makes the map of a name tree as it is now. */
@@ -296,7 +366,7 @@ struct added_side {
     const struct hearth_diff_part_side *of;
     struct hearth_stack_mask mask;
     struct hearth_arena scratch; /* of a part */
-    int64_t *nodes, *functions;  /* [n] of each family: values of the part */
+    struct part_values values;
 };
 
 /* Adds the values of a dictionary's stacks to the nearest items. */
@@ -314,10 +384,11 @@ static enum hearth_status add_dict_selfs(void *context, const struct hearth_dict
     for (uint32_t s = 0; s < sums->bound; s++) {
         uint32_t node = dict->stack_node[s];
         if (sums->acc[s] != 0 && (inside == NULL || inside[node])) {
-            fits &= add_self_to_items(map, node, sums->acc[s], side->nodes, side->functions);
+            fits &= add_self_to_items(map, node, sums->acc[s], &side->values);
         }
     }
 
+    fits &= add_paths_to_totals(map, &side->values);
     return fits ? HEARTH_OK : fail_part_range(err);
 }
 
@@ -340,9 +411,10 @@ static enum hearth_status add_repaired_selfs(struct added_side *side,
         const struct hearth_tree_node *node = &tree.nodes[i];
         map_node(side->items, &map, i, node->parent,
                  find_shown_name(side->items, tree.names[node->name]));
-        fits &= add_self_to_items(&map, i, node->self, side->nodes, side->functions);
+        fits &= add_self_to_items(&map, i, node->self, &side->values);
     }
 
+    fits &= status != HEARTH_OK || add_paths_to_totals(&map, &side->values);
     hearth_stacktree_release(&tree);
     return status != HEARTH_OK || fits ? status : fail_part_range(err);
 }
@@ -366,8 +438,8 @@ static enum hearth_status add_part(struct added_side *side, struct hearth_sums *
     /* An item contains those below it, which have higher numbers. */
     bool overflow = false;
     for (size_t i = side->items->nodes.n; status == HEARTH_OK && i-- > 1;) {
-        int64_t *above = &side->nodes[side->items->parent_item[i]];
-        overflow |= __builtin_add_overflow(*above, side->nodes[i], above);
+        int64_t *above = &side->values.nodes[side->items->parent_item[i]];
+        overflow |= __builtin_add_overflow(*above, side->values.nodes[i], above);
     }
 
     return overflow ? fail_part_range(err) : status;
@@ -376,11 +448,12 @@ static enum hearth_status add_part(struct added_side *side, struct hearth_sums *
 static bool init_part_values(struct hearth_diff_items *items, size_t n_parts,
                              enum hearth_diff_division division, size_t side)
 {
-    struct hearth_diff_family *const families[2] = {&items->nodes, &items->functions};
+    struct hearth_diff_family *const families[] = {&items->nodes, &items->functions,
+                                                   &items->function_totals};
 
     items->weights[division][side] =
         hearth_arena_calloc(items->arena, n_parts, sizeof items->weights[division][side][0]);
-    for (size_t f = 0; f < 2; f++) {
+    for (size_t f = 0; f < HEARTH_ARRAY_LEN(families); f++) {
         families[f]->parts[division][side] =
             hearth_arena_calloc(items->arena, n_parts * families[f]->n, sizeof(int64_t));
         if (families[f]->parts[division][side] == NULL) {
@@ -400,8 +473,9 @@ static enum hearth_status add_side_parts(struct hearth_diff_items *items,
     const struct hearth_diff_part_side *of = &parts->sides[s];
     struct added_side side = {.items = items,
                               .of = of,
-                              .nodes = items->nodes.parts[division][s],
-                              .functions = items->functions.parts[division][s]};
+                              .values = {items->nodes.parts[division][s],
+                                         items->functions.parts[division][s],
+                                         items->function_totals.parts[division][s]}};
     enum hearth_status status = HEARTH_OK;
 
     HEARTH_ASSERT(!of->spec->empty_names); /* otherwise functions could have the root's name */
@@ -410,9 +484,10 @@ static enum hearth_status add_side_parts(struct hearth_diff_items *items,
     for (size_t i = 0; status == HEARTH_OK && i < parts->n_parts[division]; i++) {
         hearth_arena_reset(&side.scratch);
         status = add_part(&side, &of->sums[division][i], err);
-        items->weights[division][s][i] = side.nodes[0]; /* item 0 is the root */
-        side.nodes += items->nodes.n;
-        side.functions += items->functions.n;
+        items->weights[division][s][i] = side.values.nodes[0]; /* item 0 is the root */
+        side.values.nodes += items->nodes.n;
+        side.values.functions += items->functions.n;
+        side.values.function_totals += items->function_totals.n;
     }
 
     hearth_arena_release(&side.scratch);

@@ -14,7 +14,7 @@
 
 #define HEARTH_DIFF_NO_ITEM UINT32_MAX
 
-/* All nodes, or all functions. */
+/* All nodes, or all functions by their selfs or totals. */
 struct hearth_diff_family {
     uint32_t *item_of; /* [n_of]: of a shown node, or of a name of `shown` */
     size_t n_of;
@@ -33,6 +33,7 @@ struct hearth_diff_items {
     uint32_t other;                /* the name "other" in `shown`, or HEARTH_IDMAP_NONE */
     int64_t totals[2];
     struct hearth_diff_family nodes, functions;   /* totals of nodes, selfs of functions */
+    struct hearth_diff_family function_totals;    /* a recursive function counts once */
     uint32_t *parent_item;                        /* [nodes.n], below the item's number; 0 of 0 */
     int64_t *weights[HEARTH_DIFF_N_DIVISIONS][2]; /* of each side: [n_parts] */
     struct hearth_diff_map *maps;                 /* the items of name trees */

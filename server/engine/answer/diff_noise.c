@@ -19,7 +19,8 @@ struct noise_run {
     const struct hearth_noise_task *task;
     struct hearth_diff_parts parts;
     struct hearth_diff_items items;
-    struct hearth_change *node_changes, *function_changes; /* [n] of the families */
+    /* [n] of the families */
+    struct hearth_change *node_changes, *function_changes, *function_total_changes;
 };
 
 /* ---- judgement ---- */
@@ -191,35 +192,43 @@ static int compare_function_changes(const void *left, const void *right)
     return x != y ? (x < y) - (x > y) : hearth_str_cmp(a.name, b.name);
 }
 
-static enum hearth_status fill_functions(const struct noise_run *run, struct hearth_diff_noise *ret,
+/* Lists the items of a family of functions with their changes. */
+static enum hearth_status list_functions(const struct noise_run *run,
+                                         const struct hearth_diff_family *family,
+                                         const struct hearth_change *changes,
+                                         struct hearth_function_change **ret, size_t *ret_n_changed,
                                          struct hearth_err *err)
 {
-    const struct hearth_diff_family *functions = &run->items.functions;
+    struct hearth_function_change *list =
+        hearth_arena_calloc(run->items.arena, family->n, sizeof list[0]);
+    size_t n = 0, n_changed = 0;
 
-    ret->functions = hearth_arena_calloc(run->items.arena, functions->n, sizeof ret->functions[0]);
-    if (ret->functions == NULL) {
+    if (list == NULL) {
         return HEARTH_FAIL_ARENA(err, run->items.arena);
     }
 
-    for (size_t i = 0; i < functions->n_of; i++) {
-        uint32_t item = functions->item_of[i];
+    for (size_t i = 0; i < family->n_of; i++) {
+        uint32_t item = family->item_of[i];
         if (item == HEARTH_DIFF_NO_ITEM) {
             continue;
         }
-        struct hearth_function_change *to = &ret->functions[ret->n_functions++];
+        struct hearth_function_change *to = &list[n++];
         to->name = hearth_arena_str(run->items.arena, run->items.shown.names[i]);
-        to->self[0] = functions->values[0][item];
-        to->self[1] = functions->values[1][item];
-        to->share = run->function_changes[item];
-        ret->n_changed_functions += is_changed(&to->share);
+        to->values[0] = family->values[0][item];
+        to->values[1] = family->values[1][item];
+        to->share = changes[item];
+        n_changed += is_changed(&to->share);
         if (to->name.p == NULL) {
             return HEARTH_FAIL_ARENA(err, run->items.arena);
         }
     }
 
-    if (ret->n_functions > 0) {
-        qsort(ret->functions, ret->n_functions, sizeof ret->functions[0], compare_function_changes);
+    HEARTH_ASSERT(n == family->n);
+    if (n > 0) {
+        qsort(list, n, sizeof list[0], compare_function_changes);
     }
+    *ret = list;
+    *ret_n_changed = n_changed;
 
     return HEARTH_OK;
 }
@@ -260,16 +269,23 @@ static enum hearth_status make_noise(struct noise_run *run, struct hearth_diff_n
                                       task->specs, err));
     HEARTH_TRY(hearth_diff_items_add_parts(&run->items, &run->parts, err));
 
-    /* Judge both families, which have the same parts and so the same method, and the rate. */
+    /* Judge all families, which have the same parts and so the same method, and the rate. */
     HEARTH_TRY(judge_family(run, &run->items.nodes, &run->node_changes, &ret->method, err));
     HEARTH_TRY(judge_family(run, &run->items.functions, &run->function_changes, &ret->method, err));
+    HEARTH_TRY(judge_family(run, &run->items.function_totals, &run->function_total_changes,
+                            &ret->method, err));
     describe_method(run, ret);
     if (!run->parts.sides[0].selection.gauge && ret->method == HEARTH_NOISE_PARTS) {
         HEARTH_TRY(judge_rate(run, ret, err));
     }
 
     HEARTH_TRY(fill_nodes(run, ret, err));
-    return fill_functions(run, ret, err);
+    ret->n_functions = run->items.functions.n;
+    ret->n_function_totals = run->items.function_totals.n;
+    HEARTH_TRY(list_functions(run, &run->items.functions, run->function_changes, &ret->functions,
+                              &ret->n_changed_functions, err));
+    return list_functions(run, &run->items.function_totals, run->function_total_changes,
+                          &ret->function_totals, &ret->n_changed_totals, err);
 }
 
 enum hearth_status hearth_diff_noise_make(const struct hearth_noise_task *task,

@@ -4,7 +4,7 @@
 #include "query/query_maps.h"
 #include "rpc/messages.h"
 
-/* Functions beyond this number changed too little to be listed. */
+/* Functions within noise beyond this number changed too little to be listed. */
 #define MAX_FUNCTION_CHANGES 1000u
 
 /* Fills a level with the changes of its n nodes. False: memory was refused. */
@@ -55,6 +55,14 @@ static void fill_noise_levels(struct hearth_rpc *rpc, const struct hearth_flame_
     out->n_levels = diff->n_levels;
 }
 
+/* The number of functions to list: changed ones, which come first, are never left out. */
+static size_t count_listed_changes(size_t n, size_t n_changed)
+{
+    size_t most = n_changed > MAX_FUNCTION_CHANGES ? n_changed : MAX_FUNCTION_CHANGES;
+
+    return n < most ? n : most;
+}
+
 static void fill_rate(struct hearth_rpc *rpc, const struct hearth_diff_noise *noise,
                       Hearth__V1__DiffNoise *out)
 {
@@ -102,9 +110,12 @@ Hearth__V1__DiffNoise *hearth_rpc_diff_noise(struct hearth_rpc *rpc,
     out->judged_functions = (int64_t)noise->n_functions;
     out->changed_functions = (int64_t)noise->n_changed_functions;
     fill_noise_levels(rpc, diff, noise->nodes, out);
-    size_t n =
-        noise->n_functions < MAX_FUNCTION_CHANGES ? noise->n_functions : MAX_FUNCTION_CHANGES;
-    HEARTH_RPC_LIST(rpc, &hearth_function_change_map, noise->functions, n, out, functions);
+    HEARTH_RPC_LIST(rpc, &hearth_function_change_map, noise->functions,
+                    count_listed_changes(noise->n_functions, noise->n_changed_functions), out,
+                    functions);
+    HEARTH_RPC_LIST(rpc, &hearth_total_change_map, noise->function_totals,
+                    count_listed_changes(noise->n_function_totals, noise->n_changed_totals), out,
+                    totals);
     if (noise->has_rate) {
         fill_rate(rpc, noise, out);
     }

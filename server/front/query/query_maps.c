@@ -105,10 +105,26 @@ const struct hearth_message_map hearth_top_row_map =
 
 HEARTH_MAP_TYPES(change, struct hearth_function_change, Hearth__V1__FunctionChange);
 static const struct hearth_message_member change_members[] = {
-    HEARTH_MAP(change, name, name),          HEARTH_MAP(change, self[0], left_self),
-    HEARTH_MAP(change, self[1], right_self), HEARTH_MAP(change, share.change, change),
-    HEARTH_MAP(change, share.low, low),      HEARTH_MAP(change, share.high, high),
+    HEARTH_MAP(change, name, name),
+    HEARTH_MAP(change, values[0], left_self),
+    HEARTH_MAP(change, values[1], right_self),
+    HEARTH_MAP(change, share.change, change),
+    HEARTH_MAP(change, share.low, low),
+    HEARTH_MAP(change, share.high, high),
     HEARTH_MAP(change, share.q, q),
 };
 const struct hearth_message_map hearth_function_change_map =
     HEARTH_MESSAGE_MAP(change, hearth__v1__function_change__descriptor);
+
+HEARTH_MAP_TYPES(total, struct hearth_function_change, Hearth__V1__TotalChange);
+static const struct hearth_message_member total_members[] = {
+    HEARTH_MAP(total, name, name),
+    HEARTH_MAP(total, values[0], left_total),
+    HEARTH_MAP(total, values[1], right_total),
+    HEARTH_MAP(total, share.change, change),
+    HEARTH_MAP(total, share.low, low),
+    HEARTH_MAP(total, share.high, high),
+    HEARTH_MAP(total, share.q, q),
+};
+const struct hearth_message_map hearth_total_change_map =
+    HEARTH_MESSAGE_MAP(total, hearth__v1__total_change__descriptor);

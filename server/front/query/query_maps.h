@@ -20,5 +20,7 @@ extern const struct hearth_message_map hearth_exemplar_map;
 extern const struct hearth_message_map hearth_top_row_map;
 /* struct hearth_function_change to hearth.v1.FunctionChange. */
 extern const struct hearth_message_map hearth_function_change_map;
+/* struct hearth_function_change to hearth.v1.TotalChange. */
+extern const struct hearth_message_map hearth_total_change_map;
 
 #endif
