@@ -39,16 +39,21 @@ def read_collapsed(path):
     return runs
 
 
-def store(server, service, runs, plant=None, plant_percent=5, slices=SLICES, parts=PARTS):
-    """Divides a recording into slices by time, and each slice into parts at random; every part is a series."""
+def store(server, service, runs, plant=None, plant_percent=5, slices=SLICES, parts=PARTS, even_percent=0):
+    """
+    Divides a recording into slices by time, and each slice into parts at random; every part is a series. Odd parts have
+    plant_percent more samples, even ones even_percent, of the stack `plant`, or of random ones of a list.
+    """
+    plants = [plant] if isinstance(plant, str) else plant
     rng = random.Random(4)
     cells = collections.defaultdict(collections.Counter)
     for i, run in enumerate(runs):
         cells[i * slices // len(runs), rng.randrange(parts)].update(run)
     for (minute, part), stacks in cells.items():
         profile = Profile([("cpu", "nanoseconds")], time_ns=(START + minute * MINUTE + 1000) * 1_000_000)
-        if plant is not None and part % 2 == 1:
-            stacks[plant] += sum(rng.random() * 100 < plant_percent for _ in range(sum(stacks.values())))
+        for _ in range(sum(stacks.values()) if plants else 0):
+            if rng.random() * 100 < (plant_percent if part % 2 == 1 else even_percent):
+                stacks[rng.choice(plants) if len(plants) > 1 else plants[0]] += 1
         for stack, count in stacks.items():
             profile.add(stack.split(";"), [count * PERIOD])
         server.push(profile.encode(), {"service_name": service, "__name__": "process_cpu", "part": str(part)})

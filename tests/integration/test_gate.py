@@ -17,7 +17,9 @@ from test_cli import FAILED, NO_DATA, OK, SERVER, USAGE
 SPLITS, SIDE_BY_SIDE = 100, 2
 RANGE = ["--type", CPU, "--from", str(START), "--to", str(START + SLICES * MINUTE - 1)]
 PLANT = "<module>;main;count_words"
-ANY_CHANGE = ["--fail-on", "self(.) > 0%", "--fail-on", "self(.) < 0%", "--fail-on", "total(.) > 0%"]
+# Calls of one function, each too small to be judged, as are the functions that it calls.
+SPREAD = ["<module>;caller_%d;decode;step_%d;decode;leaf_%d" % (i, i, i) for i in range(400)]
+ANY_CHANGE = [word for what in ("self", "total") for sign in "<>" for word in ("--fail-on", "%s(.) %s 0%%" % (what, sign))]
 
 
 class Gate(unittest.TestCase):
@@ -30,6 +32,7 @@ class Gate(unittest.TestCase):
         runs = read_runs(GOLDEN)
         store(cls.server, "recorded", runs)
         store(cls.server, "worse", runs, PLANT)
+        store(cls.server, "spread", runs, SPREAD, plant_percent=10, even_percent=5)
         cls.worse = [selector("worse", map(str, range(first, PARTS, 2))) for first in (0, 1)]
 
     def start(self, *arguments, url=None):
@@ -55,7 +58,7 @@ class Gate(unittest.TestCase):
             for process in running:
                 _, err = process.communicate(timeout=60)
                 codes.append(process.returncode)
-                self.assertEqual(err.count("crossed: "), 3, err)
+                self.assertEqual(err.count("crossed: "), 4, err)
         alarms = codes.count(FAILED)
         self.assertEqual(codes.count(OK) + alarms, SPLITS)
         self.assertLessEqual(alarms, SPLITS * 5 // 100)
@@ -107,6 +110,39 @@ class Gate(unittest.TestCase):
         out, err = self.gate(*self.worse, *RANGE, *conditions[:2], "--annotate", "github", "-o", "json", code=FAILED)
         self.assertIn("flamegraph", json.loads(out))
         self.assertEqual(len(re.findall(r"^::error title=hearth diff::self\(\^count_words\$\) > \+2%25: count_words: self ", err, re.M)), 1)
+
+    def test_a_change_that_shows_only_in_total_is_found(self):
+        sides = [selector("spread", map(str, range(first, PARTS, 2))) for first in (0, 1)]
+        conditions = ["--fail-on", "total(^decode$) > +2%", "--fail-on", "self(decode|caller|step|leaf) > 0%",
+                      "--fail-on", "total(caller|step|leaf) > 0%"]
+        junit = self.path("total.xml")
+        _, err = self.gate(*sides, *RANGE, *conditions, "--junit", junit, code=FAILED)
+        crossing = r"decode: total (\d+\.\d\d)% -> (\d+\.\d\d)%, \+(\d+\.\d\d)%, q = (\S+)"
+        found = re.search(r"^crossed: total\(\^decode\$\) > \+2%\n  " + crossing, err, re.M)
+        before, after, change, q = map(float, found.groups())
+
+        # A recursive call counts once: 5 of 105 samples, then 10 of 110.
+        self.assertAlmostEqual(before, 100 * 5 / 105, delta=1)
+        self.assertAlmostEqual(after, 100 * 10 / 110, delta=1.5)
+        self.assertAlmostEqual(change, 100 * (after - before) / before, delta=1)
+        self.assertLessEqual(q, 0.05)
+        self.assertEqual(len(re.findall("^not crossed", err, re.M)), 2, err)
+        suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertRegex(suite.find("testcase/failure").get("message"), crossing)
+        self.assertEqual(suite.get("failures"), "1")
+
+        # The other direction, and a limit that the change does not reach.
+        self.gate(*reversed(sides), *RANGE, "--fail-on", "total(^decode$) > 0%", code=OK)
+        self.gate(*reversed(sides), *RANGE, "--fail-on", "total(^decode$) < -2%", code=FAILED)
+        self.gate(*sides, *RANGE, "--fail-on", "total(^decode$) > +500%", code=OK)
+
+        # Two files take the same way, without noise.
+        files = [self.path("total-%d.pb" % i) for i in range(2)]
+        for side, path in zip(sides, files):
+            subprocess.run([HEARTH, "query", "profile", side, *RANGE, "-o", "pprof=" + path], check=True, timeout=60,
+                           capture_output=True, env=server_environment({"HEARTH_URL": self.url}))
+        _, err = self.gate(*files, "--type", "cpu", "--fail-on", "total(^decode$) > +2%", url="http://127.0.0.1:1", code=FAILED)
+        self.assertIn("  decode: total %.2f%% -> %.2f%%, +%.2f%%, noise is not known" % (before, after, change), err)
 
     def test_changes_within_noise_and_below_the_limit_pass(self):
         self.gate(*self.worse, *RANGE, "--fail-on", "self(^count_words$) > +1000%", code=OK)

@@ -162,7 +162,8 @@ static double measure_change(const struct diff_gate *gate, const struct diff *d,
 /* The q of a change; 1: not judged. */
 static double find_q(const struct diff_gate *gate, const struct diff *d, const struct diff_row *row)
 {
-    double q = gate->is_total ? row->total_q : row->judged != NULL ? row->judged->q : 1;
+    double self_q = row->judged != NULL ? row->judged->q : 1;
+    double q = gate->is_total ? diff_total_q(d, row) : self_q;
     const Hearth__V1__RateChange *rate = d->noise->rate;
 
     return gate->unit->measure == VALUE && rate != NULL && rate->p < q ? rate->p : q;

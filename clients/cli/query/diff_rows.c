@@ -81,11 +81,6 @@ double diff_share(const struct diff *d, int side, double value)
 
 /* ---- rows ---- */
 
-static double total_change(const struct diff *d, const int64_t total[2])
-{
-    return diff_share(d, 1, (double)total[1]) - diff_share(d, 0, (double)total[0]);
-}
-
 static bool is_below_itself(const struct diff *d, size_t level, const struct diff_node *node)
 {
     size_t name = node->name;
@@ -103,6 +98,11 @@ bool diff_is_beyond_noise(const struct diff_row *row)
     return row->judged != NULL && row->judged->q <= FLAME_BEYOND_Q;
 }
 
+double diff_total_q(const struct diff *d, const struct diff_row *row)
+{
+    return d->noise == NULL ? 0 : row->total_judged == NULL ? 1 : row->total_judged->q;
+}
+
 static int by_change(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
@@ -117,62 +117,50 @@ static int by_change(const void *a, const void *b)
 
 static int by_name(const void *a, const void *b)
 {
-    const Hearth__V1__FunctionChange *const *x = a, *const *y = b;
+    const struct diff_row *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Compares a text with the name of an element. */
-static int compare_name(const void *name, const void *element)
+/* The row of a function among those sorted by name; NULL: it is not shown. */
+static struct diff_row *find_row(struct diff_row *const *sorted, size_t n, const char *name)
 {
-    const Hearth__V1__FunctionChange *const *change = element;
-    return strcmp(name, (*change)->name);
+    const struct diff_row wanted = {.name = name}, *key = &wanted;
+    struct diff_row *const *found =
+        n == 0 ? NULL : bsearch(&key, sorted, n, sizeof(struct diff_row *), by_name);
+
+    return found == NULL ? NULL : *found;
 }
 
-/* Gives each row the server's judgement of its function. */
+/* Gives each row the server's judgements of its function. */
 static enum hearth_status judge_rows(struct cli *cli, const struct diff *d, struct diff_row *rows,
                                      size_t n_rows)
 {
-    size_t n = d->noise == NULL ? 0 : d->noise->n_functions;
-    const Hearth__V1__FunctionChange **sorted =
-        hearth_arena_array(&cli->arena, n, sizeof sorted[0]);
+    const Hearth__V1__DiffNoise *noise = d->noise;
+    struct diff_row **sorted = hearth_arena_array(&cli->arena, n_rows, sizeof(struct diff_row *));
 
     if (sorted == NULL) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    for (size_t i = 0; i < n; i++) {
-        sorted[i] = d->noise->functions[i];
+    for (size_t i = 0; i < n_rows; i++) {
+        sorted[i] = &rows[i];
     }
-    if (n > 0) {
-        qsort(sorted, n, sizeof sorted[0], by_name);
+    if (n_rows > 0) {
+        qsort(sorted, n_rows, sizeof(struct diff_row *), by_name);
     }
-    for (size_t i = 0; i < n_rows && n > 0; i++) {
-        const Hearth__V1__FunctionChange **found =
-            bsearch(rows[i].name, sorted, n, sizeof sorted[0], compare_name);
-        rows[i].judged = found == NULL ? NULL : *found;
+    for (size_t i = 0; noise != NULL && i < noise->n_functions; i++) {
+        struct diff_row *row = find_row(sorted, n_rows, noise->functions[i]->name);
+        if (row != NULL) {
+            row->judged = noise->functions[i];
+        }
+    }
+    for (size_t i = 0; noise != NULL && i < noise->n_totals; i++) {
+        struct diff_row *row = find_row(sorted, n_rows, noise->totals[i]->name);
+        if (row != NULL) {
+            row->total_judged = noise->totals[i];
+        }
     }
 
     return HEARTH_OK;
-}
-
-/*
- * The server judges nodes. A total is beyond noise if a call that changed in its direction is: if
- * nothing changed, at most 5 % of all diffs have such a node.
- */
-static void judge_totals(const struct diff *d, struct diff_row *rows, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        rows[i].total_q = d->noise != NULL;
-    }
-    for (size_t l = 1; l < d->graph->n_levels; l++) {
-        for (size_t i = 0; i < d->n_nodes[l]; i++) {
-            const struct diff_node *node = &d->levels[l][i];
-            struct diff_row *row = &rows[node->name];
-            bool is_same_way = total_change(d, node->total) * total_change(d, row->total) > 0;
-            if (is_same_way && node->q < row->total_q && !is_below_itself(d, l, node)) {
-                row->total_q = node->q;
-            }
-        }
-    }
 }
 
 enum hearth_status diff_make_rows(struct cli *cli, const struct diff *d, struct diff_row **ret,
@@ -194,7 +182,6 @@ enum hearth_status diff_make_rows(struct cli *cli, const struct diff *d, struct 
             }
         }
     }
-    judge_totals(d, rows, n);
     for (size_t i = 0; i < n; i++) {
         struct diff_row row = rows[i];
         if (row.total[0] + row.total[1] > 0) {

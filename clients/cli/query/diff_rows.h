@@ -30,9 +30,9 @@ struct diff_row {
     const char *name;
     size_t name_id; /* in the graph */
     int64_t self[2], total[2];
-    double change;                            /* of its self, in shares */
-    const Hearth__V1__FunctionChange *judged; /* of its self; NULL: not judged */
-    double total_q; /* the smallest q of its outermost calls that changed as its total did */
+    double change;                               /* of its self, in shares */
+    const Hearth__V1__FunctionChange *judged;    /* of its self; NULL: not judged */
+    const Hearth__V1__TotalChange *total_judged; /* of its total; NULL: not judged */
 };
 
 /*
@@ -48,6 +48,8 @@ HEARTH_MUST_CHECK enum hearth_status diff_make_rows(struct cli *cli, const struc
 /* A value as a share of the side's total. */
 double diff_share(const struct diff *d, int side, double value);
 bool diff_is_beyond_noise(const struct diff_row *row);
+/* The q of a row's total; 1: not judged; 0: noise is not known. */
+double diff_total_q(const struct diff *d, const struct diff_row *row);
 
 /* ---- diff_screen.c ---- */
 

@@ -148,7 +148,7 @@ static enum hearth_status fill_functions(struct cli *cli, struct shown_diff *sho
             values[side][rows[i].name_id] = rows[i].self[side];
             values[2 + side][rows[i].name_id] = rows[i].total[side];
         }
-        q[rows[i].name_id] = rows[i].total_q;
+        q[rows[i].name_id] = diff_total_q(shown->d, &rows[i]);
     }
     shown->sides = (struct flame_sides){
         .whole = {shown->d->whole[0], shown->d->whole[1]},
