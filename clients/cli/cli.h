@@ -444,6 +444,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
 /* Whether there is an option that cli_stack_filter reads. */
 bool cli_has_stack_filter(const struct cli *cli);
+/* Whether there is an option of a selection that the web page does not have. */
+bool cli_is_beyond_page(const struct cli *cli);
 HEARTH_MUST_CHECK
 enum hearth_status cli_read_go_stacks(struct cli *cli, Hearth__V1__GoStacks *ret);
 /* Prints on standard error how a gauge was aggregated, unless --aggregation was given. */

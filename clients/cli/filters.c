@@ -27,6 +27,12 @@ bool cli_has_stack_filter(const struct cli *cli)
     return n > 0;
 }
 
+bool cli_is_beyond_page(const struct cli *cli)
+{
+    return cli_has_stack_filter(cli) || cli->aggregation != NULL || cli->go_stacks != NULL ||
+           cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0;
+}
+
 static enum hearth_status read_aggregation(struct cli *cli, Hearth__V1__Aggregation *ret)
 {
     if (cli->aggregation == NULL) {

@@ -34,3 +34,13 @@ void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str
         }
     }
 }
+
+void page_link_query(const char *url, const char *page, const struct page_query *query,
+                     struct hearth_buf *out)
+{
+    page_link_begin(url, page, out);
+    hearth_buf_printf(out, "?from=%lld&to=%lld", (long long)query->from_ms,
+                      (long long)query->to_ms);
+    page_link_param(out, "q", hearth_str_c(query->selector));
+    page_link_param(out, "type", hearth_str_c(query->type));
+}

@@ -13,4 +13,14 @@ void page_link_begin(const char *url, const char *page, struct hearth_buf *out);
 /* Appends a parameter to such an address, unless it is empty. */
 void page_link_param(struct hearth_buf *out, const char *name, struct hearth_str value);
 
+/* What most pages show. */
+struct page_query {
+    const char *selector, *type;
+    int64_t from_ms, to_ms;
+};
+
+/* Appends the address of a page with a query. */
+void page_link_query(const char *url, const char *page, const struct page_query *query,
+                     struct hearth_buf *out);
+
 #endif

@@ -217,6 +217,45 @@ class Flame(unittest.TestCase):
         t.see("main")
         t.end()
 
+    def test_each_width_has_all_views(self):
+        for columns in (60, 100, 220):
+            with self.subTest(columns=columns):
+                t = self.flame(columns=columns)
+                t.see("main 100.0%")
+
+                # Move, zoom, and back.
+                t.press("jj")
+                t.see("\nnet/http.serve ", "600 ms 60.00%")
+                t.press("\r")
+                t.see("parse 30.0%", missing=["fib"])
+                t.press("u")
+                t.see("fib")
+
+                # Search with the matched share; sandwich; from the leaves.
+                t.press("/parse|render\r")
+                t.see("matched 600 ms 60.00%")
+                t.press("\x1b/^render$\r")
+                t.see("matched 300 ms 30.00%")
+                t.press("s")
+                t.see("callers and callees", "http.serve", "parse")
+                t.press("\x1b\x1b")
+                t.see("fib", missing=["callers and callees"])
+                t.press("i")
+                t.see("from the leaves", "parse 50.0%")
+                t.press("i")
+
+                # Table, help, link: each is readable at this width.
+                t.press("t")
+                lines = t.see("500 ms 50.00%", "function (7)").splitlines()
+                self.assertEqual([line.split()[-1] for line in lines[3:5]], ["parse", "fib"])
+                t.press("t?")
+                t.see("zoom into the selected box", "copy", "quit")
+                t.press(" y")
+                t.see("copied the address")
+                code, printed, _ = t.end()
+                self.assertEqual((code, len(t.screen.clipboard)), (OK, 1))
+                self.assertTrue(printed.startswith(self.url + "/profile?"), printed)
+
     # ---- the page ----
 
     def test_the_address_of_the_page_is_copied_and_printed(self):
@@ -233,6 +272,53 @@ class Flame(unittest.TestCase):
         parameters = dict(urllib.parse.parse_qsl(url.query))
         self.assertEqual((parameters["q"], parameters["type"], parameters["flip"]), (SELECTOR, CPU, "1"))
         self.assertAlmostEqual(int(parameters["to"]) - int(parameters["from"]), 30 * 60_000, delta=2)
+
+    def diff(self, *arguments, columns=100):
+        env = server_environment({"HEARTH_URL": self.url, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+                                  "COLORTERM": "", "NO_COLOR": ""})
+        terminal = Terminal([HEARTH, "diff", "-i", *arguments], env, columns, 30)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_a_diff_has_colours_and_the_address_of_its_page(self):
+        slower = shop()
+        slower.add(["main", "net/http.serve", "compress"], [999_990_000])
+        slower.add(["main", "tick"], [10_000])  # the period: there are many samples, so that noise is small
+        path = f"{self.root}/slower.pb"
+        with open(path, "wb") as file:
+            file.write(slower.encode())
+        done = hearth("upload", path, "--label", "service_name=slower", env={"HEARTH_URL": self.url})
+        self.assertEqual(done.code, OK, done.err)
+        now = '{service_name="slower"}'
+        for columns in (60, 100, 220):
+            with self.subTest(columns=columns):
+                t = self.diff(SELECTOR, now, "--since", "30m", columns=columns)
+                t.see("compress", "fib", "base 1 s, now 2 s")
+                for style, name in (("48;5;202", "compress"), ("48;5;117", "fib")):
+                    boxes = {each: t.screen.styled(each) for each in t.screen.styles if name in t.screen.styled(each)}
+                    self.assertTrue(any(each.endswith(style) for each in boxes), boxes)
+                t.press("/compress\ry")
+                t.see("copied the address")
+                code, printed, _ = t.end()
+                self.assertEqual(code, OK)
+                address = printed.strip()
+                self.assertEqual(t.screen.clipboard, ["52;c;" + base64.b64encode(address.encode()).decode()])
+                url = urllib.parse.urlsplit(address)
+                self.assertEqual(f"{url.scheme}://{url.netloc}{url.path}", self.url + "/diff")
+                parameters = dict(urllib.parse.parse_qsl(url.query))
+                self.assertAlmostEqual(int(parameters.pop("to")) - int(parameters.pop("from")), 30 * 60_000, delta=2)
+                self.assertEqual(parameters, {"q": now, "base": SELECTOR, "type": CPU, "against": "same", "search": "compress"})
+
+        # The page has a word for some earlier ranges.
+        for options, against in ((["--since", "20m"], "previous"), (["--since", "20m", "--base-from", "now-80m"], "hour"),
+                                 (["--since", "1h", "--base-from", "now-169h"], "week"), (["--since", "20m", "--base-from", "now-7h"], None)):
+            with self.subTest(options):
+                t = self.diff(now, *options)
+                t.see("compress")
+                t.press("y")
+                t.see("copied the address" if against else "the page compares with the same range")
+                address = t.end()[1].strip()
+                self.assertEqual(dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(address).query)).get("against"), against)
 
     def test_a_filter_has_no_address(self):
         t = self.flame("--without", "fib")

@@ -116,22 +116,19 @@ static enum hearth_status ask_flame(struct cli *cli, const char **ret_selector,
 
 /* ---- the screen ---- */
 
-/* The address of the web page for the range; NULL, and the reason, if no page shows the same. */
-static const char *page_address(struct cli *cli, const char **ret_reason)
+/* The address of the web page; NULL, and the reason, if no page shows the same. */
+static const char *page_address(struct cli *cli, const struct flame_facts *facts,
+                                const char **ret_reason)
 {
+    const struct page_query query = {facts->selector, facts->type, cli->from_ms, cli->to_ms};
+    struct hearth_buf out;
+
     *ret_reason = "the page cannot show these filters";
-    if (cli_has_stack_filter(cli) || cli->profile_ids.n + cli->span_ids.n + cli->trace_ids.n > 0 ||
-        cli->go_stacks != NULL || cli->aggregation != NULL) {
+    if (cli_is_beyond_page(cli)) {
         return NULL;
     }
-    struct hearth_buf out;
-    char from[24], to[24];
-    (void)snprintf(from, sizeof from, "%lld", (long long)cli->from_ms);
-    (void)snprintf(to, sizeof to, "%lld", (long long)cli->to_ms);
     hearth_buf_init(&out, 0);
-    page_link_begin(cli->url, "profile", &out);
-    page_link_param(&out, "from", hearth_str_c(from));
-    page_link_param(&out, "to", hearth_str_c(to));
+    page_link_query(cli->url, "profile", &query, &out);
     const char *address = hearth_arena_strndup(&cli->arena, out.p, out.n);
     hearth_buf_release(&out);
 
@@ -188,7 +185,7 @@ static enum hearth_status open_screen(struct cli *cli, const Querier__V1__FlameG
     struct flame_facts facts = {.selector = selector, .type = type};
     struct hearth_flamegraph graph;
 
-    facts.page = page_address(cli, &facts.no_page);
+    facts.page = page_address(cli, &facts, &facts.no_page);
     facts.range = flame_output_range(cli, cli->from_ms, cli->to_ms);
     HEARTH_TRY(read_flame_answer(cli, answer, &graph));
     if (cli->arena.refused) {

@@ -323,8 +323,6 @@ static void type_search(struct flame_screen *screen, int key)
 void flame_screen_address(const struct flame_screen *screen, struct hearth_buf *out)
 {
     hearth_buf_cstr(out, screen->facts.page);
-    page_link_param(out, "q", hearth_str_c(screen->facts.selector));
-    page_link_param(out, "type", hearth_str_c(screen->facts.type));
     if (screen->view == FLAME_VIEW_LEAVES) {
         hearth_buf_cstr(out, "&flip=1");
     }

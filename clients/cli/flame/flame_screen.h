@@ -33,7 +33,7 @@ struct flame_facts {
     const char *selector; /* or the name of a file */
     const char *type;
     const char *range;   /* for people */
-    const char *page;    /* address of the web page with the range as parameters; NULL: none */
+    const char *page;    /* address of the web page with the query as parameters; NULL: none */
     const char *no_page; /* why `page` is empty; NULL: it is not */
     const struct flame_sides *sides; /* of a diff; `tree` is set by the screen; NULL: no diff */
 };

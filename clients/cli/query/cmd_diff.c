@@ -270,23 +270,24 @@ enum hearth_status cli_diff_sides(struct cli *cli, Hearth__V1__Selection *ret_le
     return base_range(cli, &ret_left->start, &ret_left->end);
 }
 
-static enum hearth_status ask_diff(struct cli *cli, struct flame_export_facts *ret_facts,
+static enum hearth_status ask_diff(struct cli *cli, struct diff_sides *ret_sides,
+                                   struct flame_export_facts *ret_facts,
                                    Hearth__V1__DiffResponse **ret)
 {
     Hearth__V1__DiffRequest request;
-    Hearth__V1__Selection left, right;
+    Hearth__V1__Selection *left = &ret_sides->selections[0], *right = &ret_sides->selections[1];
 
-    HEARTH_TRY(cli_diff_sides(cli, &left, &right));
+    HEARTH_TRY(cli_diff_sides(cli, left, right));
     hearth__v1__diff_request__init(&request);
-    request.left = &left;
-    request.right = &right;
+    request.left = left;
+    request.right = right;
     request.noise = true;
     request.max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
     HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
     HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Diff", &request,
                         &hearth__v1__diff_response__descriptor, ret));
-    cli_say_aggregation(&right, (*ret)->aggregation);
-    fill_diff_facts(cli, &left, &right, ret_facts);
+    cli_say_aggregation(right, (*ret)->aggregation);
+    fill_diff_facts(cli, left, right, ret_facts);
 
     return HEARTH_OK;
 }
@@ -373,6 +374,7 @@ static enum cli_exit save_report_page(struct cli *cli, const Hearth__V1__DiffRes
 static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool are_files)
 {
     struct flame_export_facts facts = {0};
+    struct diff_sides sides = {.are_files = are_files};
     Hearth__V1__DiffResponse *answer = NULL;
     struct diff d;
     struct diff_row *rows = NULL;
@@ -380,7 +382,7 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
 
     /* Ask. */
     enum hearth_status status =
-        are_files ? ask_files(cli, &facts, &answer) : ask_diff(cli, &facts, &answer);
+        are_files ? ask_files(cli, &facts, &answer) : ask_diff(cli, &sides, &facts, &answer);
     if (status != HEARTH_OK) {
         enum cli_exit code = cli_fail(cli, status);
         return code == CLI_NO_DATA ? diff_gates_report(cli, gates, cli->err.msg) : code;
@@ -391,6 +393,7 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
     }
 
     /* Read the answer. */
+    sides.type = facts.type;
     facts.unit = cli_type_unit(facts.type);
     status = diff_read(cli, answer, facts.unit, &d);
     if (status == HEARTH_OK) {
@@ -406,8 +409,7 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
     /* Print, show or save it. */
     enum cli_exit code = CLI_OK;
     if (cli->interactive) {
-        status = diff_run_screen(cli, &d, rows, n_rows, facts.type);
-        code = status == HEARTH_OK ? CLI_OK : cli_fail(cli, status);
+        code = diff_run_screen(cli, &d, rows, n_rows, &sides);
     } else if (flame_output_is_chosen(cli)) {
         code = save_diff(cli, answer, &facts);
     } else {

@@ -51,13 +51,21 @@ bool diff_is_beyond_noise(const struct diff_row *row);
 /* The q of a row's total; 1: not judged; 0: noise is not known. */
 double diff_total_q(const struct diff *d, const struct diff_row *row);
 
+/* What a diff compares: the base and the other side. */
+struct diff_sides {
+    bool are_files; /* the arguments; otherwise selections */
+    const char *type;
+    Hearth__V1__Selection selections[2];
+};
+
 /* ---- diff_screen.c ---- */
 
-/* The interactive flame graph in the colours of the diff, until its user quits. NO_MEMORY; errors
- * of the terminal. */
-HEARTH_MUST_CHECK enum hearth_status diff_run_screen(struct cli *cli, const struct diff *d,
-                                                     const struct diff_row *rows, size_t n_rows,
-                                                     const char *type);
+/*
+ * Shows the interactive flame graph in the colours of the diff until its user quits, and prints what
+ * was copied. CLI_FAILED and others, with a message, if the terminal fails.
+ */
+enum cli_exit diff_run_screen(struct cli *cli, const struct diff *d, const struct diff_row *rows,
+                              size_t n_rows, const struct diff_sides *sides);
 
 /* ---- diff_files.c ---- */
 

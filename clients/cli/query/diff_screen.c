@@ -6,6 +6,7 @@
  */
 #include "diff_rows.h"
 #include "flame_screen.h"
+#include "page_link.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -163,11 +164,63 @@ static enum hearth_status fill_functions(struct cli *cli, struct shown_diff *sho
     return HEARTH_OK;
 }
 
-enum hearth_status diff_run_screen(struct cli *cli, const struct diff *d,
-                                   const struct diff_row *rows, size_t n_rows, const char *type)
+/* ---- the web page ---- */
+
+/* How the page names the range of the base; NULL: not at all. */
+static const char *name_base_range(const Hearth__V1__Selection *base,
+                                   const Hearth__V1__Selection *now)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } distances[] = {{"same", 0}, {"hour", 3600000}, {"day", 86400000}, {"week", 604800000}};
+    int64_t length = now->end - now->start, distance = now->start - base->start;
+
+    if (base->end - base->start != length) {
+        return NULL;
+    }
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(distances); i++) {
+        if (distance == distances[i].ms) {
+            return distances[i].name;
+        }
+    }
+
+    return distance == length ? "previous" : NULL;
+}
+
+/* The address of the page that compares the same; otherwise the reason. */
+static void find_diff_page(struct cli *cli, const struct diff_sides *sides,
+                           struct flame_facts *facts)
+{
+    const Hearth__V1__Selection *base = &sides->selections[0], *now = &sides->selections[1];
+    const struct page_query query = {now->label_selector, sides->type, now->start, now->end};
+    const char *against = sides->are_files ? NULL : name_base_range(base, now);
+    struct hearth_buf out;
+
+    facts->no_page = sides->are_files ? "files have no page; hearth upload stores them"
+                     : against == NULL
+                         ? "the page compares with the same range, or one before it by its "
+                           "length, an hour, a day or a week"
+                         : "the page cannot show these filters";
+    if (against == NULL || cli_is_beyond_page(cli)) {
+        return;
+    }
+    hearth_buf_init(&out, 0);
+    page_link_query(cli->url, "diff", &query, &out);
+    page_link_param(&out, "against", hearth_str_c(against));
+    page_link_param(&out, "base",
+                    strcmp(base->label_selector, now->label_selector) == 0
+                        ? HEARTH_STR("")
+                        : hearth_str_c(base->label_selector));
+    facts->page = hearth_arena_strndup(&cli->arena, out.p, out.n);
+    hearth_buf_release(&out);
+}
+
+static enum hearth_status show_diff(struct cli *cli, const struct diff *d,
+                                    const struct diff_row *rows, size_t n_rows,
+                                    const struct diff_sides *sides, struct hearth_buf *out)
 {
     struct shown_diff shown = {.d = d};
-    struct hearth_buf out;
 
     /* Make the graph. */
     HEARTH_TRY(allocate_shown(cli, &shown));
@@ -181,19 +234,31 @@ enum hearth_status diff_run_screen(struct cli *cli, const struct diff *d,
 
     /* Show it. */
     const char *base = cli->args[0], *now = cli->args[cli->n_args == 2 ? 1 : 0];
-    const struct flame_facts facts = {
+    struct flame_facts facts = {
         .selector = hearth_arena_printf(&cli->arena, "%s, base %s", now, base),
-        .type = type,
+        .type = sides->type,
         .range = "",
-        .no_page = "the page compares two selections at /compare",
         .sides = &shown.sides,
     };
-    if (facts.selector == NULL) {
+    find_diff_page(cli, sides, &facts);
+    if (cli->arena.refused) {
         return HEARTH_FAIL_ARENA(&cli->err, &cli->arena);
     }
-    hearth_buf_init(&out, 0);
-    enum hearth_status status = cli_run_screen(cli, &shown.graph, &facts, d->unit, &out);
-    hearth_buf_release(&out);
 
-    return status;
+    return cli_run_screen(cli, &shown.graph, &facts, d->unit, out);
+}
+
+enum cli_exit diff_run_screen(struct cli *cli, const struct diff *d, const struct diff_row *rows,
+                              size_t n_rows, const struct diff_sides *sides)
+{
+    struct hearth_buf out;
+
+    hearth_buf_init(&out, 0);
+    enum hearth_status status = show_diff(cli, d, rows, n_rows, sides, &out);
+    if (status != HEARTH_OK) {
+        hearth_buf_release(&out);
+        return cli_fail(cli, status);
+    }
+
+    return cli_print(&out);
 }
