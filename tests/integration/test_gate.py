@@ -35,14 +35,14 @@ class Gate(unittest.TestCase):
         store(cls.server, "spread", runs, SPREAD, plant_percent=10, even_percent=5)
         cls.worse = [selector("worse", map(str, range(first, PARTS, 2))) for first in (0, 1)]
 
-    def start(self, *arguments, url=None):
-        env = server_environment({"HEARTH_URL": url or self.url})
+    def start(self, *arguments, url=None, env=None):
+        env = server_environment({"HEARTH_URL": url or self.url, "CI_PROJECT_DIR": "", "GITHUB_WORKSPACE": "", **(env or {})})
         return subprocess.Popen([HEARTH, "diff", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True, env=env)
 
-    def gate(self, *arguments, code, url=None):
+    def gate(self, *arguments, code, **more):
         """Standard output and standard error."""
-        process = self.start(*arguments, url=url)
+        process = self.start(*arguments, **more)
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, code, out + err)
         return out, err
@@ -103,13 +103,58 @@ class Gate(unittest.TestCase):
             issues = json.load(file)
         self.assertEqual({issue["check_name"] for issue in issues}, {"self(^count_words$) > +2%", "total(count_words)>=+1pt"})
         self.assertEqual(len({issue["fingerprint"] for issue in issues}), len(issues))
-        self.assertEqual(issues[0]["location"], {"path": "count_words", "lines": {"begin": 1}})
+        self.assertEqual(issues[0]["location"], {"path": "count_words.c", "lines": {"begin": 1}})
         self.assertRegex(issues[0]["description"], crossing)
+        again = self.path("again.json")
+        self.gate(*self.worse, *RANGE, *conditions, "--annotate", "gitlab=" + again, code=FAILED)
+        with open(again) as file:
+            self.assertEqual([issue["fingerprint"] for issue in json.load(file)], [issue["fingerprint"] for issue in issues])
 
         # GitHub: a command for each crossing, in which % is escaped; the answer stands alone.
         out, err = self.gate(*self.worse, *RANGE, *conditions[:2], "--annotate", "github", "-o", "json", code=FAILED)
         self.assertIn("flamegraph", json.loads(out))
-        self.assertEqual(len(re.findall(r"^::error title=hearth diff::self\(\^count_words\$\) > \+2%25: count_words: self ", err, re.M)), 1)
+        self.assertEqual(len(re.findall(r"^::error file=count_words.c,line=1,title=hearth diff::self\(\^count_words\$\) > \+2%25: count_words: self ", err, re.M)), 1)
+
+    def test_annotations_name_the_hottest_line_of_the_function(self):
+        clone = "/builds/shop,api/100%"
+        frame = lambda name, line, file=None: ((name, clone + "/src/%s.go" % name if file is None else file, line),)
+        sides = {}
+        for name, slow in (("before", 10), ("after", 90)):
+            profile = Profile([("samples", "count")], time_ns=now_ms() * 1_000_000)
+            inlined = (("inlined", "inlined.go", 9), ("outer", "outer.go", 5))
+            for stack, count in (([frame("leaf", 3), frame("decode", 20)], 100_000), ([frame("decode", 30)], slow * 1000),
+                                 ([frame("decode", 31)], slow * 500), ([frame("bare", 0, "")], slow * 200), ([inlined], slow * 100),
+                                 ([frame("dropped", 8)], 50_000 if name == "before" else 1)):
+                profile.samples.append(([*stack, frame("main", 7)], [count], {}))
+            sides[name] = self.path(name + "-lines.pb")
+            with open(sides[name], "wb") as file:
+                file.write(profile.encode())
+            self.server.push(profile.encode(), {"service_name": "lines", "__name__": "process_cpu", "version": name})
+        selectors = ['{service_name="lines",version="%s"}' % name for name in ("before", "after")]
+        conditions = ["self(^decode$) > 0%", "total(^decode$) > -100%", "self(bare|inlined) > 0%", "self(dropped) < 0%"]
+        arguments = [word for text in conditions for word in ("--fail-on", text)]
+        places = {"self(^decode$) > 0%": ("src/decode.go", 30), "total(^decode$) > -100%": ("src/decode.go", 20),
+                  "self(dropped) < 0%": ("src/dropped.go", 8)}
+        for compared in (selectors, list(sides.values())):
+            with self.subTest(compared):
+                report = self.path("lines.json")
+                environment = {"CI_PROJECT_DIR": clone + "/"}
+                self.gate(*compared, *arguments, "--annotate", "gitlab=" + report, code=FAILED, env=environment)
+                with open(report) as file:
+                    issues = json.load(file)
+                for issue in issues:
+                    self.assertEqual(set(issue), {"description", "check_name", "fingerprint", "severity", "location"})
+                    place = (issue["location"]["path"], issue["location"]["lines"]["begin"])
+                    function = issue["description"].split(":")[0]
+                    want = {"bare": ("unknown", 1), "inlined": ("inlined.go", 9)}.get(function) or places[issue["check_name"]]
+                    self.assertEqual(place, want, issue)
+                self.assertEqual(sorted(issue["description"].split(":")[0] for issue in issues),
+                                 ["bare", "decode", "decode", "dropped", "inlined"])
+
+                # A comma would end a property of GitHub's command; without a clone, paths stay as they are.
+                _, err = self.gate(*compared, *arguments, "--annotate", "github", code=FAILED)
+                self.assertIn("::error file=/builds/shop%2Capi/100%25/src/decode.go,line=30,title=hearth diff::self(^decode$)", err)
+                self.assertIn("::error title=hearth diff::self(bare|inlined) > 0%25: bare: self ", err)
 
     def test_a_change_that_shows_only_in_total_is_found(self):
         sides = [selector("spread", map(str, range(first, PARTS, 2))) for first in (0, 1)]

@@ -402,6 +402,9 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
     if (status == HEARTH_OK) {
         status = diff_gates_check(cli, gates, &d, rows, n_rows);
     }
+    if (status == HEARTH_OK && cli->annotate != NULL) {
+        status = diff_find_places(cli, gates, &sides);
+    }
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }

@@ -225,6 +225,11 @@ static char *describe_crossing(struct cli *cli, const struct diff_gate *gate, co
     return ret;
 }
 
+size_t diff_gate_n_listed(const struct diff_gate *gate)
+{
+    return gate->n_crossed < DIFF_GATE_LISTED ? gate->n_crossed : DIFF_GATE_LISTED;
+}
+
 enum hearth_status diff_gates_check(struct cli *cli, struct diff_gates *gates, const struct diff *d,
                                     const struct diff_row *rows, size_t n_rows)
 {

@@ -27,6 +27,12 @@
 
 struct diff_unit; /* a row of the table above */
 
+/* A line of source. */
+struct diff_place {
+    const char *path; /* as the profile has it, relative to the CI job's clone; NULL: unknown */
+    int64_t line;     /* from 1 */
+};
+
 struct diff_gate {
     const char *text; /* as given */
     bool is_total, is_above, or_equal;
@@ -36,6 +42,7 @@ struct diff_gate {
     size_t n_matched, n_crossed;             /* functions */
     char *crossings[DIFF_GATE_LISTED];       /* a sentence each, in the arena */
     const char *functions[DIFF_GATE_LISTED]; /* of the crossings */
+    struct diff_place places[DIFF_GATE_LISTED];
 };
 
 struct diff_gates {
@@ -51,6 +58,15 @@ void diff_gates_release(struct diff_gates *gates);
 HEARTH_MUST_CHECK enum hearth_status diff_gates_check(struct cli *cli, struct diff_gates *gates,
                                                       const struct diff *d,
                                                       const struct diff_row *rows, size_t n_rows);
+
+/* Number of crossings that are reported by name. */
+size_t diff_gate_n_listed(const struct diff_gate *gate);
+
+/* ---- diff_places.c ---- */
+
+/* Finds the places of the crossings. Errors of a call, or of a file. */
+HEARTH_MUST_CHECK enum hearth_status diff_find_places(struct cli *cli, struct diff_gates *gates,
+                                                      struct diff_sides *sides);
 
 /* ---- diff_reports.c ---- */
 

@@ -15,7 +15,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define GITLAB "gitlab="
+#define GITLAB  "gitlab="
+#define NO_PATH "unknown" /* where a profile has no files */
 
 static bool is_crossed_gate(const struct diff_gate *gate)
 {
@@ -33,16 +34,11 @@ static size_t count_crossed(const struct diff_gates *gates)
     return n;
 }
 
-static size_t count_listed(const struct diff_gate *gate)
-{
-    return gate->n_crossed < DIFF_GATE_LISTED ? gate->n_crossed : DIFF_GATE_LISTED;
-}
-
 /* ---- people ---- */
 
 static void print_gate(const struct diff_gate *gate, struct hearth_buf *out)
 {
-    size_t n = count_listed(gate);
+    size_t n = diff_gate_n_listed(gate);
 
     hearth_buf_cstr(out, is_crossed_gate(gate) ? "crossed: " : "not crossed: ");
     cli_fit(hearth_str_c(gate->text), 200, false, out);
@@ -98,7 +94,7 @@ static void append_test_case(const struct diff_gate *gate, const char *missing,
         hearth_buf_cstr(out, "><failure message=\"");
         append_xml(gate->crossings[0], out);
         hearth_buf_cstr(out, "\">");
-        for (size_t i = 0; i < count_listed(gate); i++) {
+        for (size_t i = 0; i < diff_gate_n_listed(gate); i++) {
             append_xml(gate->crossings[i], out);
             hearth_buf_byte(out, '\n');
         }
@@ -126,20 +122,39 @@ static void append_junit(const struct diff_gates *gates, const char *missing,
 
 /* ---- GitHub and GitLab ---- */
 
-/* A workflow command; its text has a "%25" for each "%". */
-static void append_command(const char *condition, const char *text, struct hearth_buf *out)
+/* A text in a workflow command, with the bytes of `special` as "%25"; control characters are shown
+ * as elsewhere. */
+static void append_escaped(const char *text, int most, const char *special, struct hearth_buf *out)
 {
     struct hearth_buf plain;
 
     hearth_buf_init(&plain, 0);
-    cli_fit(hearth_str_c(condition), 200, false, &plain);
-    hearth_buf_printf(&plain, ": %s\n", text);
-    hearth_buf_cstr(out, "::error title=hearth diff::");
+    cli_fit(hearth_str_c(text), most, false, &plain);
     for (size_t i = 0; i < plain.n; i++) {
-        hearth_buf_append(out, plain.p + i, 1);
-        hearth_buf_cstr(out, plain.p[i] == '%' ? "25" : "");
+        if (plain.p[i] != '\0' && strchr(special, plain.p[i]) != NULL) {
+            hearth_buf_printf(out, "%%%02X", (unsigned)(unsigned char)plain.p[i]);
+        } else {
+            hearth_buf_append(out, &plain.p[i], 1);
+        }
     }
     hearth_buf_release(&plain);
+}
+
+/* A workflow command; a colon or a comma would end a property. */
+static void append_command(const char *condition, const char *text, const struct diff_place *place,
+                           struct hearth_buf *out)
+{
+    hearth_buf_cstr(out, "::error ");
+    if (place != NULL && place->path != NULL) {
+        hearth_buf_cstr(out, "file=");
+        append_escaped(place->path, INT_MAX, "%:,", out);
+        hearth_buf_printf(out, ",line=%lld,", (long long)place->line);
+    }
+    hearth_buf_cstr(out, "title=hearth diff::");
+    append_escaped(condition, 200, "%", out);
+    hearth_buf_cstr(out, ": ");
+    append_escaped(text, INT_MAX, "%", out);
+    hearth_buf_byte(out, '\n');
 }
 
 /* The runner reads commands from both streams; standard output keeps the answer alone. */
@@ -148,15 +163,18 @@ static void append_github(const struct diff_gates *gates, const char *missing,
 {
     for (size_t i = 0; i < gates->n; i++) {
         const struct diff_gate *gate = &gates->v[i];
-        size_t n = missing != NULL ? 1 : count_listed(gate);
+        size_t n = missing != NULL ? 1 : diff_gate_n_listed(gate);
         for (size_t k = 0; k < n; k++) {
-            append_command(gate->text, missing != NULL ? missing : gate->crossings[k], out);
+            append_command(gate->text, missing != NULL ? missing : gate->crossings[k],
+                           missing != NULL ? NULL : &gate->places[k], out);
         }
     }
 }
 
+/* The fingerprint is that of the condition and the function, so that it outlives numbers and lines. */
 static void append_issue(struct hearth_json *json, const struct diff_gate *gate, size_t i)
 {
+    const struct diff_place *place = &gate->places[i];
     char fingerprint[17];
     uint64_t parts[2] = {hearth_hash64(gate->text, strlen(gate->text), 0),
                          hearth_hash64(gate->functions[i], strlen(gate->functions[i]), 0)};
@@ -173,15 +191,15 @@ static void append_issue(struct hearth_json *json, const struct diff_gate *gate,
     hearth_json_key_c(json, "severity");
     hearth_json_string_c(json, "major");
 
-    /* A diff knows functions, not files: the function stands where a path would. */
+    /* The schema demands a path and a line. */
     hearth_json_key_c(json, "location");
     hearth_json_object(json);
     hearth_json_key_c(json, "path");
-    hearth_json_string_c(json, gate->functions[i]);
+    hearth_json_string_c(json, place->path != NULL ? place->path : NO_PATH);
     hearth_json_key_c(json, "lines");
     hearth_json_object(json);
     hearth_json_key_c(json, "begin");
-    hearth_json_i64(json, 1);
+    hearth_json_i64(json, place->path != NULL ? place->line : 1);
     hearth_json_object_end(json);
     hearth_json_object_end(json);
     hearth_json_object_end(json);
@@ -194,7 +212,7 @@ static void append_gitlab(const struct diff_gates *gates, struct hearth_buf *out
     hearth_json_init(&json, out);
     hearth_json_array(&json);
     for (size_t i = 0; i < gates->n; i++) {
-        for (size_t k = 0; k < count_listed(&gates->v[i]); k++) {
+        for (size_t k = 0; k < diff_gate_n_listed(&gates->v[i]); k++) {
             append_issue(&json, &gates->v[i], k);
         }
     }
