@@ -140,7 +140,7 @@ class FlameOutputs(unittest.TestCase):
             self.assertEqual(unseen(text), [])
             picture = ElementTree.fromstring(text)
             kinds = {element.tag.rpartition("}")[2] for element in picture.iter()}
-            self.assertEqual(kinds, {"svg", "title", "defs", "pattern", "path", "rect", "g", "text"})
+            self.assertEqual(kinds, {"svg", "title", "style", "defs", "pattern", "path", "rect", "g", "text"})
             for element in picture.iter():
                 self.assertFalse({key for key in element.attrib if key.startswith("on") or "href" in key}, command)
                 self.assertNotIn("http", "".join(element.attrib.values()))

@@ -70,9 +70,9 @@ void flame_export_html(const struct flame_export *graph, struct hearth_buf *out)
 void flame_export_speedscope(const struct flame_export *graph, struct hearth_buf *out);
 /*
  * Append a picture of FLAME_EXPORT_SVG_WIDTH pixels and at most FLAME_EXPORT_SVG_LEVELS levels, with
- * a title for each box. Neighbours narrower than half a pixel are one grey box. No script, no style,
- * no reference to another file.
- * Source: SVG 1.1.
+ * a title for each box, light or dark as the viewer prefers. Neighbours narrower than half a pixel
+ * are one grey box. No script, no reference to another file.
+ * Source: SVG 1.1; Media Queries Level 5, prefers-color-scheme.
  */
 #define FLAME_EXPORT_SVG_WIDTH  1200
 #define FLAME_EXPORT_SVG_LEVELS 256

@@ -1,6 +1,7 @@
 /*
  * flame_export_svg.c -- flame graphs and diffs as SVG pictures, root at the top. Colours are those of
- * the light theme of clients/viewer.
+ * clients/viewer. Fills are those of the light theme, for programs without styles; a box has the
+ * fill of the dark one as a property, which the picture's style applies if the viewer prefers it.
  */
 #include "hearth/base/hash.h"
 #include "hearth/base/human.h"
@@ -20,6 +21,18 @@
 #define ADVANCE         7.25
 #define TITLE_CHARS     1000
 #define UNCHANGED_SHARE 0.001 /* where noise is not known, smaller changes are shown as unchanged */
+
+enum svg_theme {
+    SVG_LIGHT,
+    SVG_DARK
+};
+
+/* The prefix keeps the style from other pictures of a page that includes this one. */
+static const char g_style[] = "<style>@media (prefers-color-scheme:dark){"
+                              ".hearth rect[style]{fill:var(--dark)}"
+                              ".hearth g{fill:#f0eeeb}"
+                              ".hearth path,.hearth [stroke-dasharray]{stroke:#f0eeeb}"
+                              "}</style>\n";
 
 struct svg_picture {
     const struct flame_export *graph;
@@ -110,19 +123,22 @@ static void put_values(struct svg_picture *svg, int64_t *const values[2], uint32
 /* ---- colours ---- */
 
 /* A colour for each package, which is the name up to its last separator. */
-static const char *package_fill(struct hearth_str name)
+static const char *package_fill(struct hearth_str name, enum svg_theme theme)
 {
-    static const char *const hues[] = {
-        "f3adc2", "f6aeb2", "f6b0a4", "f3b397", "eeb88c", "e5bd86", "d9c284", "ccc887",
-        "bdcd8e", "add199", "9dd4a7", "8ed6b6", "83d7c6", "7ed6d5", "7fd4e3", "85d0ee",
-        "91ccf6", "9fc7fb", "aec2fc", "bebdfa", "ccb8f4", "d9b4ea", "e4b1df", "edaed1",
+    static const char *const hues[][24] = {
+        {"f3adc2", "f6aeb2", "f6b0a4", "f3b397", "eeb88c", "e5bd86", "d9c284", "ccc887",
+         "bdcd8e", "add199", "9dd4a7", "8ed6b6", "83d7c6", "7ed6d5", "7fd4e3", "85d0ee",
+         "91ccf6", "9fc7fb", "aec2fc", "bebdfa", "ccb8f4", "d9b4ea", "e4b1df", "edaed1"},
+        {"8a4e61", "8d4e53", "8d5046", "8b5339", "86572d", "7f5c25", "766122", "6b6626",
+         "5d6a2f", "4e6e3b", "3d7149", "2a7257", "157365", "017272", "06707e", "1c6d88",
+         "2f698f", "416593", "506094", "5e5c92", "6b588d", "755485", "7e517a", "854f6e"},
     };
     size_t cut = name.n;
 
     for (size_t i = 1; i < name.n && memchr("(<", name.p[i], 2) == NULL; i++) {
         cut = memchr("./:", name.p[i], 3) != NULL ? i : cut;
     }
-    return hues[hearth_hash64(name.p, cut, 0) % HEARTH_ARRAY_LEN(hues)];
+    return hues[theme][hearth_hash64(name.p, cut, 0) % HEARTH_ARRAY_LEN(hues[theme])];
 }
 
 static bool is_seen_change(const struct flame_export *graph, uint32_t node)
@@ -132,31 +148,43 @@ static bool is_seen_change(const struct flame_export *graph, uint32_t node)
 }
 
 /* From grey to orange for more, to blue for less, by the square root of the change. */
-static void put_diff_fill(struct svg_picture *svg, uint32_t node)
+static void put_diff_fill(struct svg_picture *svg, uint32_t node, enum svg_theme theme)
 {
-    static const double same[] = {0xd3, 0xd1, 0xca}, more[] = {0xed, 0x79, 0x40},
-                        less[] = {0x56, 0xa4, 0xeb};
+    static const double colors[][3][3] = {
+        {{0xd3, 0xd1, 0xca}, {0xed, 0x79, 0x40}, {0x56, 0xa4, 0xeb}},
+        {{0x4a, 0x48, 0x42}, {0xac, 0x43, 0x0e}, {0x1c, 0x67, 0xa4}},
+    };
     double change = is_seen_change(svg->graph, node) ? change_of(svg->graph, node) : 0;
     double part = svg->largest > 0 ? sqrt(fabs(change) / svg->largest) : 0;
-    const double *end = change > 0 ? more : less;
+    const double *same = colors[theme][0], *end = colors[theme][change > 0 ? 1 : 2];
 
     for (int i = 0; i < 3; i++) {
         hearth_buf_printf(svg->out, "%02x", (unsigned)(same[i] + (end[i] - same[i]) * part + 0.5));
     }
 }
 
-static void put_fill(struct svg_picture *svg, uint32_t node)
+static void put_theme_fill(struct svg_picture *svg, uint32_t node, enum svg_theme theme)
 {
     const struct flame_export *graph = svg->graph;
 
     if (node == 0) {
-        hearth_buf_cstr(svg->out, "dcdee2");
+        hearth_buf_cstr(svg->out, theme == SVG_DARK ? "303338" : "dcdee2");
     } else if (graph->n_sides == 2) {
-        put_diff_fill(svg, node);
+        put_diff_fill(svg, node, theme);
+    } else if (is_other(graph, node)) {
+        hearth_buf_cstr(svg->out, theme == SVG_DARK ? "4b4d50" : "bcbec0");
     } else {
-        hearth_buf_cstr(svg->out,
-                        is_other(graph, node) ? "bcbec0" : package_fill(name_of(graph, node)));
+        hearth_buf_cstr(svg->out, package_fill(name_of(graph, node), theme));
     }
+}
+
+static void put_fill(struct svg_picture *svg, uint32_t node)
+{
+    hearth_buf_cstr(svg->out, " fill=\"#");
+    put_theme_fill(svg, node, SVG_LIGHT);
+    hearth_buf_cstr(svg->out, "\" style=\"--dark:#");
+    put_theme_fill(svg, node, SVG_DARK);
+    hearth_buf_byte(svg->out, '"');
 }
 
 /* ---- boxes ---- */
@@ -210,9 +238,8 @@ static void put_box(struct svg_picture *svg, uint32_t node, double y, double wid
     }
     hearth_buf_cstr(svg->out, "</title><rect ");
     put_place(svg, x, y, width);
-    hearth_buf_cstr(svg->out, " fill=\"#");
     put_fill(svg, node);
-    hearth_buf_printf(svg->out, "\"%s/>",
+    hearth_buf_printf(svg->out, "%s/>",
                       is_gone ? " stroke=\"#1c1f25\" stroke-dasharray=\"2 2\"" : "");
     if (is_new || is_other(graph, node)) {
         hearth_buf_cstr(svg->out, "<rect ");
@@ -233,7 +260,7 @@ static void put_run(struct svg_picture *svg, double from, double to, double y, u
     }
     hearth_buf_printf(svg->out, "<g><title>%u frames that are too narrow</title><rect ", n);
     put_place(svg, from, y, to - from);
-    hearth_buf_cstr(svg->out, " fill=\"#bcbec0\"/></g>\n");
+    hearth_buf_cstr(svg->out, " fill=\"#bcbec0\" style=\"--dark:#4b4d50\"/></g>\n");
 }
 
 /*
@@ -308,19 +335,20 @@ static void put_head(struct svg_picture *svg, size_t n_levels)
     }
     hearth_buf_printf(svg->out,
                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
-                      "viewBox=\"0 0 %d %zu\">\n<title>",
+                      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hearth\" width=\"%d\" "
+                      "height=\"%zu\" viewBox=\"0 0 %d %zu\">\n<title>",
                       FLAME_EXPORT_SVG_WIDTH, height, FLAME_EXPORT_SVG_WIDTH, height);
     put_xml(svg, hearth_str_c(facts->title == NULL ? "" : facts->title), TITLE_CHARS);
     hearth_buf_printf(svg->out,
-                      "</title>\n<defs><pattern id=\"hatched\" width=\"6\" height=\"6\" "
+                      "</title>\n%s<defs><pattern id=\"hatched\" width=\"6\" height=\"6\" "
                       "patternUnits=\"userSpaceOnUse\"><path d=\"M0 6L6 0\" stroke=\"#1c1f25\" "
                       "stroke-opacity=\"0.3\"/></pattern></defs>\n"
-                      "<rect width=\"%d\" height=\"%zu\" fill=\"#fbfaf8\"/>\n"
+                      "<rect width=\"%d\" height=\"%zu\" fill=\"#fbfaf8\" "
+                      "style=\"--dark:#111316\"/>\n"
                       "<g font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', "
                       "monospace\" font-size=\"12\" fill=\"#1c1f25\" direction=\"ltr\" "
                       "unicode-bidi=\"bidi-override\">\n",
-                      FLAME_EXPORT_SVG_WIDTH, height);
+                      g_style, FLAME_EXPORT_SVG_WIDTH, height);
     put_head_line(svg, 16,
                   (const char *[]){facts->title, facts->type, facts->range, is_diff ? NULL : total},
                   4);
