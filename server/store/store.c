@@ -92,6 +92,7 @@ void hearth_store_options_init(struct hearth_store_options *options)
         .retain_ingest_errors_ns = 7 * HEARTH_NS_PER_DAY,
         .retain_audit_ns = 400 * HEARTH_NS_PER_DAY,
         .max_ingest_errors = 1000,
+        .max_disk_sample_bytes = (int64_t)16 << 20,
         .min_free_disk_bytes = (int64_t)1 << 30,
     };
 }

@@ -143,6 +143,7 @@ def tenant(h):
         + [change({"labelSelector": s, **ranged, "expectedSeries": "2", "requestedBy": "a probe"}, "failed_precondition", "failed_precondition") for s in SELECTORS[1:2]],
         ADMIN + "Erasures": [Ask({})],
         ADMIN + "Usage": [Ask({}, "hides", narrowed="permission_denied")],
+        ADMIN + "Disk": [Ask({})],
         ADMIN + "RecentQueries": [Ask({}, narrowed="permission_denied")],
         ADMIN + "IngestErrors": [Ask({})],
         ADMIN + "ScrapeTargets": [Ask({})],

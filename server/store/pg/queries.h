@@ -18,6 +18,7 @@ extern const char hearth_sql_insert_span_groups[];
 extern const char hearth_sql_measure_tiers[];
 extern const char hearth_sql_select_left_task_flushes[];
 extern const char hearth_sql_select_originals[];
+extern const char hearth_sql_select_service_disk[];
 extern const char hearth_sql_select_task_original[];
 extern const char hearth_sql_select_task_runs[];
 extern const char hearth_sql_select_task_upload_origin[];
