@@ -50,8 +50,8 @@ static bool is_read(const char *method)
     static const char *const services[] = {"querier.v1.QuerierService/", "hearth.v1.QueryService/",
                                            "hearth.v1.TraceProfileService/",
                                            "hearth.v1.ProfileService/", "grpc.health.v1.Health/"};
-    static const char *const verbs[] = {"Get",    "List",   "Analyze", "Status",
-                                        "Doctor", "WhoAmI", "Usage",   "ReadPart"};
+    static const char *const verbs[] = {"Get",    "List",  "Analyze", "Status",  "Doctor",
+                                        "WhoAmI", "Usage", "Disk",    "ReadPart"};
 
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(services); i++) {
         if (strncmp(method, services[i], strlen(services[i])) == 0) {
