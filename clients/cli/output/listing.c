@@ -90,6 +90,9 @@ enum cli_exit cli_check_columns(struct cli *cli, const char *words)
     struct hearth_str name;
 
     assert(n > 0 || at == NULL); /* only commands with columns take --columns */
+    if ((at != NULL || cli->no_headers) && cli->output > CLI_YAML) {
+        return cli_usage("--columns and --no-headers are for tables, and -o names another format");
+    }
     if (at != NULL && cli->output == CLI_JSON) {
         return cli_usage(
             "--columns chooses columns of tables, and -o json prints none; -o jsonl does");
@@ -276,7 +279,7 @@ static enum hearth_status put_listing(struct cli_listing *list, struct hearth_bu
         return HEARTH_FAIL(&cli->err, HEARTH_NO_MEMORY, "cannot allocate the rows of a table");
     }
     choose_columns(list, n_rows, &shown);
-    if (list->is_drawn && cli->output == CLI_TABLE && cli->columns == NULL) {
+    if (list->is_drawn && cli->output == CLI_TABLE && cli->columns == NULL && !cli->no_headers) {
         hearth_buf_str(out, hearth_buf_view(&list->foot));
         return HEARTH_OK;
     }

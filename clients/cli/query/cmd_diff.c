@@ -9,11 +9,13 @@
 
 #include "diff_gate.h"
 #include "flame_output.h"
+#include "listing.h"
 
 #include <stdio.h>
 
 enum {
-    EVERY_NODE = 1048576
+    EVERY_NODE = 1048576,
+    TABLE_ROWS = 30, /* without --limit */
 };
 
 /* ---- the table ---- */
@@ -72,7 +74,7 @@ static void print_diff_row(const struct cli *cli, const struct diff *d, const st
 static void print_diff_table(const struct cli *cli, const struct diff *d,
                              const struct diff_row *rows, size_t n, struct hearth_buf *out)
 {
-    size_t limit = cli->has_limit ? (size_t)cli->limit : 30;
+    size_t limit = cli->has_limit ? (size_t)cli->limit : TABLE_ROWS;
     char whole[2][48];
 
     const char *gap = d->noise != NULL ? "                     " : "";
@@ -321,24 +323,80 @@ static enum cli_exit look_for_files(const struct cli *cli, bool *ret)
                   : CLI_OK;
 }
 
-/* Prints the table, and the graph on a terminal. */
+/* Adds the cells of a row, in the order of columns.def. */
+static void list_diff_row(const struct diff *d, const struct diff_row *row,
+                          struct cli_listing *list)
+{
+    double total[2];
+
+    /* Self, and what is known about its noise. */
+    cli_list_share(list, (double)row->self[0], d->whole[0]);
+    cli_list_share(list, (double)row->self[1], d->whole[1]);
+    cli_list_real(list, 100 * row->change);
+    if (d->noise != NULL) {
+        cli_list_number(list, diff_is_beyond_noise(row));
+    } else {
+        cli_list_absent(list);
+    }
+    const double judged[] = {row->judged == NULL ? 0 : 100 * row->judged->low,
+                             row->judged == NULL ? 0 : 100 * row->judged->high,
+                             row->judged == NULL ? 0 : row->judged->q};
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(judged); i++) {
+        if (row->judged != NULL) {
+            cli_list_real(list, judged[i]);
+        } else {
+            cli_list_absent(list);
+        }
+    }
+
+    /* Total. */
+    for (int side = 0; side < 2; side++) {
+        total[side] = 100 * diff_share(d, side, (double)row->total[side]);
+        cli_list_real(list, total[side]);
+    }
+    cli_list_real(list, total[1] - total[0]);
+
+    /* The values of both. */
+    cli_list_number(list, row->self[0]);
+    cli_list_number(list, row->self[1]);
+    cli_list_number(list, row->total[0]);
+    cli_list_number(list, row->total[1]);
+    cli_list_str(list, d->unit);
+    cli_list_text(list, row->name);
+}
+
+/* Draws the table for people, and the graph on a terminal. */
+static void draw_diff(const struct cli *cli, const Hearth__V1__DiffResponse *answer,
+                      const struct diff *d, const struct diff_row *rows, size_t n_rows,
+                      struct hearth_buf *out)
+{
+    const char *empty = empty_side(d);
+
+    if (empty != NULL) {
+        hearth_buf_printf(out, "%s\n\n", empty);
+    }
+    if (cli->color) {
+        paint_diff(cli, d, out);
+    }
+    print_diff_table(cli, d, rows, n_rows, out);
+    print_judgement(answer->noise, out);
+}
+
 static enum cli_exit print_diff(struct cli *cli, const Hearth__V1__DiffResponse *answer,
                                 const struct diff *d, const struct diff_row *rows, size_t n_rows)
 {
-    struct hearth_buf out;
+    struct cli_listing list;
+    size_t limit = cli->has_limit ? (size_t)cli->limit : cli_is_table(cli) ? TABLE_ROWS : n_rows;
 
-    hearth_buf_init(&out, 0);
-    const char *empty = empty_side(d);
-    if (empty != NULL) {
-        hearth_buf_printf(&out, "%s\n\n", empty);
+    cli_list_begin(cli, &list);
+    list.unit = d->unit;
+    list.is_drawn = true;
+    for (size_t i = 0; i < n_rows && i < limit; i++) {
+        list_diff_row(d, &rows[i], &list);
     }
-    if (cli->color) {
-        paint_diff(cli, d, &out);
-    }
-    print_diff_table(cli, d, rows, n_rows, &out);
-    print_judgement(answer->noise, &out);
+    draw_diff(cli, answer, d, rows, n_rows, &list.foot);
 
-    return cli_print_answer(cli, &answer->base, &out);
+    return cli_list_end(&list, &answer->base);
 }
 
 /* Writes the graph as the file that -o names. */
