@@ -9,6 +9,7 @@
 #include "pg_cluster.h"
 #include "pg_proxy.h"
 #include "read/stored_rows.h"
+#include "rounds.h"
 #include "store_fixture.h"
 #include "store_scope.h"
 
@@ -341,10 +342,9 @@ static void a_cut_at_any_message_leaves_nothing_half(void **state)
     const char *db = strstr(fix.url, "dbname=");
     (void)snprintf(fix.builder_url, sizeof fix.builder_url, "host=%s %s", proxy.dir, db);
     fix.builder.pg.url = test_secret(fix.builder_url);
-    /* Every third message; HEARTH_ROLLUP_SECONDS (of the tests that may take long): every one. */
-    int n_cuts = 0, n_kept = 0, step = getenv("HEARTH_ROLLUP_SECONDS") == NULL ? 3 : 1;
+    int n_cuts = 0, n_kept = 0, step, first = test_first_place(6, &step);
     bool was_cut = true;
-    for (int at = 0; was_cut; at += step) {
+    for (int at = first; was_cut; at += step) {
         was_cut = false;
         for (int after = 0; after < 2; after++) {
             hearth_pg_close(&fix.builder.pg);

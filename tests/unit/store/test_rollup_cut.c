@@ -1,7 +1,7 @@
 /*
  * The builder's connection cut at every message of a close, a fold, and the end of hours and days:
- * no profile is lost or doubled, and no block is wrong. At every fourth only, unless
- * HEARTH_ROLLUP_SECONDS is set: CI is to be quick.
+ * no profile is lost or doubled, and no block is wrong. At every eighth only, unless
+ * HEARTH_TEST_LONG is set: CI is to be quick.
  */
 #include "hearth/base/log.h"
 
@@ -9,6 +9,7 @@
 #include "pg/store_state.h"
 #include "pg_proxy.h"
 #include "rollup_fixture.h"
+#include "rounds.h"
 
 /* Twenty minutes before midnight: the end of a day comes soon. */
 #define EPOCH_NS (INT64_C(20001) * HEARTH_NS_PER_DAY - 2 * BUCKET_NS)
@@ -84,14 +85,14 @@ static void a_cut_at_any_message_of_a_close_leaves_every_block_right(void **stat
     hearth_arena_init(&arena, 0);
     synth_world_init(&rig->world, 3, 40, 60, 60, 5, &arena);
     rig->store = expect_ready(store_open_building(url, &options));
-    int n_cuts = 0, step = getenv("HEARTH_ROLLUP_SECONDS") == NULL ? 4 : 1;
+    int n_cuts = 0, n_closes = 0, step, first = test_first_place(8, &step);
     for (int mode = 0; mode < 2; mode++) {
         int n_missed = 0; /* closes without so many messages; the end of a day has the most */
-        for (int cut_at = mode; n_missed < 7; cut_at += step) {
+        for (int cut_at = first; n_missed < 7; cut_at += step) {
             int made = close_through_cut(rig, cut_at, mode == 1);
             n_cuts += made;
             n_missed = made == 0 ? n_missed + 1 : 0;
-            if (cut_at % 16 == 0) {
+            if (n_closes++ % 4 == 0) {
                 check(rig);
             }
         }
