@@ -33,6 +33,7 @@
 #include "sandbox.h"
 #include "scrape_file.h"
 #include "self_profile.h"
+#include "service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ struct server {
     bool has_terminal; /* there was a terminal at the start */
     struct hearth_budget query_memory, push_memory;
     struct hearth_tenant_uses *uses;
+    struct hearth_service service; /* the manager that started hearthd, if any */
     struct hearth_embedded_pg *pg; /* NULL with --database-url */
     struct hearth_secret *pg_url;  /* of pg; without a password */
     struct hearth_store *store;
@@ -165,7 +167,8 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
                                           &server->pg, err));
     }
     HEARTH_TRY(load_scrape_file(server, config, &server->scrape, err));
-    HEARTH_TRY(hearth_front_bind(config->front.listen, &config->front.bound, err));
+    HEARTH_TRY(hearth_front_bind(config->front.listen, server->service.sockets,
+                                 server->service.n_sockets, &config->front.bound, err));
 
     /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
     HEARTH_TRY(hearth_identity_take(&identity, err));
@@ -192,6 +195,7 @@ static enum hearth_status start_parts(struct server *server, struct hearth_err *
 {
     struct hearth_config *config = &server->config;
 
+    HEARTH_TRY(hearth_service_open(&server->service, err));
     HEARTH_TRY(hearth_auth_read_options(config, err));
     hearth_budget_init(&server->push_memory, "push-memory-bytes",
                        (size_t)config->push_memory_bytes);
@@ -291,6 +295,7 @@ static void stop_parts(struct server *server)
     release_scrape_file(&server->scrape);
     release_scrape_file(&server->next_scrape);
     hearth_secret_free(server->pg_url);
+    hearth_service_close(&server->service);
 }
 
 static void publish_memory(struct server *server)
@@ -375,6 +380,16 @@ static void apply_config(void *context, const struct hearth_config *now)
     }
 }
 
+/* Tell the service manager what is missing, and that the threads make progress. */
+static void tell_state(struct server *server)
+{
+    char reason[256];
+    int64_t now_ns = hearth_clock_mono_ns();
+
+    hearth_service_show(&server->service, is_ready(server, reason) ? "ready" : reason);
+    hearth_service_feed(&server->service, now_ns, hearth_front_progress_ns(server->front));
+}
+
 /*
  * Run until SIGTERM, SIGINT or the end of the terminal (SIGHUP); returns the number of the signal.
  */
@@ -399,6 +414,7 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
 
         publish_memory(server);
         hearth_sandbox_report();
+        tell_state(server);
     }
 }
 
@@ -410,7 +426,10 @@ static int run_server(struct server *server, const sigset_t *signals)
         HEARTH_LOG(HEARTH_LOG_ERROR, "app", "cannot start", "error", err.msg, NULL);
         code = err.status == HEARTH_INVALID_ARGUMENT ? EXIT_OPTIONS : EXIT_FAILED;
     } else {
+        /* It takes connections from now on, whether or not the database can be reached. */
+        hearth_service_tell(&server->service, "READY=1");
         int number = run_until_signal(server, signals);
+        hearth_service_tell(&server->service, "STOPPING=1");
         HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
                    number == SIGTERM  ? "SIGTERM"
                    : number == SIGHUP ? "SIGHUP: the terminal was closed"

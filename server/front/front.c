@@ -122,6 +122,7 @@ static void *run_ticker(void *arg)
         (void)hearth_mutex_wait_until(&front->tick_lock, &front->tick_wake,
                                       hearth_clock_mono_ns() + TICK_NS);
         hearth_mutex_unlock(&front->tick_lock);
+        atomic_store(&front->ticked_ns, hearth_clock_mono_ns());
         hearth_rpc_cancel_gone(front);
         hearth_health_tick(front);
         publish_pools(front);
@@ -314,7 +315,8 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     return hearth_agent_check_options(options, err);
 }
 
-enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+enum hearth_status hearth_front_bind(const char *const *listen, const int *sockets,
+                                     size_t n_sockets, struct hearth_listeners **ret,
                                      struct hearth_err *err)
 {
     struct hearth_listeners *bound = hearth_mem_zalloc(sizeof *bound);
@@ -324,8 +326,14 @@ enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_li
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the listening sockets");
     }
 
+    for (size_t i = 0; status == HEARTH_OK && i < n_sockets; i++) {
+        status = hearth_listeners_pass(bound, sockets[i], err);
+    }
     for (; status == HEARTH_OK && *listen != NULL; listen++) {
         status = hearth_listeners_add(bound, *listen, err);
+    }
+    if (status == HEARTH_OK) {
+        status = hearth_listeners_check_passed(bound, err);
     }
 
     if (status != HEARTH_OK) {
@@ -405,6 +413,14 @@ const char *hearth_front_address(const struct hearth_front *front, size_t i)
 {
     const struct hearth_listener *listener = hearth_acceptor_listener(front->acceptor, i);
     return listener == NULL ? NULL : listener->text;
+}
+
+int64_t hearth_front_progress_ns(const struct hearth_front *front)
+{
+    int64_t ticked_ns = atomic_load(&front->ticked_ns);
+    int64_t turned_ns = hearth_acceptor_turned_ns(front->acceptor);
+
+    return ticked_ns < turned_ns ? ticked_ns : turned_ns;
 }
 
 bool hearth_front_is_tls(const struct hearth_front *front, size_t i)

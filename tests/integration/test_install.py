@@ -30,7 +30,7 @@ class Install(unittest.TestCase):
 
     def test_everything_has_its_place(self):
         for name in ("bin/hearthd", "bin/hearth", "share/man/man1/hearthd.1", "share/man/man1/hearth.1",
-                     "lib/systemd/system/hearthd.service", "lib/sysusers.d/hearth.conf", "share/doc/hearth/README.md",
+                     "lib/systemd/system/hearthd.service", "lib/systemd/system/hearthd.socket", "lib/sysusers.d/hearth.conf", "share/doc/hearth/README.md",
                      "share/doc/hearth/LICENSE", "share/doc/hearth/docs/README.md",
                      "share/bash-completion/completions/hearth", "share/fish/vendor_completions.d/hearth.fish"):
             self.assertTrue((self.prefix / name).is_file(), name)

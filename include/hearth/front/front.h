@@ -171,10 +171,13 @@ void hearth_front_options_init(struct hearth_front_options *options);
 
 /*
  * Bind the addresses, before the process gives up the right to use ports below 1024. Nothing is
- * accepted yet. Errors: those of hearth_front_start for addresses.
+ * accepted yet. An address of one of `sockets` is not bound; that socket is taken instead. At most
+ * 16 sockets. Errors: those of hearth_front_start for addresses; INVALID_ARGUMENT for a socket that
+ * does not listen, or whose address is not in `listen`.
  */
 HEARTH_MUST_CHECK
-enum hearth_status hearth_front_bind(const char *const *listen, struct hearth_listeners **ret,
+enum hearth_status hearth_front_bind(const char *const *listen, const int *sockets,
+                                     size_t n_sockets, struct hearth_listeners **ret,
                                      struct hearth_err *err);
 /* Close the sockets that were not taken, and free. NULL-safe. */
 void hearth_front_unbind(struct hearth_listeners *bound);
@@ -195,6 +198,9 @@ hearth_front_start(const struct hearth_front_options *options, struct hearth_ing
 /* The i-th bound address, such as "127.0.0.1:4040"; NULL after the last one. Tells which port was
  * chosen for port 0. */
 const char *hearth_front_address(const struct hearth_front *front, size_t i);
+/* Time until which all periodic threads of the front are known to have run, by the monotonic clock.
+ * It is at most a few seconds ago, unless one of them hangs. From any thread. */
+int64_t hearth_front_progress_ns(const struct hearth_front *front);
 /* True if the i-th bound address uses TLS. */
 bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
 /* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not

@@ -69,6 +69,7 @@ struct hearth_acceptor {
     int spare_fd; /* see refuse_for_want_of_fds; -1: could not be opened again yet */
     bool runs;    /* the thread was started and not joined */
     pthread_t thread;
+    _Atomic int64_t turned_ns; /* written by the thread; any may read it */
 
     /* All members below belong to the acceptor's thread. */
     struct pending *oldest, *newest; /* in order of arrival */
@@ -566,6 +567,7 @@ static void *run_acceptor(void *arg)
     struct epoll_event events[MAX_EVENTS];
 
     for (;;) {
+        atomic_store(&acceptor->turned_ns, hearth_clock_mono_ns());
         int n = epoll_wait(acceptor->epoll_fd, events, MAX_EVENTS, compute_timeout_ms(acceptor));
         bool is_listening = false, is_ready = false;
         for (int i = 0; i < n; i++) {
@@ -789,6 +791,11 @@ const struct hearth_listener *hearth_acceptor_listener(const struct hearth_accep
                                                        size_t i)
 {
     return i < acceptor->listeners.n ? &acceptor->listeners.all[i] : NULL;
+}
+
+int64_t hearth_acceptor_turned_ns(const struct hearth_acceptor *acceptor)
+{
+    return atomic_load(&acceptor->turned_ns);
 }
 
 struct hearth_tls *hearth_acceptor_tls(const struct hearth_acceptor *acceptor)

@@ -69,6 +69,8 @@ void hearth_acceptor_free(struct hearth_acceptor *acceptor); /* NULL-safe */
 /* The i-th bound address; NULL after the last one. Immutable but for its descriptor. */
 const struct hearth_listener *hearth_acceptor_listener(const struct hearth_acceptor *acceptor,
                                                        size_t i);
+/* When the thread began its last turn, by the monotonic clock; it turns each second. */
+int64_t hearth_acceptor_turned_ns(const struct hearth_acceptor *acceptor);
 /* NULL if no listener uses TLS. */
 struct hearth_tls *hearth_acceptor_tls(const struct hearth_acceptor *acceptor);
 struct hearth_peers *hearth_acceptor_peers(const struct hearth_acceptor *acceptor);

@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BACKLOG 4096
@@ -33,6 +35,69 @@ static int open_listener(const struct addrinfo *info)
     return fd;
 }
 
+/* The passed socket of that address, otherwise a new one. */
+static int take_listener(struct hearth_listeners *listeners, const struct addrinfo *info)
+{
+    char text[HEARTH_PEER_TEXT_BYTES];
+
+    hearth_address_text(info->ai_addr, text);
+    for (size_t i = 0; i < listeners->n_passed; i++) {
+        struct hearth_passed_socket *passed = &listeners->passed[i];
+        if (passed->fd >= 0 && strcmp(passed->text, text) == 0) {
+            int fd = passed->fd;
+            passed->fd = -1;
+            return fd;
+        }
+    }
+
+    return open_listener(info);
+}
+
+enum hearth_status hearth_listeners_pass(struct hearth_listeners *listeners, int fd,
+                                         struct hearth_err *err)
+{
+    struct sockaddr_storage bound;
+    socklen_t n_bound = sizeof bound, n = sizeof(int);
+    int listens = 0, type = 0;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) != 0 || listens == 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) != 0 || type != SOCK_STREAM ||
+        getsockname(fd, (struct sockaddr *)&bound, &n_bound) != 0 ||
+        (bound.ss_family != AF_INET && bound.ss_family != AF_INET6) ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the descriptor %d, passed by the service manager, is no listening TCP "
+                           "socket; use ListenStream=HOST:PORT and Accept=no",
+                           fd);
+    }
+
+    if (listeners->n_passed == HEARTH_MAX_LISTENERS) {
+        return HEARTH_FAIL(err, HEARTH_RESOURCE_EXHAUSTED,
+                           "the service manager passed more than %d sockets", HEARTH_MAX_LISTENERS);
+    }
+
+    struct hearth_passed_socket *passed = &listeners->passed[listeners->n_passed++];
+    passed->fd = fd;
+    hearth_address_text((struct sockaddr *)&bound, passed->text);
+
+    return HEARTH_OK;
+}
+
+enum hearth_status hearth_listeners_check_passed(const struct hearth_listeners *listeners,
+                                                 struct hearth_err *err)
+{
+    for (size_t i = 0; i < listeners->n_passed; i++) {
+        if (listeners->passed[i].fd >= 0) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "the service manager passed a socket of %s, which --listen does not "
+                               "name; make both the same",
+                               listeners->passed[i].text);
+        }
+    }
+
+    return HEARTH_OK;
+}
+
 enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,
                                         struct hearth_err *err)
 {
@@ -57,7 +122,7 @@ enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, cons
             last_errno = ENOBUFS;
             break;
         }
-        int fd = open_listener(info);
+        int fd = take_listener(listeners, info);
         if (fd < 0) {
             last_errno = errno;
             /* A name may resolve to addresses that this machine does not have, such as IPv6. */
@@ -94,6 +159,12 @@ void hearth_listeners_close(struct hearth_listeners *listeners)
         if (listeners->all[i].fd >= 0) {
             (void)close(listeners->all[i].fd);
             listeners->all[i].fd = -1;
+        }
+    }
+    for (size_t i = 0; i < listeners->n_passed; i++) {
+        if (listeners->passed[i].fd >= 0) {
+            (void)close(listeners->passed[i].fd);
+            listeners->passed[i].fd = -1;
         }
     }
 }

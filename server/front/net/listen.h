@@ -15,10 +15,30 @@ struct hearth_listener {
     unsigned auth_modes;               /* mask of enum hearth_auth_mode; 0: none were given */
 };
 
-struct hearth_listeners {
-    size_t n;
-    struct hearth_listener all[HEARTH_MAX_LISTENERS];
+struct hearth_passed_socket {
+    int fd;                            /* -1: taken */
+    char text[HEARTH_PEER_TEXT_BYTES]; /* its address */
 };
+
+struct hearth_listeners {
+    size_t n, n_passed;
+    struct hearth_listener all[HEARTH_MAX_LISTENERS];
+    struct hearth_passed_socket passed[HEARTH_MAX_LISTENERS];
+};
+
+/*
+ * Takes a socket that listens already: hearth_listeners_add uses it for its address.
+ *
+ * Returns  OK; INVALID_ARGUMENT if it does not listen for IPv4 or IPv6 streams;
+ *          RESOURCE_EXHAUSTED beyond HEARTH_MAX_LISTENERS.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_listeners_pass(struct hearth_listeners *listeners, int fd,
+                                         struct hearth_err *err);
+/* INVALID_ARGUMENT if a passed socket was not used: its clients would wait for ever. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_listeners_check_passed(const struct hearth_listeners *listeners,
+                                                 struct hearth_err *err);
 
 /*
  * Binds all addresses that the text resolves to. Addresses that this machine does not have are
@@ -30,7 +50,7 @@ struct hearth_listeners {
 HEARTH_MUST_CHECK
 enum hearth_status hearth_listeners_add(struct hearth_listeners *listeners, const char *text,
                                         struct hearth_err *err);
-/* Closes the sockets; n and the texts stay. */
+/* Closes the sockets, also passed ones that were not used; n and the texts stay. */
 void hearth_listeners_close(struct hearth_listeners *listeners);
 
 #endif

@@ -61,6 +61,7 @@ struct hearth_front {
     struct hearth_mutex tick_lock; /* guards ticker_ends */
     pthread_cond_t tick_wake;
     bool ticker_ends;
+    _Atomic int64_t ticked_ns; /* when the ticker last worked; any thread may read it */
 };
 
 /* True if the server can work and does not drain. Otherwise false, with the reason. Safe. */

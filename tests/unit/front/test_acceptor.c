@@ -437,6 +437,35 @@ static void an_address_in_use_is_reported(void **state)
     hearth_acceptor_free(acceptor);
 }
 
+static void a_passed_socket_is_used_for_its_address(void **state)
+{
+    (void)state;
+    struct hearth_acceptor *acceptor = start(2, HEARTH_NS_PER_SEC);
+    const struct hearth_listener *open = hearth_acceptor_listener(acceptor, 0);
+    struct hearth_listeners listeners = {0};
+    struct hearth_err err = HEARTH_ERR_INIT;
+    int fd = dup(open->fd);
+
+    /* The address is in use, so it can only be the passed one. */
+    assert_int_equal(hearth_listeners_pass(&listeners, fd, &err), HEARTH_OK);
+    assert_int_equal(hearth_listeners_check_passed(&listeners, &err), HEARTH_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.msg, open->text));
+    assert_int_equal(hearth_listeners_add(&listeners, open->text, &err), HEARTH_OK);
+    assert_int_equal(listeners.all[0].fd, fd);
+    assert_int_equal(hearth_listeners_check_passed(&listeners, &err), HEARTH_OK);
+
+    /* What does not listen is refused. */
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(hearth_listeners_pass(&listeners, pair[0], &err), HEARTH_INVALID_ARGUMENT);
+    assert_int_equal(hearth_listeners_pass(&listeners, -1, &err), HEARTH_INVALID_ARGUMENT);
+
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    hearth_listeners_close(&listeners);
+    hearth_acceptor_free(acceptor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +481,7 @@ int main(void)
         cmocka_unit_test(pings_on_a_quiet_connection_are_not_a_flood),
         cmocka_unit_test(above_the_total_the_worst_connection_is_cut),
         cmocka_unit_test(an_address_in_use_is_reported),
+        cmocka_unit_test(a_passed_socket_is_used_for_its_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
