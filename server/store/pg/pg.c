@@ -10,6 +10,7 @@
 
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/work_steps.h"
 
 #include "pg/pg_wait.h"
 
@@ -507,6 +508,7 @@ static enum hearth_status stream_statement(struct hearth_pg *pg, const char *sql
 
 static void note_statement(int64_t began_ns)
 {
+    hearth_work_step_add("postgres", began_ns);
     hearth_metric_observe_ns(HEARTH_M_PG_STATEMENTS, hearth_str_n(NULL, 0),
                              hearth_clock_mono_ns() - began_ns);
 }
