@@ -17,6 +17,7 @@
 #include "ingest/kept_originals.h"
 #include "net/acceptor.h"
 #include "oidc/oidc.h"
+#include "own_traces/own_traces.h"
 #include "rpc/agent_methods.h"
 #include "rpc/client_family.h"
 #include "rpc/fair_share.h"
@@ -276,6 +277,11 @@ static bool takes_oidc(const struct hearth_front_options *options)
     return takes;
 }
 
+static bool sends_own_traces(const struct hearth_front_options *options)
+{
+    return options->own_traces.url != NULL && options->own_traces.url[0] != '\0';
+}
+
 static enum hearth_status check_front_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
@@ -307,6 +313,10 @@ static enum hearth_status check_front_options(const struct hearth_front_options 
     }
 
     HEARTH_TRY(hearth_otlp_check_options(&options->otlp, err));
+    if (sends_own_traces(options)) {
+        HEARTH_TRY(
+            hearth_own_traces_check(options->own_traces.url, options->own_traces.one_in, err));
+    }
     if (takes_oidc(options)) {
         HEARTH_TRY(hearth_oidc_check_options(&options->oidc, err));
     }
@@ -391,6 +401,10 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
     enum hearth_status status = hearth_recent_queries_new(&front->recent_queries, err);
     if (status == HEARTH_OK) {
         status = start_pools(front, err);
+    }
+    if (status == HEARTH_OK && sends_own_traces(options)) {
+        status = hearth_own_traces_start(options->own_traces.url, front->version,
+                                         &front->own_traces, err);
     }
     if (status == HEARTH_OK && takes_oidc(options)) {
         status = hearth_oidc_start(&options->oidc, &front->oidc, err);
@@ -528,5 +542,6 @@ void hearth_front_stop(struct hearth_front *front, int64_t deadline_mono_ns)
     hearth_workers_stop(front->finishers);
     hearth_acceptor_free(front->acceptor);
     hearth_oidc_stop(front->oidc);
+    hearth_own_traces_stop(front->own_traces);
     free_front(front);
 }

@@ -14,9 +14,10 @@ enum hearth_front_rank {
     HEARTH_RANK_GRPC,    /* grpc.lock: open calls, and what they have read ahead */
     HEARTH_RANK_SCRAPER, /* scraper.lock: scrapes that have ended, addresses of names, the stop */
     HEARTH_RANK_OIDC,    /* oidc.lock: keys of issuers, verified JWTs */
-    HEARTH_RANK_LINGERS, /* lingers.lock: connections that are being closed */
-    HEARTH_RANK_PEERS,   /* peers.tls_lock: certificates of open connections */
-    HEARTH_RANK_TLS,     /* tls_context.lock, tls_loop.lock, tls.lock; none is held with another */
+    HEARTH_RANK_OWN_TRACES, /* own_traces.lock: spans that wait to be sent */
+    HEARTH_RANK_LINGERS,    /* lingers.lock: connections that are being closed */
+    HEARTH_RANK_PEERS,      /* peers.tls_lock: certificates of open connections */
+    HEARTH_RANK_TLS, /* tls_context.lock, tls_loop.lock, tls.lock; none is held with another */
 };
 
 #endif

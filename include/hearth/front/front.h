@@ -60,6 +60,12 @@ struct hearth_otlp_options {
     const char *const *span_attributes; /* NULL-terminated; NULL: none */
 };
 
+/* Traces of the front's own requests: docs/observability/README.md. */
+struct hearth_own_traces_options {
+    const char *url; /* of a receiver of OTLP/HTTP; kept; NULL or "": none */
+    int64_t one_in;  /* new traces for each that is recorded; at least 1 */
+};
+
 /*
  * Issuers of OpenID Connect: docs/reference/authentication.md. Pointers are kept; texts are never
  * NULL.
@@ -141,6 +147,7 @@ struct hearth_front_options {
     int64_t memory_quota_bytes;         /* of the gRPC core; at least and by default 256 MiB */
     struct hearth_agent_options agents; /* default: tenant "anonymous", no token, all on */
     struct hearth_otlp_options otlp;    /* default: off */
+    struct hearth_own_traces_options own_traces; /* default: none */
     /* Protocols whose files are kept as sent: "datadog", "ingest", "push". NULL-terminated; NULL:
      * none. */
     const char *const *keep_originals;

@@ -21,6 +21,7 @@ struct hearth_grpc;
 struct hearth_http;
 struct hearth_http_route_table;
 struct hearth_oidc;
+struct hearth_own_traces;
 struct hearth_recent_queries;
 
 struct hearth_front {
@@ -36,7 +37,8 @@ struct hearth_front {
     const struct hearth_method_table *methods;
     const struct hearth_http_route_table *routes;
 
-    struct hearth_oidc *oidc; /* NULL: no issuer is listed */
+    struct hearth_oidc *oidc;             /* NULL: no issuer is listed */
+    struct hearth_own_traces *own_traces; /* NULL: trace-otlp-url is empty */
     struct hearth_acceptor *acceptor;
     struct hearth_grpc *grpc;
     struct hearth_http *http;

@@ -5,6 +5,7 @@
 #include "hearth/base/log_rate.h"
 #include "hearth/base/metrics.h"
 
+#include "own_traces/own_traces.h"
 #include "rpc/front_internal.h"
 
 #define LINES_PER_SECOND 10
@@ -104,6 +105,39 @@ static void note_lost_upload(const struct hearth_rpc *rpc)
     }
 }
 
+static void copy_text(struct hearth_str text, char out[HEARTH_OWN_SPAN_TEXT])
+{
+    size_t n = text.n < HEARTH_OWN_SPAN_TEXT ? text.n : HEARTH_OWN_SPAN_TEXT - 1;
+
+    memcpy(out, text.p, n);
+    hearth_str_utf8_mend(out, n);
+    out[n] = '\0';
+}
+
+/* Steps are known if the request ends on the thread that worked on it: not those of pushes. */
+static void record_own_span(const struct hearth_rpc *rpc, int64_t now_mono_ns)
+{
+    const struct hearth_work_steps *steps = hearth_work_steps_of(rpc);
+    struct hearth_own_span span = {
+        .trace = rpc->ids.trace,
+        .span = rpc->ids.span,
+        .parent = rpc->ids.parent_span,
+        .name = rpc->method->path + 1,
+        .transport = rpc->transport,
+        .code = hearth_status_name(rpc->status),
+        .is_fault = is_server_fault(rpc->status),
+        .began_mono_ns = rpc->started_mono_ns,
+        .ended_mono_ns = now_mono_ns,
+    };
+
+    copy_text(hearth_rpc_tenant(rpc), span.tenant);
+    copy_text(hearth_str_c(rpc->ids.request_id), span.request_id);
+    if (steps != NULL) {
+        span.steps = *steps;
+    }
+    hearth_own_traces_record(rpc->front->own_traces, &span);
+}
+
 void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
 {
     static struct hearth_log_rate fault_rate, slow_rate;
@@ -123,6 +157,10 @@ void hearth_request_log(struct hearth_rpc *rpc, int64_t now_mono_ns)
         const char *code = hearth_status_name(rpc->status);
         hearth_metric_add_label(HEARTH_M_RPC_ERRORS, hearth_str_c(code), 1);
         hearth_metric_add_labels(HEARTH_M_METHOD_ERRORS, rpc->method->path + 1, code, 1);
+    }
+
+    if (rpc->ids.span != 0) {
+        record_own_span(rpc, now_mono_ns);
     }
 
     count_refusal(rpc);

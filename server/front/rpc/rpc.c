@@ -9,6 +9,7 @@
 
 #include "hearth/base/hash.h"
 #include "hearth/base/metrics.h"
+#include "hearth/base/work_steps.h"
 #include "hearth/codec/pb.h"
 
 #include "rpc/audit_request.h"
@@ -515,7 +516,9 @@ void hearth_rpc_end(struct hearth_rpc *rpc, enum hearth_status status)
     /* Encode the answer; that may fail, too. */
     if (status == HEARTH_OK) {
         bool is_stream = (rpc->method->flags & HEARTH_METHOD_STREAM) != 0;
+        int64_t began_ns = hearth_clock_mono_ns();
         status = is_stream ? encode_stream_message(rpc) : encode_answer(rpc);
+        hearth_work_step_add("encode the answer", began_ns);
     }
 
     rpc->status = status;
@@ -673,9 +676,8 @@ static enum hearth_status open_request(struct hearth_rpc *rpc)
                          : decode_request(rpc, (size_t)rpc->front->options.max_request_bytes);
 }
 
-static void run_request(struct hearth_rpc *rpc)
+static void work_on_request(struct hearth_rpc *rpc)
 {
-    rpc->run_mono_ns = hearth_clock_mono_ns();
     hash_upload_body(rpc);
     (void)hearth_budget_refused_bytes(); /* reset: it may be left from another request */
     enum hearth_status status = open_request(rpc);
@@ -687,6 +689,32 @@ static void run_request(struct hearth_rpc *rpc)
 
     rpc->is_audited = (rpc->method->flags & HEARTH_METHOD_AUDIT) != 0;
     rpc->method->handle(rpc);
+}
+
+/* A stream lasts as long as its client wants: it has no span. */
+static bool begin_own_span(struct hearth_rpc *rpc)
+{
+    const struct hearth_front *front = rpc->front;
+
+    return front->own_traces != NULL && !hearth_rpc_is_collecting(rpc) &&
+           (rpc->method->flags & HEARTH_METHOD_STREAM) == 0 &&
+           hearth_request_ids_begin_span(&rpc->ids, front->options.own_traces.one_in);
+}
+
+static void run_request(struct hearth_rpc *rpc)
+{
+    rpc->run_mono_ns = hearth_clock_mono_ns();
+    if (!begin_own_span(rpc)) {
+        work_on_request(rpc);
+        return;
+    }
+
+    /* The request may be freed before its handler returns, so the steps are here. */
+    struct hearth_work_steps steps;
+    hearth_work_steps_begin(&steps, rpc);
+    hearth_work_step_add("wait for a thread", rpc->started_mono_ns);
+    work_on_request(rpc);
+    hearth_work_steps_end();
 }
 
 static void run_request_job(struct hearth_job *job)
