@@ -241,7 +241,8 @@ class Pages(unittest.TestCase):
         server = Server()
         text = server.http("GET", "/metrics")[2].decode()
         counters = set(re.findall(r"^# TYPE (\S+) counter$", text, re.M))
-        self.assertEqual(counters - set(re.findall(r"^(\w+)(?:\{.*\})? \S+$", text, re.M)), set())
+        silent = counters - set(re.findall(r"^(\w+)(?:\{.*\})? \S+$", text, re.M))
+        self.assertEqual(silent, {"hearth_method_errors_total"}, "its pairs are too many to be known before")
         for line in (
             'hearth_discarded_total{reason="zero_samples"} 0', 'hearth_request_errors_total{code="unavailable"} 0',
             'hearth_builder_errors_total{step="close"} 0', 'hearth_query_legs_total{source="roll_1h"} 0',
@@ -365,7 +366,7 @@ class Stopping(unittest.TestCase):
             os.kill(pid, signal.SIGCONT)
         self.assertEqual(server.process.wait(120), 0)
         thread.join()
-        self.assertEqual(answers, [{}])
+        self.assertEqual([list(answer) for answer in answers], [["x-request-id"]])
         server.channel.close()
         server.start()
         self.assertEqual(server.flamegraph(CPU, "{}", now_ms() - 3_600_000, now_ms() + 1000).total, 3)
