@@ -136,6 +136,19 @@ export const adminEn = {
   table: "Table",
   bytes: "Size",
   otherTables: (n: string) => `${n} smaller tables`,
+  diskByService: (bytes: string) => `Disk by service: about ${bytes}`,
+  estimated: "Estimated: each service has its share of indexes and of free space in the tables.",
+  extrapolated: (percent: string) => `${percent} % of the bytes were read, the rest is extrapolated.`,
+  otherServices: (n: string) => `${n} smaller services`,
+  tiers: {
+    profiles: "Rows",
+    segments: "Segments",
+    rollups: "Roll-ups",
+    symbols: "Symbols",
+    spans: "Spans",
+    originals: "Originals",
+    other: "Other",
+  } as Record<string, string>,
 
   // Deletion.
   deletion: "Delete profiles",

@@ -6,6 +6,7 @@ import { pageTexts } from "../../app/page-texts";
 import { formatCount, formatDuration, formatValue } from "../../units";
 import { amend, change, param } from "../../url";
 import type { PartProps } from "./admin";
+import { DiskByService } from "./service-disk";
 import { Failure } from "../notice";
 import { Confirm, useSending, type Sending } from "../sending";
 import { useStatus } from "../status";
@@ -164,31 +165,34 @@ export function Retention({ mayChange }: PartProps) {
   const answer = useAnswer("retention", (abort) => call<Kept>(SERVICE + "GetRetention", {}, abort));
   const sending = useSending();
   return (
-    <div class="columns">
-      <section aria-busy={answer.isLoading}>
-        <h2>{words.retention}</h2>
-        <p class="muted">{words.retentionHint}</p>
-        <Failure error={answer.error ?? sending.error} />
-        {answer.value && (
-          <table class="narrow">
-            <thead>
-              <tr>
-                <th scope="col">{words.data}</th>
-                <th scope="col" class="number">
-                  {words.keptFor}
-                </th>
-                {mayChange && <td />}
-              </tr>
-            </thead>
-            <tbody>
-              {KEPT.map(([name, field]) => (
-                <Row key={name} name={name} keptMs={Number(answer.value?.[field] ?? 0)} mayChange={mayChange} sending={sending} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </section>
-      <Disk />
-    </div>
+    <>
+      <div class="columns">
+        <section aria-busy={answer.isLoading}>
+          <h2>{words.retention}</h2>
+          <p class="muted">{words.retentionHint}</p>
+          <Failure error={answer.error ?? sending.error} />
+          {answer.value && (
+            <table class="narrow">
+              <thead>
+                <tr>
+                  <th scope="col">{words.data}</th>
+                  <th scope="col" class="number">
+                    {words.keptFor}
+                  </th>
+                  {mayChange && <td />}
+                </tr>
+              </thead>
+              <tbody>
+                {KEPT.map(([name, field]) => (
+                  <Row key={name} name={name} keptMs={Number(answer.value?.[field] ?? 0)} mayChange={mayChange} sending={sending} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </section>
+        <Disk />
+      </div>
+      <DiskByService />
+    </>
   );
 }
