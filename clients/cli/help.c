@@ -311,6 +311,24 @@ static void put_all_options(struct hearth_buf *out)
     }
 }
 
+/* Appends the versions in which commands and options appeared. */
+static void put_versions(struct hearth_buf *out)
+{
+#define SINCE(name, version) {(name), (version)},
+    static const struct {
+        const char *name, *version;
+    } since[] = {
+#include "since.def"
+    };
+#undef SINCE
+
+    hearth_buf_cstr(out, "Since which version\n");
+    for (size_t i = 0; i < HEARTH_ARRAY_LEN(since); i++) {
+        const char *name = since[i].name[0] == '\0' ? "all others" : since[i].name;
+        put_row(out, since[i].version, COMMAND_COLUMN, name);
+    }
+}
+
 /* The whole manual: the overview, then each command. */
 static void put_manual(struct hearth_buf *out)
 {
@@ -331,6 +349,8 @@ static void put_manual(struct hearth_buf *out)
             put_command(out, &cli_commands[i]);
         }
     }
+    hearth_buf_cstr(out, "\n\n");
+    put_versions(out);
 }
 
 static void put_topics(struct hearth_buf *out);

@@ -64,7 +64,7 @@ CASES = [
     ("upload x -o json", USAGE, "hearth: upload does not take -o: *"),
     ("version -o json", USAGE, "hearth: version does not take -o: *"),
     ("flame --id a", USAGE, "hearth: flame does not take --id: it is for upload, uploads create, rules set; *"),
-    ("heatmap --explain", USAGE, "hearth: heatmap does not take --explain: *"),
+    ("query types --explain", USAGE, "hearth: query types does not take --explain: *"),
     ("query types --since", USAGE, "hearth: --since needs a value: 1h; try hearth query types --help"),
     ("query top --limit", USAGE, "hearth: --limit needs a value: N; try hearth query top --help"),
     ("query top -o", USAGE, "hearth: -o needs a value: FMT; try hearth query top --help"),
@@ -143,6 +143,14 @@ class Table(unittest.TestCase):
                     ends = [i for i, part in enumerate(parts) if part in ("|", "||", ";", ">", "<")]
                     if words not in ("record", "ready"):  # would record, would wait
                         self.assertNotRegex(hearth(*parts[:min(ends, default=len(parts))])[2], refusals)
+
+    def test_the_manual_says_since_which_version(self):
+        rows = dict(re.findall(rf"^SINCE\({STRING}, {STRING}\)$", table("since.def"), re.M))
+        self.assertRegex(rows[""], r"^\d+\.\d+\.\d+$")
+        self.assertLessEqual(set(rows) - {""}, set(COMMANDS) | {flag for _, _, flag in FLAGS})
+        code, out, _ = hearth("help", "manual")
+        lines = [line.split(None, 1) for line in out.split("\nSince which version\n")[1].splitlines()]
+        self.assertEqual((code, lines), (OK, [[version, name or "all others"] for name, version in rows.items()]))
 
     def test_help_is_found_where_people_look_for_it(self):
         overview = hearth("--help")

@@ -117,18 +117,25 @@ def cli_options(root):
     rows_of = re.findall(rf'^OPTION\({STRING}, (\w+), [\w.\[\]]+, {STRING}, {field}, {field}, {field}, {STRING}\)$', table, re.M)
     sets = dict(re.findall(rf"^SET\({STRING}, {STRING}\)$", table, re.M))
 
+    versions = dict(re.findall(rf"^SINCE\({STRING}, {STRING}\)$", (root / "clients/cli/since.def").read_text(), re.M))
+    since = lambda name: versions.get(name, versions[""])
+    commands = (root / "clients/cli/commands.def").read_text()
+    known = {"", *(row[2] for row in rows_of), *re.findall(rf"^COMMAND\({STRING}", commands, re.M)}
+    if not versions.keys() <= known:
+        sys.exit(f"gen_docs: since.def names no command and no option: {sorted(versions.keys() - known)}")
+
     def spelled(brief, flag, value):
         return (f"`{brief}`, " if brief else "") + f"`{flag}{' ' + value if value else ''}`"
 
     def listed(keys):
-        out = "| option | values | |\n|---|---|---|\n"
+        out = "| option | values | | since |\n|---|---|---|---|\n"
         for key, _, flag, brief, value, values, text in rows_of:
             if key in keys:
                 shown = "" if values.startswith("@") else ", ".join(f"`{one}`" for one in values.split("|") if one)
-                out += f"| {spelled(brief, flag, value).replace('|', chr(92) + '|')} | {shown} | {plain(text)} |\n"
+                out += f"| {spelled(brief, flag, value).replace('|', chr(92) + '|')} | {shown} | {plain(text)} | {since(flag)} |\n"
         return out
 
-    out = "# Commands and options of hearth\n\n" + mark("clients/cli/commands.def, clients/cli/options.def") + """\
+    out = "# Commands and options of hearth\n\n" + mark("clients/cli/commands.def, clients/cli/options.def, clients/cli/since.def") + """\
 What `hearth COMMAND --help` prints. What the commands do: [cli.md](cli.md). A command refuses options that are not
 listed with it.
 
@@ -145,7 +152,6 @@ Options of all commands that make a request:
 Samples must match all of them:
 
 """ + listed(sets["stacks"].split())
-    commands = (root / "clients/cli/commands.def").read_text()
     pattern = rf'^(?:SECTION\({STRING}\)|COMMAND\({STRING}, {STRING}, \w+, \w+, \w+, \w+, {STRING}, {STRING}, {STRING}, {STRING}\))$'
     for title, words, arguments, keys, text, one, two in re.findall(pattern, commands, re.M):
         if title:
@@ -164,7 +170,7 @@ Samples must match all of them:
             shared.append("[connection](#connection)")
         if "sizing" in own:
             shared.append("[inputs of the calculator](cli.md#admin)")
-        out += f"\n### `hearth {words}{' ' + arguments if arguments else ''}`\n\n{text[0].upper() + text[1:]}.\n"
+        out += f"\n### `hearth {words}{' ' + arguments if arguments else ''}`\n\n{text[0].upper() + text[1:]}. Since {since(words)}.\n"
         if any(row[0] in own for row in rows_of):
             out += "\n" + listed(own)
         if shared:
