@@ -12,7 +12,8 @@ import termios
 import unicodedata
 import unittest
 
-from server import HEARTH, ROOT, Server, server_environment
+from test_cli_table import COMMANDS
+from server import HEARTH, ROOT, Server, server_environment, temporary_directory
 
 CASES = sorted((ROOT / "tests/cli").glob("*.cases"))
 CHARACTER = re.compile(r"<U\+([0-9A-F]{4,6})>")
@@ -39,11 +40,12 @@ class Case:
         self.err = [line[2:] for line in self.lines if line.startswith("!")]
         self.code = int(([line[2:] for line in self.lines if line.startswith("=")] or ["0"])[0])
 
-    def run(self, url):
+    def run(self, url, guarded, root):
         """(code, lines of standard output, lines of standard error)"""
-        words = shlex.split(CHARACTER.sub(lambda m: chr(int(m[1], 16)), self.command))
+        words = shlex.split(CHARACTER.sub(lambda m: chr(int(m[1], 16)), self.command.replace("$GUARDED", guarded)))
         width = int(words.pop(0)[1:]) if words[0].startswith("@") else None
-        variables = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", "PAGER": "cat", "HEARTH_URL": url}
+        variables = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", "PAGER": "cat", "HEARTH_URL": url,
+                     "XDG_CONFIG_HOME": root}
         while "=" in words[0]:
             name, value = words.pop(0).split("=", 1)
             variables[name] = value
@@ -92,13 +94,18 @@ def on_terminal(command, env, width):
     return child.returncode, data.decode().replace("\r\n", "\n"), err.decode()
 
 
+def read_cases(path):
+    return [Case(text) for text in re.split(r"\n\n+", path.read_text().strip())]
+
+
 class CliRecorded(unittest.TestCase):
     maxDiff = None
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
-        cls.url = "http://127.0.0.1:%d" % cls.server.port
+        cls.root = temporary_directory()
+        cls.server = Server("--listen", "127.0.0.1:0?auth=token")
+        cls.url, cls.guarded = ("http://127.0.0.1:" + port for port in re.findall(r"msg=listening addr=127\.0\.0\.1:(\d+)", cls.server.log()))
 
     @classmethod
     def tearDownClass(cls):
@@ -107,16 +114,25 @@ class CliRecorded(unittest.TestCase):
     def test_each_recorded_run_is_as_it_was(self):
         self.assertTrue(CASES)
         for path in CASES:
-            cases = [Case(text) for text in re.split(r"\n\n+", path.read_text().strip())]
             records = []
-            for case in cases:
+            for case in read_cases(path):
                 with self.subTest(case.command, file=path.name):
-                    code, out, err = case.run(self.url)
+                    code, out, err = case.run(self.url, self.guarded, self.root)
                     records.append(case.recorded(code, out, err))
                     if not os.environ.get("HEARTH_RECORD"):
                         self.assertTrue(case.fits(code, out, err), "\n%s\n%s" % (records[-1], "\n".join(err)))
             if os.environ.get("HEARTH_RECORD"):
                 path.write_text("\n\n".join(records) + "\n")
+
+    def test_each_command_and_each_exit_code_has_a_case(self):
+        cases = [case for path in CASES for case in read_cases(path)]
+        shown = [case.command.split("hearth ", 1)[-1].split() for case in cases]
+        missing = set(COMMANDS)
+        for words in shown:
+            # The longest command that the line begins with.
+            missing.discard(max((each for each in COMMANDS if words[:len(each.split())] == each.split()), key=len, default=""))
+        self.assertEqual(sorted(missing), [])
+        self.assertEqual({case.code for case in cases}, set(range(6)))
 
 
 if __name__ == "__main__":
