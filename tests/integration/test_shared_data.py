@@ -166,17 +166,11 @@ class SharedData(unittest.TestCase):
                 self.assertEqual(sum(self.merged(name, type_id)[1].totals()), total)
 
     def test_stacks_are_equal_by_content(self):
+        """And with them the totals of functions and lines, which are sums over stacks."""
         for name, k, type_id in self.each():
             with self.subTest(file=name, type=type_id):
                 found = self.merged(name, type_id)[1].by_stack(0, exact=True)
                 self.assertTrue(found == self.decoded[name].by_stack(k, exact=True), "the stacks differ")
-
-    def test_function_and_line_totals_are_those_of_the_file(self):
-        for name, k, type_id in self.each():
-            for by_line in (False, True):
-                with self.subTest(file=name, type=type_id, by_line=by_line):
-                    found = self.merged(name, type_id)[1].by_function(0, by_line)
-                    self.assertTrue(found == self.decoded[name].by_function(k, by_line), "the totals differ")
 
     def test_flame_graphs_have_the_functions_of_the_file(self):
         for name, k, type_id in self.each():
