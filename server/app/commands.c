@@ -12,6 +12,7 @@ enum hearth_command hearth_command_take(int *argc, char *const **argv)
     } commands[] = {
         {{"migrate", "--dry-run"}, HEARTH_COMMAND_MIGRATE_PLAN},
         {{"migrate", NULL}, HEARTH_COMMAND_MIGRATE},
+        {{"check-config", "--origin"}, HEARTH_COMMAND_CHECK_ORIGIN},
         {{"check-config", NULL}, HEARTH_COMMAND_CHECK_CONFIG},
     };
 

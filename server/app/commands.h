@@ -15,6 +15,7 @@ enum hearth_command {
     HEARTH_COMMAND_MIGRATE,
     HEARTH_COMMAND_MIGRATE_PLAN,
     HEARTH_COMMAND_CHECK_CONFIG,
+    HEARTH_COMMAND_CHECK_ORIGIN, /* check-config --origin */
 };
 
 /* Returns the command of the arguments, and moves both to the last word of its name. */

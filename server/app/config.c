@@ -119,6 +119,8 @@ static bool take_switch(struct hearth_config *config, const char *arg)
 {
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
         config->want_help = true;
+    } else if (strcmp(arg, "--help-all") == 0) {
+        config->want_help = config->want_help_all = true;
     } else if (strcmp(arg, "--version") == 0) {
         config->want_version = true;
     } else if (strcmp(arg, "--print-config") == 0) {

@@ -12,61 +12,99 @@ static const void *find_const_member(const struct hearth_config *config,
     return (const char *)config + option->offset;
 }
 
-void hearth_config_help(struct hearth_buf *out)
+static void print_help_line(const struct hearth_option *option, struct hearth_buf *out)
+{
+    hearth_buf_printf(out, "  --%-26s %s", option->flag, option->help);
+    if (option->def[0] != '\0') {
+        hearth_buf_printf(out, " [%s]", option->def);
+    }
+    hearth_buf_byte(out, '\n');
+}
+
+void hearth_config_help(bool all, struct hearth_buf *out)
 {
     hearth_buf_cstr(
         out,
         "hearthd -- the Hearth continuous-profiling server\n\n"
         "usage: hearthd [--config FILE] [--OPTION VALUE]...\n"
-        "       hearthd check-config [--config FILE] [--OPTION VALUE]...\n"
+        "       hearthd check-config [--origin] [--config FILE] [--OPTION VALUE]...\n"
         "       hearthd migrate [--dry-run] --database-url URL [--OPTION VALUE]...\n\n"
-        "  check-config      check the configuration and exit: 0 if it is valid, otherwise 2\n"
+        "  check-config      check the configuration and exit: 0 if it is valid, otherwise 2;\n"
+        "                    --origin prints the options that are set, and where\n"
         "  migrate           bring the schema of a database up to date and exit; hearthd does\n"
         "                    the same when it starts. --dry-run prints what is missing, and exits\n"
         "                    with 1 if something is\n"
-        "  --config FILE     read \"key = value\" lines; keys are the options below\n"
-        "  --print-config    print the effective configuration and exit\n"
+        "  --config FILE     read options from a YAML file with a section for each group of them\n"
+        "  --print-config    print the effective configuration as such a file and exit\n"
         "  --version         print the version and exit\n"
-        "  --help            print this text and exit\n\n"
+        "  --help            print this text and exit; --help-all: with all options\n\n"
         "Every option can also be set in the environment: --max-samples is HEARTH_MAX_SAMPLES.\n"
         "Flags override the environment, which overrides the file. Bytes take k, m, g (powers of\n"
         "1024); durations look like 500ms, 90s, 2h, 7d; lists have commas, or the flag is "
         "repeated.\n"
         "Defaults are in brackets. A limit of 0 means no limit, unless its text says otherwise.\n");
 
+    if (!all) {
+        static const char *const first[] = {"listen",       "data-dir",   "database-url-file",
+                                            "auth",         "retain-raw", "scrape-config",
+                                            "multitenancy", "log-level"};
+        hearth_buf_cstr(out, "\nThe first options to know; --help-all prints all of them:\n");
+        for (size_t i = 0; i < HEARTH_ARRAY_LEN(first); i++) {
+            const struct hearth_option *option = hearth_option_find(hearth_str_c(first[i]));
+            HEARTH_ASSERT(option != NULL);
+            print_help_line(option, out);
+        }
+        return;
+    }
+
     /* Each option with its default, under the name of its group. */
     for (size_t i = 0; i < hearth_n_options; i++) {
-        const struct hearth_option *o = &hearth_options[i];
-        if (o->group != NULL) {
-            hearth_buf_printf(out, "\n%s\n", o->group);
-            continue;
+        if (hearth_options[i].group != NULL) {
+            hearth_buf_printf(out, "\n%s\n", hearth_options[i].group);
+        } else {
+            print_help_line(&hearth_options[i], out);
         }
-        hearth_buf_printf(out, "  --%-26s %s", o->flag, o->help);
-        if (o->def[0] != '\0') {
-            hearth_buf_printf(out, " [%s]", o->def);
-        }
-        hearth_buf_byte(out, '\n');
     }
 }
 
-/* In the form that load_line reads: white space and quotes at the ends need surrounding quotes. */
+/* True for a text that YAML reads as itself without quotes, in a list, too. */
+static bool is_plain(const char *text)
+{
+    size_t n = strlen(text);
+    size_t n_plain = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_./+:-");
+
+    return n > 0 && n_plain == n && text[n - 1] != ':' && text[0] != '-' && text[0] != ':' &&
+           strcmp(text, "null") != 0;
+}
+
 static void print_text(const char *text, struct hearth_buf *out)
 {
-    struct hearth_str all = hearth_str_c(text);
-    bool quote = hearth_str_trim(all).n != all.n || (all.n > 0 && all.p[0] == '"');
-    hearth_buf_printf(out, "%s%s%s", quote ? "\"" : "", text, quote ? "\"" : "");
+    if (is_plain(text)) {
+        hearth_buf_cstr(out, text);
+        return;
+    }
+
+    hearth_buf_byte(out, '"');
+    for (; *text != '\0'; text++) {
+        hearth_buf_cstr(out, *text == '"' || *text == '\\' ? "\\" : "");
+        if (*text == '\t') {
+            hearth_buf_cstr(out, "\\t");
+        } else {
+            hearth_buf_append(out, text, 1);
+        }
+    }
+    hearth_buf_byte(out, '"');
 }
 
 static void print_list(const char *const *list, struct hearth_buf *out)
 {
-    bool quote = list[0] != NULL && list[0][0] == '"';
-
-    hearth_buf_cstr(out, quote ? "\"" : "");
+    hearth_buf_byte(out, '[');
     for (size_t i = 0; list[i] != NULL; i++) {
-        hearth_buf_printf(out, "%s%s", i == 0 ? "" : ",", list[i]);
+        hearth_buf_cstr(out, i == 0 ? "" : ", ");
+        print_text(list[i], out);
     }
-
-    hearth_buf_cstr(out, quote ? "\"" : "");
+    hearth_buf_byte(out, ']');
 }
 
 static void print_value(const struct hearth_config *config, const struct hearth_option *option,
@@ -198,37 +236,50 @@ size_t hearth_config_changes(const struct hearth_config *a, const struct hearth_
     return n;
 }
 
+static void print_option(const struct hearth_config *config, const struct hearth_option *option,
+                         struct hearth_arena *scratch, struct hearth_buf *out)
+{
+    const char *origin = config->origins[option - hearth_options];
+    bool is_set = strcmp(origin, "default") != 0;
+
+    /* A secret from a file is a comment: printed, the file's option sets it. */
+    bool is_read = hearth_option_is_secret(option) && is_set &&
+                   strcmp(origin, hearth_option_find_file(option)->flag) == 0;
+    hearth_buf_printf(out, "  %s%s: ", is_read ? "# " : "", hearth_option_key(option));
+    print_value(config, option, scratch, out);
+    hearth_buf_printf(out, "%s%s\n", is_set ? "  # from " : "", is_set ? origin : "");
+}
+
 static void print_options(const struct hearth_config *config, bool set_only, struct hearth_buf *out)
 {
+    const struct hearth_option *section = NULL; /* one whose name is not printed yet */
     struct hearth_arena scratch;
 
     hearth_arena_init(&scratch, 0);
     for (size_t i = 0; i < hearth_n_options; i++) {
-        const struct hearth_option *o = &hearth_options[i];
-        if (o->group != NULL) {
-            if (!set_only) {
-                hearth_buf_printf(out, "%s# %s\n", i == 0 ? "" : "\n", o->group);
-            }
+        const struct hearth_option *option = &hearth_options[i];
+        if (option->section != NULL) {
+            section = option;
+            continue;
+        }
+        if (set_only && strcmp(config->origins[i], "default") == 0) {
             continue;
         }
 
-        const char *origin = config->origins[i];
-        if (set_only && strcmp(origin, "default") == 0) {
-            continue;
+        if (section != NULL) {
+            hearth_buf_printf(out, "%s# %s\n%s:\n", out->n == 0 ? "" : "\n", section->group,
+                              section->section);
+            section = NULL;
         }
-
-        /* A secret from a file is a comment: printed, the file's option sets it. */
-        bool is_read = hearth_option_is_secret(o) && strcmp(origin, "default") != 0 &&
-                       strcmp(origin, hearth_option_find_file(o)->flag) == 0;
-        hearth_buf_printf(out, "%s%s = ", is_read ? "# " : "", o->flag);
-        print_value(config, o, &scratch, out);
-        hearth_buf_byte(out, '\n');
-        if (strcmp(origin, "default") != 0) {
-            hearth_buf_printf(out, "#   from %s\n", origin);
-        }
+        print_option(config, option, &scratch, out);
     }
 
     hearth_arena_release(&scratch);
+}
+
+void hearth_config_print_set(const struct hearth_config *config, struct hearth_buf *out)
+{
+    print_options(config, true, out);
 }
 
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out)

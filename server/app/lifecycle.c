@@ -457,7 +457,7 @@ static int print_request(const struct hearth_config *config)
 
     hearth_buf_init(&out, 0);
     if (config->want_help) {
-        hearth_config_help(&out);
+        hearth_config_help(config->want_help_all, &out);
     } else if (config->want_version) {
         hearth_buf_printf(&out, "hearthd %s\n", HEARTH_VERSION);
     } else {
@@ -478,10 +478,20 @@ static bool ignores_hangup(void)
 }
 
 /* What the start checks before it needs the database, a port or a user. */
-static int check_config(struct server *server)
+static int check_config(struct server *server, bool print_origins)
 {
     struct hearth_config *config = &server->config;
     struct hearth_err auth = HEARTH_ERR_INIT, addresses = auth, scrape = auth;
+
+    /* The options that are set, even if there are mistakes among them. */
+    if (print_origins) {
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
+        hearth_config_print_set(config, &out);
+        (void)fwrite(out.p, 1, out.n, stdout);
+        (void)fflush(stdout);
+        hearth_buf_release(&out);
+    }
 
     hearth_config_note(config, hearth_auth_read_options(config, &auth), &auth);
     if (config->front.listen != NULL) { /* no mistake in listen itself */
@@ -509,7 +519,8 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
     struct hearth_err err = HEARTH_ERR_INIT;
     int code;
     enum hearth_status status = hearth_config_load(&server.config, argc, argv, environment, &err);
-    if (server.config.n_mistakes > 0 && command != HEARTH_COMMAND_CHECK_CONFIG) {
+    bool check = command == HEARTH_COMMAND_CHECK_CONFIG || command == HEARTH_COMMAND_CHECK_ORIGIN;
+    if (server.config.n_mistakes > 0 && !check) {
         hearth_config_print_mistakes(&server.config);
         code = EXIT_OPTIONS;
     } else if (status != HEARTH_OK && server.config.n_mistakes == 0) {
@@ -517,8 +528,8 @@ int hearth_main(int argc, char *const *argv, char *const *environment)
         code = EXIT_FAILED;
     } else if (server.config.want_help || server.config.want_version || server.config.want_print) {
         code = print_request(&server.config);
-    } else if (command == HEARTH_COMMAND_CHECK_CONFIG) {
-        code = check_config(&server);
+    } else if (check) {
+        code = check_config(&server, command == HEARTH_COMMAND_CHECK_ORIGIN);
     } else if (command != HEARTH_COMMAND_SERVE) {
         hearth_config_wipe(argc, argv, environment);
         code = hearth_command_migrate(&server.config, command == HEARTH_COMMAND_MIGRATE_PLAN);

@@ -156,7 +156,7 @@ class Token(unittest.TestCase):
     def test_it_is_shown_nowhere(self):
         status, _, body = self.server.http("GET", "/api/v1/status/config")
         self.assertEqual(status, 200)
-        self.assertIn("agent-token = ***", body.decode())
+        self.assertIn('agent-token: "***"', body.decode())
         self.assertNotIn("long-kept", body.decode() + self.server.log())
 
 

@@ -179,7 +179,7 @@ class Canaries(unittest.TestCase):
             [HEARTHD, "--print-config"] + arguments, capture_output=True, env=server_environment(environment)
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b"agent-token = ***", done.stdout)
+        self.assertIn(b'agent-token: "***"', done.stdout)
         self.assert_absent(canaries, {"--print-config": done.stdout + done.stderr})
 
     def test_starts_that_fail_show_no_secret(self):

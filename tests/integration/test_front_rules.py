@@ -198,7 +198,7 @@ class FrontRules(unittest.TestCase):
         self.assertEqual((status, headers["content-encoding"]), (200, "gzip"))
         self.assertTrue(headers["content-type"].startswith("text/plain"))
         text = gzip.decompress(body).decode()
-        self.assertIn("max-streams = 256\n", text)
+        self.assertIn("  max-streams: 256\n", text)
         self.assertEqual(self.server.http("GET", config)[2].decode(), text)
         status, headers, body = self.server.http("HEAD", config)
         self.assertEqual((status, headers["content-length"], body), (200, str(len(text)), b""))
@@ -223,10 +223,10 @@ class FrontRules(unittest.TestCase):
             everything, diff, default = (
                 one.http("GET", "/api/v1/status/config" + part)[2].decode() for part in ("", "/diff", "/default")
             )
-            self.assertIn("max-streams = 77\n#   from flag", everything)
-            self.assertIn("max-streams = 77\n", diff)
+            self.assertIn("  max-streams: 77  # from flag\n", everything)
+            self.assertIn("  max-streams: 77  # from flag\n", diff)
             self.assertNotIn("max-header-bytes", diff)
-            self.assertIn("max-streams = 256\n", default)
+            self.assertIn("  max-streams: 256\n", default)
             for text in (everything, diff, default):
                 self.assertNotIn("geheim", text)
             self.assertIn("postgresql://u:***@127.0.0.1:1/x", diff)

@@ -59,22 +59,65 @@ class Options(unittest.TestCase):
     def printed(self, *arguments, env=None):
         code, out, err = hearthd("--print-config", *arguments, env=env)
         self.assertEqual((code, err), (0, ""))
-        return dict(line.split(" = ", 1) for line in out.splitlines() if " = " in line and not line.startswith("#"))
+        found, prefix = {}, ""
+        for line in out.splitlines():
+            if re.fullmatch("[a-z]+:", line):
+                prefix = "limits." if line == "limits:" else ""
+            elif line.startswith("  ") and not line.startswith("  #"):
+                key, value = line.split("  # from ")[0].strip().split(": ", 1)
+                found[prefix + key] = value.strip('"')
+        return found
 
     def refused(self, part, *arguments, env=None):
         code, out, err = hearthd(*arguments, env=env)
         self.assertEqual((code, out), (2, ""), err)
         self.assertIn(part, err)
 
-    def test_help_names_every_option_once_with_its_default(self):
+    def test_help_is_one_screen(self):
         code, out, err = hearthd("--help")
+        self.assertEqual((code, err), (0, ""))
+        self.assertLess(len(out.splitlines()), 40)
+        self.assertEqual(hearthd("-h"), (code, out, err))
+
+    def test_the_example_file_has_every_option_with_its_default(self):
+        example = os.path.join(os.path.dirname(__file__), "../../docs/reference/hearthd.yaml")
+        code, out, err = hearthd("check-config", "--origin", "--config", example)
+        self.assertEqual((code, out, err), (0, "the configuration is valid\n", ""))
+        with open(example) as file:
+            every = self.file(re.sub("^  #(?! )", "  ", file.read(), flags=re.M))
+        self.assertEqual(self.printed("--config", every), self.printed())
+
+    def test_check_config_says_where_each_value_is_from_and_hides_secrets(self):
+        path = self.file("ingest:\n  max-samples: 5\nagents:\n  agent-token: s3cret\n")
+        code, out, err = hearthd("check-config", "--origin", "--config", path, "--readers=9", env={"HEARTH_USER": "root"})
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out.replace(path, "FILE"), """\
+# Database
+database:
+  readers: 9  # from flag
+
+# Ingest
+ingest:
+  max-samples: 5  # from FILE:2
+
+# Agents
+agents:
+  agent-token: "***"  # from FILE:4
+
+# Process
+process:
+  user: root  # from environment
+the configuration is valid
+""")
+
+    def test_help_names_every_option_once_with_its_default(self):
+        code, out, err = hearthd("--help-all")
         self.assertEqual((code, err), (0, ""))
         named = re.findall(r"^  --([a-z0-9.-]+) ", out, re.M)
         self.assertEqual(len(named), len(set(named)))
         for option in self.printed():
             self.assertIn(option, named)
         self.assertIn("[127.0.0.1:4040]", out)
-        self.assertEqual(hearthd("-h"), (code, out, err))
 
     def test_version_is_one_line(self):
         self.assertRegex(hearthd("--version")[1], r"\Ahearthd \d+\.\d+\.\d+\S*\n\Z")

@@ -67,16 +67,18 @@ limits:
 An unknown key, a key that is set twice, and a wrong value are errors that name source and line; hearthd prints all of
 them, with the option that was probably meant. The form of earlier versions, lines of `max-samples = 5` without
 sections, is still read: it is assumed if the first line has a `=` and no `:` before it. A secret is masked by
-`--print-config`.
+`--print-config`. [hearthd.yaml](hearthd.yaml) is a file with all options and their defaults, to begin with.
 
 Bytes take `k`, `m`, `g` (powers of 1024). Durations look like `500ms`, `90s`, `7d`. Lists repeat the flag or use
 commas. A limit of 0 means none, unless its text says otherwise. What each limit does: [limits.md](limits.md).
 
-Without a value: `--help`, `--version`, `--print-config` (the effective configuration, as a file).
+Without a value: `--help`, `--help-all` (with all options), `--version`, `--print-config` (the
+effective configuration, as a file).
 
 Two commands take the same options, do one thing and exit. `hearthd check-config` checks them: 0 if they are valid,
-otherwise 2, with all mistakes. `hearthd migrate --database-url URL` brings the schema up to date, as hearthd does when
-it starts; with `--dry-run` after `migrate`, it prints the missing migrations, and exits with 1 if there are any.
+otherwise 2, with all mistakes; `check-config --origin` also prints the options that are set, and where. `hearthd
+migrate --database-url URL` brings the schema up to date, as hearthd does when it starts; with `--dry-run` after
+`migrate`, it prints the missing migrations, and exits with 1 if there are any.
 
 ## Signals
 
@@ -106,6 +108,36 @@ If there is a mistake anywhere, nothing changes: the log names each mistake, `/r
             live = ", reload" if row == "R" else ""
             variable = "HEARTH_" + re.sub("[-.]", "_", flag).upper()
             out += bullet(f"**`--{flag}`** `{variable}` ({KINDS[kind]}{shown}{live})", text)
+    return out
+
+
+def yaml_text(text):
+    """As hearthd prints it: quoted unless YAML reads it as itself."""
+    return text if re.fullmatch(r"[\w./+][\w./:+-]*", text, re.A) and text != "null" else '"%s"' % text
+
+
+def yaml_example(root):
+    table = (root / "include/hearth/app/options.def").read_text()
+    out = """\
+# hearthd.yaml: all options of hearthd with their defaults. Remove the # before an option, change its value, and check
+# the file with: hearthd check-config --config FILE
+# Options marked with (reload) take a new value on SIGHUP; others need a restart.
+#
+# Made by tests/lint/gen_docs.py from include/hearth/app/options.def. Do not edit; run it again.
+"""
+    pattern = rf'(?:G\({STRING}, {STRING}\)|([XR])\((\w+), ([\w.]+), {STRING}, {STRING}, {STRING}\))'
+    for group, section, row, kind, _, flag, default, text in rows(table, pattern):
+        if group is not None:
+            out, prefix = out + f"\n# {group}\n{section}:\n", section + "."
+            continue
+        if kind == "LIST":
+            value = "[%s]" % ", ".join(yaml_text(item) for item in default.split(",") if item)
+        else:
+            value = yaml_text(default)
+        help_text = text + (" (reload)" if row == "R" else "")
+        out += textwrap.fill(help_text, WIDTH, initial_indent="  # ", subsequent_indent="  # ",
+                             break_long_words=False, break_on_hyphens=False)
+        out += f"\n  #{flag.removeprefix(prefix)}: {value}\n"
     return out
 
 
@@ -422,7 +454,7 @@ Limits that are not listed have no counterpart. What each limit does: [limits.md
     return out
 
 
-PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "cli-options.md": cli_options, "cli-columns.md": cli_columns, "metrics.md": metrics, "errors.md": errors}
+PAGES = {"api.md": api, "rights.md": rights, "limits-profile.md": limits_profile, "options.md": options, "hearthd.yaml": yaml_example, "cli-options.md": cli_options, "cli-columns.md": cli_columns, "metrics.md": metrics, "errors.md": errors}
 
 
 def missing_words(root):

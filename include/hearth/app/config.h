@@ -71,7 +71,7 @@ struct hearth_config {
     const char *mistakes[HEARTH_MAX_MISTAKES]; /* of all sources, one sentence each */
     size_t n_mistakes;                         /* may be more than are kept */
     struct hearth_err first_mistake;
-    bool want_help, want_version, want_print;
+    bool want_help, want_help_all, want_version, want_print;
 };
 
 /*
@@ -108,10 +108,12 @@ size_t hearth_config_changes(const struct hearth_config *a, const struct hearth_
 /* After a reload: give options that need a restart the values that they have in `before`. */
 void hearth_config_keep_start_values(struct hearth_config *config);
 
-/* Append the text of --help. */
-void hearth_config_help(struct hearth_buf *out);
-/* Append the effective configuration as a file: origins as comments, secrets masked. */
+/* Append the text of --help, or of --help-all. */
+void hearth_config_help(bool all, struct hearth_buf *out);
+/* Append the effective configuration as a YAML file: origins as comments, secrets masked. */
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
+/* The same, of options that a source sets. */
+void hearth_config_print_set(const struct hearth_config *config, struct hearth_buf *out);
 /* Append the part of the configuration that a caller of front wants to see. */
 void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
                               struct hearth_buf *out);

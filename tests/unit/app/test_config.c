@@ -20,11 +20,11 @@ static void flags_win_over_the_environment_that_over_the_file_that_over_the_defa
     assert_int_equal(l->config.limits.max_label_sets, 33);
     char *text_out = printed(l);
     char from_file[64];
-    (void)snprintf(from_file, sizeof from_file, "max-samples = 11\n#   from %s:1\n", l->path);
+    (void)snprintf(from_file, sizeof from_file, "  max-samples: 11  # from %s:1\n", l->path);
     assert_non_null(strstr(text_out, from_file));
-    assert_non_null(strstr(text_out, "max-points = 22\n#   from environment\n"));
-    assert_non_null(strstr(text_out, "max-label-sets = 33\n#   from flag\n"));
-    assert_non_null(strstr(text_out, "max-stack-depth = 1000\nmax-symbol-bytes"));
+    assert_non_null(strstr(text_out, "  max-points: 22  # from environment\n"));
+    assert_non_null(strstr(text_out, "  max-label-sets: 33  # from flag\n"));
+    assert_non_null(strstr(text_out, "  max-stack-depth: 1000\n  max-symbol-bytes"));
     free(text_out);
 }
 
@@ -376,7 +376,7 @@ static void no_message_and_no_print_shows_the_password(void **state)
                         "postgresql://u:s3cr3t@host/db");
     char *text = printed(l);
     assert_null(strstr(text, "s3cr3t"));
-    assert_non_null(strstr(text, "database-url = postgresql://u:***@host/db\n"));
+    assert_non_null(strstr(text, "database-url: \"postgresql://u:***@host/db\"  # from"));
     free(text);
 }
 
@@ -407,7 +407,7 @@ static void a_secret_can_stand_in_a_file(void **state)
     assert_int_equal(l->config.n_warnings, 0);
     char *text = printed(l);
     assert_null(strstr(text, "s3cr3t"));
-    assert_non_null(strstr(text, "# agent-token = ***\n#   from agent-token-file\n"));
+    assert_non_null(strstr(text, "  # agent-token: \"***\"  # from agent-token-file\n"));
     free(text);
 
     /* Everybody can read it. */
@@ -498,10 +498,11 @@ static char *without_origins(const char *text)
     size_t n = 0;
     while (*text != '\0') {
         size_t line = strcspn(text, "\n") + 1;
-        if (strncmp(text, "#   from ", 9) != 0) {
-            memcpy(out + n, text, line);
-            n += line;
-        }
+        const char *origin = strstr(text, "  # from ");
+        size_t kept = origin != NULL && origin < text + line ? (size_t)(origin - text) : line - 1;
+        memcpy(out + n, text, kept);
+        out[n + kept] = '\n';
+        n += kept + 1;
         text += line;
     }
 
@@ -516,6 +517,8 @@ static void what_is_printed_reads_back_to_the_same(void **state)
     flag(l, "--data-dir= \"/a dir\"  ");
     flag(l, "--postgres-bin=\"quoted\"");
     flag(l, "--service-labels=\"a,b\"");
+    flag(l, "--postgres-user=a\\b\t: # c");
+    flag(l, "--user=null");
     flag(l, "--commit-linger=1h2m3s4ms5us6ns");
     flag(l, "--reject-older-than=0");
     flag(l, "--max-profile-bytes=3g");
@@ -533,6 +536,8 @@ static void what_is_printed_reads_back_to_the_same(void **state)
     assert_loads(l);
     assert_string_equal(l->config.data_dir, " \"/a dir\"  ");
     assert_string_equal(l->config.postgres_bin, "\"quoted\"");
+    assert_string_equal(l->config.postgres_user, "a\\b\t: # c");
+    assert_string_equal(l->config.user, "null");
     assert_string_equal(l->config.service_labels[0], "\"a");
     assert_string_equal(l->config.service_labels[1], "b\"");
     assert_int_equal(l->config.store.linger_ns, 3723 * SECOND + 4005006);
@@ -550,7 +555,7 @@ static void defaults_read_back_to_the_same(void **state)
 
     assert_loads(l);
     char *text = printed(l);
-    assert_null(strstr(text, "#   from"));
+    assert_null(strstr(text, "# from"));
     file(l, text, strlen(text));
     assert_loads(l);
     char *again = printed(l), *same = without_origins(again);
@@ -566,7 +571,7 @@ static void help_shows_every_option_with_its_default(void **state)
 
     (void)state;
     hearth_buf_init(&out, 0);
-    hearth_config_help(&out);
+    hearth_config_help(true, &out);
     hearth_buf_byte(&out, '\0');
     for (size_t i = 0; i < hearth_n_options; i++) {
         const struct hearth_option *o = &hearth_options[i];
