@@ -84,7 +84,9 @@ class Options(unittest.TestCase):
         code, out, err = hearthd("check-config", "--origin", "--config", example)
         self.assertEqual((code, out, err), (0, "the configuration is valid\n", ""))
         with open(example) as file:
-            every = self.file(re.sub("^  #(?! )", "  ", file.read(), flags=re.M))
+            text, n = re.subn("^  #(?! )", "  ", file.read(), flags=re.M)
+        self.assertEqual(n, len(self.printed()))
+        every = self.file(text)
         self.assertEqual(self.printed("--config", every), self.printed())
 
     def test_check_config_says_where_each_value_is_from_and_hides_secrets(self):

@@ -33,9 +33,9 @@ def unquote(text):
 
 
 def rows(text, pattern):
-    """Fields of every line that begins with X(, G( or UNARY(; a line that the pattern does not fit is an error."""
+    """Fields of every line that begins with X(, R(, G( or UNARY(; a line that the pattern does not fit is an error."""
     for line in text.splitlines():
-        if line.startswith(("X(", "G(", "UNARY(")):
+        if line.startswith(("X(", "R(", "G(", "UNARY(")):
             match = re.fullmatch(pattern, re.sub(r"\)\s*/\*.*\*/$", ")", line))
             if match is None:
                 sys.exit(f"gen_docs: cannot read this line of a table: {line}")
