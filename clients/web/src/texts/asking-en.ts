@@ -20,7 +20,7 @@ export const askingEn = {
     profiles: "Profiles",
     noValue: "(series without this label)",
     wholeProfiles: "Labels are those of whole profiles: conditions on stack traces do not count here.",
-    filter: "Filter rows (regular expression)",
+    filter: "Filter rows (regex)",
     copy: "Copy as",
     unknown: "(unknown)",
     narrow: (name: string) => `Only samples with ${name}`,

@@ -13,6 +13,7 @@ export const pagesEn = {
   value: "Value",
   nothing: "Nothing in this range.",
   profileType: "Profile type",
+  choose: { one: "Choose a file", many: "Choose files" },
   adhoc: {
     title: "Files of any profiler, without storing them in a series",
     drop: "Drop one file here to look at it, or two to compare them",

@@ -13,6 +13,7 @@ export const pagesZh: PagesTexts = {
   value: "数值",
   nothing: "此时间范围内没有内容。",
   profileType: "剖析类型",
+  choose: { one: "选择文件", many: "选择文件" },
   adhoc: {
     title: "查看任意剖析器的文件，不存入序列",
     drop: "把一个文件拖到这里查看，或拖两个文件进行对比",

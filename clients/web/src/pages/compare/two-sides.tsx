@@ -3,7 +3,7 @@ import { around } from "../../api/deploys";
 import { encodeDiff, type Selection } from "../../api/encode";
 import { formatHeight, rateUnit } from "../../api/timeline";
 import { useAnswer, type Answer } from "../../api/use-answer";
-import { formatTime, rangeKey, selector, span, type ProfileType } from "../../app/question";
+import { formatSpan, formatTime, rangeKey, selector, span, type ProfileType } from "../../app/question";
 import { texts } from "../../app/settings";
 import { loadDiff, type Loaded } from "../../flame/load";
 import { visibleName } from "../../flame/names";
@@ -94,7 +94,7 @@ export function costOf(total: number, { range }: Side, loaded: Loaded): { value:
 export function RangeOf({ title, range }: { title: string; range: Span }) {
   return (
     <span class="side">
-      <b>{title}</b> {formatTime(range.startMs)} – {formatTime(range.endMs)}
+      <b>{title}</b> {formatSpan(range)}
     </span>
   );
 }

@@ -1,5 +1,6 @@
 // Where files are dropped or chosen.
 import { useState } from "preact/hooks";
+import { Choose } from "./choose";
 
 interface Props {
   label: string;
@@ -9,11 +10,6 @@ interface Props {
 
 export function Drop({ label, message = "", onFiles }: Props) {
   const [isOver, setIsOver] = useState(false);
-  const take = (files?: FileList | null) => {
-    if (files && files.length > 0) {
-      onFiles([...files]);
-    }
-  };
   return (
     <label
       class={"drop" + (isOver ? " over" : "")}
@@ -22,19 +18,14 @@ export function Drop({ label, message = "", onFiles }: Props) {
       onDrop={(event) => {
         event.preventDefault();
         setIsOver(false);
-        take(event.dataTransfer?.files);
+        const files = [...(event.dataTransfer?.files ?? [])];
+        if (files.length > 0) {
+          onFiles(files);
+        }
       }}
     >
       {label}
-      <input
-        type="file"
-        multiple
-        onChange={(event) => {
-          take(event.currentTarget.files);
-          // The same file may be chosen again.
-          event.currentTarget.value = "";
-        }}
-      />
+      <Choose isMany onFiles={onFiles} />
       {message !== "" && <span role="status">{message}</span>}
     </label>
   );

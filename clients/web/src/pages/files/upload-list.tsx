@@ -10,6 +10,7 @@ import { visibleName } from "../../flame/names";
 import { formatCount, formatShare, formatValue } from "../../units";
 import { change } from "../../url";
 import { labelText } from "../profiles/list-profiles";
+import { Choose } from "./choose";
 import { Failure } from "../notice";
 import { Confirm, useSending } from "../sending";
 import { Rows } from "../rows";
@@ -84,7 +85,7 @@ function GoOn({ upload }: { upload: Upload }) {
   };
   return (
     <label class="go-on">
-      {words.goOnWith} <input type="file" onChange={(event) => take(event.currentTarget.files?.[0])} />
+      {words.goOnWith} <Choose onFiles={([file]) => take(file)} />
       {problem !== "" && (
         <span class="error" role="alert">
           {problem}

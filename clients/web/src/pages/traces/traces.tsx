@@ -4,9 +4,10 @@ import { ApiError, call } from "../../api/connect";
 import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { chooseType, rangeKey, selector, span, typeName, useProfileTypes, type ProfileType } from "../../app/question";
-import { formatCount, formatShare, formatValue } from "../../units";
+import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import { Failure } from "../notice";
+import { ShareCell } from "../share-cell";
 import { FoundTrace, type Lookup } from "./trace";
 
 const MAX_ROWS = 50;
@@ -83,7 +84,7 @@ function TopTraces({ type }: { type: ProfileType }) {
               <th scope="col" class="number">
                 {words.traces.spans}
               </th>
-              <th scope="col" class="number" colSpan={2}>
+              <th scope="col" class="number">
                 {words.value}
               </th>
             </tr>
@@ -99,8 +100,7 @@ function TopTraces({ type }: { type: ProfileType }) {
                 <td>{row.service}</td>
                 <td class="cut">{row.endpoint || row.name}</td>
                 <td class="number">{formatCount(Number(row.spanCount ?? 0))}</td>
-                <td class="number">{formatValue(Number(row.value ?? 0), type.sampleUnit)}</td>
-                <td class="number muted">{formatShare(Number(row.value ?? 0), Number(total))}</td>
+                <ShareCell value={Number(row.value ?? 0)} total={Number(total)} unit={type.sampleUnit} />
               </tr>
             ))}
           </tbody>
