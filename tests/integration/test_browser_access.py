@@ -1,9 +1,11 @@
-"""Accessibility of every page by axe-core, in both themes and both languages: no violation.
+"""Accessibility of every page: no violation of axe-core's rules in both themes and both languages, and the tree that screen readers
+read out.
 
 The driver injects axe: the page's policy lets no foreign script in, and stays as it is.
 """
 
 import pathlib
+import re
 import unittest
 
 import tasks
@@ -14,6 +16,8 @@ from server import HEARTHD, now_ms, temporary_directory
 
 AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
 TRACE = "0123456789abcdef0123456789abcdef"
+WORKED = {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "searchbox", "slider", "spinbutton", "textbox",
+          "treegrid", "application", "image", "dialog"}
 SHOP = {"q": '{service_name="shop"}'}
 
 
@@ -95,7 +99,41 @@ class Access(PageTest):
             "%s: %s: %s\n    %s" % (name, each["rule"], each["help"], "\n    ".join(each["nodes"])) for each in answer
         ]
 
-    def test_no_page_violates_a_rule(self):
+    def heard(self):
+        """(role, name, properties) of each node of the page that a screen reader meets, in its order."""
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        by_id = {node["nodeId"]: node for node in nodes}
+        met = []
+
+        def walk(node):
+            if not node.get("ignored"):
+                properties = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
+                met.append((node["role"]["value"], node.get("name", {}).get("value", ""), properties))
+            for child in node.get("childIds", []):
+                if child in by_id:
+                    walk(by_id[child])
+
+        walk(nodes[0])
+        return met
+
+    def faults(self):
+        """What a listener stumbles over: names that say nothing, headings and landmarks that do not lead."""
+        met = self.heard()
+        found = ["%s is called %r" % (role, name) for role, name, _ in met if role in WORKED and not re.search(r"\w", name)]
+        if any(role == "dialog" for role, _, _ in met):
+            return found  # the rest of the page is out of reach
+        levels = [properties["level"] for role, _, properties in met if role == "heading"]
+        if levels.count(1) != 1 or levels[0] != 1 or any(b > a + 1 for a, b in zip(levels, levels[1:])):
+            found.append("headings of the levels %s" % levels)
+        for landmark in ("navigation", "region"):
+            names = [name for role, name, _ in met if role == landmark]
+            if "" in names or len(set(names)) < len(names):
+                found.append("%s called %s" % (landmark, names))
+        if [role for role, _, _ in met].count("main") != 1:
+            found.append("no main part, or several")
+        return found
+
+    def test_no_page_violates_a_rule_or_leaves_a_listener_lost(self):
         found = []
         self.open("/help")
         for name, path, params, click in self.pages():
@@ -106,6 +144,7 @@ class Access(PageTest):
                 self.browser.find(click).click()
                 self.browser.settle()
             found += self.violations(name + ", light, English")
+            found += ["%s: %s" % (name, fault) for fault in self.faults()]
             # By the page's own buttons, also those that an open dialog covers.
             self.browser.run(
                 "document.querySelectorAll('header button.theme, header button[lang]').forEach((b) => b.click())"

@@ -45,9 +45,9 @@ function onKey(event: KeyboardEvent, openSheet: () => void): void {
   }
 }
 
-function Link({ page, children }: { page: (typeof PAGES)[number]; children: ComponentChildren }) {
+function Link({ page, label, children }: { page: (typeof PAGES)[number]; label?: string; children: ComponentChildren }) {
   return (
-    <PageLink page={page} to={page === "help" ? {} : question()} isCurrent={(PARENTS[address.value.page] ?? address.value.page) === page}>
+    <PageLink page={page} label={label} to={page === "help" ? {} : question()} isCurrent={(PARENTS[address.value.page] ?? address.value.page) === page}>
       {children}
     </PageLink>
   );
@@ -140,7 +140,7 @@ function Person() {
 
 function Pages() {
   return (
-    <nav>
+    <nav aria-label={texts.value.allPages}>
       {PAGES.filter((page) => page !== "help" && !PARENTS[page]).map((page) => (
         <Link key={page} page={page}>
           {texts.value.pages[page]}
@@ -153,7 +153,9 @@ function Pages() {
 function Looks() {
   return (
     <>
-      <Link page="help">?</Link>
+      <Link page="help" label={texts.value.pages.help}>
+        ?
+      </Link>
       <button type="button" class="theme" aria-label={texts.value.theme} title={texts.value.theme} onClick={toggleTheme}>
         {theme.value === "dark" ? "☀" : "☾"}
       </button>

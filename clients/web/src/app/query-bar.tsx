@@ -123,6 +123,7 @@ export function QueryBar() {
             id="edit-selector"
             type="button"
             aria-keyshortcuts="/"
+            aria-label={texts.value.editSelector}
             title={`${texts.value.editSelector} (/)`}
             onClick={() => setDraft({ text: selector.value, caret: Math.max(1, selector.value.length - 1) })}
           >

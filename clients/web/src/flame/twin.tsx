@@ -94,10 +94,10 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
               tree.firstChild[node]! < 0 ? undefined : tree.depth[node]! < tree.depth[cursor]! || node === cursor
             }
           >
-            <span role="gridcell">{shownName(tree, node, texts)}</span>
+            <span role="gridcell">{shownName(tree, node, texts)}</span>{" "}
             <span role="gridcell">
               {formatValue(tree.total[node]!, unit)}, {share(tree.total[node]!)}
-            </span>
+            </span>{" "}
             <span role="gridcell">
               {tree.isInverted ? "—" : `${formatValue(tree.self[node]!, unit)}, ${share(tree.self[node]!)}`}
             </span>

@@ -41,6 +41,7 @@ export function ExportButton({ made, title, type }: Props) {
         class="export"
         aria-haspopup="menu"
         aria-expanded={place !== null}
+        aria-label={`${words.export}: ${title}`}
         onClick={(event) => {
           const { left, bottom } = event.currentTarget.getBoundingClientRect();
           setPlace({ x: left, y: bottom + 4 });

@@ -4,6 +4,7 @@ import { comparingEn } from "./comparing-en";
 
 export const en = {
   language: "English",
+  allPages: "Pages",
   pages: { explore: "Explore", profile: "Profile", diff: "Diff", traces: "Traces", profiles: "Profiles", adhoc: "Files", tasks: "Tasks", policies: "Policies", network: "Network", admin: "Admin", help: "Help", compare: "Compare", function: "Function", heatmap: "Heatmap" },
   comparing: comparingEn,
   selector: "Label selector",

@@ -3,6 +3,7 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   language: "中文",
+  allPages: "所有页面",
   pages: { explore: "总览", profile: "剖析", diff: "对比", traces: "链路", profiles: "剖析列表", adhoc: "文件", tasks: "任务", policies: "策略", network: "网络", admin: "管理", help: "帮助", compare: "并排", function: "函数", heatmap: "热力图" },
   comparing: comparingZh,
   selector: "标签选择器",
@@ -58,7 +59,7 @@ export const zh: Texts = {
     copied: "已复制",
   },
   profile: {
-    title: (type, service, range) => `${service} 的 ${type}，${range}`,
+    title: (type, service, range) => `${service}：${type}，${range}`,
     allServices: "所有服务",
     total: "总计",
     views: { flame: "火焰图", table: "表格", both: "两者", sandwich: "调用关系" },

@@ -59,7 +59,7 @@ function UsageTable() {
             </th>
             <td class="number">{formatUse(limit, used)}</td>
             <td class="number">{Number(max) > 0 ? formatUse(limit, max) : words.noLimit}</td>
-            <td>{Number(max) > 0 && <meter min={0} max={Number(max)} value={Number(used)} />}</td>
+            <td>{Number(max) > 0 && <meter min={0} max={Number(max)} value={Number(used)} aria-hidden="true" />}</td>
             <td class={Number(refused) > 0 ? "number note" : "number"}>{formatCount(Number(refused))}</td>
             <td class={Number(refusedLastMinute) > 0 ? "number note" : "number"}>{formatCount(Number(refusedLastMinute))}</td>
           </tr>

@@ -106,8 +106,10 @@ function List({ title, rows }: { title: string; rows: Row[] }) {
       <ol class="changes">
         {rows.slice(0, MAX_CHANGES).map(({ name, change, low, high }) => (
           <li key={name}>
-            <span class="number">{(change > 0 ? "▲ " : "▼ ") + points(change)}</span>
-            <meter class={change > 0 ? "more" : "less"} min={0} max={largest} value={Math.abs(change)} aria-label={visibleName(name)} />
+            <span class="number">
+              <span aria-hidden="true">{change > 0 ? "▲" : "▼"}</span> {points(change)}
+            </span>
+            <meter class={change > 0 ? "more" : "less"} min={0} max={largest} value={Math.abs(change)} aria-hidden="true" />
             <span class="muted number">{low !== undefined && high !== undefined && words.interval(points(low), points(high))}</span>
             <span class="code name" title={visibleName(name)}>
               {visibleName(name)}

@@ -86,7 +86,7 @@ function SpanRows({ rows, cost, unit, chosen }: RowsProps) {
                 )}
               </td>
               <td class="number">{length > 0 && formatDuration(length / 1e6)}</td>
-              <td>{cost.has(id) && <meter min={0} max={largest} value={cost.get(id)} />}</td>
+              <td>{cost.has(id) && <meter min={0} max={largest} value={cost.get(id)} aria-hidden="true" />}</td>
               <td class="number">{cost.has(id) && formatValue(cost.get(id)!, unit)}</td>
             </tr>
           );
