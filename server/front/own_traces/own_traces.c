@@ -147,7 +147,7 @@ static void send_batch(struct hearth_own_traces *traces, size_t n)
 }
 
 /* Copies the oldest spans to the batch. The caller holds the lock. */
-static size_t take_batch(struct hearth_own_traces *traces)
+static size_t take_oldest_spans(struct hearth_own_traces *traces)
 {
     size_t n = traces->n < BATCH ? traces->n : BATCH;
 
@@ -175,7 +175,7 @@ static void *run_sender(void *arg)
         }
 
         is_last = traces->stopping;
-        size_t n = take_batch(traces);
+        size_t n = take_oldest_spans(traces);
         hearth_mutex_unlock(&traces->lock);
         if (n > 0) {
             send_batch(traces, n);
