@@ -3,24 +3,47 @@
 import unittest
 
 from browser import Keys, PageTest
+from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
 from server import now_ms
 
-# Of each element that gets the focus: what it is, and whether a person sees that it has it.
+# Each element that gets the focus: what it is, where it is in the document, and whether a person sees that it has the focus.
 WATCH = """
+  const isNew = !window.stops;
   window.stops = [];
-  document.addEventListener("focusin", ({ target }) => {
+  window.firstStop = null;
+  window.isAround = false;
+  if (isNew) document.addEventListener("focusin", ({ target }) => {
+    window.isAround ||= target === window.firstStop;
+    if (window.isAround) return;
+    window.firstStop ??= target;
     const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(target);
     const { left, top, right, bottom } = target.getBoundingClientRect();
-    // A label can be hit in place of its field.
-    const { width, height } = (target.closest("label") ?? target).getBoundingClientRect();
+    const isLarge = (e) => {
+      const { width, height } = e.getBoundingClientRect();
+      return Math.round(width) >= 24 && Math.round(height) >= 24;
+    };
+    let [x, y] = [scrollX, scrollY];
+    for (let e = target.parentElement; e && e !== document.body; e = e.parentElement) {
+      x += e.scrollLeft;
+      y += e.scrollTop;
+    }
     stops.push({
       what: target.outerHTML.slice(0, 120),
+      left: left + x, top: top + y, right: right + x, bottom: bottom + y,
       isRinged: target.matches("main") || (outlineStyle === "solid" && parseFloat(outlineWidth) >= 2 && !/, 0\\)/.test(outlineColor)),
       isSeen: right > 0 && bottom > 0 && left < innerWidth && top < innerHeight,
-      isLarge: target.matches("main") || (Math.round(width) >= 24 && Math.round(height) >= 24),
+      // A label can be hit in place of its field.
+      isLarge: target.matches("main") || isLarge(target) || isLarge(target.closest("label") ?? target),
     });
+    target.dataset.reached = "";
   });"""
+# What can be worked with, but for what arrow keys reach.
+MISSED = """
+  const controls = "a[href], button, input, select, textarea, summary, [tabindex]";
+  return [...document.querySelectorAll(controls)]
+    .filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0 && e.dataset.reached === undefined)
+    .map((e) => e.outerHTML.slice(0, 120));"""
 
 
 def profile(minutes, **seconds):
@@ -39,6 +62,7 @@ class Keyboard(PageTest):
         server.push(profile(45, handle_encode=3, handle_load=2, idle=1), labels)
         server.push(profile(5, handle_encode=6, handle_load=2, idle=1), labels)
         server.push(profile(5, work=1), {"__name__": "process_cpu", "service_name": "cart"})
+        fill_more(server)
 
     def tab_to(self, css, most=60):
         """Presses Tab until the element has the focus; each stop on the way shows it."""
@@ -120,7 +144,24 @@ class Keyboard(PageTest):
         self.assertIn("main;handle;encode ", file.read_text())
         self.assertTrue(self.browser.run("return document.activeElement.matches('button.export')"), "the focus is lost")
 
-    def test_every_stop_of_tab_is_large_and_shows_that_it_has_the_focus(self):
+    def check_order(self):
+        """No stop is above the one before it in the same column, or to the left of it in the same row."""
+        stops = [stop for stop in self.browser.run("return stops") if "<main" not in stop["what"]]
+        for before, after in zip(stops, stops[1:]):
+            is_back = after["right"] <= before["left"] and before["top"] < after["bottom"] and after["top"] < before["bottom"]
+            is_up = after["bottom"] <= before["top"] and after["left"] < before["right"]
+            self.assertFalse(is_back or is_up, "after %s follows %s" % (before, after))
+
+    def tab_through(self):
+        """Presses Tab until the focus leaves the page or is at its first stop again."""
+        self.browser.run(WATCH)
+        for _ in range(40):
+            self.browser.press(*[Keys.TAB] * 20)
+            if self.browser.run("return isAround"):
+                return
+        self.fail("800 times Tab did not lead through the page; the last stop was %s" % self.browser.run("return stops.at(-1)"))
+
+    def test_tab_reaches_every_control_of_every_page_in_the_order_of_reading(self):
         for path, params in (
             ("/", {"service": "shop"}),
             ("/profile", {"q": '{service_name="shop"}'}),
@@ -131,13 +172,30 @@ class Keyboard(PageTest):
             ("/tasks", {}),
             ("/admin", {}),
             ("/help", {}),
+            *MORE_PAGES,
         ):
-            with self.subTest(path=path):
+            with self.subTest(path=path, **params):
                 self.open(path, **params)
-                self.browser.run(WATCH)
-                self.browser.press(*[Keys.TAB] * 70)
+                self.tab_through()
                 self.check_stops()
-                self.assertGreater(self.browser.run("return stops.length"), 10)
+                self.check_order()
+                self.assertEqual(self.browser.run(MISSED), [])
+
+    def test_escape_closes_what_a_key_opened(self):
+        for path, opener, opened in (
+            ("/profile", "button.export", "[role=menu]"),
+            ("/profile", "#edit-selector", "#selector-text"),
+            ("/help", "[aria-keyshortcuts]", ".commands"),
+        ):
+            with self.subTest(opener=opener):
+                self.open(path, q='{service_name="shop"}')
+                self.browser.run("document.querySelector(arguments[0]).focus()", opener)
+                self.browser.press(Keys.ENTER)
+                self.browser.find(opened)
+                self.browser.press(Keys.ESCAPE)
+                self.browser.settle()
+                self.assertEqual(self.driver.find_elements("css selector", opened), [])
+                self.assertTrue(self.browser.run("return document.activeElement.matches(arguments[0])", opener), "the focus is lost")
 
     def test_the_command_box_takes_keys_and_gives_the_focus_back(self):
         self.open("/")

@@ -4,6 +4,7 @@ import { call } from "../api/connect";
 import { useAnswer } from "../api/use-answer";
 import { withRoom } from "./completion";
 import { visibleName } from "../flame/names";
+import { takeFocus } from "./focus";
 import { formatCount } from "../units";
 import { formatSelector, parseSelector, type Matcher } from "../selector";
 import { address, change, param, type Page } from "../url";
@@ -88,6 +89,8 @@ function Chips({ matchers, onEdit }: { matchers: Matcher[]; onEdit(draft: Draft)
 
 export function QueryBar() {
   const [draft, setDraft] = useState<Draft | null>(null);
+  // A key that ends the text leaves the focus at the button that opens it.
+  const [isByKey, setIsByKey] = useState(false);
   const types = useProfileTypes().value ?? [];
   const type = chooseType(types);
   const matchers = parseSelector(selector.value);
@@ -111,7 +114,7 @@ export function QueryBar() {
         <SelectorText
           key={selector.value}
           draft={draft ?? { text: selector.value, caret: selector.value.length }}
-          onDone={() => setDraft(null)}
+          onDone={(byKey) => (setDraft(null), setIsByKey(byKey))}
         />
       ) : (
         <>
@@ -121,6 +124,7 @@ export function QueryBar() {
           </button>
           <button
             id="edit-selector"
+            ref={isByKey ? takeFocus : undefined}
             type="button"
             aria-keyshortcuts="/"
             aria-label={texts.value.editSelector}

@@ -92,7 +92,7 @@ function Refusal({ text, error }: { text: string; error: Error }) {
   );
 }
 
-export function SelectorText({ draft, onDone }: { draft: Draft; onDone(): void }) {
+export function SelectorText({ draft, onDone }: { draft: Draft; onDone(isByKey: boolean): void }) {
   const [{ text, caret }, setTyped] = useState(draft);
   const [at, setAt] = useState(-1);
   const [isOpen, setIsOpen] = useState(true);
@@ -124,7 +124,7 @@ export function SelectorText({ draft, onDone }: { draft: Draft; onDone(): void }
       setIsOpen(false);
     } else {
       change({ q, zoom: "" });
-      onDone();
+      onDone(true);
     }
   };
   const onKey = (event: KeyboardEvent) => {
@@ -142,7 +142,7 @@ export function SelectorText({ draft, onDone }: { draft: Draft; onDone(): void }
     } else if (event.key === "Escape" && isShown) {
       setIsOpen(false);
     } else if (event.key === "Escape") {
-      onDone();
+      onDone(true);
     } else {
       return;
     }
@@ -177,7 +177,7 @@ export function SelectorText({ draft, onDone }: { draft: Draft; onDone(): void }
         onKeyDown={onKey}
         onKeyUp={onCaret}
         onClick={onCaret}
-        onBlur={onDone}
+        onBlur={() => onDone(false)}
       />
       {(isShown || refused) && (
         // The focus stays in the field when somebody presses here.
