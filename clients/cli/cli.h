@@ -229,11 +229,12 @@ cli_command_fn cli_mcp;
 cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
     cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_completion,
     cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
-    cli_profiles_list, cli_profiles_facets, cli_profiles_show, cli_profiles_pprof,
-    cli_profiles_original, cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase,
-    cli_admin_erasures, cli_admin_errors, cli_admin_usage, cli_admin_disk, cli_admin_targets,
-    cli_retention_show, cli_retention_set, cli_retention_reset, cli_admin_limits,
-    cli_applications_list, cli_applications_show, cli_applications_set, cli_applications_delete,
+    cli_explain_heatmap, cli_explain_label_stats, cli_explain_spans, cli_profiles_list,
+    cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_profiles_original,
+    cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
+    cli_admin_errors, cli_admin_usage, cli_admin_disk, cli_admin_targets, cli_retention_show,
+    cli_retention_set, cli_retention_reset, cli_admin_limits, cli_applications_list,
+    cli_applications_show, cli_applications_set, cli_applications_delete,
     cli_applications_rule_list, cli_applications_rule_add, cli_applications_rule_delete,
     cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
 

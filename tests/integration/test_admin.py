@@ -141,6 +141,13 @@ class Explain(Base):
         self.assertEqual(int(answer["rows"]), 15)
         self.refused("invalid_argument", "step", EXPLAIN, **self.question, kind="QUESTION_KIND_TIME_SERIES")
 
+    def test_single_profiles_are_read_by_their_totals_or_by_their_rows(self):
+        totals = self.explain(kind="QUESTION_KIND_PROFILE_TOTALS")
+        rows = self.explain(kind="QUESTION_KIND_PROFILE_ROWS")
+        self.assertEqual((int(totals["rows"]), int(rows["rows"])), (15, 15))
+        self.assertEqual((totals["series"], rows["series"]), ("3", "3"))
+        self.assertGreater(int(rows["bytes"]), int(totals["bytes"]), "of totals, the index is read alone")
+
     def test_nothing_selected_has_no_legs(self):
         answer = self.explain(labelSelector='{service_name="nobody"}')
         self.assertNotIn("legs", answer)
@@ -161,7 +168,9 @@ class Explain(Base):
 
     def test_every_asking_command_explains_and_asks_nothing_else(self):
         selector = '{service_name="shop"}'
-        for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["top"], ["query", "profile"], ["query", "timeline"]):
+        for command in (["flame"], ["query", "flamegraph"], ["query", "top"], ["top"], ["query", "profile"], ["query", "timeline"],
+                        ["query", "go-pgo"], ["heatmap"], ["heatmap", "--by-kind", "span"], ["label-stats", "pod"],
+                        ["spans", "top"], ["spans", "list"], ["spans", "count"]):
             out, err = self.run_ok(*command, selector, "--since", "1h", "--explain", "--type", CPU)
             self.assertTrue(out.startswith("3 series of 1 service: %s, " % CPU), out)
             self.assertRegex(out, r"(?m)^profiles +15 .* 3  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ to ")

@@ -132,23 +132,48 @@ enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection
     return ask_explain(cli, &request);
 }
 
-/* The merge of the selection in an argument. */
-static enum cli_exit explain_argument(struct cli *cli, size_t arg)
+/* The plan of a kind of query about the selection in an argument. */
+static enum cli_exit explain_argument(struct cli *cli, size_t arg, Hearth__V1__QuestionKind kind)
 {
+    Hearth__V1__ExplainRequest request;
     Hearth__V1__Selection selection;
     enum hearth_status status = cli_selection(cli, arg, &selection);
 
-    return status == HEARTH_OK ? cli_explain_selection(cli, &selection) : cli_fail(cli, status);
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    fill_explain(&selection, kind, &request);
+
+    return ask_explain(cli, &request);
 }
 
 enum cli_exit cli_explain_merge(struct cli *cli)
 {
-    return explain_argument(cli, 0);
+    return explain_argument(cli, 0, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE);
 }
 
 enum cli_exit cli_explain_function(struct cli *cli)
 {
-    return explain_argument(cli, 1);
+    return explain_argument(cli, 1, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE);
+}
+
+enum cli_exit cli_explain_label_stats(struct cli *cli)
+{
+    return explain_argument(cli, 1, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_TOTALS);
+}
+
+enum cli_exit cli_explain_spans(struct cli *cli)
+{
+    return explain_argument(cli, 0, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_ROWS);
+}
+
+enum cli_exit cli_explain_heatmap(struct cli *cli)
+{
+    bool of_spans = cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0;
+
+    return of_spans
+               ? cli_explain_spans(cli)
+               : explain_argument(cli, 0, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_TOTALS);
 }
 
 enum cli_exit cli_explain_timeline(struct cli *cli)

@@ -224,6 +224,16 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
                                                    const struct hearth_timeseries_spec *spec,
                                                    struct hearth_explanation *ret,
                                                    struct hearth_err *err);
+/*
+ * The same of queries about single profiles. They read the totals of the profiles, as heatmaps and
+ * statistics of labels do, or, with `rows`, their samples, as all queries about spans do. Filters
+ * by profile, span and trace are ignored.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_explain_profiles(const struct hearth_query *query,
+                                                 const struct hearth_merge_spec *spec, bool rows,
+                                                 struct hearth_explanation *ret,
+                                                 struct hearth_err *err);
 
 /* The amount that a query reads from one source. */
 struct hearth_analyzed_source {

@@ -185,8 +185,18 @@ static enum hearth_status explain_selection(const struct hearth_query *query,
     return status;
 }
 
-static enum hearth_status explain_merge(const struct hearth_query *query,
-                                        const struct hearth_merge_spec *spec,
+/* ---- kinds of queries ---- */
+
+/* The specification of a query of single profiles, and whether it reads rows or totals. */
+struct profiles_spec {
+    const struct hearth_merge_spec *merge;
+    bool rows;
+};
+
+typedef enum hearth_status explain_kind_fn(const struct hearth_query *query, const void *spec,
+                                           struct hearth_explanation *ret, struct hearth_err *err);
+
+static enum hearth_status explain_merge(const struct hearth_query *query, const void *spec,
                                         struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_selection selection;
@@ -194,22 +204,31 @@ static enum hearth_status explain_merge(const struct hearth_query *query,
     return explain_selection(query, &selection, ret, err);
 }
 
-static enum hearth_status explain_timeseries(const struct hearth_query *query,
-                                             const struct hearth_timeseries_spec *spec,
+static enum hearth_status select_explained(const struct hearth_query *query,
+                                           const struct hearth_series_choice *choice,
+                                           struct hearth_selection *ret, struct hearth_err *err)
+{
+    const struct hearth_call_index *index;
+
+    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
+    enum hearth_status status = hearth_selection_make(query, choice, index, ret, err);
+    hearth_call_index_unlock(index);
+
+    return status;
+}
+
+static enum hearth_status explain_timeseries(const struct hearth_query *query, const void *of,
                                              struct hearth_explanation *ret, struct hearth_err *err)
 {
+    const struct hearth_timeseries_spec *spec = of;
     struct hearth_buckets buckets;
+    struct hearth_selection selection;
 
     HEARTH_TRY(hearth_stack_filter_check(&spec->stacks, query->call.arena, err));
     HEARTH_TRY(hearth_timeseries_buckets(query, spec, &buckets, err));
-    struct hearth_selection selection;
     const struct hearth_series_choice choice = {spec->profile_type, spec->selector, buckets.from_ns,
                                                 buckets.to_ns};
-    const struct hearth_call_index *index;
-    HEARTH_TRY(hearth_call_index_lock(&query->call, &index, err));
-    enum hearth_status status = hearth_selection_make(query, &choice, index, &selection, err);
-    hearth_call_index_unlock(index);
-    HEARTH_TRY(status);
+    HEARTH_TRY(select_explained(query, &choice, &selection, err));
     selection.totals = true;
     selection.rows = !hearth_stack_filter_is_empty(&spec->stacks);
     if (buckets.empty) {
@@ -219,7 +238,43 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query,
     return explain_selection(query, &selection, ret, err);
 }
 
+static enum hearth_status explain_profiles(const struct hearth_query *query, const void *of,
+                                           struct hearth_explanation *ret, struct hearth_err *err)
+{
+    const struct profiles_spec *spec = of;
+    struct hearth_range range;
+    struct hearth_selection selection;
+
+    HEARTH_TRY(hearth_stack_filter_check(&spec->merge->stacks, query->call.arena, err));
+    HEARTH_TRY(hearth_query_range(query, &range, err));
+    const struct hearth_series_choice choice = {spec->merge->profile_type, spec->merge->selector,
+                                                range.from_ns, range.to_ns};
+    HEARTH_TRY(select_explained(query, &choice, &selection, err));
+    selection.totals = !spec->rows;
+    selection.rows = spec->rows;
+    if (range.empty) {
+        selection.n_hits = selection.n_services = 0;
+    }
+
+    return explain_selection(query, &selection, ret, err);
+}
+
 /* Notes about the range are part of the explanation, so a buffer of this call collects them. */
+static enum hearth_status explain_with_notes(const struct hearth_query *query,
+                                             explain_kind_fn *explain, const void *spec,
+                                             struct hearth_explanation *ret, struct hearth_err *err)
+{
+    struct hearth_query own = *query;
+    struct hearth_buf notes;
+
+    hearth_buf_init(&notes, 0);
+    own.call.notes = &notes;
+    enum hearth_status status = explain(&own, spec, ret, err);
+    hearth_buf_release(&notes);
+
+    return status;
+}
+
 enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
                                               const struct hearth_merge_spec *spec,
                                               struct hearth_explanation *ret,
@@ -227,14 +282,7 @@ enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
 {
     assert(query != NULL && spec != NULL && ret != NULL);
 
-    struct hearth_query own = *query;
-    struct hearth_buf notes;
-
-    hearth_buf_init(&notes, 0);
-    own.call.notes = &notes;
-    enum hearth_status status = explain_merge(&own, spec, ret, err);
-    hearth_buf_release(&notes);
-    return status;
+    return explain_with_notes(query, explain_merge, spec, ret, err);
 }
 
 enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *query,
@@ -244,12 +292,16 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
 {
     assert(query != NULL && spec != NULL && ret != NULL);
 
-    struct hearth_query own = *query;
-    struct hearth_buf notes;
+    return explain_with_notes(query, explain_timeseries, spec, ret, err);
+}
 
-    hearth_buf_init(&notes, 0);
-    own.call.notes = &notes;
-    enum hearth_status status = explain_timeseries(&own, spec, ret, err);
-    hearth_buf_release(&notes);
-    return status;
+enum hearth_status hearth_query_explain_profiles(const struct hearth_query *query,
+                                                 const struct hearth_merge_spec *spec, bool rows,
+                                                 struct hearth_explanation *ret,
+                                                 struct hearth_err *err)
+{
+    assert(query != NULL && spec != NULL && ret != NULL);
+
+    const struct profiles_spec profiles = {spec, rows};
+    return explain_with_notes(query, explain_profiles, &profiles, ret, err);
 }

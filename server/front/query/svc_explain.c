@@ -136,18 +136,21 @@ static enum hearth_status explain_query(struct hearth_rpc *rpc,
     if (group_by == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+    const struct hearth_merge_spec merge = {
+        .profile_type = hearth_str_c(in->profile_type),
+        .selector = hearth_str_c(in->label_selector),
+        .stacks = stacks,
+    };
 
     /* Explain the query by the method that would answer it. */
     switch (in->kind) {
     case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_UNSPECIFIED:
-    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE: {
-        struct hearth_merge_spec spec = {
-            .profile_type = hearth_str_c(in->profile_type),
-            .selector = hearth_str_c(in->label_selector),
-            .stacks = stacks,
-        };
-        return hearth_query_explain_merge(&query, &spec, ret, &rpc->err);
-    }
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE:
+        return hearth_query_explain_merge(&query, &merge, ret, &rpc->err);
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_TOTALS:
+        return hearth_query_explain_profiles(&query, &merge, false, ret, &rpc->err);
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_ROWS:
+        return hearth_query_explain_profiles(&query, &merge, true, ret, &rpc->err);
     case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES: {
         struct hearth_timeseries_spec spec = {
             .profile_type = hearth_str_c(in->profile_type),
@@ -161,8 +164,8 @@ static enum hearth_status explain_query(struct hearth_rpc *rpc,
     }
     default:
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                           "kind %d is not known: QUESTION_KIND_MERGE and "
-                           "QUESTION_KIND_TIME_SERIES are",
+                           "kind %d is not known: QUESTION_KIND_MERGE, _TIME_SERIES, "
+                           "_PROFILE_TOTALS and _PROFILE_ROWS are",
                            (int)in->kind);
     }
 }
