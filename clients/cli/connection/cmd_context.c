@@ -2,12 +2,18 @@
 #include "hearth/codec/json_writer.h"
 
 #include "cli_settings.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* ---- list ---- */
+
+static bool is_current_context(const struct cli_contexts *contexts, size_t i)
+{
+    return contexts->current != NULL && strcmp(contexts->current, contexts->v[i].name) == 0;
+}
 
 static void json_contexts(const struct cli_contexts *contexts, struct hearth_buf *out)
 {
@@ -25,8 +31,7 @@ static void json_contexts(const struct cli_contexts *contexts, struct hearth_buf
         hearth_json_key_c(&json, "name");
         hearth_json_string_c(&json, one->name);
         hearth_json_key_c(&json, "current");
-        hearth_json_bool(&json,
-                         contexts->current != NULL && strcmp(contexts->current, one->name) == 0);
+        hearth_json_bool(&json, is_current_context(contexts, i));
         hearth_json_key_c(&json, "url");
         hearth_json_string_c(&json, one->values[CLI_SETTING_URL]);
         if (one->values[CLI_SETTING_TENANT] != NULL) {
@@ -40,13 +45,23 @@ static void json_contexts(const struct cli_contexts *contexts, struct hearth_buf
     hearth_buf_byte(out, '\n');
 }
 
+static void list_contexts(const struct cli_contexts *contexts, struct cli_listing *list)
+{
+    for (size_t i = 0; i < contexts->n; i++) {
+        const struct cli_context *one = &contexts->v[i];
+        cli_list_text(list, one->name);
+        cli_list_number(list, is_current_context(contexts, i));
+        cli_list_text(list, one->values[CLI_SETTING_TENANT]);
+        cli_list_text(list, one->values[CLI_SETTING_URL]);
+    }
+}
+
 static void print_contexts(const struct cli_contexts *contexts, struct hearth_buf *out)
 {
     for (size_t i = 0; i < contexts->n; i++) {
         const struct cli_context *one = &contexts->v[i];
         const char *tenant = one->values[CLI_SETTING_TENANT];
-        bool is_current = contexts->current != NULL && strcmp(contexts->current, one->name) == 0;
-        hearth_buf_printf(out, "%s %-20s ", is_current ? "*" : " ", one->name);
+        hearth_buf_printf(out, "%s %-20s ", is_current_context(contexts, i) ? "*" : " ", one->name);
         cli_fit(hearth_str_c(one->values[CLI_SETTING_URL]), INT_MAX, false, out);
         if (tenant != NULL) {
             hearth_buf_cstr(out, "  tenant ");
@@ -69,15 +84,19 @@ enum cli_exit cli_context_list(struct cli *cli)
         return cli_fail(cli, status);
     }
 
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
     if (cli->output == CLI_JSON) {
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
         json_contexts(&contexts, &out);
-    } else {
-        print_contexts(&contexts, &out);
+        return cli_print(&out);
     }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
+    list_contexts(&contexts, &list);
+    print_contexts(&contexts, &list.foot);
 
-    return cli_print(&out);
+    return cli_list_end(&list, NULL);
 }
 
 /* ---- show ---- */
@@ -179,6 +198,17 @@ static void json_settings(const struct cli *cli, const struct shown *rows, size_
     hearth_buf_byte(out, '\n');
 }
 
+static void list_settings_rows(const struct cli *cli, const struct shown *rows, size_t n,
+                               struct cli_listing *list)
+{
+    for (size_t i = 0; i < n; i++) {
+        cli_list_text(list, rows[i].setting);
+        cli_list_text(list, cli->origin ? rows[i].origin : NULL);
+        cli_list_text(list, cli->origin ? rows[i].source : NULL);
+        cli_list_text(list, rows[i].value);
+    }
+}
+
 static void print_settings(const struct cli *cli, const struct shown *rows, size_t n,
                            struct hearth_buf *out)
 {
@@ -211,15 +241,19 @@ enum cli_exit cli_context_show(struct cli *cli)
     if (cli->arena.refused) {
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
     if (cli->output == CLI_JSON) {
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
         json_settings(cli, rows, n, &out);
-    } else {
-        print_settings(cli, rows, n, &out);
+        return cli_print(&out);
     }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
+    list_settings_rows(cli, rows, n, &list);
+    print_settings(cli, rows, n, &list.foot);
 
-    return cli_print(&out);
+    return cli_list_end(&list, NULL);
 }
 
 /* ---- changes ---- */

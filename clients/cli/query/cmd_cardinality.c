@@ -8,7 +8,7 @@
 #include "hearth/codec/json_writer.h"
 #include "hearth/model/labels.h"
 
-#include "cli.h"
+#include "listing.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -210,6 +210,32 @@ static void print_cardinality(const struct cli *cli, const struct cardinality *c
     hearth_buf_printf(out, "\n%s series\n", n_series);
 }
 
+/* Adds the rows of labels, then those of services: each lacks the columns of the other. */
+static void list_cardinality(const struct cli *cli, const struct cardinality *c,
+                             struct cli_listing *list)
+{
+    for (size_t i = 0; i < count_rows(cli, c->n_labels); i++) {
+        const struct counted *label = &c->labels[i];
+        cli_list_text(list, "label");
+        cli_list_number(list, label->n_values);
+        cli_list_number(list, label->n_series);
+        cli_list_text(list, label->largest);
+        cli_list_number(list, label->n_largest);
+        cli_list_absent(list);
+        cli_list_text(list, label->name);
+    }
+    for (size_t i = 0; i < count_rows(cli, c->n_services); i++) {
+        const struct counted *service = &c->services[i];
+        cli_list_text(list, "service");
+        cli_list_absent(list);
+        cli_list_number(list, service->n_series);
+        cli_list_absent(list);
+        cli_list_absent(list);
+        cli_list_number(list, service->n_bytes);
+        cli_list_text(list, service->name);
+    }
+}
+
 static void json_number(struct hearth_json *json, const char *key, int64_t value)
 {
     hearth_json_key_c(json, key);
@@ -286,13 +312,17 @@ enum cli_exit cli_cardinality(struct cli *cli)
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    struct hearth_buf out;
-    hearth_buf_init(&out, 0);
     if (cli->output == CLI_JSON) {
+        struct hearth_buf out;
+        hearth_buf_init(&out, 0);
         json_cardinality(cli, &c, &out);
-    } else {
-        print_cardinality(cli, &c, &out);
+        return cli_print(&out);
     }
+    struct cli_listing list;
+    cli_list_begin(cli, &list);
+    list.is_drawn = true;
+    list_cardinality(cli, &c, &list);
+    print_cardinality(cli, &c, &list.foot);
 
-    return cli_print(&out);
+    return cli_list_end(&list, NULL);
 }
