@@ -5,6 +5,7 @@ temporary directory: in HEARTH_TEST_ROOT of ./dev test, where bin/initdb copies 
 """
 
 import atexit
+import ctypes
 import getpass
 import http.client
 import json
@@ -41,6 +42,21 @@ PUSH = "push.v1.PusherService/Push"
 # seconds until it is folded into the first. It moves in one transaction, so a statement sees it once. Which of them
 # depends on the minute in which a test runs.
 PROFILES = "(TABLE hearth_data.profile UNION ALL TABLE hearth_data.profile_late) AS stored"
+
+
+# What sql() needs of libpq: name, result, arguments.
+LIBPQ = ctypes.CDLL("libpq.so.5")
+for name, *types in (
+    ("PQconnectdb", ctypes.c_void_p, ctypes.c_char_p), ("PQstatus", ctypes.c_int, ctypes.c_void_p),
+    ("PQerrorMessage", ctypes.c_char_p, ctypes.c_void_p), ("PQfinish", None, ctypes.c_void_p),
+    ("PQsendQuery", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p), ("PQgetResult", ctypes.c_void_p, ctypes.c_void_p),
+    ("PQresultErrorMessage", ctypes.c_char_p, ctypes.c_void_p), ("PQclear", None, ctypes.c_void_p),
+    ("PQresultStatus", ctypes.c_int, ctypes.c_void_p),
+    ("PQntuples", ctypes.c_int, ctypes.c_void_p), ("PQnfields", ctypes.c_int, ctypes.c_void_p),
+    ("PQgetvalue", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
+):
+    function = getattr(LIBPQ, name)
+    function.restype, function.argtypes = types[0], types[1:]
 
 
 def temporary_directory():
@@ -283,13 +299,23 @@ class Server(Questions):
 
 
 def sql(url, text):
-    done = subprocess.run(
-        ["psql", "-X", "-q", "-At", "-F", "\t", "-v", "ON_ERROR_STOP=1", url, "-c", text],
-        capture_output=True, text=True,
-    )
-    if done.returncode != 0:
-        raise AssertionError("psql: " + done.stderr)
-    return [line.split("\t") for line in done.stdout.splitlines()]
+    """Rows as lists of text, as psql -At prints them; no COPY. A process of psql would take longer than most statements."""
+    connection = LIBPQ.PQconnectdb(url.encode())
+    out, error = b"", b""
+    try:
+        if LIBPQ.PQstatus(connection) != 0 or not LIBPQ.PQsendQuery(connection, text.encode()):
+            error = LIBPQ.PQerrorMessage(connection)
+        while not error and (result := LIBPQ.PQgetResult(connection)):
+            error = LIBPQ.PQresultErrorMessage(result) or (LIBPQ.PQresultStatus(result) > 2 and b"sql() reads no COPY")
+            columns = range(LIBPQ.PQnfields(result))
+            rows = ([LIBPQ.PQgetvalue(result, row, k) for k in columns] for row in range(LIBPQ.PQntuples(result)))
+            out += b"".join(b"\t".join(row) + b"\n" for row in rows)
+            LIBPQ.PQclear(result)
+    finally:
+        LIBPQ.PQfinish(connection)
+    if error:
+        raise AssertionError("PostgreSQL: " + error.decode(errors="replace"))
+    return [line.split("\t") for line in out.decode().splitlines()]
 
 
 class Session:
