@@ -22,8 +22,8 @@ struct hearth_block_slot {
 
 /* ---- slots ---- */
 
-static struct hearth_block_slot *find_slot(struct hearth_summed_blocks *sums,
-                                           enum hearth_source source, int32_t service_id)
+static struct hearth_block_slot *find_summed_slot(struct hearth_summed_blocks *sums,
+                                                  enum hearth_source source, int32_t service_id)
 {
     /* Rows and hits mostly have the slot of their predecessor, or the next one. */
     for (size_t n = 0; n < sums->n_slots; n++) {
@@ -38,7 +38,7 @@ static struct hearth_block_slot *find_slot(struct hearth_summed_blocks *sums,
 }
 
 /* The end of the hits that have the service of hits[first]. */
-static size_t find_service_end(const struct hearth_series_hit *hits, size_t n, size_t first)
+static size_t find_service_hits_end(const struct hearth_series_hit *hits, size_t n, size_t first)
 {
     size_t end = first;
     while (end < n && hits[end].service_id == hits[first].service_id) {
@@ -74,7 +74,7 @@ static struct hearth_block_slot *need_slot(struct hearth_summed_blocks *sums,
                                            enum hearth_source source, int32_t service_id,
                                            struct hearth_arena *arena)
 {
-    struct hearth_block_slot *slot = find_slot(sums, source, service_id);
+    struct hearth_block_slot *slot = find_summed_slot(sums, source, service_id);
     if (slot != NULL || !hearth_arena_grow(arena, &sums->slots, &sums->cap_slots, sums->n_slots + 1,
                                            sizeof sums->slots[0])) {
         return slot;
@@ -120,13 +120,13 @@ static void name_selected_series(struct hearth_summed_blocks *sums,
                                  const struct hearth_selection *selection)
 {
     for (size_t i = 0, end; i < selection->n_hits; i = end) {
-        end = find_service_end(selection->hits, selection->n_hits, i);
+        end = find_service_hits_end(selection->hits, selection->n_hits, i);
         struct hearth_hash128 series =
             hearth_hash128(&selection->hits[i], (end - i) * sizeof selection->hits[0],
                            hearth_hash_process_seed() + 1);
         for (int source = HEARTH_SOURCE_ROLL_10M; source <= HEARTH_SOURCE_ROLL_1D; source++) {
             struct hearth_block_slot *slot =
-                find_slot(sums, (enum hearth_source)source, selection->hits[i].service_id);
+                find_summed_slot(sums, (enum hearth_source)source, selection->hits[i].service_id);
             if (slot != NULL) {
                 add_to_key(slot, series);
             }
@@ -145,7 +145,7 @@ static enum hearth_status make_slots(struct hearth_summed_blocks *sums,
             continue;
         }
         for (size_t h = 0, end; h < leg->n_hits; h = end) {
-            end = find_service_end(leg->hits, leg->n_hits, h);
+            end = find_service_hits_end(leg->hits, leg->n_hits, h);
             struct hearth_block_slot *slot =
                 need_slot(sums, plan, leg->source, leg->hits[h].service_id, arena);
             if (slot == NULL) {
@@ -170,8 +170,8 @@ static enum hearth_status shorten_leg(struct hearth_summed_blocks *sums,
     }
 
     for (size_t h = 0, end; h < leg->n_hits; h = end) {
-        end = find_service_end(leg->hits, leg->n_hits, h);
-        if (find_slot(sums, leg->source, leg->hits[h].service_id)->cached == NULL) {
+        end = find_service_hits_end(leg->hits, leg->n_hits, h);
+        if (find_summed_slot(sums, leg->source, leg->hits[h].service_id)->cached == NULL) {
             memcpy(kept + n, &leg->hits[h], (end - h) * sizeof kept[0]);
             n += end - h;
         }
@@ -231,7 +231,7 @@ enum hearth_status hearth_summed_blocks_row(struct hearth_summed_blocks *sums,
     struct hearth_block_slot *slot =
         sums->n_slots == 0 || row->source < HEARTH_SOURCE_ROLL_10M
             ? NULL
-            : find_slot(sums, (enum hearth_source)row->source, row->service_id);
+            : find_summed_slot(sums, (enum hearth_source)row->source, row->service_id);
     size_t dict;
 
     *ret_added = slot != NULL;

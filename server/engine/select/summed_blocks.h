@@ -1,11 +1,11 @@
 /*
- * summed_blocks.h -- the blocks of a plan, added up once and then taken from the cache (private to the
- * engine; sum_cache.h).
+ * summed_blocks.h -- the blocks of a plan, added up once and then taken from the cache (private to
+ * the engine; sum_cache.h).
  *
- * hearth_summed_blocks_plan takes out of a plan what the cache has. The rows of all other blocks go to
- * hearth_summed_blocks_row, which adds them up; hearth_summed_blocks_finish gives the sums of both kinds
- * to the reader, as rows of a dictionary each, and keeps the new ones. Only readers that add up
- * values for each dictionary may use this (struct hearth_reader: sums).
+ * hearth_summed_blocks_plan takes out of a plan what the cache has. The rows of all other blocks go
+ * to hearth_summed_blocks_row, which adds them up; hearth_summed_blocks_finish gives the sums of
+ * both kinds to the reader, as rows of a dictionary each, and keeps the new ones. Only readers that
+ * add up values for each dictionary may use this (struct hearth_reader: sums).
  *
  * Threads: not thread-safe; one attempt to read a plan.
  */
