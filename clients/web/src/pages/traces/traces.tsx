@@ -75,36 +75,38 @@ function TopTraces({ type }: { type: ProfileType }) {
       <Failure error={top.error} />
       {top.value && rows.length === 0 && <p class="muted">{words.traces.noTraces}</p>}
       {rows.length > 0 && (
-        <table class="narrow">
-          <thead>
-            <tr>
-              <th scope="col">{words.traces.trace}</th>
-              <th scope="col">{words.service}</th>
-              <th scope="col">{words.traces.name}</th>
-              <th scope="col" class="number">
-                {words.traces.spans}
-              </th>
-              <th scope="col" class="number">
-                {words.value}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.traceId}>
-                <th scope="row">
-                  <button type="button" class="plain code" onClick={() => change({ id: row.traceId ?? "", type: type.ID, span: "" })}>
-                    {row.traceId}
-                  </button>
+        <div class="rows">
+          <table class="narrow">
+            <thead>
+              <tr>
+                <th scope="col">{words.traces.trace}</th>
+                <th scope="col">{words.service}</th>
+                <th scope="col">{words.traces.name}</th>
+                <th scope="col" class="number">
+                  {words.traces.spans}
                 </th>
-                <td>{row.service}</td>
-                <td class="cut">{row.endpoint || row.name}</td>
-                <td class="number">{formatCount(Number(row.spanCount ?? 0))}</td>
-                <ShareCell value={Number(row.value ?? 0)} total={Number(total)} unit={type.sampleUnit} />
+                <th scope="col" class="number">
+                  {words.value}
+                </th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.traceId}>
+                  <th scope="row">
+                    <button type="button" class="plain code" onClick={() => change({ id: row.traceId ?? "", type: type.ID, span: "" })}>
+                      {row.traceId}
+                    </button>
+                  </th>
+                  <td>{row.service}</td>
+                  <td class="cut">{row.endpoint || row.name}</td>
+                  <td class="number">{formatCount(Number(row.spanCount ?? 0))}</td>
+                  <ShareCell value={Number(row.value ?? 0)} total={Number(total)} unit={type.sampleUnit} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
       {rows.length > 0 && Number(unlabelled) > 0 && (
         <p class="muted">{words.traces.unlabelled(formatValue(Number(unlabelled), type.sampleUnit))}</p>
