@@ -19,8 +19,6 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${HEARTH_MAINTAINER})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_DEBIAN_HEARTHD_PACKAGE_NAME hearthd)
@@ -47,12 +45,14 @@ and differences on a terminal, directs agents, and administers the server.
 Many of its commands also work on files, without a server.")
 
 # The library's package carries its soname, so that two versions can be installed side by side.
-set(CPACK_DEBIAN_LIBHEARTH_PACKAGE_NAME libhearth${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(soname ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(CPACK_DEBIAN_LIBHEARTH_PACKAGE_NAME libhearth${soname})
 set(CPACK_DEBIAN_LIBHEARTH_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBHEARTH_DESCRIPTION "client library of the Hearth continuous-profiling server
 libhearth pushes profiles, queries, and follows profiling tasks from programs
 in C.")
-set(CPACK_DEBIAN_LIBHEARTH_PACKAGE_CONTROL_EXTRA ${package}/triggers)
+file(WRITE ${CMAKE_BINARY_DIR}/shlibs "libhearth ${soname} libhearth${soname} (>= ${HEARTH_PACKAGE_VERSION})\n")
+set(CPACK_DEBIAN_LIBHEARTH_PACKAGE_CONTROL_EXTRA ${package}/triggers ${CMAKE_BINARY_DIR}/shlibs)
 
 set(CPACK_DEBIAN_LIBHEARTH-DEV_PACKAGE_NAME libhearth-dev)
 set(CPACK_DEBIAN_LIBHEARTH-DEV_PACKAGE_SECTION libdevel)

@@ -16,7 +16,7 @@ endfunction()
 
 # Configuration.
 configure_file(${here}/hearthd.default ${stage}/hearthd/etc/default/hearthd COPYONLY)
-configure_file(${here}/hearthd.conf ${stage}/hearthd/etc/hearth/hearthd.conf COPYONLY)
+configure_file(${here}/hearthd.yaml ${stage}/hearthd/etc/hearth/hearthd.yaml COPYONLY)
 
 # Symbols: /usr/lib/debug/.build-id/xx/yyyy.debug.
 file(GLOB programs ${stage}/*/usr/bin/* ${stage}/libhearth/usr/lib/*/*.so.*)
