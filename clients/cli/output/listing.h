@@ -67,7 +67,8 @@ struct cli_listing {
     const char *empty;       /* said instead of a table without rows; NULL: nothing */
     struct hearth_buf cells; /* struct cli_cell */
     struct hearth_buf foot;  /* lines below the table; not in other formats */
-    bool is_drawn; /* `foot` is a picture of the rows: a table is for -o wide, --columns, --no-headers */
+    /* `foot` is a picture of the rows: a table is for -o wide, --columns and --no-headers. */
+    bool is_drawn;
 };
 
 /* The columns of a command, by its words; *ret_n is 0 if it prints no listing. */

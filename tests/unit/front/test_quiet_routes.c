@@ -52,7 +52,7 @@ static bool metrics_have(const char *line)
 {
     struct hearth_buf text;
     hearth_buf_init(&text, 0);
-    hearth_metrics_write(&text);
+    hearth_metrics_write(&text, HEARTH_METRICS_PROMETHEUS);
     hearth_buf_append(&text, "", 1);
     bool found = strstr(text.p, line) != NULL;
     hearth_buf_release(&text);

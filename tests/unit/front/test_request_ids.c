@@ -1,4 +1,6 @@
 /* test_request_ids.c -- ids of clients, and traceparent. */
+#include "rpc/request_ids.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-#include "rpc/request_ids.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"
