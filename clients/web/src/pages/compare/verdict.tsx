@@ -97,7 +97,7 @@ export function Verdict({ loaded, name, sides }: Props) {
   );
 }
 
-function List({ title, rows }: { title: string; rows: Row[] }) {
+function List({ title, rows, isJudged }: { title: string; rows: Row[]; isJudged: boolean }) {
   const words = texts.value.noise;
   const largest = Math.max(...rows.map(({ change }) => Math.abs(change)), 1e-4);
   return (
@@ -117,7 +117,7 @@ function List({ title, rows }: { title: string; rows: Row[] }) {
           </li>
         ))}
       </ol>
-      {rows.length > MAX_CHANGES && <p class="muted">{words.more(formatCount(rows.length - MAX_CHANGES))}</p>}
+      {rows.length > MAX_CHANGES && <p class="muted">{words.more(formatCount(rows.length - MAX_CHANGES), isJudged)}</p>}
     </>
   );
 }
@@ -133,8 +133,9 @@ export function Changes({ tree }: { tree: FlameTree }) {
       <List
         title={noise ? words.functions(noise.changedFunctions, others!) : rows.length > 0 ? texts.value.diff.list : texts.value.diff.unchanged}
         rows={rows}
+        isJudged={Boolean(noise)}
       />
-      {frames.length > 0 && <List title={words.frames} rows={frames} />}
+      {frames.length > 0 && <List title={words.frames} rows={frames} isJudged />}
       <Method noise={tree.diff?.noise} />
     </section>
   );
