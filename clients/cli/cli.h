@@ -90,6 +90,13 @@ struct cli_access {
     struct cli_texts grants;
 };
 
+/* Options of `hearth import`: the connection to the source, as that to the server. */
+struct cli_source {
+    const char *tenant, *token_file, *ca_file;
+    struct cli_texts headers;
+    int64_t rate; /* pushes a second; 0: the default */
+};
+
 /* Where a setting of the connection was found. */
 enum cli_origin {
     CLI_DEFAULT,
@@ -174,6 +181,7 @@ struct cli {
     struct cli_agent agent;
     struct cli_trace trace;
     struct cli_access access;
+    struct cli_source source;
     bool allow_tasks; /* of mcp */
     bool wants_help, wants_version;
     bool is_quiet;                  /* notes of the server are not printed */
@@ -226,9 +234,9 @@ cli_command_fn cli_context_list, cli_context_show, cli_context_use, cli_context_
 cli_command_fn cli_uploads_create, cli_uploads_list, cli_uploads_show, cli_uploads_download,
     cli_uploads_delete;
 cli_command_fn cli_mcp;
-cli_command_fn cli_record, cli_upload, cli_types, cli_labels, cli_values, cli_series, cli_timeline,
-    cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help, cli_completion,
-    cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
+cli_command_fn cli_record, cli_upload, cli_import_pyroscope, cli_types, cli_labels, cli_values,
+    cli_series, cli_timeline, cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help,
+    cli_completion, cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
     cli_explain_heatmap, cli_explain_label_stats, cli_explain_spans, cli_profiles_list,
     cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_profiles_original,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
