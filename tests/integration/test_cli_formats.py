@@ -74,6 +74,7 @@ class Formats(unittest.TestCase):
             cls.run_hearth("upload", path, "-l", "service_name=" + service, "-l", 'pod=a "b"\\,%d' % value)
         rule = cls.run_hearth("rules", "set", "profiles_shop", '{service_name="shop"}', "--type", "cpu", "-o", "json")
         cls.made = {"{policy}": write_file(directory, "policy.yaml", b"policy: []\n"), "{rule}": json.loads(rule.out)["rule"]["id"]}
+        cls.run_hearth("admin", "applications", "set", "shop", "--owner", "team")
         cls.run_hearth("context", "add", "one", "--url", "http://127.0.0.1:1")
         cls.run_hearth("context", "add", "two", "--url", "http://127.0.0.1:2", "--tenant", "shop")
 
