@@ -1,4 +1,4 @@
-/* cmd_limits.c -- hearth admin limits: what a tenant has of its own, shown and changed. */
+/* cmd_limits.c -- hearth admin limits: the limits of a tenant, shown and changed. */
 #include "hearth/pb/hearth/v1/admin.pb-c.h"
 
 #include "listing.h"

@@ -142,6 +142,33 @@ char **cli_by_names(struct cli *cli)
     return names;
 }
 
+/*
+ * Without --by, the profile type is a column of its own, and the labels that Hearth adds to name it
+ * are left out. Changes the set.
+ */
+static void add_series(struct cli_listing *list, Types__V1__Labels *set, bool is_chosen)
+{
+    const char *type = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < set->n_labels; i++) {
+        const Types__V1__LabelPair *label = set->labels[i];
+        bool is_inner = strncmp(label->name, "__", 2) == 0;
+        if (!is_chosen && strcmp(label->name, HEARTH_LABEL_PROFILE_TYPE) == 0) {
+            type = label->value;
+        }
+        if (is_chosen || !is_inner) {
+            set->labels[n++] = set->labels[i];
+        }
+    }
+    cli_list_labels(list, set->labels, n);
+    if (type == NULL) {
+        cli_list_absent(list);
+    } else {
+        cli_list_text(list, type);
+    }
+}
+
 enum cli_exit cli_series(struct cli *cli)
 {
     Querier__V1__SeriesRequest request;
@@ -167,7 +194,7 @@ enum cli_exit cli_series(struct cli *cli)
     struct cli_listing list;
     cli_list_begin(cli, &list);
     for (size_t i = 0; i < answer->n_labels_set; i++) {
-        cli_list_labels(&list, answer->labels_set[i]->labels, answer->labels_set[i]->n_labels);
+        add_series(&list, answer->labels_set[i], cli->n_by > 0);
     }
 
     return cli_list_end(&list, &answer->base);

@@ -409,16 +409,11 @@ enum hearth_status hearth_tasks_keep_alive(const struct hearth_call *call,
 {
     struct judged_fact judged;
     bool extended;
-    enum hearth_status status = read_task_facts(call, task_id, ret, &judged, err);
 
     assert(call != NULL && ret != NULL);
 
     /* Only network tasks that have not ended can be extended. */
-    if (status == HEARTH_NOT_FOUND) {
-        return HEARTH_FAIL(err, HEARTH_NOT_FOUND, "profiling task not exists");
-    }
-
-    HEARTH_TRY(status);
+    HEARTH_TRY(read_task_facts(call, task_id, ret, &judged, err));
     if (ret->task.kind != HEARTH_TASK_NETWORK) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT, "current task is not a \"NETWORK\" task");
     }
