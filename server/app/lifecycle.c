@@ -392,15 +392,24 @@ static void tell_state(struct server *server)
 
 /*
  * Run until SIGTERM, SIGINT or the end of the terminal (SIGHUP); returns the number of the signal.
+ * 0: the store is lost.
  */
 static int run_until_signal(struct server *server, const sigset_t *signals)
 {
+    char reason[256];
+
     for (;;) {
         struct timespec second = {.tv_nsec = 500000000};
         int number = sigtimedwait(signals, NULL, &second);
         if (number == SIGTERM || number == SIGINT ||
             (number == SIGHUP && server->has_terminal && !has_terminal())) {
             return number;
+        }
+        if (hearth_store_lost(server->store, reason)) {
+            HEARTH_LOG(HEARTH_LOG_ERROR, "app",
+                       "hearthd ends; start it again: it reads everything anew", "reason", reason,
+                       NULL);
+            return 0;
         }
 
         if (number == SIGHUP) {
@@ -430,11 +439,16 @@ static int run_server(struct server *server, const sigset_t *signals)
         hearth_service_tell(&server->service, "READY=1");
         int number = run_until_signal(server, signals);
         hearth_service_tell(&server->service, "STOPPING=1");
-        HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
-                   number == SIGTERM  ? "SIGTERM"
-                   : number == SIGHUP ? "SIGHUP: the terminal was closed"
-                                      : "SIGINT",
-                   NULL);
+        if (number == 0) { /* no request can succeed any more */
+            code = EXIT_FAILED;
+            server->config.shutdown_timeout_ns = 0;
+        } else {
+            HEARTH_LOG(HEARTH_LOG_INFO, "app", "stopping", "signal",
+                       number == SIGTERM  ? "SIGTERM"
+                       : number == SIGHUP ? "SIGHUP: the terminal was closed"
+                                          : "SIGINT",
+                       NULL);
+        }
         hearth_front_drain(server->front, "shutting down");
 
         /* A second signal ends the process at once: the database recovers at its next start. */

@@ -195,6 +195,7 @@ static enum hearth_status boot_once(struct hearth_store *store, struct hearth_pg
     if (pg->read_only == NULL) {
         HEARTH_TRY(hearth_migrate(pg, NULL, NULL, err));
     }
+    HEARTH_TRY(hearth_lineage_check(&store->lineage, pg, err)); /* it has tables now */
     HEARTH_TRY(hearth_wall_raise(store, pg, err));
     if (pg->read_only != NULL) {
         HEARTH_TRY(hearth_catalog_refresh(store->catalog, &store->boot_cancel, err));
@@ -288,22 +289,21 @@ static void boot_until_ready(struct hearth_store *store, struct hearth_pg *pg)
     }
 }
 
-/* Connect if needed, and record whether the database can be reached. */
+/*
+ * Connect if needed, and record whether the database can be reached. An open connection is checked,
+ * too: behind a pooler, or after a dump was restored, the database may be another one.
+ */
 static enum hearth_status check_connection(struct hearth_store *store, struct hearth_pg *pg,
                                            struct hearth_err *err)
 {
-    enum hearth_status status = HEARTH_OK;
+    enum hearth_status status = hearth_pg_alive(pg)
+                                    ? hearth_lineage_check(&store->lineage, pg, err)
+                                    : hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
 
-    if (!hearth_pg_alive(pg)) {
-        status = hearth_pg_connect(pg, CONNECT_TIMEOUT_MS, err);
-        if (status == HEARTH_OK) {
-            hearth_store_note_back(store);
-        } else if (!atomic_load(&store->closing)) {
-            hearth_store_note_away(store, err->msg);
-        }
-    } else if (atomic_load(&store->away) &&
-               hearth_pg_exec(pg, "SELECT 1", NULL, NULL, NULL, NULL, err) == HEARTH_OK) {
-        hearth_store_note_back(store); /* only a committer's connection was cut */
+    if (status == HEARTH_OK) {
+        hearth_store_note_back(store);
+    } else if (!atomic_load(&store->closing)) {
+        hearth_store_note_away(store, err->msg);
     }
 
     return status;
@@ -329,7 +329,8 @@ static void keep_house(struct hearth_store *store, struct hearth_pg *pg)
 static void *run_boot(void *arg)
 {
     struct hearth_store *store = arg;
-    struct hearth_pg pg = {.url = store->url, .cancel = &store->boot_cancel};
+    struct hearth_pg pg = {
+        .url = store->url, .lineage = &store->lineage, .cancel = &store->boot_cancel};
 
     /* Migrations have no time limit: they may take long. */
     boot_until_ready(store, &pg);
@@ -390,6 +391,7 @@ static enum hearth_status make_parts(struct hearth_store *store, struct hearth_e
     /* Connections. */
     HEARTH_TRY(hearth_pool_new(store->url, store->options.max_readers, &store->pool, err));
     hearth_pool_set_timeout(store->pool, store->options.statement_timeout_ms);
+    hearth_pool_set_lineage(store->pool, &store->lineage);
     if (store->options.read_url != NULL) {
         HEARTH_TRY(hearth_replica_new(&store->options, &store->replica, err));
     }
@@ -431,6 +433,7 @@ enum hearth_status hearth_store_open(const struct hearth_store_options *options,
     atomic_init(&store->next_upload, 1);
     hearth_cancel_init(&store->boot_cancel, INT64_MAX);
     hearth_mutex_init(&store->reason_lock, HEARTH_RANK_REASON, "store.reason_lock");
+    hearth_lineage_init(&store->lineage);
     hearth_cond_init(&store->boot_wake);
     (void)snprintf(store->reason, sizeof store->reason,
                    "waiting for the database: not connected yet");
@@ -492,6 +495,7 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns)
     /* Free the root. */
     (void)pthread_cond_destroy(&store->boot_wake);
     hearth_mutex_destroy(&store->reason_lock);
+    hearth_lineage_release(&store->lineage);
     hearth_secret_free(store->url);
     hearth_mem_free(store);
 }

@@ -1,5 +1,9 @@
 """A streaming replica of a Cluster, on unix sockets like it."""
 
+import os
+import shutil
+import signal
+
 from server import Cluster, eventually, sql
 
 
@@ -9,10 +13,35 @@ class Standby(Cluster):
     def __init__(self, primary):
         self.primary = primary
         super().__init__()
-        eventually(lambda: sql(self.url(), "SELECT pg_is_in_recovery()") == [["t"]], 60)
+        wait_until_it_follows(self)
 
     def make(self, initdb):
-        self._run(
-            self.program("pg_basebackup"), "-D", self.data, "-d", self.primary.url(), "-R", "-X", "stream",
-            "--checkpoint=fast", "--no-sync",
-        )
+        base_backup(self, self.primary)
+
+
+def base_backup(cluster, primary):
+    cluster._run(
+        cluster.program("pg_basebackup"), "-D", cluster.data, "-d", primary.url(), "-R", "-X", "stream",
+        "--checkpoint=fast", "--no-sync",
+    )
+
+
+def wait_until_it_follows(cluster):
+    eventually(lambda: sql(cluster.url(), "SELECT pg_is_in_recovery()") == [["t"]], 60)
+
+
+def follow(cluster, primary):
+    """Make a standby of `primary` out of a cluster that is stopped; its files are removed."""
+    shutil.rmtree(cluster.data)
+    os.mkdir(cluster.data, 0o700)
+    if cluster.as_user:
+        shutil.chown(cluster.data, "postgres", "postgres")
+    base_backup(cluster, primary)
+    cluster.start()
+    wait_until_it_follows(cluster)
+
+
+def kill9(cluster):
+    """The machine of the cluster dies: all its processes at once."""
+    os.killpg(cluster.process.pid, signal.SIGKILL)
+    cluster.process.wait()

@@ -115,6 +115,13 @@ void hearth_store_close(struct hearth_store *store, int64_t deadline_mono_ns);
 bool hearth_store_ready(struct hearth_store *store, char reason[256]);
 
 /*
+ * Return whether the database may have lost commits since the store was opened (restored, or a
+ * standby was promoted), and then write why. The ids in memory are worthless: the store neither
+ * reads nor writes any more, and the process has to end.
+ */
+bool hearth_store_lost(struct hearth_store *store, char reason[256]);
+
+/*
  * Return by how many ns the database's clock was ahead of this machine's at the last comparison
  * (twice a minute); negative: it was late. 0 while they differ by less than 10 s.
  */

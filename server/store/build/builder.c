@@ -415,7 +415,10 @@ enum hearth_status hearth_builder_start(struct hearth_store *store,
     hearth_cond_init(&thread->wake);
     thread->builder = (struct hearth_builder){
         .store = store,
-        .pg = {.url = store->url, .cancel = &thread->cancel, .timeout_ms = STATEMENT_TIMEOUT_MS},
+        .pg = {.url = store->url,
+               .lineage = &store->lineage,
+               .cancel = &thread->cancel,
+               .timeout_ms = STATEMENT_TIMEOUT_MS},
         .inflater = hearth_inflater_new(),
         .packer = hearth_packer_new(PACK_LEVEL),
         .close = hearth_close_new(),

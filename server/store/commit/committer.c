@@ -232,6 +232,7 @@ enum hearth_status hearth_committers_start(struct hearth_store *store,
             (struct hearth_committer){.all = all,
                                       .seq = INT64_MAX,
                                       .pg = {.url = store->url,
+                                             .lineage = &store->lineage,
                                              .cancel = &all->abandon,
                                              .timeout_ms = store->options.statement_timeout_ms}};
         hearth_cond_init(&committer->wake);

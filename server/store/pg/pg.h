@@ -23,6 +23,7 @@
 #include <libpq-fe.h>
 
 struct hearth_pg_params;
+struct hearth_lineage;
 
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
@@ -37,6 +38,8 @@ struct hearth_pg {
      */
     const char *read_only;
     const struct hearth_secret *url;
+    /* Checked by each connect; if it is lost, the connection is not usable. NULL: not checked. */
+    struct hearth_lineage *lineage;
     struct hearth_cancel *cancel; /* for statements without one of their own; may be NULL */
     int64_t timeout_ms;           /* for statements without a deadline; 0: no limit */
 };
@@ -65,7 +68,10 @@ enum hearth_pg_fault hearth_pg_classify(const char *sqlstate);
  */
 bool hearth_pg_url_valid(const struct hearth_secret *url);
 
-/* Connect, after closing an old connection. UNAVAILABLE: the reason of libpq, without password. */
+/*
+ * Connect, after closing an old connection. UNAVAILABLE: the reason of libpq, without password, or
+ * the loss of the lineage.
+ */
 HEARTH_MUST_CHECK enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                                                        struct hearth_err *err);
 void hearth_pg_close(struct hearth_pg *pg);

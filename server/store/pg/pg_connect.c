@@ -8,6 +8,7 @@
 #include "hearth/base/clock.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/lineage.h"
 #include "pg/pg.h"
 #include "pg/pg_wait.h"
 
@@ -196,12 +197,16 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
                              "cannot make the database connection non-blocking");
     }
 
+    if (status == HEARTH_OK) {
+        (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
+        status = pg->lineage == NULL ? HEARTH_OK : hearth_lineage_check(pg->lineage, pg, err);
+    }
+
     if (status != HEARTH_OK) {
         hearth_pg_close(pg);
         return status;
     }
 
-    (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
     hearth_metric_add(HEARTH_M_PG_CONNECTS, 1);
 
     return HEARTH_OK;
@@ -218,7 +223,8 @@ void hearth_pg_close(struct hearth_pg *pg)
 bool hearth_pg_usable(const struct hearth_pg *pg)
 {
     return pg->conn != NULL && PQstatus(pg->conn) == CONNECTION_OK &&
-           PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+           PQtransactionStatus(pg->conn) == PQTRANS_IDLE &&
+           (pg->lineage == NULL || !atomic_load(&pg->lineage->is_lost));
 }
 
 bool hearth_pg_alive(struct hearth_pg *pg)

@@ -57,6 +57,14 @@ enum hearth_status hearth_pool_new(const struct hearth_secret *url, unsigned max
     return HEARTH_OK;
 }
 
+void hearth_pool_set_lineage(struct hearth_pool *pool, struct hearth_lineage *lineage)
+{
+    for (unsigned i = 0; i < pool->n_slots; i++) {
+        assert(!pool->slots[i].taken);
+        pool->slots[i].pg.lineage = lineage;
+    }
+}
+
 void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms)
 {
     for (unsigned i = 0; i < pool->n_slots; i++) {

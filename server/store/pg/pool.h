@@ -19,6 +19,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_pool_new(const struct hearth_secret 
 /* Close all connections; none of them is taken. NULL-safe. */
 void hearth_pool_free(struct hearth_pool *pool);
 
+/* Check the lineage at each connect. Keeps it. Call it before the first _take. */
+void hearth_pool_set_lineage(struct hearth_pool *pool, struct hearth_lineage *lineage);
+
 /* Limit statements whose request has no deadline; 0: no limit. Call it before the first _take. */
 void hearth_pool_set_timeout(struct hearth_pool *pool, int64_t timeout_ms);
 

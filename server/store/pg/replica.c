@@ -16,6 +16,7 @@
 #include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 
+#include "pg/lineage.h"
 #include "pg/pg.h"
 #include "pg/pool.h"
 #include "pg/session.h"
@@ -33,15 +34,6 @@
 #define STEP_FIRST_NS   (HEARTH_NS_PER_MS / 2)
 #define STEP_LAST_NS    (10 * HEARTH_NS_PER_MS)
 #define WAL_BLOCK_BYTES 8192
-#define IDENTITY_BYTES  64
-
-/*
- * The identity of the database and its cluster: a position in the WAL has no meaning in another
- * cluster.
- */
-#define IDENTITY                                                              \
-    "(SELECT system_identifier FROM pg_control_system())::text || '/' || oid" \
-    " FROM pg_database WHERE datname = current_database()"
 
 enum outcome {
     OUTCOME_REPLICA,   /* the read ran on the replica */
@@ -64,8 +56,8 @@ struct hearth_replica {
 
 /* How far the primary's WAL is on disk. */
 struct position {
-    int64_t lsn; /* bytes since the beginning of the WAL */
-    char identity[IDENTITY_BYTES];
+    int64_t lsn; /* bytes since the beginning of the WAL; it has no meaning in another cluster */
+    char identity[HEARTH_LINEAGE_IDENTITY_BYTES];
 };
 
 /* ---- life ---- */
@@ -199,10 +191,11 @@ static void note_outcome(struct hearth_replica *replica, enum outcome outcome, c
 
 /* ---- positions ---- */
 
-static void take_identity(const PGresult *result, int column, char out[IDENTITY_BYTES])
+static void take_identity(const PGresult *result, int column,
+                          char out[HEARTH_LINEAGE_IDENTITY_BYTES])
 {
     struct hearth_str text = hearth_pg_str(result, 0, column);
-    (void)snprintf(out, IDENTITY_BYTES, HEARTH_STR_FMT, HEARTH_STR_ARG(text));
+    (void)snprintf(out, HEARTH_LINEAGE_IDENTITY_BYTES, HEARTH_STR_FMT, HEARTH_STR_ARG(text));
 }
 
 /* Read the primary's position into the struct position `context`. */
@@ -210,7 +203,7 @@ static enum hearth_status read_position(void *context, struct hearth_pg *pg,
                                         enum hearth_pg_fault *ret_fault, struct hearth_err *err)
 {
     static const char sql[] =
-        "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8, " IDENTITY;
+        "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8, " HEARTH_LINEAGE_IDENTITY;
     struct position *position = context;
 
     for (int round = 0;; round++) {
@@ -242,14 +235,14 @@ static enum hearth_status read_replayed(struct hearth_pg *pg, const struct posit
                                         struct hearth_err *err)
 {
     static const char sql[] = "SELECT pg_is_in_recovery(), coalesce((pg_last_wal_replay_lsn()"
-                              " - '0/0'::pg_lsn)::int8, 0), " IDENTITY;
+                              " - '0/0'::pg_lsn)::int8, 0), " HEARTH_LINEAGE_IDENTITY;
     PGresult *result = NULL;
 
     HEARTH_TRY(hearth_pg_exec(pg, sql, NULL, cancel, &result, NULL, err));
 
     /* Compare the identities: an empty one never equals that of a primary. */
     enum hearth_status status = HEARTH_OK;
-    char identity[IDENTITY_BYTES] = "";
+    char identity[HEARTH_LINEAGE_IDENTITY_BYTES] = "";
     if (PQntuples(result) == 1) {
         take_identity(result, 2, identity);
     }

@@ -70,6 +70,11 @@ bool hearth_store_ready(struct hearth_store *store, char reason[256])
     return ready;
 }
 
+bool hearth_store_lost(struct hearth_store *store, char reason[256])
+{
+    return hearth_lineage_explain(&store->lineage, reason);
+}
+
 enum hearth_status hearth_store_check_open(struct hearth_store *store, struct hearth_err *err)
 {
     if (atomic_load(&store->closing)) {

@@ -32,6 +32,8 @@
 #include "hearth/base/sync.h"
 #include "hearth/store/store_rules.h"
 
+#include "pg/lineage.h"
+
 #include <pthread.h>
 
 struct hearth_pool;
@@ -73,6 +75,7 @@ enum hearth_store_rank {
     HEARTH_RANK_PARTITIONS,
     HEARTH_RANK_REPLICA,
     HEARTH_RANK_REASON,
+    HEARTH_RANK_LINEAGE,
 };
 
 /*
@@ -126,6 +129,7 @@ struct hearth_retention_progress {
 struct hearth_store {
     struct hearth_store_options options; /* of the start; some fields of it are replaced by live */
     _Atomic(const struct hearth_store_options *) live; /* read by hearth_store_live */
+    struct hearth_lineage lineage;                     /* checked by connections to the primary */
     struct hearth_secret *url;                         /* owned copy; options.url points here */
     struct hearth_pool *pool;
     struct hearth_catalog *catalog;

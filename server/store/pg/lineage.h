@@ -1,0 +1,65 @@
+/*
+ * lineage.h -- whether the database still has all commits that this process relies on (private to
+ * the store).
+ *
+ * Memory holds series ids, dictionaries, label indexes and sums of the database. They are wrong
+ * after a restore to an earlier state, or after the promotion of a standby that lacked commits: the
+ * database may give the same ids to other things. So each new connection is checked before its
+ * first statement, and one connection each second:
+ *
+ *   cluster and database    system_identifier and oid; the oid of hearth_data.writer, which is
+ *                           another one after pg_restore
+ *   timeline                PostgreSQL begins a new one at a promotion, and at the end of a restore
+ *                           from an archive
+ *   end of the WAL on disk  never smaller than before; it is after a copy of the files was put back
+ *
+ * A promotion counts as a loss even if the standby had everything, because no view of PostgreSQL
+ * says where its timeline begins. A lineage that is lost stays lost: no connection is usable any
+ * more, and the process has to end.
+ *
+ * Threads: safe.
+ */
+#ifndef HEARTH_STORE_LINEAGE_H
+#define HEARTH_STORE_LINEAGE_H
+
+#include "hearth/base/sync.h"
+
+#include "pg/pg.h"
+
+#define HEARTH_LINEAGE_IDENTITY_BYTES 64
+
+/* SQL: the last column of a SELECT without FROM, a text that names the cluster and the database. */
+#define HEARTH_LINEAGE_IDENTITY                                               \
+    "(SELECT system_identifier FROM pg_control_system())::text || '/' || oid" \
+    " FROM pg_database WHERE datname = current_database()"
+
+/* What the database says about itself. */
+struct hearth_lineage_mark {
+    char identity[HEARTH_LINEAGE_IDENTITY_BYTES]; /* empty: nothing is known yet */
+    char timeline[16];                            /* hexadecimal */
+    int64_t tables_oid;                           /* of hearth_data.writer; 0: no such table */
+    int64_t lsn;                                  /* end of the WAL on disk, in bytes */
+};
+
+struct hearth_lineage {
+    _Atomic bool is_lost;
+    struct hearth_mutex lock; /* guards the rest */
+    struct hearth_lineage_mark known;
+    char reason[256]; /* why it is lost; not changed afterwards */
+};
+
+void hearth_lineage_init(struct hearth_lineage *lineage);
+void hearth_lineage_release(struct hearth_lineage *lineage);
+
+/*
+ * Compare the database behind an open connection, outside a transaction, with the known one. The
+ * first database that has tables becomes the known one. UNAVAILABLE: the lineage is lost, the
+ * tables are missing now, or the connection is broken.
+ */
+HEARTH_MUST_CHECK enum hearth_status
+hearth_lineage_check(struct hearth_lineage *lineage, struct hearth_pg *pg, struct hearth_err *err);
+
+/* Return whether it is lost, and then write why. */
+bool hearth_lineage_explain(struct hearth_lineage *lineage, char reason[256]);
+
+#endif
