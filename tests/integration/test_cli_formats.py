@@ -19,7 +19,8 @@ SHOP = ["--service", "shop", "--instance", "pod-1"]
 
 # Arguments of commands that need some.
 ARGUMENTS = {
-    "diff": ["shop", "other"], "lines": ["main.leaf", "shop"], "label-stats": ["pod"], "query values": ["pod"],
+    "import pyroscope": ["{url}"], "diff": ["shop", "other"], "lines": ["main.leaf", "shop"],
+    "label-stats": ["pod"], "query values": ["pod"],
     "agents instances": ["shop"], "agents processes": ["shop"], "task log": [TASK], "task segments": [TASK],
     "task schedules": [TASK], "task uploads": [TASK], "policy dry-run": ["shop", "-f", "{policy}"], "policy monitored": ["shop"],
     "policy series": ["shop"], "policy history": ["shop"], "network topology": SHOP, "network series": SHOP,
@@ -73,7 +74,10 @@ class Formats(unittest.TestCase):
             path = write_file(directory, "%d.pb.gz" % value, profile.encode())
             cls.run_hearth("upload", path, "-l", "service_name=" + service, "-l", 'pod=a "b"\\,%d' % value)
         rule = cls.run_hearth("rules", "set", "profiles_shop", '{service_name="shop"}', "--type", "cpu", "-o", "json")
-        cls.made = {"{policy}": write_file(directory, "policy.yaml", b"policy: []\n"), "{rule}": json.loads(rule.out)["rule"]["id"]}
+        cls.made = {
+            "{url}": cls.env["HEARTH_URL"], "{policy}": write_file(directory, "policy.yaml", b"policy: []\n"),
+            "{rule}": json.loads(rule.out)["rule"]["id"],
+        }
         cls.run_hearth("admin", "applications", "set", "shop", "--owner", "team")
         cls.run_hearth("context", "add", "one", "--url", "http://127.0.0.1:1")
         cls.run_hearth("context", "add", "two", "--url", "http://127.0.0.1:2", "--tenant", "shop")

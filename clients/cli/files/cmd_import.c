@@ -9,6 +9,7 @@
  * comparison after the copy is the check. Totals are doubles on the wire: exact to 2^53.
  */
 #include "hearth/base/clock.h"
+#include "hearth/codec/json_writer.h"
 #include "hearth/selector/timeexpr.h"
 
 #include "import.h"
@@ -276,11 +277,49 @@ static enum hearth_status import_range(struct import *im)
     return HEARTH_OK;
 }
 
+static enum cli_exit print_import_json(const struct import *im)
+{
+    struct hearth_buf out;
+    struct hearth_json json;
+
+    hearth_buf_init(&out, 0);
+    hearth_json_init(&json, &out);
+    hearth_json_object(&json);
+    hearth_json_key_c(&json, "types");
+    hearth_json_array(&json);
+    for (size_t i = 0; i < im->n_types; i++) {
+        const struct import_type *type = &im->types[i];
+        const struct {
+            const char *key;
+            int64_t value;
+        } counts[] = {
+            {"steps", type->n_steps},
+            {"present", type->n_present},
+            {"copied", type->n_copied},
+            {"differing", type->n_differ},
+            {"sourceTotal", type->source_total},
+            {"total", type->here_total},
+        };
+        hearth_json_object(&json);
+        hearth_json_key_c(&json, "type");
+        hearth_json_string_c(&json, type->id);
+        for (size_t k = 0; k < HEARTH_ARRAY_LEN(counts); k++) {
+            hearth_json_key_c(&json, counts[k].key);
+            hearth_json_i64_string(&json, counts[k].value);
+        }
+        hearth_json_object_end(&json);
+    }
+    hearth_json_array_end(&json);
+    hearth_json_object_end(&json);
+    hearth_buf_byte(&out, '\n');
+
+    return cli_print_exact(&out);
+}
+
 /* Prints a row for each type. */
-static enum cli_exit print_import(struct import *im)
+static enum cli_exit print_import_rows(const struct import *im)
 {
     struct cli_listing list;
-    int64_t n_differ = 0;
 
     cli_list_begin(im->cli, &list);
     list.empty = "the source has no profiles of this selection";
@@ -293,11 +332,21 @@ static enum cli_exit print_import(struct import *im)
         cli_list_number(&list, type->n_differ);
         cli_list_number(&list, type->source_total);
         cli_list_number(&list, type->here_total);
-        n_differ += type->n_differ;
     }
-    enum cli_exit code = cli_list_end(&list, NULL);
 
-    return code == CLI_OK && n_differ > 0 ? CLI_FAILED : code;
+    return cli_list_end(&list, NULL);
+}
+
+static enum cli_exit print_import(const struct import *im)
+{
+    enum cli_exit code =
+        im->cli->output == CLI_JSON ? print_import_json(im) : print_import_rows(im);
+
+    for (size_t i = 0; code == CLI_OK && i < im->n_types; i++) {
+        code = im->types[i].n_differ > 0 ? CLI_FAILED : CLI_OK;
+    }
+
+    return code;
 }
 
 enum cli_exit cli_import_pyroscope(struct cli *cli)
