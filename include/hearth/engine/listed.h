@@ -116,6 +116,15 @@ enum hearth_status hearth_listed_facets(const struct hearth_query *query,
                                         const struct hearth_facet_spec *spec,
                                         struct hearth_facets *ret, struct hearth_err *err);
 
+/*
+ * What a list of the range would read if its page never filled, and what facets read, counted in
+ * the database.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_listed_explain(const struct hearth_query *query,
+                                         const struct hearth_listed_filter *filter,
+                                         struct hearth_explanation *ret, struct hearth_err *err);
+
 /* ---- one upload ---- */
 
 struct hearth_listed_value {

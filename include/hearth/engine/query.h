@@ -226,14 +226,23 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
                                                    struct hearth_err *err);
 /*
  * The same of queries about single profiles. They read the totals of the profiles, as heatmaps and
- * statistics of labels do, or, with `rows`, their samples, as all queries about spans do. Filters
- * by profile, span and trace are ignored.
+ * statistics of labels do, or, with `rows`, their samples, as all queries about spans do.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_explain_profiles(const struct hearth_query *query,
                                                  const struct hearth_merge_spec *spec, bool rows,
                                                  struct hearth_explanation *ret,
                                                  struct hearth_err *err);
+
+/*
+ * The same of the queries of labels above. They read the index of labels in memory alone, so there
+ * are no legs: n_series and n_services are what they look at.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_explain_labels(const struct hearth_query *query,
+                                               const struct hearth_label_request *request,
+                                               struct hearth_explanation *ret,
+                                               struct hearth_err *err);
 
 /* The amount that a query reads from one source. */
 struct hearth_analyzed_source {

@@ -131,6 +131,7 @@ static enum hearth_status explain_once(const struct hearth_query *query,
     struct hearth_read_plan plan;
 
     HEARTH_TRY(hearth_selection_plan(query, selection, arena, &plan, notes, err));
+    plan.detail = selection->detail;
     struct hearth_leg_cost *costs = hearth_arena_array(arena, plan.n_legs, sizeof costs[0]);
     ret->legs = hearth_arena_array(arena, plan.n_legs, sizeof ret->legs[0]);
     if (costs == NULL || ret->legs == NULL) {
@@ -151,14 +152,13 @@ static enum hearth_status explain_once(const struct hearth_query *query,
     return split_notes(query, hearth_buf_view(notes), ret, err);
 }
 
-/*
- * Plans until background work does not interfere; the notes of the query so far are part of the
- * answer.
- */
-static enum hearth_status explain_selection(const struct hearth_query *query,
+/* Plans until background work does not interfere. */
+enum hearth_status hearth_selection_explain(const struct hearth_query *query,
                                             const struct hearth_selection *selection,
                                             struct hearth_explanation *ret, struct hearth_err *err)
 {
+    assert(query->call.notes != NULL && selection != NULL && ret != NULL);
+
     struct hearth_str of_range = hearth_buf_view(query->call.notes); /* lines */
     struct hearth_buf notes;
 
@@ -193,15 +193,12 @@ struct profiles_spec {
     bool rows;
 };
 
-typedef enum hearth_status explain_kind_fn(const struct hearth_query *query, const void *spec,
-                                           struct hearth_explanation *ret, struct hearth_err *err);
-
 static enum hearth_status explain_merge(const struct hearth_query *query, const void *spec,
                                         struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_selection selection;
     HEARTH_TRY(hearth_merge_select(query, spec, &selection, err));
-    return explain_selection(query, &selection, ret, err);
+    return hearth_selection_explain(query, &selection, ret, err);
 }
 
 static enum hearth_status select_explained(const struct hearth_query *query,
@@ -235,33 +232,44 @@ static enum hearth_status explain_timeseries(const struct hearth_query *query, c
         selection.n_hits = selection.n_services = 0;
     }
 
-    return explain_selection(query, &selection, ret, err);
+    return hearth_selection_explain(query, &selection, ret, err);
 }
 
 static enum hearth_status explain_profiles(const struct hearth_query *query, const void *of,
                                            struct hearth_explanation *ret, struct hearth_err *err)
 {
     const struct profiles_spec *spec = of;
-    struct hearth_range range;
     struct hearth_selection selection;
 
-    HEARTH_TRY(hearth_stack_filter_check(&spec->merge->stacks, query->call.arena, err));
-    HEARTH_TRY(hearth_query_range(query, &range, err));
-    const struct hearth_series_choice choice = {spec->merge->profile_type, spec->merge->selector,
-                                                range.from_ns, range.to_ns};
-    HEARTH_TRY(select_explained(query, &choice, &selection, err));
+    HEARTH_TRY(hearth_merge_select(query, spec->merge, &selection, err));
     selection.totals = !spec->rows;
     selection.rows = spec->rows;
-    if (range.empty) {
-        selection.n_hits = selection.n_services = 0;
+
+    return hearth_selection_explain(query, &selection, ret, err);
+}
+
+/* Labels, values, series and types are answered from the index of labels alone. */
+static enum hearth_status explain_labels(const struct hearth_query *query, const void *of,
+                                         struct hearth_explanation *ret, struct hearth_err *err)
+{
+    struct hearth_series_hits hits;
+    struct hearth_range range;
+
+    HEARTH_TRY(hearth_query_label_hits(query, of, &range, &hits, err));
+    hearth_call_note(&query->call, "read from the index of labels in memory; no profile is read");
+
+    *ret = (struct hearth_explanation){
+        .from_ns = range.from_ns, .to_ns = range.to_ns, .n_series = (int64_t)hits.n};
+    for (size_t i = 0; i < hits.n; i++) {
+        ret->n_services += i == 0 || hits.v[i].service_id != hits.v[i - 1].service_id;
     }
 
-    return explain_selection(query, &selection, ret, err);
+    return split_notes(query, hearth_buf_view(query->call.notes), ret, err);
 }
 
 /* Notes about the range are part of the explanation, so a buffer of this call collects them. */
-static enum hearth_status explain_with_notes(const struct hearth_query *query,
-                                             explain_kind_fn *explain, const void *spec,
+enum hearth_status hearth_explain_with_notes(const struct hearth_query *query,
+                                             hearth_explain_fn *explain, const void *spec,
                                              struct hearth_explanation *ret, struct hearth_err *err)
 {
     struct hearth_query own = *query;
@@ -282,7 +290,7 @@ enum hearth_status hearth_query_explain_merge(const struct hearth_query *query,
 {
     assert(query != NULL && spec != NULL && ret != NULL);
 
-    return explain_with_notes(query, explain_merge, spec, ret, err);
+    return hearth_explain_with_notes(query, explain_merge, spec, ret, err);
 }
 
 enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *query,
@@ -292,7 +300,7 @@ enum hearth_status hearth_query_explain_timeseries(const struct hearth_query *qu
 {
     assert(query != NULL && spec != NULL && ret != NULL);
 
-    return explain_with_notes(query, explain_timeseries, spec, ret, err);
+    return hearth_explain_with_notes(query, explain_timeseries, spec, ret, err);
 }
 
 enum hearth_status hearth_query_explain_profiles(const struct hearth_query *query,
@@ -303,5 +311,15 @@ enum hearth_status hearth_query_explain_profiles(const struct hearth_query *quer
     assert(query != NULL && spec != NULL && ret != NULL);
 
     const struct profiles_spec profiles = {spec, rows};
-    return explain_with_notes(query, explain_profiles, &profiles, ret, err);
+    return hearth_explain_with_notes(query, explain_profiles, &profiles, ret, err);
+}
+
+enum hearth_status hearth_query_explain_labels(const struct hearth_query *query,
+                                               const struct hearth_label_request *request,
+                                               struct hearth_explanation *ret,
+                                               struct hearth_err *err)
+{
+    assert(query != NULL && request != NULL && ret != NULL);
+
+    return hearth_explain_with_notes(query, explain_labels, request, ret, err);
 }

@@ -25,6 +25,10 @@ static enum hearth_status parse_listed_filter(const struct hearth_query *query,
     }
 
     for (size_t i = 0; i < filter->n_labels; i++) {
+        if (filter->labels[i].name.n == 0) {
+            return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                               "labels: the name of label %zu is empty", i);
+        }
         HEARTH_TRY(hearth_selector_add(selector, filter->labels[i].name, HEARTH_MATCH_EQ,
                                        filter->labels[i].value, arena, err));
     }
@@ -134,6 +138,33 @@ enum hearth_status hearth_listed_scan_init(struct listed_scan *scan,
     scan->selection.n_hits = range.empty ? 0 : scan->selection.n_hits;
 
     return HEARTH_OK;
+}
+
+static enum hearth_status explain_listed(const struct hearth_query *query, const void *filter,
+                                         struct hearth_explanation *ret, struct hearth_err *err)
+{
+    struct listed_scan scan;
+    enum hearth_status status = hearth_listed_scan_init(&scan, query, filter, err);
+
+    if (status == HEARTH_OK) {
+        hearth_call_note(&query->call, "a list by time ends when its page is full; lists in other "
+                                       "orders and facets read all of this");
+        scan.selection.from_ns = scan.from_ns;
+        scan.selection.to_ns = scan.to_ns;
+        status = hearth_selection_explain(query, &scan.selection, ret, err);
+    }
+    hearth_listed_scan_release(&scan);
+
+    return status;
+}
+
+enum hearth_status hearth_listed_explain(const struct hearth_query *query,
+                                         const struct hearth_listed_filter *filter,
+                                         struct hearth_explanation *ret, struct hearth_err *err)
+{
+    assert(query != NULL && filter != NULL && ret != NULL);
+
+    return hearth_explain_with_notes(query, explain_listed, filter, ret, err);
 }
 
 void hearth_listed_scan_release(struct listed_scan *scan)

@@ -91,6 +91,26 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
                                          const struct hearth_reader *reader,
                                          struct hearth_err *err);
 
+/*
+ * The plan that hearth_selection_read would execute now, and the amount that it would read. The
+ * notes of the query so far, which must have a buffer for them, are part of the answer.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_selection_explain(const struct hearth_query *query,
+                                            const struct hearth_selection *selection,
+                                            struct hearth_explanation *ret, struct hearth_err *err);
+
+typedef enum hearth_status hearth_explain_fn(const struct hearth_query *query, const void *spec,
+                                             struct hearth_explanation *ret,
+                                             struct hearth_err *err);
+
+/* Calls explain with the query and an own buffer for its notes. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_explain_with_notes(const struct hearth_query *query,
+                                             hearth_explain_fn *explain, const void *spec,
+                                             struct hearth_explanation *ret,
+                                             struct hearth_err *err);
+
 /* Makes the selection of a merge; nothing is selected if the range is empty. */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_merge_select(const struct hearth_query *query,

@@ -190,6 +190,7 @@ struct label_query {
     struct hearth_index_filter filter; /* set while `index` is locked */
     struct hearth_selector selector;
     const struct hearth_call_index *index; /* NULL: the range is empty, or nothing is locked */
+    struct hearth_range range;
 };
 
 /* Validates, parses and locks; end it in any case. */
@@ -197,18 +198,18 @@ static enum hearth_status begin_label_query(const struct hearth_query *query,
                                             const struct hearth_label_request *request,
                                             struct label_query *lookup, struct hearth_err *err)
 {
-    struct hearth_range range;
+    const struct hearth_range *range = &lookup->range;
 
     hearth_selector_init(&lookup->selector);
     lookup->index = NULL;
-    HEARTH_TRY(hearth_query_range(query, &range, err));
+    HEARTH_TRY(hearth_query_range(query, &lookup->range, err));
     HEARTH_TRY(parse_query_selectors(query, request->selectors, request->n_selectors,
                                      &lookup->selector, err));
-    if (range.empty) {
+    if (range->empty) {
         return HEARTH_OK;
     }
 
-    lookup->filter = (struct hearth_index_filter){&lookup->selector, range.from_ns, range.to_ns};
+    lookup->filter = (struct hearth_index_filter){&lookup->selector, range->from_ns, range->to_ns};
 
     return hearth_call_index_lock(&query->call, &lookup->index, err);
 }
@@ -218,6 +219,28 @@ static void end_label_query(struct label_query *lookup)
 {
     hearth_call_index_unlock(lookup->index);
     hearth_selector_release(&lookup->selector);
+}
+
+enum hearth_status hearth_query_label_hits(const struct hearth_query *query,
+                                           const struct hearth_label_request *request,
+                                           struct hearth_range *ret_range,
+                                           struct hearth_series_hits *ret_hits,
+                                           struct hearth_err *err)
+{
+    assert(query != NULL && request != NULL && ret_range != NULL && ret_hits != NULL);
+
+    struct label_query lookup;
+    enum hearth_status status = begin_label_query(query, request, &lookup, err);
+
+    *ret_hits = (struct hearth_series_hits){0};
+    if (status == HEARTH_OK && lookup.index != NULL) {
+        status = hearth_call_index_select(lookup.index, &lookup.filter, query->call.arena, ret_hits,
+                                          err);
+    }
+    *ret_range = lookup.range;
+
+    end_label_query(&lookup);
+    return status;
 }
 
 /* Finds the values of a label. */

@@ -84,6 +84,17 @@ enum hearth_status hearth_query_hits(const struct hearth_query *query,
                                      const struct hearth_call_index *index,
                                      struct hearth_series_hits *ret_hits, struct hearth_err *err);
 
+/*
+ * The series that a query of labels looks at, and its range; none if the range is empty. Errors: as
+ * of hearth_query_series.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_query_label_hits(const struct hearth_query *query,
+                                           const struct hearth_label_request *request,
+                                           struct hearth_range *ret_range,
+                                           struct hearth_series_hits *ret_hits,
+                                           struct hearth_err *err);
+
 /* Sums of one dictionary: acc[stack id], for ids below bound. */
 struct hearth_dict_sums {
     int32_t service_id, day, writer_id;

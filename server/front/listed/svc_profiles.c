@@ -100,28 +100,15 @@ static enum hearth_status read_profile_filter(struct hearth_rpc *rpc,
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "filter is missing");
     }
 
-    struct hearth_label *labels = hearth_arena_array(&rpc->arena, in->n_labels, sizeof labels[0]);
-    if (labels == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-    for (size_t i = 0; i < in->n_labels; i++) {
-        labels[i] = (struct hearth_label){hearth_str_c(in->labels[i]->name),
-                                          hearth_str_c(in->labels[i]->value)};
-        if (labels[i].name.n == 0) {
-            return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
-                               "filter.labels: the name of label %zu is empty", i);
-        }
-    }
-
     *ret_query = hearth_rpc_query(rpc, in->start, in->end);
     *ret = (struct hearth_listed_filter){
         .selector = hearth_str_c(in->label_selector),
-        .labels = labels,
+        .labels = hearth_rpc_labels(rpc, in->labels, in->n_labels),
         .n_labels = in->n_labels,
         .profile_type = hearth_str_c(in->profile_type),
     };
 
-    return HEARTH_OK;
+    return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
 /* The next part of a token, up to a colon or its end; *at moves behind it. */

@@ -1,4 +1,5 @@
 /* svc_explain.c -- hearth.v1.QueryService: how a query would be answered. */
+#include "hearth/engine/listed.h"
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "handlers.h"
@@ -125,22 +126,95 @@ static enum hearth_status read_explained_filter(struct hearth_rpc *rpc,
     return rpc->arena.refused ? HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena) : HEARTH_OK;
 }
 
+/* Reads the ids of profiles, spans and traces, which only some kinds have. */
+static enum hearth_status read_explained_ids(struct hearth_rpc *rpc,
+                                             const Hearth__V1__ExplainRequest *in,
+                                             struct hearth_profile_filter *ret)
+{
+    bool may_have = in->kind == HEARTH__V1__QUESTION_KIND__QUESTION_KIND_UNSPECIFIED ||
+                    in->kind == HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE ||
+                    in->kind == HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_ROWS;
+    if (!may_have && in->n_profile_ids + in->n_span_ids + in->n_trace_ids > 0) {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "profile_ids, span_ids and trace_ids are for QUESTION_KIND_MERGE and "
+                           "_PROFILE_ROWS");
+    }
+
+    return hearth_rpc_profile_filter(
+        rpc, (struct hearth_rpc_ids){"profile_ids", in->profile_ids, in->n_profile_ids, false},
+        (struct hearth_rpc_ids){"span_ids", in->span_ids, in->n_span_ids, true},
+        (struct hearth_rpc_ids){"trace_ids", in->trace_ids, in->n_trace_ids, true}, ret);
+}
+
+static enum hearth_status explain_series_in_time(struct hearth_rpc *rpc,
+                                                 const Hearth__V1__ExplainRequest *in,
+                                                 const struct hearth_query *query,
+                                                 const struct hearth_stack_filter *stacks,
+                                                 struct hearth_explanation *ret)
+{
+    const struct hearth_timeseries_spec spec = {
+        .profile_type = hearth_str_c(in->profile_type),
+        .selector = hearth_str_c(in->label_selector),
+        .group_by = hearth_rpc_strs(rpc, in->group_by, in->n_group_by),
+        .n_group_by = in->n_group_by,
+        .step_seconds = in->step,
+        .stacks = *stacks,
+    };
+
+    if (spec.group_by == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    return hearth_query_explain_timeseries(query, &spec, ret, &rpc->err);
+}
+
+static enum hearth_status explain_catalogue(struct hearth_rpc *rpc,
+                                            const Hearth__V1__ExplainRequest *in,
+                                            const struct hearth_query *query,
+                                            struct hearth_explanation *ret)
+{
+    const struct hearth_str selector = hearth_str_c(in->label_selector);
+    const struct hearth_label_request request = {.selectors = &selector,
+                                                 .n_selectors = selector.n > 0};
+
+    if (in->profile_type[0] != '\0') {
+        return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
+                           "profile_type is set: queries of labels have a selector alone");
+    }
+
+    return hearth_query_explain_labels(query, &request, ret, &rpc->err);
+}
+
+static enum hearth_status explain_list(struct hearth_rpc *rpc, const Hearth__V1__ExplainRequest *in,
+                                       const struct hearth_query *query,
+                                       struct hearth_explanation *ret)
+{
+    const struct hearth_listed_filter filter = {
+        .selector = hearth_str_c(in->label_selector),
+        .labels = hearth_rpc_labels(rpc, in->labels, in->n_labels),
+        .n_labels = in->n_labels,
+        .profile_type = hearth_str_c(in->profile_type),
+    };
+
+    if (filter.labels == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    return hearth_listed_explain(query, &filter, ret, &rpc->err);
+}
+
 static enum hearth_status explain_query(struct hearth_rpc *rpc,
                                         const Hearth__V1__ExplainRequest *in,
                                         struct hearth_explanation *ret)
 {
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
-    const struct hearth_str *group_by = hearth_rpc_strs(rpc, in->group_by, in->n_group_by);
-    struct hearth_stack_filter stacks;
-    HEARTH_TRY(read_explained_filter(rpc, in, &stacks));
-    if (group_by == NULL) {
-        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
-    }
-    const struct hearth_merge_spec merge = {
+    struct hearth_merge_spec merge = {
         .profile_type = hearth_str_c(in->profile_type),
         .selector = hearth_str_c(in->label_selector),
-        .stacks = stacks,
     };
+
+    HEARTH_TRY(read_explained_filter(rpc, in, &merge.stacks));
+    HEARTH_TRY(read_explained_ids(rpc, in, &merge.profiles));
 
     /* Explain the query by the method that would answer it. */
     switch (in->kind) {
@@ -151,21 +225,16 @@ static enum hearth_status explain_query(struct hearth_rpc *rpc,
         return hearth_query_explain_profiles(&query, &merge, false, ret, &rpc->err);
     case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_ROWS:
         return hearth_query_explain_profiles(&query, &merge, true, ret, &rpc->err);
-    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES: {
-        struct hearth_timeseries_spec spec = {
-            .profile_type = hearth_str_c(in->profile_type),
-            .selector = hearth_str_c(in->label_selector),
-            .group_by = group_by,
-            .n_group_by = in->n_group_by,
-            .step_seconds = in->step,
-            .stacks = stacks,
-        };
-        return hearth_query_explain_timeseries(&query, &spec, ret, &rpc->err);
-    }
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_TIME_SERIES:
+        return explain_series_in_time(rpc, in, &query, &merge.stacks, ret);
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_CATALOGUE:
+        return explain_catalogue(rpc, in, &query, ret);
+    case HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_LIST:
+        return explain_list(rpc, in, &query, ret);
     default:
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT,
                            "kind %d is not known: QUESTION_KIND_MERGE, _TIME_SERIES, "
-                           "_PROFILE_TOTALS and _PROFILE_ROWS are",
+                           "_PROFILE_TOTALS, _PROFILE_ROWS, _CATALOGUE and _PROFILE_LIST are",
                            (int)in->kind);
     }
 }

@@ -1,6 +1,8 @@
 /* messages.c -- what the handlers of all services need to read requests and to fill answers. */
 #include "rpc/messages.h"
 
+#include "hearth/pb/types/v1/types.pb-c.h"
+
 #include "rpc/front_internal.h"
 
 struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
@@ -29,6 +31,17 @@ struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, s
         strs[i] = hearth_str_c(texts[i]);
     }
     return strs;
+}
+
+struct hearth_label *hearth_rpc_labels(struct hearth_rpc *rpc,
+                                       struct Types__V1__LabelPair *const *labels, size_t n)
+{
+    struct hearth_label *ret = hearth_arena_array(&rpc->arena, n, sizeof *ret);
+    for (size_t i = 0; ret != NULL && i < n; i++) {
+        ret[i] =
+            (struct hearth_label){hearth_str_c(labels[i]->name), hearth_str_c(labels[i]->value)};
+    }
+    return ret;
 }
 
 char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text)

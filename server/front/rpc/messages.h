@@ -12,6 +12,7 @@
 #include "hearth/engine/query.h"
 
 struct hearth_rpc;
+struct Types__V1__LabelPair;
 
 /* A call for the tenant of `rpc`, with its arena, cancellation and notes. */
 struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc);
@@ -20,6 +21,9 @@ struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, i
 
 /* Views of n C strings of a message; borrowed. */
 struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, size_t n);
+/* Views of n labels of a message; borrowed. */
+struct hearth_label *hearth_rpc_labels(struct hearth_rpc *rpc,
+                                       struct Types__V1__LabelPair *const *labels, size_t n);
 /* A NUL-terminated copy. */
 char *hearth_rpc_text(struct hearth_rpc *rpc, struct hearth_str text);
 /* NUL-terminated copies of n texts. */

@@ -389,6 +389,12 @@ static void append_fields(struct maker *m, const struct read_branch *branch, siz
     }
 }
 
+/* Costs are sums of a service. */
+static const char *group_of(const struct maker *m)
+{
+    return m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
+}
+
 static void append_detail(struct hearth_buf *sql, const struct hearth_read_leg *leg,
                           const struct hearth_read_detail *detail)
 {
@@ -443,7 +449,7 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
                       " AND ts = w.instant",
                       table_of(branch->leg->source));
     append_detail(sql, branch->leg, detail);
-    hearth_buf_cstr(sql, " OFFSET 0) r");
+    hearth_buf_printf(sql, "%s OFFSET 0) r", group_of(m));
 }
 
 static void append_branch(struct maker *m, const struct read_branch *branch, struct slice slice)
@@ -452,7 +458,6 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     const struct hearth_read_leg *leg = branch->leg;
     size_t tag = (size_t)(branch - m->out->branches);
     size_t last_run = slice.first_run + slice.n_runs - 1;
-    const char *group = m->out->kind == READ_COSTS ? " GROUP BY service_id" : "";
     const struct hearth_read_detail *detail = &m->plan->detail;
     assert(tag < m->out->n_branches);
     assert(slice.n_runs > 0 && slice.n_series >= slice.n_runs);
@@ -475,7 +480,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
         append_series_test(sql, leg, first, last, slice.n_series < OVERLAP_SERIES);
         append_time_range(sql, leg);
         append_detail(sql, leg, detail);
-        hearth_buf_cstr(sql, group);
+        hearth_buf_cstr(sql, group_of(m));
         return;
     }
 
@@ -492,7 +497,7 @@ static void append_branch(struct maker *m, const struct read_branch *branch, str
     append_series_test(sql, leg, "h.lo", "h.hi", false);
     append_time_range(sql, leg);
     append_detail(sql, leg, detail);
-    hearth_buf_printf(sql, "%s OFFSET 0) r", group);
+    hearth_buf_printf(sql, "%s OFFSET 0) r", group_of(m));
 }
 
 /* Append the first branch: it defines the names and types of all fields. */
