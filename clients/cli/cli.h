@@ -237,7 +237,8 @@ cli_command_fn cli_mcp;
 cli_command_fn cli_record, cli_upload, cli_import_pyroscope, cli_types, cli_labels, cli_values,
     cli_series, cli_timeline, cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help,
     cli_completion, cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
-    cli_explain_heatmap, cli_explain_label_stats, cli_explain_spans, cli_profiles_list,
+    cli_explain_heatmap, cli_explain_label_stats, cli_explain_spans, cli_explain_catalogue,
+    cli_explain_values, cli_explain_profiles, cli_explain_exemplars, cli_profiles_list,
     cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_profiles_original,
     cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
     cli_admin_errors, cli_admin_usage, cli_admin_disk, cli_admin_targets, cli_retention_show,
@@ -451,6 +452,8 @@ HEARTH_MUST_CHECK enum hearth_status cli_selection(struct cli *cli, size_t arg,
                                                    Hearth__V1__Selection *ret);
 /* Puts all filters but ids into an initialised message; arena.refused if that failed. */
 void cli_stack_filter(struct cli *cli, Hearth__V1__StackFilter *ret);
+/* Whether --by-kind is span. */
+bool cli_is_by_span(const struct cli *cli);
 /* Whether there is an option that cli_stack_filter reads. */
 bool cli_has_stack_filter(const struct cli *cli);
 /* Whether there is an option of a selection that the web page does not have. */
@@ -497,6 +500,8 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 
 /* ---- cmd_explain.c ---- */
 
+/* Prints the answer of Explain. */
+enum cli_exit cli_ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request);
 /* Prints the plan of the merge of a selection. */
 enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection);
 

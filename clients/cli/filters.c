@@ -18,6 +18,11 @@ const char *const cli_row_kinds[CLI_ROW_KINDS] = {NULL,        "function",  "lin
                                                   "directory", "class",     "package", "module",
                                                   "thread",    "frame-kind"};
 
+bool cli_is_by_span(const struct cli *cli)
+{
+    return cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0;
+}
+
 bool cli_has_stack_filter(const struct cli *cli)
 {
     size_t n = cli->functions.n + cli->without.n + cli->call_site.n;

@@ -15,6 +15,7 @@ from server import HEARTH, RpcError, Server, eventually, now_ms, server_environm
 
 OK, FAILED, USAGE, NO_DATA, AUTH, SERVER = range(6)
 EXPLAIN = "hearth.v1.QueryService/Explain"
+QUERIER = "querier.v1.QuerierService/"
 ADMIN = "hearth.v1.AdminService/"
 TYPES = [("samples", "count"), ("cpu", "nanoseconds")]
 CPU = questions.CPU
@@ -148,6 +149,36 @@ class Explain(Base):
         self.assertEqual((totals["series"], rows["series"]), ("3", "3"))
         self.assertGreater(int(rows["bytes"]), int(totals["bytes"]), "of totals, the index is read alone")
 
+    def test_labels_are_read_from_the_index_alone(self):
+        question = {**self.question, "profileType": "", "kind": "QUESTION_KIND_CATALOGUE"}
+        series = self.server.connect(QUERIER + "Series", {
+            "matchers": [question["labelSelector"]], "start": question["start"], "end": question["end"]})["labelsSet"]
+        answer = self.server.connect(EXPLAIN, question)
+        self.assertEqual((answer["services"], int(answer["series"])), ("1", len(series)))
+        self.assertEqual({"legs", "rows", "bytes", "milliseconds"} & set(answer), set())
+        self.assertIn("index of labels", answer["notes"][0])
+        everything = self.server.connect(EXPLAIN, {**question, "labelSelector": ""})
+        self.assertEqual(everything["services"], "2")
+        self.refused("invalid_argument", "profile_type is set", EXPLAIN, **{**question, "profileType": CPU})
+
+    def test_lists_read_each_row_once(self):
+        for kind_of, rows in ({"profileType": ""}, 15), ({}, 15), ({"labels": [{"name": "pod", "value": "b"}]}, 5):
+            answer = self.explain(kind="QUESTION_KIND_PROFILE_LIST", **kind_of)
+            self.assertEqual(int(answer["rows"]), rows, kind_of)
+            self.assertIn("its page is full", answer["notes"][0])
+        self.refused("invalid_argument", "label 0 is empty", EXPLAIN, **self.question, kind="QUESTION_KIND_PROFILE_LIST", labels=[{"value": "b"}])
+
+    def test_ids_restrict_the_rows(self):
+        listed = self.server.connect("hearth.v1.ProfileService/ListProfiles", {"filter": self.question, "pageSize": 2})["profiles"]
+        ids = [profile["id"] for profile in listed]
+        for kind in ("QUESTION_KIND_MERGE", "QUESTION_KIND_PROFILE_ROWS"):
+            with self.subTest(kind):
+                self.assertEqual(int(self.explain(kind=kind, profileIds=ids)["rows"]), 2)
+                self.assertNotIn("rows", self.explain(kind=kind, spanIds=["00000000000000aa"]))
+                self.assertNotIn("rows", self.explain(kind=kind, traceIds=["000000000000000000000000000000aa"]))
+        self.refused("invalid_argument", "are for QUESTION_KIND_MERGE", EXPLAIN, **self.question, kind="QUESTION_KIND_PROFILE_TOTALS", spanIds=["aa"])
+        self.refused("invalid_argument", "profile_ids", EXPLAIN, **self.question, profileIds=["x"])
+
     def test_nothing_selected_has_no_legs(self):
         answer = self.explain(labelSelector='{service_name="nobody"}')
         self.assertNotIn("legs", answer)
@@ -179,13 +210,28 @@ class Explain(Base):
             self.assertTrue(all(len(line) <= 140 for line in out.splitlines()), out)
             self.assertRegex(err, r"^range: ")
 
+    def test_lists_and_the_catalogue_explain(self):
+        selector = '{service_name="shop"}'
+        for command in (["profiles", "list"], ["profiles", "facets"], ["query", "exemplars"], ["query", "exemplars", "--by-kind", "span"]):
+            out, _ = self.run_ok(*command, selector, "--since", "1h", "--explain", "--type", CPU)
+            self.assertRegex(out, r"(?m)^all +15 ")
+        self.assertRegex(self.run_ok("profiles", "list", "--label", "pod=a", "--explain")[0], r"(?m)^all +5 ")
+        for command in (["types"], ["labels"], ["values", "pod"], ["series"], ["cardinality"]):
+            out, _ = self.run_ok("query", *command, selector, "--since", "1h", "--explain")
+            self.assertRegex(out, r"^\d+ series of 1 service: 20.*\n\nnote: read from the index of labels in memory; no profile is read\n$")
+
+    def test_ids_of_profiles_are_part_of_the_plan(self):
+        one = json.loads(self.run_ok("profiles", "list", '{service_name="shop"}', "-n", "1", "-o", "json")[0])["profiles"][0]["id"]
+        out, _ = self.run_ok("top", '{service_name="shop"}', "--profile-id", one, "--since", "1h", "--explain", "--type", CPU)
+        self.assertRegex(out, r"(?m)^all +1 ")
+
     def test_json_for_scripts(self):
         for arguments in (["--explain=json"], ["--explain", "-o", "json"]):
             out, _ = self.run_ok("query", "top", '{service_name="shop"}', *arguments, "--type", CPU)
             self.assertEqual(int(json.loads(out)["rows"]), 15)
 
     def test_commands_without_a_plan_say_so(self):
-        for command in (["query", "types"], ["query", "labels"], ["version"], ["admin", "status"]):
+        for command in (["ready"], ["rules", "list"], ["version"], ["admin", "status"]):
             code, out, err = self.hearth(*command, "--explain")
             self.assertEqual((code, out), (USAGE, ""))
             self.assertIn("does not take --explain: it is for top, flame", err)

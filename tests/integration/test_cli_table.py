@@ -77,7 +77,7 @@ CASES = [
     ("upload x -o json", USAGE, "hearth: upload does not take -o: *"),
     ("version -o json", USAGE, "hearth: version does not take -o: *"),
     ("flame --id a", USAGE, "hearth: flame does not take --id: it is for upload, uploads create, rules set; *"),
-    ("query types --explain", USAGE, "hearth: query types does not take --explain: *"),
+    ("admin status --explain", USAGE, "hearth: admin status does not take --explain: *"),
     ("query types --since", USAGE, "hearth: --since needs a value: 1h; try hearth query types --help"),
     ("query top --limit", USAGE, "hearth: --limit needs a value: N; try hearth query top --help"),
     ("query top -o", USAGE, "hearth: -o needs a value: FMT; try hearth query top --help"),

@@ -180,12 +180,37 @@ static void add_facet(struct cli_listing *list, const Hearth__V1__ProfileFacet *
 
 enum cli_exit cli_exemplars(struct cli *cli)
 {
-    if (cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0) {
-        return cli_spans_list(cli);
-    }
     cli->sort = "total";
 
-    return cli_profiles_list(cli);
+    return cli_is_by_span(cli) ? cli_spans_list(cli) : cli_profiles_list(cli);
+}
+
+enum cli_exit cli_explain_profiles(struct cli *cli)
+{
+    Hearth__V1__ExplainRequest request;
+    Hearth__V1__ProfileFilter filter;
+    enum hearth_status status = read_filter(cli, &filter);
+
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth__v1__explain_request__init(&request);
+    request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_LIST;
+    request.profile_type = filter.profile_type;
+    request.label_selector = filter.label_selector;
+    request.start = filter.start;
+    request.end = filter.end;
+    request.n_labels = filter.n_labels;
+    request.labels = filter.labels;
+
+    return cli_ask_explain(cli, &request);
+}
+
+enum cli_exit cli_explain_exemplars(struct cli *cli)
+{
+    cli->sort = "total";
+
+    return cli_is_by_span(cli) ? cli_explain_spans(cli) : cli_explain_profiles(cli);
 }
 
 enum cli_exit cli_profiles_facets(struct cli *cli)

@@ -54,8 +54,7 @@ const struct cli_column *cli_columns_of(const char *words, size_t *ret_n)
 /* The words of the command whose list is printed. */
 static const char *words_of_list(const struct cli *cli, const char *words)
 {
-    bool lists_spans = strcmp(words, "query exemplars") == 0 && cli->by_kind != NULL &&
-                       strcmp(cli->by_kind, "span") == 0;
+    bool lists_spans = strcmp(words, "query exemplars") == 0 && cli_is_by_span(cli);
 
     return lists_spans ? "spans list" : words;
 }

@@ -60,18 +60,10 @@ static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
     print_plan_row(what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range, out);
 }
 
-static void print_plan(const Hearth__V1__ExplainRequest *request,
-                       const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
+/* A row for each leg, for each source, and for all. */
+static void print_legs(const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
 {
-    char from[32], to[32], series[64], services[64];
-    cli_date(e->from_ns / HEARTH_NS_PER_MS, from);
-    cli_date(e->to_ns / HEARTH_NS_PER_MS, to);
-    cli_number(e->series, "series", "series", series);
-    cli_number(e->services, "service", "services", services);
-
-    hearth_buf_printf(out, "%s of %s: %s, %s to %s\n\n", series, services, request->profile_type,
-                      from, to);
-    hearth_buf_printf(out, "%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
+    hearth_buf_printf(out, "\n%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
                       "series", "range");
     for (size_t i = 0; i < e->n_legs; i++) {
         print_leg(e->legs[i], out);
@@ -84,6 +76,22 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
         }
     }
     print_plan_row("all", e->rows, e->bytes, e->milliseconds, -1, "", out);
+}
+
+static void print_plan(const Hearth__V1__ExplainRequest *request,
+                       const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
+{
+    char from[32], to[32], series[64], services[64];
+    cli_date(e->from_ns / HEARTH_NS_PER_MS, from);
+    cli_date(e->to_ns / HEARTH_NS_PER_MS, to);
+    cli_number(e->series, "series", "series", series);
+    cli_number(e->services, "service", "services", services);
+
+    hearth_buf_printf(out, "%s of %s: %s%s%s to %s\n", series, services, request->profile_type,
+                      request->profile_type[0] != '\0' ? ", " : "", from, to);
+    if (request->kind != HEARTH__V1__QUESTION_KIND__QUESTION_KIND_CATALOGUE) {
+        print_legs(e, out);
+    }
     for (size_t i = 0; i < e->n_notes; i++) {
         hearth_buf_cstr(out, i == 0 ? "\nnote: " : "note: ");
         cli_fit(hearth_str_c(e->notes[i]), 1000, false, out);
@@ -102,9 +110,15 @@ static void fill_explain(const Hearth__V1__Selection *selection, Hearth__V1__Que
     ret->start = selection->start;
     ret->end = selection->end;
     ret->stacks = selection->stacks;
+    ret->n_profile_ids = selection->n_profile_ids;
+    ret->profile_ids = selection->profile_ids;
+    ret->n_span_ids = selection->n_span_ids;
+    ret->span_ids = selection->span_ids;
+    ret->n_trace_ids = selection->n_trace_ids;
+    ret->trace_ids = selection->trace_ids;
 }
 
-static enum cli_exit ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
+enum cli_exit cli_ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request)
 {
     Hearth__V1__ExplainResponse *answer = NULL;
     enum hearth_status status = cli_call(cli, "hearth.v1.QueryService/Explain", request,
@@ -129,7 +143,7 @@ enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection
 
     fill_explain(selection, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE, &request);
 
-    return ask_explain(cli, &request);
+    return cli_ask_explain(cli, &request);
 }
 
 /* The plan of a kind of query about the selection in an argument. */
@@ -144,7 +158,7 @@ static enum cli_exit explain_argument(struct cli *cli, size_t arg, Hearth__V1__Q
     }
     fill_explain(&selection, kind, &request);
 
-    return ask_explain(cli, &request);
+    return cli_ask_explain(cli, &request);
 }
 
 enum cli_exit cli_explain_merge(struct cli *cli)
@@ -169,11 +183,39 @@ enum cli_exit cli_explain_spans(struct cli *cli)
 
 enum cli_exit cli_explain_heatmap(struct cli *cli)
 {
-    bool of_spans = cli->by_kind != NULL && strcmp(cli->by_kind, "span") == 0;
-
-    return of_spans
+    return cli_is_by_span(cli)
                ? cli_explain_spans(cli)
                : explain_argument(cli, 0, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_PROFILE_TOTALS);
+}
+
+/* Types, labels, values and series; cardinality counts the answer of series. */
+static enum cli_exit explain_catalogue(struct cli *cli, size_t arg)
+{
+    Hearth__V1__ExplainRequest request;
+    const char *selector;
+    enum hearth_status status = cli_query_selector(cli, arg, &selector);
+
+    status = status == HEARTH_OK ? cli_resolve_range(cli) : status;
+    if (status != HEARTH_OK) {
+        return cli_fail(cli, status);
+    }
+    hearth__v1__explain_request__init(&request);
+    request.kind = HEARTH__V1__QUESTION_KIND__QUESTION_KIND_CATALOGUE;
+    request.label_selector = cli_field(cli, selector);
+    request.start = cli->from_ms;
+    request.end = cli->to_ms;
+
+    return cli_ask_explain(cli, &request);
+}
+
+enum cli_exit cli_explain_catalogue(struct cli *cli)
+{
+    return explain_catalogue(cli, 0);
+}
+
+enum cli_exit cli_explain_values(struct cli *cli)
+{
+    return explain_catalogue(cli, 1);
 }
 
 enum cli_exit cli_explain_timeline(struct cli *cli)
@@ -192,5 +234,5 @@ enum cli_exit cli_explain_timeline(struct cli *cli)
     request.group_by = cli_by_names(cli);
     request.n_group_by = cli->n_by;
 
-    return ask_explain(cli, &request);
+    return cli_ask_explain(cli, &request);
 }
