@@ -36,24 +36,41 @@ static double find_total(const struct import_line *line, int64_t ms, size_t *at)
                : 0;
 }
 
+/* Whether a point is a step of the pass that has data. The source may send any. */
+static bool is_step(const struct import *im, const Types__V1__Point *point)
+{
+    return point->timestamp > im->from_ms && point->timestamp <= im->to_ms && point->value != 0;
+}
+
+/* Adds a total, which may be any number, and stays within the range of the sum. */
+static void add_total(int64_t *sum, double total)
+{
+    const double limit = 9e18;
+    int64_t whole = total >= limit ? INT64_MAX : total > -limit ? (int64_t)total : INT64_MIN;
+
+    if (__builtin_add_overflow(*sum, whole, sum)) {
+        *sum = whole < 0 ? INT64_MIN : INT64_MAX;
+    }
+}
+
 /*
  * Whether Hearth would have no more than the source after the copy. Otherwise it has profiles of other times in the
  * same window: agents that push to both, or a former import with another step.
  */
-static bool has_room(const struct import_line *source, const struct import_line *here,
-                     int64_t from_ms)
+static bool has_room(const struct import *im, const struct import_line *source,
+                     const struct import_line *here)
 {
     double whole = 0, missing = 0, present = 0;
     size_t at = 0;
 
     for (size_t i = 0; i < source->n_points; i++) {
-        int64_t ms = source->points[i]->timestamp;
-        double value = ms > from_ms ? source->points[i]->value : 0;
+        const Types__V1__Point *point = source->points[i];
+        double value = is_step(im, point) ? point->value : 0;
         whole += value;
-        missing += find_total(here, ms, &at) == 0 ? value : 0;
+        missing += find_total(here, point->timestamp, &at) == 0 ? value : 0;
     }
     for (size_t i = 0; here != NULL && i < here->n_points; i++) {
-        present += here->points[i]->timestamp > from_ms ? here->points[i]->value : 0;
+        present += is_step(im, here->points[i]) ? here->points[i]->value : 0;
     }
 
     return present + missing <= whole;
@@ -61,24 +78,25 @@ static bool has_room(const struct import_line *source, const struct import_line 
 
 /* ---- one type in one window ---- */
 
-/* Says what is wrong with a step of a series. */
+/* Says what is wrong with a step of a series; `what` is one word. */
 static void report_step(struct import *im, const struct import_line *line, int64_t ms,
-                        const char *text)
+                        const char *what, const char *text)
 {
-    struct hearth_buf labels;
+    struct hearth_buf whole;
     char when[48];
 
     if (im->n_reports++ >= MAX_REPORTS) {
         return;
     }
-    hearth_buf_init(&labels, 0);
-    hearth_labels_format(&line->labels, 500, &labels);
-    hearth_buf_byte(&labels, '\0');
     cli_zoned_seconds(ms, when);
+    hearth_buf_init(&whole, 0);
+    hearth_buf_printf(&whole, "%s %s ", im->type->id, when);
+    hearth_labels_format(&line->labels, 500, &whole);
+    hearth_buf_printf(&whole, ": %s", text);
+    hearth_buf_byte(&whole, '\0');
     cli_progress_end();
-    (void)fprintf(stderr, "%s %s ", im->type->id, when);
-    cli_say(hearth_buf_failed(&labels) ? "" : labels.p, text);
-    hearth_buf_release(&labels);
+    cli_say(what, hearth_buf_failed(&whole) ? text : whole.p);
+    hearth_buf_release(&whole);
     if (im->n_reports == MAX_REPORTS) {
         (void)fputs("further steps are only counted\n", stderr);
     }
@@ -90,18 +108,18 @@ static enum hearth_status copy_line(struct import *im, const struct import_line 
 {
     size_t at = 0;
 
-    if (!has_room(line, here, im->from_ms)) {
+    if (!has_room(im, line, here)) {
         return HEARTH_OK; /* the check reports the steps */
     }
     for (size_t i = 0; i < line->n_points; i++) {
         int64_t ms = line->points[i]->timestamp;
         double total = line->points[i]->value;
-        if (ms <= im->from_ms || total == 0 || find_total(here, ms, &at) != 0) {
+        if (!is_step(im, line->points[i]) || find_total(here, ms, &at) != 0) {
             continue;
         }
         enum hearth_status status = import_copy_step(im, line, ms, total);
         if (status == HEARTH_INVALID_ARGUMENT) { /* the others may be accepted */
-            report_step(im, line, ms, im->cli->err.msg);
+            report_step(im, line, ms, "refused", im->cli->err.msg);
         } else if (status != HEARTH_OK) {
             return status;
         }
@@ -120,16 +138,16 @@ static void check_line(struct import *im, const struct import_line *line,
     for (size_t i = 0; i < line->n_points; i++) {
         int64_t ms = line->points[i]->timestamp;
         double total = line->points[i]->value, found = find_total(here, ms, &at);
-        if (ms <= im->from_ms || total == 0) {
+        if (!is_step(im, line->points[i])) {
             continue;
         }
         im->type->n_steps++;
-        im->type->source_total += (int64_t)total;
-        im->type->here_total += (int64_t)found;
+        add_total(&im->type->source_total, total);
+        add_total(&im->type->here_total, found);
         if (found != total && !(im->cli->dry_run && found == 0)) {
             char text[128];
             (void)snprintf(text, sizeof text, "the source has %.0f, Hearth has %.0f", total, found);
-            report_step(im, line, ms, text);
+            report_step(im, line, ms, "differs", text);
             im->type->n_differ++;
         }
     }
@@ -141,9 +159,9 @@ static void count_present(struct import *im, const struct import_line *line,
     size_t at = 0;
 
     for (size_t i = 0; i < line->n_points; i++) {
-        int64_t ms = line->points[i]->timestamp;
-        im->type->n_present += ms > im->from_ms && line->points[i]->value != 0 &&
-                               find_total(here, ms, &at) == line->points[i]->value;
+        const Types__V1__Point *point = line->points[i];
+        im->type->n_present +=
+            is_step(im, point) && find_total(here, point->timestamp, &at) == point->value;
     }
 }
 
