@@ -61,6 +61,7 @@ static void find_loss(const struct hearth_lineage_mark *known,
                       const struct hearth_lineage_mark *found, char reason[256])
 {
     reason[0] = '\0';
+
     if (strcmp(known->identity, found->identity) != 0) {
         (void)snprintf(reason, 256,
                        "the database is another one (cluster/oid %s, it was %s): it was replaced",

@@ -87,7 +87,7 @@ static void refuses_an_altered_history_until_it_is_repaired(void **state)
     store_close_soon(store);
 }
 
-static void refuses_a_newer_history(void **state)
+static void reads_a_newer_history_and_writes_nothing(void **state)
 {
     (void)state;
     char url[256];
@@ -95,9 +95,12 @@ static void refuses_a_newer_history(void **state)
     store_close_soon(store);
     pg_cluster_run(url, "INSERT INTO hearth_data.migration VALUES (9999, '9999_future.sql', 'c')");
     store = store_open_url(url, NULL);
-    expect_reason(store, "\"9999_future.sql\", which this hearthd does not know");
+    char reason[256];
+    assert_true(store_wait_ready(store));
+    assert_true(hearth_store_ready(store, reason));
+    assert_non_null(strstr(reason, "9999_future.sql"));
     store_close_soon(store);
-    /* Nothing was done to it. */
+    /* It has not even registered itself as a writer. */
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.writer"), 1);
 }
 
@@ -194,7 +197,7 @@ int main(void)
         cmocka_unit_test(makes_the_schema_in_an_empty_database),
         cmocka_unit_test(servers_that_start_together_migrate_once),
         cmocka_unit_test(refuses_an_altered_history_until_it_is_repaired),
-        cmocka_unit_test(refuses_a_newer_history),
+        cmocka_unit_test(reads_a_newer_history_and_writes_nothing),
         cmocka_unit_test(uses_schemas_made_by_somebody_else),
         cmocka_unit_test(refuses_a_database_whose_commits_are_not_durable),
         cmocka_unit_test(waits_for_a_database_that_is_not_there_yet),

@@ -21,8 +21,9 @@ static void every_query_can_be_prepared(void **state)
     PGconn *conn = pg_cluster_connect(url);
     size_t n = 0;
     for (const struct hearth_query_text *query = hearth_query_texts; query->file != NULL; query++) {
-        int length =
-            snprintf(sql, sizeof sql, "PREPARE query (%s) AS %s", query->types, query->sql);
+        bool has_types = query->types[0] != '\0';
+        int length = snprintf(sql, sizeof sql, "PREPARE query %s%s%s AS %s", has_types ? "(" : "",
+                              query->types, has_types ? ")" : "", query->sql);
         assert_true(length > 0 && (size_t)length < sizeof sql);
         PQclear(run_for(conn, sql, query->file));
         n++;
