@@ -394,7 +394,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(again, [service])
         sets = json.loads(self.ask("query", "series", found[0], "--by=service_name", "-o", "json").out)["labelsSet"]
         self.assertEqual(sets, [{"labels": [{"name": "service_name", "value": service}]}])
-        self.assertEqual(len(self.ask("query", "series", '{service_name="shop"}').lines()), 2)
+        self.assertEqual(len(self.ask("query", "series", '{service_name="shop"}', "--no-headers").lines()), 2)
 
     def test_control_bytes_of_labels_never_reach_the_terminal(self):
         self.upload("control", self.shop, "--label", "evil=a\x1b[31m\u009bb\nc")

@@ -304,8 +304,9 @@ enum hearth_status cli_put_table(const struct cli_listing *list, size_t n_rows,
         }
     }
 
-    /* The only column of a list needs no heading. */
-    if (!cli->no_headers && list->n_columns > 1) {
+    /* The only column of a list needs no heading, unless it was chosen among several. */
+    bool has_head = list->n_columns > 1 && (shown->n > 1 || cli->columns != NULL);
+    if (!cli->no_headers && has_head) {
         hearth_buf_cstr(out, cli->color ? "\033[1m" : "");
         put_line(list, looks, n, 0, true, out);
         hearth_buf_cstr(out, cli->color ? "\033[0m\n" : "\n");

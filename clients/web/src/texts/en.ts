@@ -117,7 +117,8 @@ export const en = {
     functions: (changed: number, others: string) =>
       `${changed === 1 ? "1 function" : `${changed} functions`} changed beyond noise; ${others} did not (self, in points of the total)`,
     frames: "Frames that changed most, with all that they call (total)",
-    more: (n: string, isJudged: boolean) => `${n} more changed${isJudged ? " beyond noise" : ""}: the colours of the flame graph show them.`,
+    more: (n: string) => `${n} more changed beyond noise: the colours of the flame graph show them.`,
+    moreUnjudged: (n: string) => `${n} more changed: the colours of the flame graph show them.`,
     how: "How noise is told from change",
     parts: (slices: string, length: string, series: string) => `${slices} slices of ${length}${series && ` and ${series} series`}`,
     method: (left: string, right: string) =>

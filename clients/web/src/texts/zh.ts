@@ -107,7 +107,8 @@ export const zh: Texts = {
     totalWithin: "总量的变化在噪声范围之内。",
     functions: (changed, others) => `${changed} 个函数的变化超出噪声，另外 ${others} 个没有（自身耗用，占总计的百分点）`,
     frames: "变化最大的帧，含其全部被调用者（总计）",
-    more: (n, isJudged) => `还有 ${n} 个函数${isJudged ? "的变化超出噪声" : "有变化"}，见火焰图的颜色。`,
+    more: (n) => `还有 ${n} 个函数的变化超出噪声，见火焰图的颜色。`,
+    moreUnjudged: (n) => `还有 ${n} 个函数有变化，见火焰图的颜色。`,
     how: "如何区分变化与噪声",
     parts: (slices, length, series) => `${slices} 个时长 ${length} 的时间片${series && `和 ${series} 个序列`}`,
     method: (left, right) =>

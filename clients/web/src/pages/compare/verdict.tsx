@@ -99,6 +99,7 @@ export function Verdict({ loaded, name, sides }: Props) {
 
 function List({ title, rows, isJudged }: { title: string; rows: Row[]; isJudged: boolean }) {
   const words = texts.value.noise;
+  const more = isJudged ? words.more : words.moreUnjudged;
   const largest = Math.max(...rows.map(({ change }) => Math.abs(change)), 1e-4);
   return (
     <>
@@ -117,7 +118,7 @@ function List({ title, rows, isJudged }: { title: string; rows: Row[]; isJudged:
           </li>
         ))}
       </ol>
-      {rows.length > MAX_CHANGES && <p class="muted">{words.more(formatCount(rows.length - MAX_CHANGES), isJudged)}</p>}
+      {rows.length > MAX_CHANGES && <p class="muted">{more(formatCount(rows.length - MAX_CHANGES))}</p>}
     </>
   );
 }
