@@ -407,8 +407,8 @@ static int run_until_signal(struct server *server, const sigset_t *signals)
         }
         if (hearth_store_lost(server->store, reason)) {
             HEARTH_LOG(HEARTH_LOG_ERROR, "app",
-                       "hearthd ends; start it again: it reads everything anew", "reason", reason,
-                       NULL);
+                       "hearthd ends; start it again: it then reads all data from the database",
+                       "reason", reason, NULL);
             return 0;
         }
 

@@ -71,7 +71,7 @@ HEARTH_MUST_CHECK enum hearth_status import_find_names(struct import *im);
 /* All series of the pass with the totals of their steps, sorted by labels, in the arena of the window. */
 HEARTH_MUST_CHECK enum hearth_status
 import_find_lines(struct import *im, struct hearth_client *client, struct import_lines *ret);
-/* The series with the same labels; NULL: there is none. */
+/* Finds the series with the same labels. Returns NULL if no series has them. */
 const struct import_line *import_find_line(const struct import_lines *lines,
                                            const struct import_line *like);
 

@@ -43,9 +43,8 @@ static void find_service_tombstones(const struct planner *p, struct plan_service
     }
 }
 
-/* The state of a service; NULL if it has none. */
-static const struct hearth_service_state *find_service_state(const struct hearth_read_state *state,
-                                                             int32_t service_id)
+const struct hearth_service_state *hearth_plan_find_state(const struct hearth_read_state *state,
+                                                          int32_t service_id)
 {
     size_t low = 0, high = state->n_services;
 
@@ -85,7 +84,7 @@ static bool make_plan_services(struct planner *p)
         struct plan_service *service = &p->services[n++];
         *service =
             (struct plan_service){.first_hit = i, .n_hits = 1, .deleted_group = PLAN_NO_GROUP};
-        service->state = find_service_state(in->state, in->hits[i].service_id);
+        service->state = hearth_plan_find_state(in->state, in->hits[i].service_id);
         int64_t built = service->state == NULL ? INT64_MIN : service->state->built_to_ns;
         int64_t compacted = service->state == NULL ? INT64_MIN : service->state->compacted_to_ns;
 

@@ -133,4 +133,8 @@ enum plan_fate hearth_plan_fate(const struct planner *p, const struct plan_servi
 /* Fills services and groups. False: memory was refused. */
 HEARTH_MUST_CHECK bool hearth_plan_group(struct planner *p);
 
+/* The state of a service; NULL if the plan has no row of it. */
+const struct hearth_service_state *hearth_plan_find_state(const struct hearth_read_state *state,
+                                                          int32_t service_id);
+
 #endif

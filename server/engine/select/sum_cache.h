@@ -26,7 +26,7 @@ struct hearth_sum_cache *hearth_sum_cache_new(size_t limit_bytes);
 void hearth_sum_cache_free(struct hearth_sum_cache *cache); /* NULL-safe; no entry is in use */
 bool hearth_sum_cache_is_on(const struct hearth_sum_cache *cache);
 
-/* The entry of a key, to be released; NULL if there is none. */
+/* Finds the entry of a key; the caller releases it. Returns NULL if the cache lacks the key. */
 const struct hearth_cached_sums *hearth_sum_cache_find(struct hearth_sum_cache *cache,
                                                        struct hearth_hash128 key);
 void hearth_sum_cache_release(struct hearth_sum_cache *cache,

@@ -5,7 +5,8 @@
 #include "select/summed_blocks.h"
 
 #include "hearth/model/columns.h"
-#include "hearth/model/dict.h"
+
+#include "select/plan_internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -22,19 +23,29 @@ struct hearth_block_slot {
 
 /* ---- slots ---- */
 
+static struct hearth_hash128 make_slot_key(enum hearth_source source, int32_t service_id)
+{
+    const int32_t parts[2] = {service_id, (int32_t)source};
+    return hearth_hash128(parts, sizeof parts, hearth_hash_process_seed());
+}
+
+/* NULL: the service has no block of this size in the plan. */
 static struct hearth_block_slot *find_summed_slot(struct hearth_summed_blocks *sums,
                                                   enum hearth_source source, int32_t service_id)
 {
-    /* Rows and hits mostly have the slot of their predecessor, or the next one. */
-    for (size_t n = 0; n < sums->n_slots; n++) {
-        size_t i = (sums->last + n) % sums->n_slots;
-        if (sums->slots[i].service_id == service_id && sums->slots[i].source == source) {
-            sums->last = i;
-            return &sums->slots[i];
-        }
+    /* Neighbouring rows and hits mostly have the same slot. */
+    if (sums->last < sums->n_slots && sums->slots[sums->last].service_id == service_id &&
+        sums->slots[sums->last].source == source) {
+        return &sums->slots[sums->last];
     }
 
-    return NULL;
+    uint32_t i = hearth_idmap_find(&sums->by_service, make_slot_key(source, service_id));
+    if (i == HEARTH_IDMAP_NONE) {
+        return NULL;
+    }
+
+    sums->last = i;
+    return &sums->slots[i];
 }
 
 /* The end of the hits that have the service of hits[first]. */
@@ -48,26 +59,6 @@ static size_t find_service_hits_end(const struct hearth_series_hit *hits, size_t
     return end;
 }
 
-/* The generation of a service in the plan; 0: it has none, and its blocks are not kept. */
-static int64_t find_generation(const struct hearth_read_plan *plan, int32_t service_id)
-{
-    const struct hearth_read_state *state = plan->state;
-    size_t low = 0, high = state->n_services;
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if (state->services[mid].service_id < service_id) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-
-    return low < state->n_services && state->services[low].service_id == service_id
-               ? state->services[low].generation
-               : 0;
-}
-
 /* The slot of a service and size of block, made if it is new. NULL: memory was refused. */
 static struct hearth_block_slot *need_slot(struct hearth_summed_blocks *sums,
                                            const struct hearth_read_plan *plan,
@@ -75,15 +66,24 @@ static struct hearth_block_slot *need_slot(struct hearth_summed_blocks *sums,
                                            struct hearth_arena *arena)
 {
     struct hearth_block_slot *slot = find_summed_slot(sums, source, service_id);
-    if (slot != NULL || !hearth_arena_grow(arena, &sums->slots, &sums->cap_slots, sums->n_slots + 1,
-                                           sizeof sums->slots[0])) {
+    if (slot != NULL) {
         return slot;
     }
 
+    bool inserted;
+    if (!hearth_arena_grow(arena, &sums->slots, &sums->cap_slots, sums->n_slots + 1,
+                           sizeof sums->slots[0]) ||
+        hearth_idmap_intern(&sums->by_service, make_slot_key(source, service_id),
+                            (uint32_t)sums->n_slots, &inserted) == HEARTH_IDMAP_NONE) {
+        return NULL;
+    }
+
+    /* A service without a state has no generation, and its blocks are not kept. */
+    const struct hearth_service_state *state = hearth_plan_find_state(plan->state, service_id);
     struct {
         int64_t generation;
         int32_t service_id, source;
-    } head = {find_generation(plan, service_id), service_id, (int32_t)source};
+    } head = {state == NULL ? 0 : state->generation, service_id, (int32_t)source};
     sums->last = sums->n_slots;
     slot = &sums->slots[sums->n_slots++];
     *slot = (struct hearth_block_slot){
@@ -91,7 +91,7 @@ static struct hearth_block_slot *need_slot(struct hearth_summed_blocks *sums,
         .service_id = service_id,
         .is_kept = head.generation != 0,
         .key = hearth_hash128(&head, sizeof head, hearth_hash_process_seed())};
-    hearth_sums_init(&slot->sums, sums->query, NULL);
+    slot->sums = sums->empty;
     return slot;
 }
 
@@ -191,6 +191,7 @@ enum hearth_status hearth_summed_blocks_plan(struct hearth_summed_blocks *sums,
     assert(sums != NULL && query != NULL && selection != NULL && plan != NULL);
 
     *sums = (struct hearth_summed_blocks){.query = query, .cache = query->call.engine->sum_cache};
+    hearth_sums_init(&sums->empty, query, NULL);
     HEARTH_TRY(make_slots(sums, plan, arena, err));
     name_selected_series(sums, selection);
 
@@ -338,5 +339,6 @@ void hearth_summed_blocks_release(struct hearth_summed_blocks *sums)
         hearth_sums_release(&sums->slots[i].sums);
     }
 
+    hearth_idmap_release(&sums->by_service);
     *sums = (struct hearth_summed_blocks){0};
 }

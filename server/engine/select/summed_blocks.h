@@ -22,7 +22,9 @@ struct hearth_summed_blocks {
     struct hearth_sum_cache *cache;
     struct hearth_block_slot *slots; /* a service and size of block each, in the plan's arena */
     size_t n_slots, cap_slots;
-    size_t last; /* slot of the latest row */
+    struct hearth_sums empty;       /* what the sums of a slot begin as */
+    struct hearth_idmap by_service; /* service and size of block -> index of slots */
+    size_t last;                    /* slot of the latest row */
 };
 
 /*

@@ -25,7 +25,7 @@ static bool is_server_fault(enum hearth_status status)
            status == HEARTH_NO_MEMORY || status == HEARTH_DEADLINE_EXCEEDED;
 }
 
-/* The trace that the request belongs to; empty if there is none. */
+/* Returns the trace that the request belongs to, or an empty text without a trace. */
 static struct hearth_str get_trace_id(const struct hearth_rpc *rpc,
                                       char text[HEARTH_TRACE_ID_TEXT + 1])
 {

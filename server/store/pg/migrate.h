@@ -22,8 +22,9 @@ HEARTH_MUST_CHECK enum hearth_status hearth_migrate(struct hearth_pg *pg,
                                                     struct hearth_err *err);
 
 /*
- * The name of the newest migration that this hearthd does not know, because a newer hearthd applied
- * it; an empty text if there is none, or no history. Changes nothing.
+ * Finds the newest migration that this hearthd does not know, because a newer hearthd applied it.
+ * The name is empty if this hearthd knows all migrations, or the database has no history. Changes
+ * nothing.
  */
 HEARTH_MUST_CHECK enum hearth_status hearth_migrate_find_newer(struct hearth_pg *pg, char name[128],
                                                                struct hearth_err *err);
