@@ -174,9 +174,9 @@ enum hearth_status hearth_store_submit(struct hearth_store *store, struct hearth
         all->lane_rows[item->lane] += item->n_rows;
         all->lane_bytes[item->lane] += item->n_bytes;
         publish_queue_sizes(all);
-        /* Wake the committer for the first item, and when a batch is full. */
-        if (before == 0 || (before < store->options.max_batch_rows &&
-                            committer->n_rows >= store->options.max_batch_rows)) {
+        /* Wake the committer for the first item, and when enough rows wait. */
+        size_t enough = store->options.commit_rows;
+        if (before == 0 || (before < enough && committer->n_rows >= enough)) {
             (void)pthread_cond_signal(&committer->wake);
         }
     }

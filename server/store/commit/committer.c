@@ -3,7 +3,7 @@
  *
  * A service belongs to committer service_id % n, so that one connection at a time writes its
  * dictionary chunks, in their order. A committer waits until the oldest item is linger_ns old or
- * max_batch_rows are queued, takes a batch, and stores it (settle.c). If the outcome calls for
+ * commit_rows are queued, takes a batch, and stores it (settle.c). If the outcome calls for
  * smaller batches, it stores these before it takes the next one.
  */
 #include "hearth/base/clock.h"
@@ -168,7 +168,7 @@ static bool wait_for_work(struct hearth_committer *committer)
             continue;
         }
         int64_t due_ns = committer->oldest_mono_ns + options->linger_ns;
-        if (all->stopping || committer->n_rows >= options->max_batch_rows ||
+        if (all->stopping || committer->n_rows >= options->commit_rows ||
             hearth_clock_mono_ns() >= due_ns) {
             return true;
         }

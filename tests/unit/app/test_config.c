@@ -192,9 +192,9 @@ static void wrong_values_are_refused_with_what_is_wanted(void **state)
         {"--log-format=xml", "log-format must be logfmt or json"},
         {"--demangle=yes", "demangle must be full, simple or none"},
         {"--grpc-memory-quota=255m", "grpc-memory-quota must be at least 256m"},
-        {"--readers=1",
-         "committers, max-batch-rows and max-queue-rows must be at least 1, readers at "
-         "least 2"},
+        {"--readers=1", "committers, commit-rows, max-batch-rows and max-queue-rows must be at "
+                        "least 1, readers at "
+                        "least 2"},
         {"--nonsense=1", "unknown option \"--nonsense\"; try --help"},
         {"--max-sample=1", "unknown option \"--max-sample\"; did you mean --max-samples?"},
         {"--", "unknown option \"--\"; try --help"},

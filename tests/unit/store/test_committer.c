@@ -127,6 +127,7 @@ static void gathers_what_is_queued_in_one_transaction(void **state)
     hearth_store_options_init(&options);
     options.n_committers = 1;
     options.linger_ns = HEARTH_NS_PER_SEC; /* all are submitted meanwhile */
+    options.commit_rows = N;
     struct hearth_store *store = open_fresh(url, &options);
     wait_for_first_trim(url);
     int64_t batches = hearth_metric_value(HEARTH_M_BATCHES);
@@ -150,6 +151,33 @@ static void gathers_what_is_queued_in_one_transaction(void **state)
     assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.ingest_batch"), 4);
     assert_int_equal(
         pg_cluster_int(url, "SELECT count(DISTINCT profile_no) FROM hearth_data.profile"), N);
+    store_close_soon(store);
+}
+
+static void commits_enough_rows_without_waiting(void **state)
+{
+    (void)state;
+    enum {
+        N = 4
+    };
+    char url[256];
+    struct hearth_store_options options;
+    hearth_store_options_init(&options);
+    options.n_committers = 1;
+    options.linger_ns = HEARTH_NS_PER_HOUR;
+    options.commit_rows = N;
+    struct hearth_store *store = open_fresh(url, &options);
+
+    struct store_push *pushes[N];
+    for (int i = 0; i < N; i++) {
+        pushes[i] = make_push(store, "api", hearth_clock_wall_ns() + i, 60, 0);
+        store_push_submit(pushes[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        end_push(pushes[i]);
+    }
+
+    assert_int_equal(pg_cluster_int(url, "SELECT count(*) FROM hearth_data.profile"), N);
     store_close_soon(store);
 }
 
@@ -233,6 +261,7 @@ static void a_refused_item_does_not_harm_its_neighbours(void **state)
     hearth_store_options_init(&options);
     options.n_committers = 1;
     options.linger_ns = 200 * HEARTH_NS_PER_MS;
+    options.commit_rows = N;
     struct hearth_store *store = open_fresh(url, &options);
     int64_t ts_ns = hearth_clock_wall_ns();
     char leaf[64], sql[512];
@@ -499,6 +528,7 @@ int main(void)
         cmocka_unit_test(commits_a_profile_with_everything_it_needs),
         cmocka_unit_test(puts_profiles_before_the_watermark_aside),
         cmocka_unit_test(gathers_what_is_queued_in_one_transaction),
+        cmocka_unit_test(commits_enough_rows_without_waiting),
         cmocka_unit_test(stores_a_repeated_id_once),
         cmocka_unit_test(stores_an_id_again_after_an_hour),
         cmocka_unit_test(a_refused_item_does_not_harm_its_neighbours),
