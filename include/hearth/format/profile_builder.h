@@ -57,6 +57,12 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
                                                           const struct hearth_sample_label *labels,
                                                           uint32_t n_labels, const int64_t *values,
                                                           struct hearth_err *err);
+/* The index of the sample that the last successful call of _sample added, or found. */
+uint32_t hearth_profile_builder_last_sample(const struct hearth_profile_builder *b);
+/* Adds to the values of a sample. OUT_OF_RANGE if a sum overflows; nothing is added then. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_profile_builder_add(struct hearth_profile_builder *b, uint32_t sample,
+                                              const int64_t *values, struct hearth_err *err);
 /*
  * The profile, valid as long as the arena. The caller sets time, duration and period. Nothing may
  * be added to the builder afterwards: its tables are those of the profile.

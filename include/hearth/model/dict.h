@@ -150,7 +150,18 @@ void hearth_dict_use_tree(struct hearth_dict *dict, struct hearth_name_tree *tre
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct hearth_err *err);
-/* Memory in use, without the tree. */
+/*
+ * The content keys of all stacks: keys[s], s < n_stacks, as hearth_stack_keys_make makes them, so
+ * that equal stacks of several dictionaries have equal keys in one process. They are made by the
+ * first call and kept with the dictionary until the next _apply; `scratch` is for the making only.
+ * Safe for concurrent callers. Returns OK or NO_MEMORY.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
+                                          struct hearth_arena *scratch,
+                                          const struct hearth_hash128 **ret_keys,
+                                          struct hearth_err *err);
+/* Memory in use, without the tree; the keys of stacks count before they are made, too. */
 size_t hearth_dict_bytes(const struct hearth_dict *dict);
 
 #endif

@@ -271,88 +271,33 @@ static int compare_parts_by_dict(const void *a, const void *b)
 
 /* ---- the same stack trace in several dictionaries ---- */
 
-/* Makes content keys of n stacks of a dictionary. */
-static enum hearth_status make_trace_keys(const struct hearth_dict *dict, const uint32_t *stacks,
-                                          uint32_t n, struct hearth_arena *arena,
-                                          struct hearth_stack_keys *ret, struct hearth_err *err)
-{
-    size_t n_locs = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        n_locs += dict->stack_first[stacks[i] + 1] - dict->stack_first[stacks[i]];
-    }
-
-    /* The stacks as samples of a profile, which is what keys are made of. */
-    uint32_t *first = hearth_arena_array(arena, (size_t)n + 1, sizeof first[0]);
-    uint32_t *locs = hearth_arena_array(arena, n_locs, sizeof locs[0]);
-    if (first == NULL || locs == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    first[0] = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t from = dict->stack_first[stacks[i]];
-        uint32_t depth = dict->stack_first[stacks[i] + 1] - from;
-        if (depth > 0) {
-            memcpy(locs + first[i], dict->stack_locs + from, depth * sizeof locs[0]);
-        }
-        first[i + 1] = first[i] + depth;
-    }
-
-    const struct hearth_profile all = {
-        .strings = dict->strings,
-        .mappings = dict->mappings,
-        .functions = dict->functions,
-        .lines = dict->lines,
-        .locations = dict->locations,
-        .stack_first = first,
-        .stack_locs = locs,
-        .n_strings = dict->n_strings,
-        .n_mappings = dict->n_mappings,
-        .n_functions = dict->n_functions,
-        .n_lines = dict->n_lines,
-        .n_locations = dict->n_locations,
-        .n_samples = n,
-    };
-
-    return hearth_stack_keys_make(&all, arena, ret, err);
-}
-
 /* Adds the values of a dictionary's stacks to the traces of the range, by content. */
 static enum hearth_status add_dict_traces(struct mean_run *mean, const struct hearth_dict *dict,
                                           size_t dict_index, const i128 *values,
                                           struct hearth_err *err)
 {
     struct hearth_arena *arena = &mean->dict_arena;
-    uint32_t bound = mean->sums->dicts[dict_index].bound, n = 0;
-    uint32_t *stacks = hearth_arena_array(arena, bound, sizeof stacks[0]);
-    if (stacks == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
-
-    for (uint32_t stack = 0; stack < bound; stack++) {
-        if (values[stack] != 0) {
-            stacks[n++] = stack;
-        }
-    }
-
-    struct hearth_stack_keys keys;
-    HEARTH_TRY(make_trace_keys(dict, stacks, n, arena, &keys, err));
+    const struct hearth_hash128 *keys;
+    HEARTH_TRY(hearth_dict_stack_keys(dict, arena, &keys, err));
 
     /* Equal traces of several dictionaries share an element. */
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t bound = mean->sums->dicts[dict_index].bound;
+    for (uint32_t stack = 0; stack < bound; stack++) {
+        if (values[stack] == 0) {
+            continue;
+        }
         bool inserted;
-        uint32_t at = hearth_idmap_intern(&mean->by_trace, keys.stack[i], (uint32_t)mean->n_traces,
-                                          &inserted);
+        uint32_t at =
+            hearth_idmap_intern(&mean->by_trace, keys[stack], (uint32_t)mean->n_traces, &inserted);
         if (at == HEARTH_IDMAP_NONE ||
             !hearth_mem_grow(&mean->traces, &mean->cap_traces, mean->n_traces + 1,
                              sizeof mean->traces[0])) {
             return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "cannot allocate the stack traces of a mean");
         }
         if (inserted) {
-            mean->traces[mean->n_traces++] = (struct mean_trace){0, dict_index, stacks[i]};
+            mean->traces[mean->n_traces++] = (struct mean_trace){0, dict_index, stack};
         }
-        if (__builtin_add_overflow(mean->traces[at].value, values[stacks[i]],
+        if (__builtin_add_overflow(mean->traces[at].value, values[stack],
                                    &mean->traces[at].value)) {
             return fail_mean_range(err);
         }

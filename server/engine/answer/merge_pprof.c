@@ -34,6 +34,9 @@ struct pprof_merge {
     uint32_t find_other_location;
     struct export_marks *marks;
     size_t n_marks, cap_marks;
+    struct hearth_idmap by_stack; /* content of a whole stack -> its sample */
+    size_t by_stack_bytes;        /* charged to the query's budget */
+    bool shares_stacks;           /* whole stacks of several dictionaries are merged by content */
 };
 
 /* The ids of one dictionary in the message; HEARTH_NO_INDEX: not translated yet. */
@@ -329,6 +332,29 @@ static enum hearth_status find_export_marks(struct pprof_merge *m, struct hearth
     return HEARTH_OK;
 }
 
+/*
+ * Exports a whole stack, or adds to the sample that the same stack of another dictionary became,
+ * without translating its locations.
+ */
+static enum hearth_status export_once(struct pprof_merge *m, struct export_translation *t,
+                                      uint32_t stack, struct hearth_hash128 key, int64_t value,
+                                      struct hearth_err *err)
+{
+    uint32_t sample = hearth_idmap_find(&m->by_stack, key);
+    if (sample != HEARTH_IDMAP_NONE) {
+        return hearth_profile_builder_add(m->builder, sample, &value, err);
+    }
+
+    HEARTH_TRY(export_stack(m, t, stack, value, err));
+    bool inserted;
+    sample = hearth_profile_builder_last_sample(m->builder);
+    if (hearth_idmap_intern(&m->by_stack, key, sample, &inserted) == HEARTH_IDMAP_NONE ||
+        !hearth_idmap_account(&m->by_stack, m->query->call.arena, &m->by_stack_bytes)) {
+        return HEARTH_FAIL_ARENA(err, m->query->call.arena);
+    }
+    return HEARTH_OK;
+}
+
 /* Exports all stacks of a dictionary that have a value and pass the filter. */
 static enum hearth_status export_dict(struct pprof_merge *m, const struct hearth_dict *dict,
                                       const struct hearth_dict_sums *part,
@@ -354,13 +380,25 @@ static enum hearth_status export_dict(struct pprof_merge *m, const struct hearth
 
     HEARTH_TRY(find_export_marks(m, dict->tree, &t.marks, err));
     const bool *inside = t.marks->inside;
-    enum hearth_status status = HEARTH_OK;
+
+    /* Stacks that are cut may become equal only then: their keys say nothing. */
+    const struct hearth_hash128 *keys = NULL;
+    if (m->shares_stacks) {
+        HEARTH_TRY(hearth_dict_stack_keys(dict, scratch, &keys, err));
+    }
 
     /* Each stack with a value that passes becomes a sample. */
+    enum hearth_status status = HEARTH_OK;
     for (uint32_t s = 0; status == HEARTH_OK && s < part->bound; s++) {
-        if (part->acc[s] != 0 && (inside == NULL || inside[dict->stack_node[s]])) {
-            status = m->spec->go_pgo ? export_leaf_side(m, &t, s, part->acc[s], err)
-                                     : export_stack(m, &t, s, part->acc[s], err);
+        if (part->acc[s] == 0 || (inside != NULL && !inside[dict->stack_node[s]])) {
+            continue;
+        }
+        if (keys != NULL) {
+            status = export_once(m, &t, s, keys[s], part->acc[s], err);
+        } else if (m->spec->go_pgo) {
+            status = export_leaf_side(m, &t, s, part->acc[s], err);
+        } else {
+            status = export_stack(m, &t, s, part->acc[s], err);
         }
     }
 
@@ -558,7 +596,9 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
             .spec = &cut,
             .builder = hearth_profile_builder_new(query->call.arena),
             .find_other_location = HEARTH_NO_INDEX,
+            .shares_stacks = sums.n_dicts > 1 && !cut.go_pgo && !is_truncated(&cut),
         };
+        hearth_idmap_init(&m.by_stack);
         hearth_stacktree_init(&m.tree, query->call.arena);
         if (m.builder == NULL) {
             status = HEARTH_FAIL_ARENA(err, query->call.arena);
@@ -569,6 +609,8 @@ enum hearth_status hearth_query_pprof(const struct hearth_query *query,
             hearth_name_tree_unref(m.marks[i].tree);
         }
         hearth_mem_free(m.marks);
+        hearth_idmap_release(&m.by_stack);
+        hearth_budget_give(query->call.arena->budget, m.by_stack_bytes);
         hearth_stacktree_release(&m.tree);
         hearth_profile_builder_free(m.builder);
     }

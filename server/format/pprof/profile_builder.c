@@ -46,6 +46,7 @@ struct hearth_profile_builder {
     size_t n_locations, cap_locations;
     struct vec_u32 stack_first, stack_locs; /* stack_first has no entry for the end */
     struct vec_u32 label_first;             /* has no entry for the end, either */
+    uint32_t last_sample;                   /* that was added or found */
     struct hearth_sample_label *labels;
     size_t n_labels, cap_labels;
     int64_t *values;
@@ -304,10 +305,11 @@ uint32_t hearth_profile_builder_type(struct hearth_profile_builder *b, struct he
     return (uint32_t)b->n_types++;
 }
 
-/* Add to the values of an existing sample: all of them or, on overflow, none. */
-static enum hearth_status add_values(struct hearth_profile_builder *b, uint32_t sample,
-                                     const int64_t *values, struct hearth_err *err)
+enum hearth_status hearth_profile_builder_add(struct hearth_profile_builder *b, uint32_t sample,
+                                              const int64_t *values, struct hearth_err *err)
 {
+    assert(sample < b->stack_first.n);
+
     int64_t *to = b->values + (size_t)sample * b->n_types;
     for (size_t k = 0; k < b->n_types; k++) {
         int64_t sum;
@@ -377,7 +379,9 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
 
     uint32_t sample = hearth_idmap_find(&b->sample_ids, key);
     if (sample != HEARTH_IDMAP_NONE) {
-        return add_values(b, sample, values, err);
+        HEARTH_TRY(hearth_profile_builder_add(b, sample, values, err));
+        b->last_sample = sample;
+        return HEARTH_OK;
     }
 
     if (b->max_frames > 0 && b->stack_locs.n + n_locations > b->max_frames) {
@@ -407,7 +411,13 @@ enum hearth_status hearth_profile_builder_labelled_sample(struct hearth_profile_
         b->values[n * b->n_types + k] = values[k];
     }
 
+    b->last_sample = (uint32_t)n;
     return HEARTH_OK;
+}
+
+uint32_t hearth_profile_builder_last_sample(const struct hearth_profile_builder *b)
+{
+    return b->last_sample;
 }
 
 enum hearth_status hearth_profile_builder_sample(struct hearth_profile_builder *b,

@@ -17,6 +17,7 @@
 #include "profile/dict_chunk.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* The texts of one chunk; freed when the tree has interned them. The bytes follow the struct. */
@@ -38,6 +39,8 @@ struct hearth_dict_impl {
     /* Path of the stack that was added last: the node of each of its locations, root first. */
     uint32_t *path;
     size_t cap_path;
+    /* Of all stacks; NULL until they are wanted. Several readers may make them at the same time. */
+    struct hearth_hash128 *_Atomic stack_keys;
 };
 
 /* Parts of a chunk that is not yet published. */
@@ -114,6 +117,7 @@ void hearth_dict_free(struct hearth_dict *dict)
     free_texts(dict->impl->texts);
     hearth_mem_free(dict->impl->name_of);
     hearth_mem_free(dict->impl->path);
+    hearth_mem_free(atomic_load(&dict->impl->stack_keys));
     hearth_mem_free(dict->impl);
     hearth_mem_free(dict->strings);
     hearth_mem_free(dict->mappings);
@@ -403,6 +407,8 @@ enum hearth_status hearth_dict_apply(struct hearth_dict *dict, struct hearth_str
         impl->n_text_bytes += sizeof *in.texts + in.texts->n_bytes;
     }
 
+    hearth_mem_free(atomic_exchange(&impl->stack_keys, NULL));
+
     dict->n_strings = in.n_strings;
     dict->n_mappings += in.head.count[HEARTH_DICT_MAPPINGS];
     dict->n_functions += in.head.count[HEARTH_DICT_FUNCTIONS];
@@ -566,6 +572,58 @@ enum hearth_status hearth_dict_build_tree(struct hearth_dict *dict, struct heart
     return done ? HEARTH_OK : FAIL_NO_MEMORY(err);
 }
 
+/* ---- keys of stacks ---- */
+
+enum hearth_status hearth_dict_stack_keys(const struct hearth_dict *dict,
+                                          struct hearth_arena *scratch,
+                                          const struct hearth_hash128 **ret_keys,
+                                          struct hearth_err *err)
+{
+    struct hearth_dict_impl *impl = dict->impl;
+    struct hearth_hash128 *kept = atomic_load(&impl->stack_keys);
+
+    if (kept != NULL) {
+        *ret_keys = kept;
+        return HEARTH_OK;
+    }
+
+    /* The stacks as samples of a profile, which is what keys are made of. */
+    const struct hearth_profile all = {
+        .strings = dict->strings,
+        .mappings = dict->mappings,
+        .functions = dict->functions,
+        .lines = dict->lines,
+        .locations = dict->locations,
+        .stack_first = dict->stack_first,
+        .stack_locs = dict->stack_locs,
+        .n_strings = dict->n_strings,
+        .n_mappings = dict->n_mappings,
+        .n_functions = dict->n_functions,
+        .n_lines = dict->n_lines,
+        .n_locations = dict->n_locations,
+        .n_samples = dict->n_stacks,
+    };
+    struct hearth_stack_keys made;
+    HEARTH_TRY(hearth_stack_keys_make(&all, scratch, &made, err));
+
+    /* Keep them. If another reader was faster, its keys, which are equal, stay. */
+    size_t n_bytes = dict->n_stacks * sizeof kept[0];
+    struct hearth_hash128 *keys = hearth_mem_alloc(n_bytes);
+    if (keys == NULL) {
+        return FAIL_NO_MEMORY(err);
+    }
+    if (n_bytes > 0) {
+        memcpy(keys, made.stack, n_bytes);
+    }
+    if (!atomic_compare_exchange_strong(&impl->stack_keys, &kept, keys)) {
+        hearth_mem_free(keys);
+        keys = kept;
+    }
+
+    *ret_keys = keys;
+    return HEARTH_OK;
+}
+
 size_t hearth_dict_bytes(const struct hearth_dict *dict)
 {
     const struct hearth_dict_impl *impl = dict->impl;
@@ -573,6 +631,7 @@ size_t hearth_dict_bytes(const struct hearth_dict *dict)
                    impl->cap_name_of + impl->cap_path;
 
     return sizeof *dict + sizeof *impl + words * sizeof(uint32_t) +
+           dict->n_stacks * sizeof(struct hearth_hash128) +
            impl->cap_strings * sizeof dict->strings[0] +
            impl->cap_mappings * sizeof dict->mappings[0] +
            impl->cap_functions * sizeof dict->functions[0] +

@@ -1,4 +1,7 @@
-/* test_dict_ranges.c -- only locations without lines keep the memory range of their mapping. */
+/*
+ * test_dict_ranges.c -- only locations without lines keep the memory range of their mapping, in a
+ * dictionary and in the keys of its stacks.
+ */
 #include "hearth/model/dict.h"
 
 #include <setjmp.h>
@@ -55,18 +58,17 @@ static uint32_t learn(struct hearth_dict_writer *writer, uint64_t start, bool ha
     return ids[1];
 }
 
-/* Reads all entries of the writer. */
-static struct hearth_dict *read_all(const struct hearth_dict_writer *writer)
+/* Applies to `dict` what the writer learned since the last call. */
+static void read_more(struct hearth_dict_writer *writer, struct hearth_dict *dict)
 {
-    struct hearth_dict *dict = hearth_dict_new();
     struct hearth_dict_mark upto;
     struct hearth_buf chunk;
     struct hearth_err err = HEARTH_ERR_INIT;
     hearth_buf_init(&chunk, 0);
     hearth_dict_writer_cut(writer, &chunk, &upto);
     assert_int_equal(hearth_dict_apply(dict, hearth_buf_view(&chunk), &err), HEARTH_OK);
+    hearth_dict_writer_commit(writer, upto);
     hearth_buf_release(&chunk);
-    return dict;
 }
 
 static void assert_mapping(const struct hearth_dict *dict, uint32_t stack, uint64_t start,
@@ -89,7 +91,8 @@ static void a_location_without_lines_keeps_the_range_and_one_with_lines_does_not
         assert_int_equal(learn(writer, SECOND, has_functions), 2);
         assert_int_equal(learn(writer, FIRST, has_functions), 1);
 
-        struct hearth_dict *dict = read_all(writer);
+        struct hearth_dict *dict = hearth_dict_new();
+        read_more(writer, dict);
         assert_int_equal(dict->n_stacks, 3);
         assert_int_equal(dict->n_mappings, 3);
         assert_mapping(dict, 0, 0, 0, 0);
@@ -100,6 +103,47 @@ static void a_location_without_lines_keeps_the_range_and_one_with_lines_does_not
         }
         hearth_dict_free(dict);
         hearth_dict_writer_free(writer);
+    }
+}
+
+static const struct hearth_hash128 *keys_of(const struct hearth_dict *dict)
+{
+    struct hearth_arena scratch;
+    hearth_arena_init(&scratch, 0);
+    const struct hearth_hash128 *keys;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    assert_int_equal(hearth_dict_stack_keys(dict, &scratch, &keys, &err), HEARTH_OK);
+    hearth_arena_release(&scratch);
+    return keys;
+}
+
+static void equal_stacks_of_two_dictionaries_have_equal_keys(void **state)
+{
+    (void)state;
+    struct hearth_dict_writer *writers[] = {hearth_dict_writer_new(), hearth_dict_writer_new()};
+    struct hearth_dict *dicts[] = {hearth_dict_new(), hearth_dict_new()};
+
+    /* The addresses have other ids in the second dictionary. */
+    assert_int_equal(learn(writers[0], FIRST, true), 1);
+    assert_int_equal(learn(writers[1], SECOND, true), 1);
+    read_more(writers[0], dicts[0]);
+    read_more(writers[1], dicts[1]);
+    const struct hearth_hash128 *a = keys_of(dicts[0]), *b = keys_of(dicts[1]);
+    assert_ptr_equal(a, keys_of(dicts[0])); /* they are kept */
+    assert_true(hearth_hash128_eq(a[0], b[0]));
+    assert_false(hearth_hash128_eq(a[1], b[1]));
+
+    /* Keys of stacks that follow are made, too. */
+    assert_int_equal(learn(writers[1], FIRST, true), 2);
+    read_more(writers[1], dicts[1]);
+    b = keys_of(dicts[1]);
+    assert_true(hearth_hash128_eq(a[0], b[0]));
+    assert_true(hearth_hash128_eq(a[1], b[2]));
+    assert_false(hearth_hash128_eq(b[1], b[2]));
+
+    for (int i = 0; i < 2; i++) {
+        hearth_dict_writer_free(writers[i]);
+        hearth_dict_free(dicts[i]);
     }
 }
 
@@ -129,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_location_without_lines_keeps_the_range_and_one_with_lines_does_not),
+        cmocka_unit_test(equal_stacks_of_two_dictionaries_have_equal_keys),
         cmocka_unit_test(a_stored_mapping_that_has_functions_may_lack_its_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
