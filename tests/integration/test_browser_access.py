@@ -17,7 +17,7 @@ from server import HEARTHD, now_ms, temporary_directory
 AXE = pathlib.Path(HEARTHD).parents[1] / "web/node_modules/axe-core/axe.min.js"
 TRACE = "0123456789abcdef0123456789abcdef"
 WORKED = {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "searchbox", "slider", "spinbutton", "textbox",
-          "treegrid", "application", "image", "dialog"}
+          "treegrid", "application", "image", "meter", "dialog"}
 SHOP = {"q": '{service_name="shop"}'}
 
 

@@ -2,11 +2,13 @@
 
 import os
 import pathlib
+import re
+import subprocess
 import unittest
 import urllib.parse
 
 import browser
-from server import eventually, now_ms, temporary_directory
+from server import HEARTH, eventually, now_ms, server_environment, temporary_directory
 from test_access import AccessServer, bearer
 from test_browser import profile, require_page
 
@@ -92,6 +94,30 @@ class Administration(unittest.TestCase):
         self.press_twice("td button", "Shorten", "Delete what is older")
         self.seen.find_text("tbody tr", "3 d")
         self.assertEqual(self.rpc("hearth.v1.AdminService/GetRetention", {})["profilesMs"], str(3 * 86_400_000))
+
+    def test_the_disk_of_services_is_what_the_server_and_the_command_line_say(self):
+        for service, n_stacks in (("disk-small", 20), ("disk-large", 2000)):
+            stacks = [(["main", "%s.call_%d" % (service, i)], 1 + i) for i in range(n_stacks)]
+            path = "/ingest?name=" + service
+            self.assertEqual(self.hearth.server.http("POST", path, profile(stacks), bearer(self.hearth.root))[0], 200)
+        services = [each["serviceName"] for each in self.rpc("hearth.v1.AdminService/Disk", {"limit": "30"})["services"]]
+        self.assertLess(services.index("disk-large"), services.index("disk-small"))
+        told = subprocess.run(
+            [HEARTH, "admin", "disk", "--no-headers"], capture_output=True, text=True, timeout=60, check=True,
+            env=server_environment({"HEARTH_URL": "http://" + self.hearth.address, "HEARTH_TOKEN": self.hearth.root})).stdout
+
+        self.open("/admin", part="retention")
+        table = self.seen.find_text("section:not(:has(section))", "Disk by service").find_element("css selector", "tbody")
+        rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in table.find_elements("css selector", "tr")]
+        self.assertEqual([row[0] for row in rows], services)
+        for name, whole, *_ in rows:
+            size, share = re.fullmatch(r"(.* \S*B) (\S+%)", whole).groups()
+            line = next(line for line in told.splitlines() if line.split()[0] == name)
+            self.assertIn(" %s " % size, line + " ")
+            self.assertNotEqual(share, "0.00%")
+        table.find_element("link text", "disk-large").click()
+        self.seen.find(".flame canvas")
+        self.assertIn("disk-large", urllib.parse.unquote(self.seen.driver.current_url))
 
     def test_profiles_are_deleted_after_a_preview(self):
         self.assertEqual(self.push("doomed"), 200)

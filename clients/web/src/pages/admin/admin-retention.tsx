@@ -8,7 +8,9 @@ import { amend, change, param } from "../../url";
 import type { PartProps } from "./admin";
 import { DiskByService } from "./service-disk";
 import { Failure } from "../notice";
+import { Rows } from "../rows";
 import { Confirm, useSending, type Sending } from "../sending";
+import { ShareCell } from "../share-cell";
 import { useStatus } from "../status";
 
 const SERVICE = "hearth.v1.AdminService/";
@@ -121,41 +123,24 @@ function Disk() {
       <h2>{words.disk(formatValue(whole, "bytes"))}</h2>
       <p class="muted">{words.diskHint}</p>
       <Failure error={answer.error} />
-      <table class="narrow">
-        <thead>
-          <tr>
-            <th scope="col">{words.table}</th>
-            <td />
-            <th scope="col" class="number">
-              {words.bytes}
+      <Rows shape="narrow" heads={[words.table, { number: words.bytes }]}>
+        {tables.slice(0, TABLES_SHOWN).map(({ table, bytes = "0" }) => (
+          <tr key={table}>
+            <th scope="row" class="code">
+              {table}
             </th>
+            <ShareCell value={Number(bytes)} total={whole} unit="bytes" />
           </tr>
-        </thead>
-        <tbody>
-          {tables.slice(0, TABLES_SHOWN).map(({ table, bytes = "0" }) => (
-            <tr key={table}>
-              <th scope="row" class="code">
-                {table}
-              </th>
-              <td>
-                <meter min={0} max={whole} value={Number(bytes)} />
-              </td>
-              <td class="number">{formatValue(Number(bytes), "bytes")}</td>
-            </tr>
-          ))}
-          {rest.length > 0 && (
-            <tr>
-              <th scope="row" class="muted">
-                {words.otherTables(formatCount(rest.length))}
-              </th>
-              <td>
-                <meter min={0} max={whole} value={sum(rest)} />
-              </td>
-              <td class="number">{formatValue(sum(rest), "bytes")}</td>
-            </tr>
-          )}
-        </tbody>
-      </table>
+        ))}
+        {rest.length > 0 && (
+          <tr>
+            <th scope="row" class="muted">
+              {words.otherTables(formatCount(rest.length))}
+            </th>
+            <ShareCell value={sum(rest)} total={whole} unit="bytes" />
+          </tr>
+        )}
+      </Rows>
     </section>
   );
 }
@@ -172,22 +157,11 @@ export function Retention({ mayChange }: PartProps) {
           <p class="muted">{words.retentionHint}</p>
           <Failure error={answer.error ?? sending.error} />
           {answer.value && (
-            <table class="narrow">
-              <thead>
-                <tr>
-                  <th scope="col">{words.data}</th>
-                  <th scope="col" class="number">
-                    {words.keptFor}
-                  </th>
-                  {mayChange && <td />}
-                </tr>
-              </thead>
-              <tbody>
-                {KEPT.map(([name, field]) => (
-                  <Row key={name} name={name} keptMs={Number(answer.value?.[field] ?? 0)} mayChange={mayChange} sending={sending} />
-                ))}
-              </tbody>
-            </table>
+            <Rows shape="narrow" heads={[words.data, { number: words.keptFor }, ...(mayChange ? [null] : [])]}>
+              {KEPT.map(([name, field]) => (
+                <Row key={name} name={name} keptMs={Number(answer.value?.[field] ?? 0)} mayChange={mayChange} sending={sending} />
+              ))}
+            </Rows>
           )}
         </section>
         <Disk />
