@@ -1,17 +1,16 @@
 """The web page, used by a browser: from the list of services to the hottest function, and everything that the address keeps."""
 
-import os
 import pathlib
 import subprocess
 import unittest
 
 import browser
+import tasks
 from browser import PageTest, require_page
 from pprof import Profile
-from server import ROOT, now_ms, temporary_directory
+from server import HEARTH, now_ms, temporary_directory
 from test_access import AccessServer
 
-HEARTH = os.environ.get("HEARTH", str(ROOT / "build/bin/hearth"))
 HOSTILE = [
     "<script>window.hacked = 1</script>", "<img src=x onerror='window.hacked=1'>", "javascript:window.hacked=1", "\u202eevil\u202c",
     "zero\u200bwidth", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, "tab\tand\x07bell", "{{7*7}}", "%s%n${jndi:ldap://x}",
@@ -76,6 +75,27 @@ class Page(PageTest):
         self.open("/", **{"from": "now-1h"})
         self.browser.find_text("tbody tr", "shop")
         self.assertEqual(self.browser.driver.find_elements("css selector", ".note"), [])
+
+    def test_words_of_the_server_are_chinese_if_they_are_known_and_marked_as_english_otherwise(self):
+        self.open("/help")
+        self.choose("light", "zh")
+        english = lambda: [each.text for each in self.browser.driver.find_elements("css selector", "main [lang=en]")]
+        task = tasks.create(self.server, "PPROF", instances=["shop-1"], events=["cpu"])
+        for path, params, words in (
+            ("/", {"from": "now-5h"}, "已过期（retain-raw）"),
+            ("/traces", {"id": "0123456789abcdef0123456789abcdef"}, "没有样本带有此 ID"),
+            ("/tasks", {"id": task}, "从未有该服务的实例来领取过 pprof 任务"),
+        ):
+            self.open(path, **params)
+            self.browser.find_text("main", words)
+            self.assertNotIn("gone", "".join(english()))
+        self.open("/profile", q='{service_name=~"["}')
+        self.browser.find_text("[role=alert]", "服务器无法理解该请求")
+        self.assertIn("[", english()[0])
+        self.open("/tasks", id="none-of-this-name")
+        self.browser.find_text("[role=alert]", "未找到")
+        self.assertRegex(self.browser.find("[role=alert] small").text, r"请求 ID: \w+")
+        self.choose("light")
 
     def test_names_are_text_wherever_they_come_from(self):
         for path in ("/", "/profile"):

@@ -98,7 +98,7 @@ class Directing(PageTest):
     def test_a_policy_leads_to_what_it_started(self):
         self.open("/policies")
         self.click("tbody button", "shop")
-        self.browser.find_text("tbody td", "PROCESS_CPU: current 97.52% >= threshold 80.00%")
+        self.browser.find_text("tbody td", "CPU of a process: 97.5% ≥ 80%")
         self.browser.find_text("tbody td", "silent until")
         self.assertIn("bob", self.browser.find_text("tbody tr", "on-CPU profiling by CPU of a process: 80%").text)
         self.click("tbody a", "Diff against an hour before")

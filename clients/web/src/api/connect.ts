@@ -10,6 +10,7 @@ export class ApiError extends Error {
     message: string,
     // The byte of a label selector at which the server stopped reading it.
     readonly selectorOffset?: number,
+    readonly requestId = "",
   ) {
     super(message);
   }
@@ -71,7 +72,7 @@ export async function readError(response: Response): Promise<ApiError> {
   } catch {
     // A proxy between us and the server answers as it likes.
   }
-  return noteError(new ApiError(response.status, code, message, offset));
+  return noteError(new ApiError(response.status, code, message, offset, response.headers.get("x-request-id") ?? ""));
 }
 
 export function noteError(error: ApiError): ApiError {

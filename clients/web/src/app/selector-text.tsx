@@ -8,6 +8,7 @@ import { askingTexts } from "./asking-texts";
 import { rangeKey, span } from "./question";
 import { SelectorCaret } from "./selector-caret";
 import { texts } from "./settings";
+import { Said } from "./said";
 
 const MAX_SHOWN = 12;
 // Which labels and values are used most is counted over the end of the range; the lists themselves are of all of it.
@@ -87,7 +88,9 @@ function Refusal({ text, error }: { text: string; error: Error }) {
   return (
     <div class="selector-error error" role="alert">
       <SelectorCaret text={text} error={error} />
-      <p>{error.message}</p>
+      <p>
+        <Said text={error.message} />
+      </p>
     </div>
   );
 }

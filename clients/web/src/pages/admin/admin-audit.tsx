@@ -3,6 +3,7 @@ import { call } from "../../api/connect";
 import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime, rangeKey, rangeName, span } from "../../app/question";
+import { Said } from "../../app/said";
 import { change, param } from "../../url";
 import { Failure } from "../notice";
 import { Pager } from "../pager";
@@ -40,8 +41,8 @@ function Row({ event }: { event: Event }) {
       <td class="code">{only("action", event.action)}</td>
       <td class="code wrapped">{event.object}</td>
       <td>{event.tenant && only("tenant", event.tenant)}</td>
-      <td class="wrapped">
-        <span class={isOk ? "" : "error"}>{event.outcome}</span> {event.message}
+      <td class={event.message ? "wrapped" : ""}>
+        <span class={isOk ? "" : "error"}>{event.outcome}</span> <Said text={event.message} />
       </td>
     </tr>
   );

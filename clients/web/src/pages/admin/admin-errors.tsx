@@ -4,6 +4,7 @@ import { useAnswer } from "../../api/use-answer";
 import { formatAgo } from "../../app/ago";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
+import { Said } from "../../app/said";
 import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import { Failure } from "../notice";
@@ -73,7 +74,7 @@ export function IngestErrors() {
                 </button>
               </td>
               <td class="wrapped">
-                <span class="code">{error.code}</span> {error.message}
+                <span class="code">{error.code}</span> <Said text={error.message} />
               </td>
               <td class="number" title={error.bodyHash && `XXH3-64 ${error.bodyHash}`}>
                 {formatValue(Number(error.bodyBytes ?? 0), "bytes")}

@@ -4,6 +4,7 @@ import { useAnswer } from "../../api/use-answer";
 import { formatAgo } from "../../app/ago";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
+import { Said } from "../../app/said";
 import { formatValue } from "../../units";
 import { change, param } from "../../url";
 import { FilterBox, filterText } from "../filter-box";
@@ -50,7 +51,7 @@ function Row({ query }: { query: Query }) {
         <div class="code muted">{query.request}</div>
         {query.code !== "ok" && (
           <div class="error">
-            {query.code} {query.message}
+            {query.code} <Said text={query.message} />
           </div>
         )}
       </td>

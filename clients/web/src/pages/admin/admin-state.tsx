@@ -3,6 +3,7 @@ import { call } from "../../api/connect";
 import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
+import { Said } from "../../app/said";
 import { formatCount, formatDuration } from "../../units";
 import { Failure } from "../notice";
 import { useStatus } from "../status";
@@ -39,7 +40,9 @@ function Readiness() {
         </p>
       )}
       {reasons.map((reason) => (
-        <p key={reason}>{reason}</p>
+        <p key={reason}>
+          <Said text={reason} />
+        </p>
       ))}
     </section>
   );

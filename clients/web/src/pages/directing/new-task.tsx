@@ -4,6 +4,7 @@ import { call, refreshes } from "../../api/connect";
 import { useAnswer } from "../../api/use-answer";
 import { directingTexts } from "../../app/directing-texts";
 import { pageTexts } from "../../app/page-texts";
+import { inOwnWords } from "../../app/said";
 import { draftOf, EVENTS, hasDuration, hasRate, messageOf, TASK_KINDS, type Draft } from "./task-draft";
 import { formatCount } from "../../units";
 import { address, change, formatList, go, type Params } from "../../url";
@@ -42,7 +43,7 @@ async function learn(service: string, abort: AbortSignal): Promise<Known> {
 function impossible(kind: string, { prepared, instances }: Known): string {
   const words = directingTexts.value.tasks;
   if (BY_EBPF.includes(kind)) {
-    return prepared.canBeProfiled ? "" : (prepared.reason ?? words.notReported);
+    return prepared.canBeProfiled ? "" : inOwnWords(prepared.reason) || words.notReported;
   }
   if (instances.length === 0) {
     return words.notReported;

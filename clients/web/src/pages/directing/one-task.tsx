@@ -6,9 +6,11 @@ import { directingTexts } from "../../app/directing-texts";
 import { PageLink } from "../../app/page-link";
 import { pageTexts } from "../../app/page-texts";
 import { formatTime } from "../../app/question";
+import { Said } from "../../app/said";
 import { formatDuration } from "../../units";
 import { go } from "../../url";
 import { Failure } from "../notice";
+import { causeText } from "./policy-words";
 import { TaskLinks } from "./task-links";
 import { TaskResult } from "./task-result";
 import type { Task } from "./tasks";
@@ -77,7 +79,7 @@ function Targets({ targets, log, said }: { targets: Target[]; log: LogEntry[]; s
               <td>{tasks.states[target.state ?? ""] ?? target.state}</td>
               <td>{timeOf(target, true)}</td>
               <td>{timeOf(target, false)}</td>
-              <td class="reason muted">{target.reason !== said && target.reason}</td>
+              <td class="reason muted">{target.reason !== said && <Said text={target.reason} />}</td>
             </tr>
           ))}
         </Rows>
@@ -89,7 +91,9 @@ function Targets({ targets, log, said }: { targets: Target[]; log: LogEntry[]; s
             {log.map((entry, i) => (
               <li key={i}>
                 {formatTime(Number(entry.atMs ?? 0))} <span class="code">{entry.instance}</span> {tasks.events[entry.event ?? ""] ?? entry.event}{" "}
-                <span class="muted">{entry.message}</span>
+                <span class="muted">
+                  <Said text={entry.message} />
+                </span>
               </li>
             ))}
           </ul>
@@ -154,17 +158,23 @@ export function OneTask({ id }: { id: string }) {
         <>
           <p>
             {formatTime(Number(task.startMs ?? 0))}, {formatDuration(Number(task.durationMs ?? 0))}.{" "}
-            <span class={FINE_STATES.includes(bareState(task.state)) ? "" : "note"}>{task.stateReason}</span>
+            <span class={FINE_STATES.includes(bareState(task.state)) ? "" : "note"}>
+              <Said text={task.stateReason} />
+            </span>
           </p>
           {task.origin === "TASK_ORIGIN_POLICY" && (
             <p>
-              {words.byPolicy}: <span class="code">{(task.causes ?? []).map(({ message }) => message).join("; ")}</span>{" "}
+              {words.byPolicy}: {(task.causes ?? []).map(causeText).join("; ")}{" "}
               <PageLink page="policies" to={{ service: task.service ?? "" }}>
                 {directingTexts.value.links.policy}
               </PageLink>
             </p>
           )}
-          {note !== "" && <p class="note">{note}</p>}
+          {note !== "" && (
+            <p class="note">
+              <Said text={note} />
+            </p>
+          )}
           <Targets targets={targets} log={log} said={task.stateReason} />
           {task.kind !== "TASK_KIND_NETWORK" && <TaskResult task={task} round={round} isOpen={isOpen} />}
         </>

@@ -8,7 +8,7 @@ import { formatTime, rangeKey, rangeName, span } from "../../app/question";
 import { rulesOf, type StoredPolicy } from "./policy";
 import { formatCount } from "../../units";
 import { Failure } from "../notice";
-import { monitorValue, ruleName, stateOf } from "./policy-words";
+import { causeText, monitorValue, ruleName, stateOf } from "./policy-words";
 import { TaskLinks } from "./task-links";
 import type { Task } from "./tasks";
 import { Rows } from "../rows";
@@ -54,7 +54,7 @@ function Started({ listed }: { listed: Answer<StartedTasks> }) {
                 </PageLink>
               </th>
               <td class="named code">{[task.process, task.instance && `(${task.instance})`].filter(Boolean).join(" ")}</td>
-              <td class="reason">{(task.causes ?? []).map(({ message }) => message).join("; ")}</td>
+              <td class="reason">{(task.causes ?? []).map(causeText).join("; ")}</td>
               <td title={task.stateReason}>{tasks.states[task.state ?? ""] ?? task.state}</td>
               <td>
                 <TaskLinks task={task} />

@@ -12,7 +12,7 @@ import { isHttp, largestThreshold, MONITORS, type Rule } from "./policy";
 import { chooseStep } from "../../time";
 import { formatCount, formatDuration } from "../../units";
 import { Failure } from "../notice";
-import { monitorValue, ruleName } from "./policy-words";
+import { causeText, monitorValue, ruleName, type Cause } from "./policy-words";
 import type { Task } from "./tasks";
 
 interface Trigger {
@@ -20,7 +20,7 @@ interface Trigger {
   instance?: string;
   process?: string;
   atMs?: string;
-  cause?: { monitor?: string; message?: string };
+  cause?: Cause;
 }
 
 // Agents report each five seconds, and a value takes some forty bytes in an answer.
@@ -78,7 +78,7 @@ function Fired({ triggers }: { triggers: Trigger[] }) {
           <li key={i}>
             {formatTime(Number(trigger.atMs ?? 0))}{" "}
             <span class="code">{[trigger.process, trigger.instance && `(${trigger.instance})`].filter(Boolean).join(" ")}</span>{" "}
-            <span class="muted">{trigger.cause?.message}</span>
+            <span class="muted">{trigger.cause && causeText(trigger.cause)}</span>
           </li>
         ))}
       </ul>

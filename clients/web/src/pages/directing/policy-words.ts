@@ -16,6 +16,21 @@ export function stateOf(policy: StoredPolicy): string {
   return policy.isObserving ? words.observing : rulesOf(policy).length === 0 ? words.disarmed : words.armed;
 }
 
+export interface Cause {
+  monitor?: string;
+  uriRegex?: string;
+  uriPath?: string;
+  threshold?: number;
+  current?: number;
+}
+
+/** Why a policy started a task: "CPU of a process: 97.5% ≥ 80%". */
+export function causeText({ monitor = "", uriRegex, uriPath, threshold = 0, current = 0 }: Cause): string {
+  const name = directingTexts.value.monitors[monitor] ?? monitor;
+  const where = [name, uriPath ?? uriRegex].filter(Boolean).join(" ");
+  return `${where}: ${monitorValue(monitor, current)} ≥ ${monitorValue(monitor, threshold)}`;
+}
+
 export function monitorValue(monitor: string, value: number): string {
   switch (monitor) {
     case "PROCESS_CPU":

@@ -10,7 +10,7 @@ import { formatValue } from "../../units";
 import { change, param } from "../../url";
 import { AddressFlame } from "../address-flame";
 import { NothingYet } from "../nothing-yet";
-import { Failure } from "../notice";
+import { Failure, Notes } from "../notice";
 import type { Task } from "./tasks";
 
 const SERVICE = "hearth.v1.TaskService/";
@@ -104,7 +104,7 @@ export function FilesAnalysis({ task, round, isOpen }: { task: Task; round: numb
             {types.length > 1 && select(words.tasks.sampleType, "sample", types, words.tasks.defaultType)}
             {instances.length > 1 && select(words.instance, "of", instances, words.tasks.allInstances)}
           </div>
-          {answer.value?.tip && <p class="note">{answer.value.tip}</p>}
+          <Notes notes={[answer.value?.tip ?? ""]} />
           {tree.total[0] > 0 && (
             <div class="views flame">
               <AddressFlame tree={tree} unit={answer.value?.unit ?? ""} />

@@ -12,7 +12,7 @@ import { formatDuration } from "../../units";
 import { change, param } from "../../url";
 import { AddressFlame } from "../address-flame";
 import { NothingYet } from "../nothing-yet";
-import { Failure } from "../notice";
+import { Failure, Notes } from "../notice";
 import type { Task } from "./tasks";
 
 const SERVICE = "hearth.v1.TaskService/";
@@ -131,7 +131,7 @@ function Stacks({ segment, chosen }: { segment: Segment; chosen?: Span }) {
         )}
       </div>
       <Failure error={answer.error} />
-      {answer.value?.tip && <p class="note">{answer.value.tip}</p>}
+      <Notes notes={[answer.value?.tip ?? ""]} />
       {tree.total[0] > 0 && (
         <div class="views flame">
           <AddressFlame tree={tree} unit="nanoseconds" />
@@ -153,7 +153,7 @@ export function RequestsAnalysis({ task, round, isOpen }: { task: Task; round: n
   return (
     <>
       <Failure error={listed.error} />
-      {listed.value?.tip && <p class="note">{listed.value.tip}</p>}
+      <Notes notes={[listed.value?.tip ?? ""]} />
       {listed.value && !segment && <NothingYet isOpen={isOpen} />}
       {segment && (
         <>

@@ -9,7 +9,7 @@ import { formatCount, formatValue } from "../../units";
 import { change, param } from "../../url";
 import { AddressFlame } from "../address-flame";
 import { NothingYet } from "../nothing-yet";
-import { Failure } from "../notice";
+import { Failure, Notes } from "../notice";
 import type { Task } from "./tasks";
 
 const SERVICE = "hearth.v1.TaskService/";
@@ -96,7 +96,7 @@ export function StacksAnalysis({ task, schedules, round, isOpen }: { task: Task;
         )}
       </div>
       <Failure error={answer.error} />
-      {answer.value?.tip && <p class="note">{answer.value.tip}</p>}
+      <Notes notes={[answer.value?.tip ?? ""]} />
       {total > 0 && (
         <div class="views flame">
           <AddressFlame tree={tree} unit={unit} />

@@ -12,6 +12,7 @@ import { Failure } from "../notice";
 import { Pager } from "../pager";
 import { OneTask } from "./one-task";
 import { ServiceField } from "./service-field";
+import type { Cause } from "./policy-words";
 import { TaskLinks } from "./task-links";
 import { Rows } from "../rows";
 import "./directing.css";
@@ -30,7 +31,7 @@ export interface Task {
   instances?: string[];
   endpoint?: string;
   events?: string[];
-  causes?: { message?: string; monitor?: string; threshold?: number; current?: number }[];
+  causes?: Cause[];
 }
 
 interface Listed {

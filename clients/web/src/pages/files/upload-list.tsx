@@ -6,6 +6,7 @@ import { useWatched } from "../../api/use-watched";
 import { formatAgo } from "../../app/ago";
 import { pageTexts } from "../../app/page-texts";
 import { hasRole, useWho } from "../../app/who";
+import { Said } from "../../app/said";
 import { visibleName } from "../../flame/names";
 import { formatCount, formatShare, formatValue } from "../../units";
 import { change } from "../../url";
@@ -52,13 +53,17 @@ function UploadState({ upload }: { upload: Upload }) {
     case "UPLOAD_STATE_RECEIVING":
       return <Progress text={words.interrupted(formatShare(received, size))} part={received} whole={size} isBad />;
     case "UPLOAD_STATE_QUEUED":
-      return <>{reason === "" ? words.queued : words.again(reason)}</>;
+      return (
+        <>
+          {reason === "" ? words.queued : words.again} <Said text={reason} />
+        </>
+      );
     case "UPLOAD_STATE_PARSING":
       return all === 0 ? <>{words.reading}</> : <Progress text={words.parsing(formatCount(settled), formatCount(all))} part={settled} whole={all} />;
     case "UPLOAD_STATE_FAILED":
       return (
         <span class="error">
-          {words.failed(reason)} {stored > 0 && counted}
+          {words.failed}: <Said text={reason} /> {stored > 0 && counted}
         </span>
       );
     default:

@@ -1,6 +1,7 @@
 // One trace: its spans with their cost, and the stacks of the one that is chosen.
 import { pageTexts } from "../../app/page-texts";
 import { partsOfType } from "../../app/question";
+import { Said } from "../../app/said";
 import { nanosecondsBetween, placeSpans, type PlacedSpan, type StoredSpan } from "./trace-tree";
 import { formatCount, formatDuration, formatValue } from "../../units";
 import { change, param } from "../../url";
@@ -109,7 +110,11 @@ export function FoundTrace({ lookup }: { lookup: Lookup }) {
     <>
       {type && <p class={isExact ? "muted" : "note"}>{isExact ? words.traces.exact : words.traces.window}</p>}
       {!type && <p class="note">{words.traces.none}</p>}
-      {(!type || !isExact) && <p class="muted">{[lookup.reason, lookup.searched].filter(Boolean).join(" ")}</p>}
+      {(!type || !isExact) && (
+        <p class="muted">
+          <Said text={lookup.reason} /> <Said text={lookup.searched} />
+        </p>
+      )}
       <TypeTabs types={types} chosen={type} />
       {rows.length > 0 && (
         <>

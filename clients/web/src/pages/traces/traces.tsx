@@ -27,6 +27,8 @@ interface Spans {
   unlabelled?: string;
 }
 
+const SPAN_ID_LENGTH = 16;
+
 // An id is a trace's or a span's, and people paste either.
 async function lookUp(id: string, abort: AbortSignal): Promise<Lookup | null> {
   const options = { maxProfiles: "1" };
@@ -36,7 +38,7 @@ async function lookUp(id: string, abort: AbortSignal): Promise<Lookup | null> {
       return answer.results?.[0] ?? null;
     } catch (error) {
       if (error instanceof ApiError && error.code === "not_found") {
-        return null;
+        return { reason: error.message };
       }
       throw error;
     }
@@ -47,7 +49,7 @@ async function lookUp(id: string, abort: AbortSignal): Promise<Lookup | null> {
     return trace;
   }
   const single = await first("LookupSpan", { spans: [{ spanId: id }], options });
-  return isFound(single) ? single : trace;
+  return isFound(single) || id.length <= SPAN_ID_LENGTH ? single : trace;
 }
 
 function TopTraces({ type }: { type: ProfileType }) {

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { saidZh } from "../src/texts/said-zh";
+
+// As servers wrote them.
+const KNOWN: [string, string[]][] = [
+  ['of 21000 nodes those beyond the largest 8192 (default-flamegraph-nodes) are folded into "other": ask for more with max_nodes, at most 100000 (max-flamegraph-nodes)', ["21000", "8192"]],
+  ["20 of 31 series are in the answer: raise limit to see more", ["20", "31"]],
+  ["the whole range is older than queries may look back (7d, max-query-lookback): the answer is empty", ["7d", "max-query-lookback"]],
+  ["the range begins 7d ago: queries may look back no further (max-query-lookback)", ["7d", "max-query-lookback"]],
+  ["no sample carries the id, and when it ran is not known: it is not stored, and no start and end are given", []],
+  ["no instance of the service has ever asked for pprof tasks", ["pprof"]],
+  ["the service has 3 processes, but none has the label(s) a, b", ["3", "a, b"]],
+  ["12 stack traces came, the last at 2026-11-20T10:36:00Z", ["12", "2026-11-20T10:36:00Z"]],
+];
+
+test("sentences of the server keep their numbers and names in Chinese", () => {
+  for (const [english, parts] of KNOWN) {
+    const chinese = saidZh(english);
+    assert.ok(chinese && /[一-龥]/.test(chinese), english);
+    assert.ok(!chinese.includes("undefined"), chinese);
+    parts.forEach((part) => assert.ok(chinese.includes(part), `${chinese} lacks ${part}`));
+  }
+});
+
+test("a sentence that is not known stays as the server wrote it", () => {
+  assert.equal(saidZh("the disk is full"), undefined);
+  assert.equal(saidZh("12 stack traces came, the last at 10:36; not all: it broke"), undefined);
+});
