@@ -126,7 +126,9 @@ class Page(PageTest):
         self.browser.find_text(".files", "before.txt")
         self.browser.find(".flame canvas")
         self.browser.find(".choose").find_element("css selector", "input").send_keys("%s\n%s" % (directory / "before.txt", directory / "after.txt"))
-        self.browser.find_text("body", "baseline")
+        self.browser.find_text(".files label strong", "Baseline")
+        sides = {row.text.split()[0]: row.text.split()[-1] for row in self.browser.driver.find_elements("css selector", ".files label:has(strong)")}
+        self.assertEqual(sides, {"before.txt": "Baseline", "after.txt": "Comparison"})
         self.browser.find(".flame canvas")
         self.browser.find(".choose").find_element("css selector", "input").send_keys(str(self.picture(directory)))
         self.browser.find_text("[role=status]", "profile")

@@ -19,7 +19,6 @@ export const pagesEn = {
     drop: "Drop one file here to look at it, or two to compare them",
     sending: "The file is being sent",
     cut: "Small frames were summed by the server as “other”.",
-    compared: "The one that was chosen first is the baseline.",
   },
   traces: {
     title: "Traces and spans",

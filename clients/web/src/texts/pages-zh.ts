@@ -19,7 +19,6 @@ export const pagesZh: PagesTexts = {
     drop: "把一个文件拖到这里查看，或拖两个文件进行对比",
     sending: "正在发送文件",
     cut: "较小的栈帧由服务器合并为“other”。",
-    compared: "先选中的一个是基线。",
   },
   traces: {
     title: "链路与跨度",

@@ -124,7 +124,7 @@ function Grants({ who }: { who: Who }) {
           void add(event.currentTarget);
         }}
       >
-        <input name="subject" required class="middle" aria-label={words.subjectHint} placeholder={words.subjectHint} />
+        <input name="subject" required class="wide" aria-label={words.subjectHint} placeholder={words.subjectHint} />
         <GrantFields who={who} />
         <button type="submit" disabled={isSending}>
           {words.addGrant}

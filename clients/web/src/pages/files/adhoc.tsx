@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { call, refreshes } from "../../api/connect";
 import { useAnswer } from "../../api/use-answer";
 import { pageTexts } from "../../app/page-texts";
+import { texts } from "../../app/settings";
 import { formatTime } from "../../app/question";
 import { decodeFlamebearer } from "../../flame/flamebearer";
 import { visibleName } from "../../flame/names";
@@ -112,6 +113,7 @@ function Look() {
   const listed = useAnswer("adhoc", (abort) => call<Listed>(SERVICE + "List", {}, abort));
   const ids = chosenIds();
   const words = pageTexts.value.adhoc;
+  const { diff } = texts.value;
   return (
     <section class="diff">
       <p class="muted">{words.title}</p>
@@ -127,12 +129,12 @@ function Look() {
                 onChange={(event) => choose(event.currentTarget.checked ? [...ids, id] : ids.filter((each) => each !== id))}
               />{" "}
               <span class="code">{visibleName(name ?? "")}</span> <span class="muted">{formatTime(Number(uploadedAt ?? 0))}</span>
+              {ids.length === 2 && ids.includes(id) && <strong>{ids[0] === id ? diff.baseline : diff.comparison}</strong>}
             </label>
           </li>
         ))}
       </ul>
       {ids.length > 0 && <Picture ids={ids} />}
-      {ids.length === 2 && <p class="muted">{words.compared}</p>}
     </section>
   );
 }
