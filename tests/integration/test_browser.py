@@ -1,6 +1,10 @@
 """The web page, used by a browser: from the list of services to the hottest function, and everything that the address keeps."""
 
+import collections
+import glob
+import gzip
 import pathlib
+import re
 import subprocess
 import unittest
 
@@ -8,9 +12,10 @@ import browser
 import tasks
 from browser import PageTest, require_page
 from pprof import Profile
-from server import HEARTH, now_ms, temporary_directory
+from server import HEARTH, ROOT, now_ms, server_environment, temporary_directory
 from test_access import AccessServer
 
+RECORDINGS = sorted(glob.glob(str(ROOT / "clients/demo/recording/*.txt.gz")))
 HOSTILE = [
     "<script>window.hacked = 1</script>", "<img src=x onerror='window.hacked=1'>", "javascript:window.hacked=1", "\u202eevil\u202c",
     "zero\u200bwidth", "\u05e9\u05dc\u05d5\u05dd", "x" * 10_000, "tab\tand\x07bell", "{{7*7}}", "%s%n${jndi:ldap://x}",
@@ -146,6 +151,61 @@ class Page(PageTest):
         done = subprocess.run([HEARTH, *command[1:-1], "true"], capture_output=True, text=True)
         self.assertNotIn("unknown option", done.stderr)
         self.assertIn("http://127.0.0.1:%d" % self.server.port, command)
+
+
+class Demo(PageTest):
+    """The data of `./dev demo` where perf may not run, stored by the same command."""
+
+    @classmethod
+    def fill(cls, server):
+        environment = server_environment({"HEARTH_URL": "http://127.0.0.1:%d" % server.port})
+        for i, path in enumerate(RECORDINGS):
+            labels = "service_name=postgres", "load=" + ("read" if i < 3 else "write"), "source=recording"
+            subprocess.run([HEARTH, "upload", path, "--time", "now", *("--label=" + label for label in labels)],
+                           env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    def click(self, css, text):
+        self.browser.find_text(css, text).click()
+        self.browser.settle()
+        self.clicks += 1
+
+    def choose_option(self, css, text):
+        """Two clicks: one opens the list."""
+        self.clicks += 1
+        self.click(css + " option", text)
+
+    @staticmethod
+    def hottest():
+        """The place that most samples of the recordings are in, and its share of them, by perf's own text."""
+        leaves = collections.Counter()
+        for path in RECORDINGS:
+            for sample in gzip.open(path, "rt").read().strip().split("\n\n"):
+                leaves[re.match(r"\s*[0-9a-f]+ (\S+?)(\+0x[0-9a-f]+)? \(", sample.split("\n")[1])[1]] += 1
+        name, n = leaves.most_common(1)[0]
+        return name, "%.2f%%" % (100 * n / leaves.total())
+
+    def test_five_clicks_lead_to_the_hottest_line_and_five_more_to_the_diff_of_the_two_loads(self):
+        self.clicks = 0
+        self.open()
+        self.click("tbody th a", "postgres")
+        self.choose_option(".table-tools select", "Line")
+        name, share = self.hottest()
+        row = self.browser.find(".functions tbody tr")
+        self.assertIn(name, row.find_element("css selector", "th").get_attribute("textContent"))
+        self.assertIn(share, row.text)
+        self.click(".functions tbody th button", row.find_element("css selector", "th").text)
+        self.assertIn("of 1 function", self.browser.find(".flame-matches").text)
+        self.assertLessEqual(self.clicks, 5)
+
+        self.clicks = 0
+        self.click("nav a", "Diff")
+        self.choose_option('select[aria-label="Compare two values of a label"]', "two values of load")
+        self.assertIn("changed by", self.browser.find(".verdict").text)
+        self.assertEqual([self.params()[side] for side in ("base", "q")],
+                         ['{service_name="postgres", load="%s"}' % load for load in ("read", "write")])
+        # Writing waits for the disk: what only it does is named first.
+        self.browser.find_text(".changes li", "XLogFlush")
+        self.assertLessEqual(self.clicks, 5)
 
 
 class LogIn(unittest.TestCase):
