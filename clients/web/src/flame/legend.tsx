@@ -1,5 +1,5 @@
 // What the colours mean; a click on a package searches for it.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatChange, formatCount, formatShare } from "../units";
 import {
   changeColour,
@@ -13,6 +13,7 @@ import {
   type Theme,
 } from "./colours";
 import { changeDomain, goneFrames, judgementOf } from "./diff";
+import { whenIdle } from "./idle";
 import { boundedName, packagesOf } from "./names";
 import type { FlameTexts } from "./texts";
 import type { FlameTree } from "./tree";
@@ -34,8 +35,13 @@ function Swatch({ colour, kind }: { colour: Rgb; kind?: "hatched" | "dotted" }) 
   return <i class={`flame-swatch ${kind ?? ""}`} style={{ backgroundColor: css(colour) }} />;
 }
 
-/** The packages with the largest self, and their share. */
-function largestPackages(tree: FlameTree): { name: string; self: number }[] {
+interface PackageCost {
+  name: string;
+  self: number;
+}
+
+/** The packages with the largest self. */
+function largestPackages(tree: FlameTree): PackageCost[] {
   const selfOfName = new Float64Array(tree.names.length);
   for (let i = 1; i < tree.n; i++) {
     selfOfName[tree.name[i]!]! += tree.self[i]!;
@@ -51,7 +57,9 @@ function largestPackages(tree: FlameTree): { name: string; self: number }[] {
 }
 
 function PackageLegend({ upright, theme, search, onSearch }: Props) {
-  const packages = useMemo(() => largestPackages(upright), [upright]);
+  // Every name and node is read for it: the picture is painted before.
+  const [packages, setPackages] = useState<PackageCost[]>([]);
+  useEffect(() => whenIdle(() => setPackages(largestPackages(upright))), [upright]);
   return (
     <>
       {packages.map(({ name, self }) => {

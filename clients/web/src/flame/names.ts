@@ -64,6 +64,10 @@ function bareName(name: string): string {
   return parameters > 0 && bare[parameters - 1] !== "." ? bare.slice(0, parameters) : bare;
 }
 
+function hasCapitalAt(text: string, at: number): boolean {
+  return text.charCodeAt(at) >= 65 && text.charCodeAt(at) <= 90;
+}
+
 /** The package, module or library that a function's name tells; "" where the name has none, as in C. */
 export function packageOf(name: string): string {
   if (name === "" || name === UNKNOWN) {
@@ -87,15 +91,18 @@ export function packageOf(name: string): string {
   const dot = last.indexOf(".");
   if (slash >= 0) {
     // "java/util/HashMap.put" has the class after the slash, "net/http.(*Server).Serve" the package.
-    const isClass = /^[A-Z]/.test(last);
-    return isClass || dot < 0 ? bare.slice(0, slash) : bare.slice(0, slash + 1 + dot);
+    return hasCapitalAt(last, 0) || dot < 0 ? bare.slice(0, slash) : bare.slice(0, slash + 1 + dot);
   }
   if (dot <= 0) {
     return "";
   }
-  const parts = last.split(".");
-  const first = parts.findIndex((part) => /^[A-Z]/.test(part));
-  return first > 0 ? parts.slice(0, first).join(".") : parts[0]!;
+  // All before a class, as Java and C# name them. A picture of thousands of names waits for this: no list of the parts.
+  for (let at = dot + 1; at > 0 && !hasCapitalAt(last, 0); at = last.indexOf(".", at) + 1) {
+    if (hasCapitalAt(last, at)) {
+      return last.slice(0, at - 1);
+    }
+  }
+  return last.slice(0, dot);
 }
 
 const packages = new WeakMap<readonly string[], string[]>();

@@ -27,10 +27,31 @@ export function drawnWidth(width: number): number {
   return width < 3 ? width : width - 1;
 }
 
+/** What follows from a name alone, found once for all pictures of the same names. */
+interface NameLooks {
+  labels: (Label | undefined)[];
+  fills: (Rgb | undefined)[];
+  /** What the fills depend on. */
+  theme: Theme;
+  palette: Palette;
+}
+
+const looks = new WeakMap<readonly string[], NameLooks>();
+
+function looksOf(names: readonly string[], theme: Theme, palette: Palette): NameLooks {
+  const known = looks.get(names);
+  if (known?.theme === theme && known.palette === palette) {
+    return known;
+  }
+  const made = { labels: known?.labels ?? [], fills: [], theme, palette };
+  looks.set(names, made);
+  return made;
+}
+
 export class Scene {
-  private readonly labels: (Label | undefined)[] = [];
+  private readonly ofNames: NameLooks;
+  private readonly rootLabel: Label;
   private readonly boxFills: (Rgb | undefined)[] = [];
-  private readonly nameFills: (Rgb | undefined)[] = [];
   private readonly textColours = new Map<Rgb, Rgb>();
   private readonly unmatched: Rgb;
   private readonly domain: number;
@@ -45,7 +66,8 @@ export class Scene {
     readonly matches: Matches | null,
     private readonly rootName: string,
   ) {
-    this.labels[tree.name[0]!] = labelOf(rootName);
+    this.ofNames = looksOf(tree.names, theme, palette);
+    this.rootLabel = labelOf(rootName);
     this.unmatched = desaturated(theme);
     this.domain = changeDomain(tree);
     this.largestSelf = palette === "self" ? tree.self.reduce((a, b) => Math.max(a, b), 0) : 0;
@@ -70,7 +92,7 @@ export class Scene {
     if (this.tree.diff) return diffColour(this.theme, this.tree, node, this.domain);
     if (this.palette === "self") return selfColour(this.theme, this.tree.self[node]!, this.largestSelf);
     const name = this.tree.name[node]!;
-    return (this.nameFills[name] ??= nameColour(this.theme, this.palette, this.tree.names[name]!));
+    return (this.ofNames.fills[name] ??= nameColour(this.theme, this.palette, this.tree.names[name]!));
   }
 
   /** Hatched: what one side alone has, or what the server summed. Dotted: what is gone. */
@@ -113,7 +135,7 @@ export class Scene {
     }
     const columns = Math.floor((width - 2 * TEXT_PADDING) / advance);
     const nameIndex = this.tree.name[node]!;
-    const label = (this.labels[nameIndex] ??= labelOf(this.tree.names[nameIndex]!));
+    const label = node === 0 ? this.rootLabel : (this.ofNames.labels[nameIndex] ??= labelOf(this.tree.names[nameIndex]!));
     const name = fitLabel(label, columns);
     if (name === "") {
       return null;

@@ -63,7 +63,7 @@ export function Stage(props: Props) {
   const wasLongPress = useRef(false);
   // The pointer is elsewhere, and Shift keeps what it pointed at.
   const isHeld = useRef(false);
-  const stretch = useRef(STILL);
+  const zooming = useRef<{ from: Stretch; begin: number } | null>(null);
   const previous = useRef(scene);
   const painting = useRef(0);
 
@@ -76,7 +76,7 @@ export function Stage(props: Props) {
     return isCursorShown && cursor > 0 ? tree.name[cursor]! : -1;
   };
 
-  const draw = (isWhole = isPaper.matches) => {
+  const draw = (isWhole = isPaper.matches, stretch = STILL) => {
     const box = scroller.current;
     const context = canvas.current?.getContext("2d");
     if (!box || !canvas.current || !context) return;
@@ -91,7 +91,7 @@ export function Stage(props: Props) {
       ratio,
       top: isWhole ? 0 : box.scrollTop,
       rowHeight,
-      ...stretch.current,
+      ...stretch,
       outlinedName: outlinedName(),
       cursor: isCursorShown ? cursor : -1,
     });
@@ -105,17 +105,33 @@ export function Stage(props: Props) {
   latestDraw.current = draw;
   const drawSoon = () => {
     cancelAnimationFrame(painting.current);
-    painting.current = requestAnimationFrame(() => latestDraw.current());
+    painting.current = requestAnimationFrame((now) => {
+      latestDraw.current(undefined, stretchAt(now));
+      if (zooming.current) drawSoon();
+    });
+  };
+  /** How far a zoom has come; it ends with the picture as it is. */
+  const stretchAt = (now: number): Stretch => {
+    if (!zooming.current) return STILL;
+    const { from, begin } = zooming.current;
+    const share = Math.max(0, (now - begin) / ZOOM_MS);
+    if (share >= 1) {
+      zooming.current = null;
+      return STILL;
+    }
+    return { scale: from.scale + (1 - from.scale) * share, offset: from.offset * (1 - share) };
   };
 
   useLayoutEffect(() => {
     drawSoon();
   });
+  // The observer reports after the first frame, which would be drawn without a width and then once more.
+  useLayoutEffect(() => props.onWidth(scroller.current!.clientWidth), []);
   useEffect(() => {
     const box = scroller.current!;
     const observer = new ResizeObserver(() => {
       props.onWidth(box.clientWidth);
-      drawSoon();
+      if (!hasSize(canvas.current!, box.clientWidth, box.clientHeight, devicePixelRatio || 1)) drawSoon();
     });
     observer.observe(box);
     return () => observer.disconnect();
@@ -142,24 +158,9 @@ export function Stage(props: Props) {
     if (!from || !isSameTree || matchMedia("(prefers-reduced-motion: reduce)").matches) {
       return;
     }
-    const begin = performance.now();
-    let frame = 0;
-    const step = (now: number) => {
-      const share = Math.min(1, Math.max(0, (now - begin) / ZOOM_MS));
-      stretch.current =
-        share === 1
-          ? STILL
-          : {
-              scale: from.scale + (1 - from.scale) * share,
-              offset: from.offset * (1 - share),
-            };
-      latestDraw.current();
-      if (share < 1) frame = requestAnimationFrame(step);
-    };
-    step(begin);
+    zooming.current = { from, begin: performance.now() };
     return () => {
-      cancelAnimationFrame(frame);
-      stretch.current = STILL;
+      zooming.current = null;
     };
   }, [layout]);
 
@@ -337,12 +338,15 @@ export function Stage(props: Props) {
   );
 }
 
+function hasSize(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): boolean {
+  return canvas.width === Math.round(width * ratio) && canvas.height === Math.round(height * ratio);
+}
+
 /** Setting a canvas' size clears it, also to the same size. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
-  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
+  if (!hasSize(canvas, width, height, ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
   }

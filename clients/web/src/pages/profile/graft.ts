@@ -71,10 +71,13 @@ export function graft(tree: FlameTree, node: number, whole: FlameTree, path: str
 /** What the server summed as "other" below a node: in how many places, and how much. */
 export function othersBelow(tree: FlameTree, node: number): { places: number; total: number } {
   const other = tree.names.indexOf(OTHER);
+  if (other < 0) {
+    return { places: 0, total: 0 };
+  }
   const isBelow = below(tree, node);
   let places = 0;
   let total = 0;
-  for (let i = 1; other >= 0 && i < tree.n; i++) {
+  for (let i = 1; i < tree.n; i++) {
     if (isBelow[i] && tree.name[i] === other) {
       places++;
       total += tree.total[i]!;
