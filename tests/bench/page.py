@@ -26,10 +26,13 @@ from server import Server, now_ms
 NODES, FUNCTIONS, DEPTH, ROUNDS = 100_000, 5_000, 60, 7
 MERGE = "/hearth.v1.QueryService/Merge"
 
-# How many boxes each picture of the canvas had; a microtask runs when the painting function is done. How long each frame of a zoom took.
-# What the page leaves for idle time waits until the first picture is measured.
+# How many boxes each picture of the canvas had: a microtask runs when the painting function is done. What the page leaves for
+# idle time waits until the first picture is measured; from then on the length of frames is noted, and boxes are not counted.
 WATCH = """(() => {
   const { fillRect } = CanvasRenderingContext2D.prototype;
+  const idle = window.requestIdleCallback.bind(window);
+  const request = window.requestAnimationFrame.bind(window);
+  const idleLater = [];
   let boxes = 0;
   window.paints = [];
   window.frameTimes = [];
@@ -38,16 +41,17 @@ WATCH = """(() => {
       queueMicrotask(() => { paints.push(boxes); boxes = 0; });
     return fillRect.apply(this, place);
   };
-  const request = window.requestAnimationFrame.bind(window);
-  window.requestAnimationFrame = (run) => request((now) => {
-    const begin = performance.now();
-    run(now);
-    frameTimes.push(performance.now() - begin);
-  });
-  const idle = window.requestIdleCallback.bind(window);
-  let waiting = [];
-  window.requestIdleCallback = (run) => waiting ? waiting.push(run) : idle(run);
-  window.allowIdle = () => { waiting.forEach((run) => idle(run)); waiting = null; };
+  window.requestIdleCallback = (run) => idleLater.push(run);
+  window.endFirstPaint = () => {
+    CanvasRenderingContext2D.prototype.fillRect = fillRect;
+    window.requestIdleCallback = idle;
+    idleLater.forEach((run) => idle(run));
+    window.requestAnimationFrame = (run) => request((now) => {
+      const begin = performance.now();
+      run(now);
+      frameTimes.push(performance.now() - begin);
+    });
+  };
 })();"""
 PAINTED = """
   const done = arguments[0];
@@ -124,7 +128,7 @@ def measure(seen, base, slower):
         Proxy.gate.set()
         boxes = seen.driver.execute_async_script(PAINTED)
         firsts.append(used(seen) - before)
-        seen.run("allowIdle()")
+        seen.run("endFirstPaint()")
         seen.settle()
         stage = seen.find(".flame-scroll")
         for row in (1, 2, 3):

@@ -48,17 +48,12 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, frame: Fr
   context.textBaseline = "middle";
   // Names in Arabic or Hebrew must not turn the whole label around.
   context.direction = "ltr";
-  const advance = columnWidth(context);
 
   const first = Math.max(0, Math.floor(frame.top / frame.rowHeight));
   const last = Math.min(layout.rows, Math.ceil((frame.top + frame.height) / frame.rowHeight));
-  for (let row = first; row < last; row++) {
-    const y = row * frame.rowHeight - frame.top;
-    for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
-      paintBox(context, scene, frame, box, y, advance);
-    }
-  }
-  context.globalAlpha = 1;
+  const zoomed = Math.min(last, Math.max(first, layout.zoomRow));
+  paintRows(context, scene, frame, first, zoomed, ANCESTOR_ALPHA);
+  paintRows(context, scene, frame, zoomed, last, 1);
   for (let row = first; row < last; row++) {
     paintOutlines(context, scene, frame, row);
   }
@@ -77,42 +72,35 @@ function place(scene: Scene, frame: Frame, box: number): { x: number; width: num
   return { x, width: end - x };
 }
 
-function paintBox(
-  context: CanvasRenderingContext2D,
-  scene: Scene,
-  frame: Frame,
-  box: number,
-  y: number,
-  advance: number,
-): void {
-  const { x, width } = place(scene, frame, box);
-  if (width <= 0) {
-    return;
-  }
-  const drawn = drawnWidth(width);
-  const height = frame.rowHeight - 1;
-  const fill = scene.fill(box);
-  context.globalAlpha = scene.isAncestor(box) ? ANCESTOR_ALPHA : 1;
-  context.fillStyle = css(fill);
-  context.fillRect(x, y, drawn, height);
-  const pattern = scene.pattern(box);
-  if (pattern === "hatched" && drawn >= 3) {
-    hatch(context, x, y, drawn, height, scene.textColour(fill));
-  } else if (pattern === "dotted" && drawn >= 3) {
-    dot(context, x, y, drawn, height, scene.textColour(fill));
-  }
+/** Pixels from which a box has a pattern. */
+const PATTERN_WIDTH = 3;
 
-  const text = scene.text(box, drawn, advance);
-  if (text) {
-    // Faded text would be too faint to read: only the box steps back.
-    context.globalAlpha = 1;
-    const colour = scene.isAncestor(box) ? scene.theme.text : scene.textColour(fill);
-    context.fillStyle = css(colour);
-    const middle = y + height / 2 + 0.5;
-    context.fillText(text.name, x + TEXT_PADDING, middle);
-    if (text.value !== "") {
-      context.globalAlpha = 0.8;
-      context.fillText(text.value, x + TEXT_PADDING + text.columns * advance, middle);
+interface Placed {
+  box: number;
+  x: number;
+  y: number;
+  width: number;
+}
+
+/** Adds the row's boxes to the rectangles of their colour, each as x, y and width, and to `wide` those with more in them. */
+function placeRow(scene: Scene, frame: Frame, row: number, rectangles: Map<Rgb, number[]>, wide: Placed[]): void {
+  const { layout } = scene;
+  const y = row * frame.rowHeight - frame.top;
+  for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; box++) {
+    const { x, width } = place(scene, frame, box);
+    if (width <= 0) {
+      continue;
+    }
+    const drawn = drawnWidth(width);
+    if (drawn >= PATTERN_WIDTH) {
+      wide.push({ box, x, y, width: drawn });
+    }
+    const fill = scene.fill(box);
+    const sameFill = rectangles.get(fill);
+    if (sameFill) {
+      sameFill.push(x, y, drawn);
+    } else {
+      rectangles.set(fill, [x, y, drawn]);
     }
   }
 }
@@ -154,6 +142,76 @@ function dot(
   context.setLineDash([2, 2]);
   context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
   context.restore();
+}
+
+function paintPattern(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  frame: Frame,
+  { box, x, y, width }: Placed,
+): void {
+  const pattern = scene.pattern(box);
+  if (pattern === "hatched") {
+    hatch(context, x, y, width, frame.rowHeight - 1, scene.textColour(scene.fill(box)));
+  } else if (pattern === "dotted") {
+    dot(context, x, y, width, frame.rowHeight - 1, scene.textColour(scene.fill(box)));
+  }
+}
+
+function paintText(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  frame: Frame,
+  { box, x, y, width }: Placed,
+  advance: number,
+): void {
+  const text = scene.text(box, width, advance);
+  if (!text) {
+    return;
+  }
+  context.fillStyle = css(scene.isAncestor(box) ? scene.theme.text : scene.textColour(scene.fill(box)));
+  const middle = y + (frame.rowHeight - 1) / 2 + 0.5;
+  context.fillText(text.name, x + TEXT_PADDING, middle);
+  if (text.value !== "") {
+    context.globalAlpha = 0.8;
+    context.fillText(text.value, x + TEXT_PADDING + text.columns * advance, middle);
+    context.globalAlpha = 1;
+  }
+}
+
+/** Rows `from` up to `to`, whose boxes have the opacity `alpha`. */
+function paintRows(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  frame: Frame,
+  from: number,
+  to: number,
+  alpha: number,
+): void {
+  const rectangles = new Map<Rgb, number[]>();
+  const wide: Placed[] = [];
+  for (let row = from; row < to; row++) {
+    placeRow(scene, frame, row, rectangles, wide);
+  }
+
+  // By colour: a canvas takes three times as long for a new fill style as for a rectangle.
+  context.globalAlpha = alpha;
+  for (const [fill, places] of rectangles) {
+    context.fillStyle = css(fill);
+    for (let i = 0; i < places.length; i += 3) {
+      context.fillRect(places[i]!, places[i + 1]!, places[i + 2]!, frame.rowHeight - 1);
+    }
+  }
+  for (const placed of wide) {
+    paintPattern(context, scene, frame, placed);
+  }
+
+  // Faded text would be too faint to read: only the box steps back.
+  context.globalAlpha = 1;
+  const advance = columnWidth(context);
+  for (const placed of wide) {
+    paintText(context, scene, frame, placed, advance);
+  }
 }
 
 function paintOutlines(context: CanvasRenderingContext2D, scene: Scene, frame: Frame, row: number): void {
