@@ -96,11 +96,12 @@ class Rebuilder(threading.Thread):
 
 class BackgroundCrash(unittest.TestCase):
     maxDiff = 3000
+    cycles, seed = CYCLES, SEED
 
     # ---- killing ----
 
     def begin(self, embedded):
-        self.random = random.Random(SEED)
+        self.random = random.Random(self.seed)
         self.cluster = None if embedded else Cluster()
         self.server = Server(*BUSY, database_url=None if embedded else self.cluster.url())
         self.postmasters_killed = 0
@@ -153,6 +154,14 @@ class BackgroundCrash(unittest.TestCase):
         except ProcessLookupError:
             pass
 
+    def kill(self, cycle):
+        kills = (self.kill_hearthd, self.kill_backend, self.kill_postmaster, self.kill_backend)
+        kills[cycle % len(kills)]()
+
+    def target(self, number):
+        """The server that a pusher talks to."""
+        return self.server
+
     def progress(self):
         before = [len(p.acknowledged) for p in self.pushers]
         eventually(
@@ -161,16 +170,15 @@ class BackgroundCrash(unittest.TestCase):
 
     def crash(self, embedded):
         self.begin(embedded)
-        self.pushers = [Pusher(k, self.server, SEED) for k in range(PUSHERS)]
-        rebuilder = Rebuilder(self, SEED)
+        self.pushers = [Pusher(k, self.target(k), self.seed) for k in range(PUSHERS)]
+        rebuilder = Rebuilder(self, self.seed)
         threads = self.pushers + [rebuilder]
         for thread in threads:
             thread.start()
-        kills = (self.kill_hearthd, self.kill_backend, self.kill_postmaster, self.kill_backend)
-        for cycle in range(CYCLES):
+        for cycle in range(self.cycles):
             self.progress()
             time.sleep(0.8 * self.random.random())
-            kills[cycle % len(kills)]()
+            self.kill(cycle)
         self.progress()
         for thread in threads:
             thread.stopping.set()
@@ -301,7 +309,7 @@ class BackgroundCrash(unittest.TestCase):
         self.assertEqual(self.check_answers("built again"), stored)
         note(
             "%d cycles (%d of the postmaster), seed %d: %d profiles, %d compacted, %d in doubt, %d rebuilds"
-            % (CYCLES, self.postmasters_killed, SEED, len(stored), n_compacted, len(self.doubtful), self.n_rebuilds)
+            % (self.cycles, self.postmasters_killed, self.seed, len(stored), n_compacted, len(self.doubtful), self.n_rebuilds)
         )
 
     def test_a_database_of_its_own(self):
