@@ -1,7 +1,8 @@
 /*
  * ingest_internal.h -- the steps of one profile through ingest (private to the engine).
  *
- *   ingest.c         requests: inflate, decode, run the steps, submit, answer
+ *   ingest.c         requests
+ *   push_profile.c   runs the steps of a profile (push_job.h)
  *   push_give_up.c   pushes that no client waits for any more
  *   ingest_decode.c  bytes of any format to a profile
  *   ingest_file.c    a file of any profiler to one profile or several

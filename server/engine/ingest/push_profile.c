@@ -1,0 +1,415 @@
+/*
+ * push_profile.c -- the steps of one profile, on the thread that pushes: inflate, decode, identity,
+ * split, resolve, encode, submit (push_job.h).
+ */
+#include "hearth/base/budget.h"
+#include "hearth/base/limit.h"
+#include "hearth/base/metrics.h"
+#include "hearth/format/demangle_names.h"
+#include "hearth/store/store_applications.h"
+#include "hearth/store/store_originals.h"
+
+#include "ingest/push_job.h"
+
+#include <assert.h>
+
+/* Decoded arrays take up to about eight times the inflated bytes; 0: no limit. */
+static size_t find_scratch_limit(const struct hearth_limits *limits)
+{
+    size_t raw = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : 0;
+    size_t bytes;
+    bool fits = raw > 0 && !__builtin_mul_overflow(raw, (size_t)12, &bytes) &&
+                !__builtin_add_overflow(bytes, (size_t)1 << 20, &bytes);
+    return fits ? bytes : 0;
+}
+
+/* Adds the CPU time of a stage since *mark, and moves the mark. */
+static void count_ingest_stage(const char *stage, int64_t *mark)
+{
+    int64_t now = hearth_clock_thread_cpu_ns();
+    hearth_metric_add_label(HEARTH_M_INGEST_STAGE_NS, hearth_str_c(stage), now - *mark);
+    *mark = now;
+}
+
+/*
+ * Inflates the profile's bytes into job->scratch, within the limits of a profile and of the
+ * request.
+ */
+static enum hearth_status inflate_pushed_profile(struct hearth_push_job *job,
+                                                 struct hearth_str profile, struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_push_scratch *scratch = job->scratch;
+    const struct hearth_limits *limits = &state->options.limits;
+    size_t cap = limits->max_profile_bytes > 0 ? (size_t)limits->max_profile_bytes : SIZE_MAX / 16;
+    const char *limit_name = "max-profile-bytes";
+
+    /* The rest of the request may be smaller than the limit of a profile. */
+    if (limits->max_request_bytes > 0) {
+        uint64_t left = (uint64_t)limits->max_request_bytes > state->raw_bytes
+                            ? (uint64_t)limits->max_request_bytes - state->raw_bytes
+                            : 0;
+        if (left < cap) {
+            cap = (size_t)left;
+            limit_name = "max-request-bytes";
+        }
+    }
+
+    hearth_metric_add(HEARTH_M_PROFILE_BYTES, (int64_t)profile.n);
+    enum hearth_status status = hearth_inflate(
+        scratch->inflater, hearth_compression_detect(profile), profile, cap, &scratch->raw, err);
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "the profile exceeds the size limit (%s, actual: more, limit: %zu): "
+                           "uncompressed profile "
+                           "payload size exceeds limit of %zu bytes" HEARTH_RAISE_OPTION("%s"),
+                           limit_name, cap, cap, limit_name);
+    }
+
+    if (status == HEARTH_NO_MEMORY && scratch->raw.budget != NULL) {
+        return HEARTH_FAIL_BUDGET(err, scratch->raw.budget);
+    }
+
+    state->raw_bytes += scratch->raw.n;
+    hearth_metric_add(HEARTH_M_PROFILE_RAW_BYTES, (int64_t)scratch->raw.n);
+
+    return status;
+}
+
+/* Finds or makes the series of all groups, with one catalogue call for the profile. */
+static enum hearth_status resolve_group_series(struct hearth_push_job *job,
+                                               const struct hearth_identity *identity,
+                                               const struct hearth_split *split,
+                                               struct hearth_series_ref **ret_refs,
+                                               struct hearth_err *err)
+{
+    struct hearth_arena *arena = job->work.arena;
+    struct hearth_series_key *keys;
+
+    size_t n_hidden;
+    HEARTH_TRY(hearth_identity_keys(&job->work, identity, split, &keys, err));
+    enum hearth_status status =
+        hearth_push_view_check(job->state->view, keys, split->n_groups, &n_hidden, err);
+    if (status != HEARTH_OK) {
+        job->work.discards[HEARTH_DISCARD_HIDDEN_SERIES] += n_hidden;
+        return status;
+    }
+
+    struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
+    if (refs == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    *ret_refs = refs;
+    return hearth_store_resolve_series(job->state->ingest->store, job->state->request->tenant, keys,
+                                       split->n_groups, job->item.ts_ns, refs, err);
+}
+
+/*
+ * Encodes all groups into rows of job->item; stack_ids are of the service's dictionary of the day.
+ */
+static enum hearth_status encode_group_rows(struct hearth_push_job *job,
+                                            const struct hearth_split *split,
+                                            const struct hearth_series_ref *refs,
+                                            const uint32_t *stack_ids, struct hearth_err *err)
+{
+    struct hearth_push_item *item = &job->item;
+
+    item->rows = hearth_arena_array(&job->keep, split->n_groups, sizeof item->rows[0]);
+    if (item->rows == NULL) {
+        return HEARTH_FAIL_ARENA(err, &job->keep);
+    }
+
+    item->n_rows = split->n_groups;
+    for (size_t g = 0; g < split->n_groups; g++) {
+        HEARTH_TRY(hearth_group_encode(&job->work, &split->groups[g], stack_ids, split->has_attrs,
+                                       &item->rows[g], err));
+        item->rows[g].series_id = refs[g].series_id;
+        job->n_samples += item->rows[g].columns.n;
+    }
+
+    return HEARTH_OK;
+}
+
+/*
+ * Reads the profile. If it names itself (it has hints), *identity becomes its own identity, in
+ * *named.
+ */
+static enum hearth_status read_pushed_profile(struct hearth_push_job *job,
+                                              const struct hearth_identity **identity,
+                                              struct hearth_identity *named, struct hearth_err *err)
+{
+    const struct hearth_push_sample *sample = job->sample;
+    struct hearth_str name;
+    int64_t mark = hearth_clock_thread_cpu_ns();
+
+    if (sample->decoded != NULL) {
+        *job->work.profile = *sample->decoded;
+        job->is_read = true;
+        return HEARTH_OK;
+    }
+
+    if (sample->read != NULL) {
+        HEARTH_TRY(sample->read(sample->source, sample->source_idx, job->work.arena,
+                                job->work.profile, job->work.discards, err));
+        count_ingest_stage("scan", &mark);
+        job->is_read = true;
+        return HEARTH_OK;
+    }
+
+    HEARTH_TRY(inflate_pushed_profile(job, sample->profile, err));
+    count_ingest_stage("inflate", &mark);
+    HEARTH_TRY(hearth_ingest_decode(&job->work, sample->hints, hearth_buf_view(&job->scratch->raw),
+                                    &name, err));
+    count_ingest_stage("scan", &mark);
+    job->is_read = true;
+    if (sample->hints == NULL) {
+        return HEARTH_OK;
+    }
+
+    *identity = named;
+    return hearth_identity_make_named(&job->work, &job->state->request->series[job->series_idx],
+                                      name, named, err);
+}
+
+/* Copies the file that the profile was made of, unless another profile has taken it. */
+static enum hearth_status keep_pushed_file(struct hearth_push_job *job, struct hearth_err *err)
+{
+    struct hearth_push_file *file = job->sample->file;
+    struct hearth_push_original *original = &job->item.original;
+
+    if (file == NULL || file->is_taken) {
+        return HEARTH_OK;
+    }
+
+    file->is_taken = true;
+    if (!hearth_store_original_fits(job->state->ingest->store, file->bytes.n)) {
+        job->work.discards[HEARTH_DISCARD_LARGE_ORIGINALS]++;
+        return HEARTH_OK;
+    }
+
+    original->name = hearth_arena_str(&job->keep, file->name);
+    original->bytes = hearth_arena_str(&job->keep, file->bytes);
+    original->part = file->part;
+    original->client_tags = hearth_arena_str(&job->keep, file->client_tags);
+
+    return job->keep.refused ? HEARTH_FAIL_ARENA(err, &job->keep) : HEARTH_OK;
+}
+
+/* Submits the encoded rows, and the file if it is to be kept. */
+static enum hearth_status submit_push_job(struct hearth_push_job *job, bool *ret_submitted,
+                                          struct hearth_err *err)
+{
+    struct hearth_push_file *file = job->sample->file;
+
+    HEARTH_TRY(keep_pushed_file(job, err));
+    bool has_file = job->item.original.bytes.n > 0;
+    job->item.done = hearth_push_end_job;
+    job->item.upload_count = job->state->upload_count;
+    enum hearth_status status = hearth_store_submit(job->state->ingest->store, &job->item, err);
+    *ret_submitted = status == HEARTH_OK;
+
+    /* A profile that is not stored leaves the file to the next one. */
+    if (status != HEARTH_OK && has_file) {
+        file->is_taken = false;
+    }
+
+    return status;
+}
+
+/*
+ * Refuses profiles of services that are switched off or wait for approval. The error is final: a
+ * client that repeats the upload would be refused again.
+ */
+static enum hearth_status check_application(const struct hearth_push_job *job,
+                                            const struct hearth_identity *identity,
+                                            struct hearth_err *err)
+{
+    const struct hearth_push_state *state = job->state;
+    uint64_t *discards = state->request->discards;
+
+    switch (hearth_store_accepts(state->ingest->store, state->request->tenant,
+                                 identity->service_name, &identity->labels,
+                                 state->options.limits.require_approval)) {
+    case HEARTH_APPLICATION_OFF:
+        discards[HEARTH_DISCARD_APPLICATION_OFF]++;
+        return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                           "profiling of \"" HEARTH_STR_FMT "\" is switched off (hearth admin "
+                           "applications)",
+                           HEARTH_STR_ARG(identity->service_name));
+    case HEARTH_NOT_APPROVED:
+        discards[HEARTH_DISCARD_NOT_APPROVED]++;
+        return HEARTH_FAIL(err, HEARTH_PERMISSION_DENIED,
+                           "\"" HEARTH_STR_FMT "\" waits for approval (require-approval); approve "
+                           "it with hearth admin applications",
+                           HEARTH_STR_ARG(identity->service_name));
+    case HEARTH_ACCEPTED:
+        break;
+    }
+
+    return HEARTH_OK;
+}
+
+/*
+ * Runs all steps between the sent bytes and rows in the commit queue. *ret_submitted: hearth_push_end_job
+ * will be called, or was; otherwise the caller ends the profile.
+ */
+static enum hearth_status run_push_job(struct hearth_push_job *job,
+                                       const struct hearth_identity *identity, bool *ret_submitted,
+                                       struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_ingest *ingest = state->ingest;
+    struct hearth_arena *arena = job->work.arena;
+    struct hearth_profile profile;
+    struct hearth_identity named;
+
+    /* With hints, only the profile names the service. */
+    job->work.profile = &profile;
+    if (!job->has_hints) {
+        HEARTH_TRY(check_application(job, identity, err));
+    }
+    HEARTH_TRY(read_pushed_profile(job, &identity, &named, err));
+    if (job->has_hints) {
+        HEARTH_TRY(check_application(job, identity, err));
+    }
+    HEARTH_TRY(hearth_profile_demangle(&profile, job->work.limits->demangle, arena, err));
+
+    /* Check its time, normalise and group its samples. */
+    int64_t mark = hearth_clock_thread_cpu_ns();
+    HEARTH_TRY(hearth_identity_time(job->work.limits, identity, profile.time_ns, state->now_ns,
+                                    hearth_store_clock_ahead_ns(ingest->store), &job->item.ts_ns,
+                                    err));
+
+    struct hearth_stack_keys keys;
+    HEARTH_TRY(hearth_stack_keys_make(&profile, arena, &keys, err));
+    struct hearth_split split;
+    HEARTH_TRY(hearth_split_samples(&job->work, &identity->labels, keys.skip, &split, err));
+    if (split.n_groups == 0) {
+        state->request->discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
+        return HEARTH_OK;
+    }
+
+    /* Resolve series, and stacks in the service's dictionary of the day. */
+    struct hearth_series_ref *refs;
+    enum hearth_status resolved = resolve_group_series(job, identity, &split, &refs, err);
+    if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
+        bool is_service = err->limit != NULL && strcmp(err->limit, "max-services") == 0;
+        state->request->discards[HEARTH_DISCARD_MAX_SERVICES] += is_service;
+        hearth_tenant_use_add(state->options.uses, state->use,
+                              is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES,
+                              1);
+    }
+    HEARTH_TRY(resolved);
+    job->item.service_id = refs[0].service_id;
+    job->item.tenant = state->request->tenant;
+
+    uint32_t *stack_ids = hearth_arena_array(arena, profile.n_samples, sizeof stack_ids[0]);
+    if (stack_ids == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
+
+    HEARTH_TRY(hearth_store_dict_acquire(ingest->store, job->item.service_id, job->item.ts_ns,
+                                         &job->item.dict, err));
+
+    enum hearth_status status =
+        hearth_store_dict_resolve(job->item.dict, &profile, &keys, stack_ids, err);
+    count_ingest_stage("resolve", &mark);
+
+    /* Encode and submit. The dictionary is held until the item ends, or released here. */
+    if (status == HEARTH_OK) {
+        status = encode_group_rows(job, &split, refs, stack_ids, err);
+        count_ingest_stage("encode", &mark);
+    }
+
+    if (status == HEARTH_OK) {
+        status = submit_push_job(job, ret_submitted, err);
+    }
+
+    if (status != HEARTH_OK) {
+        hearth_store_dict_release(ingest->store, job->item.dict);
+    }
+
+    return status;
+}
+
+/*
+ * Decides what a client is told if decoding did not get its memory. Memory that others hold becomes
+ * free again, so the client may retry; a profile that does not fit even alone is refused for good.
+ */
+static enum hearth_status judge_refused_memory(const struct hearth_push_job *job,
+                                               struct hearth_err *err)
+{
+    const struct hearth_push_scratch *scratch = job->scratch;
+    const struct hearth_budget *budget = job->state->ingest->options.budget;
+    size_t refused = hearth_budget_refused_bytes();
+
+    if (refused == 0 || budget == NULL) {
+        return scratch->arena.over_limit
+                   ? HEARTH_FAIL(
+                         err, HEARTH_INVALID_ARGUMENT,
+                         "decoding the profile needs more than %zu bytes of memory, the "
+                         "most that max-profile-bytes allows; send a smaller profile, or raise it",
+                         scratch->arena.limit_bytes)
+                   : HEARTH_NO_MEMORY;
+    }
+
+    /* All that this request holds already is part of the need. */
+    size_t alone = refused + job->state->request->held_bytes + scratch->raw.cap +
+                   hearth_arena_held_bytes(&scratch->arena);
+    if (alone > budget->limit_bytes) {
+        return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
+                           "decoding the profile alone needs %zu bytes of memory or more; the "
+                           "limit (%s) is %zu",
+                           alone, budget->option, budget->limit_bytes);
+    }
+
+    hearth_ingest_drop_idle(job->state->ingest);
+    return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                       "request bodies and pushes being decoded need more than %s (%zu); retry",
+                       budget->option, budget->limit_bytes);
+}
+
+void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_err err = HEARTH_ERR_INIT;
+    bool submitted = false;
+    enum hearth_status status;
+    bool is_given_up = atomic_load(&state->request->is_given_up);
+    struct hearth_push_scratch *scratch =
+        is_given_up ? NULL : hearth_push_take_scratch(state->ingest);
+
+    if (is_given_up) {
+        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE,
+                             "the push was given up: its client left, or the server is stopping");
+    } else if (scratch == NULL) {
+        status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
+    } else {
+        job->scratch = scratch;
+        job->work = (struct hearth_push_work){
+            .limits = &state->options.limits,
+            .service_labels = state->options.service_labels,
+            .app_name = state->request->app_name,
+            .arena = &scratch->arena,
+            .keep = &job->keep,
+            .discards = state->request->discards,
+        };
+        scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
+        (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
+        status = run_push_job(job, identity, &submitted, &err);
+        status = status == HEARTH_NO_MEMORY ? judge_refused_memory(job, &err) : status;
+        hearth_push_give_scratch(state->ingest, scratch);
+    }
+
+    /* A submitted profile ends in hearth_push_end_job; others end here. */
+    if (submitted) {
+        return;
+    }
+    if (status != HEARTH_OK) {
+        hearth_push_record_failure(state, job, status, &err);
+    }
+
+    hearth_arena_release(&job->keep);
+    hearth_push_release_pending(state);
+}
