@@ -63,6 +63,12 @@ hearth_query_gauge_aggregation(const struct hearth_query_engine *engine, struct 
 struct hearth_query {
     struct hearth_call call;
     int64_t start_ms, end_ms;
+    /*
+     * NULL: the query runs. Otherwise nothing is read, the answer is that of an empty store, and
+     * the plans of all reads are added to this, which lives as long as the arena of the call. For
+     * queries whose headers say so.
+     */
+    struct hearth_explanation *plan;
 };
 
 /* Ids of all profile types, sorted. start = end = 0 means the last hour. */
@@ -187,8 +193,18 @@ enum hearth_status hearth_query_timeseries(const struct hearth_query *query,
 
 /* ---- how a query would be answered ---- */
 
+/* The step of a query that a leg belongs to. */
+enum hearth_plan_step {
+    HEARTH_STEP_ONLY,   /* the query has one step */
+    HEARTH_STEP_TOTALS, /* changes: totals of each service */
+    HEARTH_STEP_STACKS, /* diffs and changes: the stack traces of a side */
+    HEARTH_STEP_PARTS,  /* diffs and changes: a side again, by slices of time and by series */
+};
+
 /* One leg of a plan: rows or blocks of one tier, for services in the same state. */
 struct hearth_explained_leg {
+    enum hearth_plan_step step;
+    bool of_base; /* of the left, or older, side */
     enum hearth_source source;
     bool whole_service;     /* sums over all series of a service instead of one series each */
     int64_t from_ns, to_ns; /* to_ns is excluded */
@@ -202,11 +218,15 @@ struct hearth_explanation {
     int64_t from_ns, to_ns;            /* range after limits were applied, both included */
     int64_t n_services, n_series;      /* selected */
     struct hearth_explained_leg *legs; /* in the order of the plan: late and edges first */
-    size_t n_legs;
+    size_t n_legs, cap_legs;
     int64_t n_rows, n_bytes;  /* sums over the legs */
     double ms;                /* sum over the legs, and the fixed cost of a query */
     struct hearth_str *notes; /* what the answer would lack, and changes of the range */
     size_t n_notes;
+    /* Plans with several reads: whether equal legs are summed; step and side of the next read. */
+    bool is_summed;
+    enum hearth_plan_step step;
+    bool of_base;
 };
 
 /*
@@ -448,7 +468,8 @@ struct hearth_diff_noise {
 
 /*
  * Each side has its own range; both queries have the same engine, tenant and arena. ret_noise may
- * be NULL: noise is then not estimated, which costs as much as the diff or more.
+ * be NULL: noise is then not estimated, which costs as much as the diff or more. Both queries may
+ * have the same `plan`.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_diff(const struct hearth_query *left,
@@ -493,7 +514,8 @@ struct hearth_changes {
 /*
  * Compares every service with itself, and judges all functions together: of all rows, at most 5 %
  * are expected to be chance. Both queries have the same engine, tenant and arena. It costs a diff
- * with noise for each compared pair.
+ * with noise for each compared pair. Both queries may have the same `plan`, which is that of all
+ * services, so it is the most that may be read: which of them are compared shows in their totals.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_changes(const struct hearth_query *left,

@@ -176,7 +176,8 @@ struct hearth_lookup_options {
 
 /*
  * Look up n_subjects spans or traces; ret has n_subjects elements. A subject without profiles has
- * certainty NONE, `searched` and `reason`.
+ * certainty NONE, `searched` and `reason`. The query may have a `plan`: of the profiles that the
+ * index of spans names, otherwise of those in the windows; stored spans and the index are read.
  */
 HEARTH_MUST_CHECK
 enum hearth_status
@@ -213,7 +214,8 @@ struct hearth_span_profile {
 
 /*
  * Merge the samples of all ids into one profile. The range 0, 0 covers all times at which the ids
- * are found. NOT_FOUND, with what was searched: no sample carries any of the ids.
+ * are found. NOT_FOUND, with what was searched: no sample carries any of the ids. The query may
+ * have a `plan`.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_span_profile(const struct hearth_query *query,

@@ -8,7 +8,7 @@
 #include "hearth/selector/selector.h"
 
 #include "select/plan_internal.h"
-#include "select/query_internal.h"
+#include "select/planned.h"
 
 #include <assert.h>
 #include <math.h>
@@ -64,6 +64,7 @@ static enum hearth_status read_service_totals(const struct changes_run *run, siz
     };
 
     query.start_ms = query.end_ms;
+    hearth_plan_begin(&query, HEARTH_STEP_TOTALS, side == 0);
     HEARTH_TRY(hearth_query_timeseries(&query, &spec, ret, ret_n, err));
     if (*ret_n > 0) {
         qsort(*ret, *ret_n, sizeof(*ret)[0], compare_series_service);
@@ -112,6 +113,18 @@ static enum hearth_status add_pair(struct changes_run *run, struct hearth_str ty
     return HEARTH_OK;
 }
 
+/* The plan of the diffs of all services: those that are compared read a part of it, or all. */
+static enum hearth_status plan_diffs_of_type(const struct changes_run *run, struct hearth_str type,
+                                             struct hearth_err *err)
+{
+    const struct hearth_merge_spec spec = {
+        .profile_type = type, .selector = run->spec->selector, .mean = run->spec->mean};
+    struct hearth_diff_noise noise;
+    struct hearth_flame_diff graph;
+
+    return hearth_query_diff(run->queries[0], &spec, run->queries[1], &spec, &noise, &graph, err);
+}
+
 /* Adds the services that have data of a type on both sides, and counts the others. */
 static enum hearth_status add_pairs_of_type(struct changes_run *run, struct hearth_str type,
                                             struct hearth_err *err)
@@ -123,6 +136,9 @@ static enum hearth_status add_pairs_of_type(struct changes_run *run, struct hear
     for (size_t s = 0; s < 2; s++) {
         HEARTH_TRY(read_service_totals(run, s, type, &sides[s], &n[s], err));
         sums[s] = sum_totals(sides[s], n[s]);
+    }
+    if (run->queries[0]->plan != NULL) {
+        return plan_diffs_of_type(run, type, err);
     }
 
     while (at[0] < n[0] && at[1] < n[1]) {

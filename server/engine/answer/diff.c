@@ -5,12 +5,13 @@
  * "other" would differ.
  */
 #include "answer/diff_noise.h"
-#include "select/query_internal.h"
+#include "select/planned.h"
 
 #include <assert.h>
 
 struct diff_side {
     const char *name;
+    bool is_base;
     const struct hearth_query *query;
     const struct hearth_merge_spec *spec;
     struct hearth_stacktree tree;
@@ -41,6 +42,7 @@ static enum hearth_status make_diff_side(struct diff_side *side, struct hearth_e
 
     hearth_buf_init(&notes, 0);
     query.call.notes = query.call.notes == NULL ? NULL : &notes;
+    hearth_plan_begin(&query, HEARTH_STEP_STACKS, side->is_base);
     enum hearth_status status = hearth_query_function_tree(&query, side->spec, 0, &side->tree, err);
     if (status == HEARTH_OK) {
         status = append_side_notes(side, hearth_buf_view(&notes), err);
@@ -137,7 +139,7 @@ enum hearth_status hearth_query_diff(const struct hearth_query *left,
     assert(left->call.arena == right->call.arena);
 
     struct diff_side sides[2] = {
-        {.name = "left", .query = left, .spec = left_spec},
+        {.name = "left", .is_base = true, .query = left, .spec = left_spec},
         {.name = "right", .query = right, .spec = right_spec},
     };
     for (int i = 0; i < 2; i++) {

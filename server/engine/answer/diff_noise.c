@@ -17,6 +17,7 @@
 
 struct noise_run {
     const struct hearth_noise_task *task;
+    struct hearth_query quiet[2]; /* those of the task, without notes */
     struct hearth_diff_parts parts;
     struct hearth_diff_items items;
     /* [n] of the families */
@@ -254,19 +255,27 @@ static void describe_method(const struct noise_run *run, struct hearth_diff_nois
     }
 }
 
+/* The sides are read a second time, and have been noted the first time. */
+static enum hearth_status read_parts(struct noise_run *run, struct hearth_err *err)
+{
+    for (size_t s = 0; s < 2; s++) {
+        run->quiet[s] = *run->task->queries[s];
+        run->quiet[s].call.notes = NULL;
+    }
+
+    return hearth_diff_parts_read(
+        &run->parts, (const struct hearth_query *const[2]){&run->quiet[0], &run->quiet[1]},
+        run->task->specs, err);
+}
+
 static enum hearth_status make_noise(struct noise_run *run, struct hearth_diff_noise *ret,
                                      struct hearth_err *err)
 {
     const struct hearth_noise_task *task = run->task;
-    struct hearth_query quiet[2] = {*task->queries[0], *task->queries[1]};
 
-    /* The sides are read a second time, and have been noted the first time. */
-    quiet[0].call.notes = quiet[1].call.notes = NULL;
-    HEARTH_TRY(
-        hearth_diff_items_choose(&run->items, task->trees, task->diff, quiet[0].call.arena, err));
-    HEARTH_TRY(hearth_diff_parts_read(&run->parts,
-                                      (const struct hearth_query *const[2]){&quiet[0], &quiet[1]},
-                                      task->specs, err));
+    HEARTH_TRY(hearth_diff_items_choose(&run->items, task->trees, task->diff,
+                                        task->queries[0]->call.arena, err));
+    HEARTH_TRY(read_parts(run, err));
     HEARTH_TRY(hearth_diff_items_add_parts(&run->items, &run->parts, err));
 
     /* Judge all families, which have the same parts and so the same method, and the rate. */
@@ -288,12 +297,34 @@ static enum hearth_status make_noise(struct noise_run *run, struct hearth_diff_n
                           &ret->function_totals, &ret->n_changed_totals, err);
 }
 
+/* Both sides are read a second time if both have data. */
+static enum hearth_status plan_parts(struct noise_run *run, struct hearth_err *err)
+{
+    const struct hearth_explanation *plan = run->task->queries[0]->plan;
+    int64_t n_rows[2] = {0, 0};
+
+    for (size_t i = 0; i < plan->n_legs; i++) {
+        const struct hearth_explained_leg *leg = &plan->legs[i];
+        n_rows[leg->of_base] += leg->step == HEARTH_STEP_STACKS ? leg->n_rows : 0;
+    }
+    if (n_rows[0] == 0 || n_rows[1] == 0) {
+        return HEARTH_OK;
+    }
+
+    enum hearth_status status = read_parts(run, err);
+    hearth_diff_parts_release(&run->parts);
+    return status;
+}
+
 enum hearth_status hearth_diff_noise_make(const struct hearth_noise_task *task,
                                           struct hearth_diff_noise *ret, struct hearth_err *err)
 {
     struct noise_run run = {.task = task};
 
     *ret = (struct hearth_diff_noise){0};
+    if (task->queries[0]->plan != NULL) {
+        return plan_parts(&run, err);
+    }
     if (task->diff->left_total == 0 || task->diff->right_total == 0) {
         ret->reason = "a side has no data";
         return HEARTH_OK;

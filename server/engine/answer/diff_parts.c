@@ -307,6 +307,7 @@ enum hearth_status hearth_diff_parts_read(struct hearth_diff_parts *parts,
     HEARTH_TRY(list_series(parts, queries[0]->call.arena, err));
     divide_by_series(parts);
     for (size_t s = 0; s < 2; s++) {
+        hearth_plan_begin(queries[s], HEARTH_STEP_PARTS, s == 0);
         HEARTH_TRY(read_part_side(parts, &parts->sides[s], err));
     }
 

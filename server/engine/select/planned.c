@@ -277,6 +277,10 @@ enum hearth_status hearth_selection_read(const struct hearth_query *query,
     if (selection->n_hits == 0) {
         return HEARTH_OK;
     }
+    if (query->plan != NULL) {
+        reader->reset(reader->context);
+        return hearth_selection_add_plan(query, selection, err);
+    }
 
     struct hearth_arena arena;
     struct hearth_buf notes;

@@ -3,7 +3,7 @@
  *
  *   planned.c   select, plan, read; repeated if background work interferes
  *   mean.c      sums of gauges to means per scrape
- *   explain.c   plans and the amount that they would read
+ *   explain_selection.c   plans and the amount that they would read
  *
  * Threads: each object belongs to one query, which runs on one thread.
  */
@@ -82,7 +82,8 @@ struct hearth_reader {
 };
 
 /*
- * Plans and reads, again if background work interferes; notes are added to query->call.notes.
+ * Plans and reads, again if background work interferes; notes are added to query->call.notes. With
+ * query->plan, the plan is added there, and the reader gets nothing.
  * Errors: UNAVAILABLE after HEARTH_PLAN_ATTEMPTS attempts, and those of the reader and the store.
  */
 HEARTH_MUST_CHECK
@@ -99,6 +100,25 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_selection_explain(const struct hearth_query *query,
                                             const struct hearth_selection *selection,
                                             struct hearth_explanation *ret, struct hearth_err *err);
+
+/* Says which step, and which side, the next read of a query belongs to. */
+static inline void hearth_plan_begin(const struct hearth_query *query, enum hearth_plan_step step,
+                                     bool of_base)
+{
+    if (query->plan != NULL) {
+        query->plan->step = step;
+        query->plan->of_base = of_base;
+    }
+}
+
+/*
+ * Adds the plan of a selection that is not empty to query->plan, and its notes to
+ * query->call.notes. Errors: as of hearth_selection_read.
+ */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_selection_add_plan(const struct hearth_query *query,
+                                             const struct hearth_selection *selection,
+                                             struct hearth_err *err);
 
 typedef enum hearth_status hearth_explain_fn(const struct hearth_query *query, const void *spec,
                                              struct hearth_explanation *ret,

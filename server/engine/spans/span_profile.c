@@ -388,6 +388,9 @@ static enum hearth_status make_span_profile(struct profile_run *run,
     merge.profiles = run->filter;
     merge.selector = merge.selector.n > 0 ? merge.selector : HEARTH_STR("{}");
     HEARTH_TRY(merge_profile(run, &query, &merge, ret, err));
+    if (query.plan != NULL) {
+        return HEARTH_OK;
+    }
     if (ret->total == 0 && hearth_stack_filter_is_empty(&merge.stacks)) {
         return fail_without_samples(run, err);
     }

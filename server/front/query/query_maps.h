@@ -22,5 +22,7 @@ extern const struct hearth_message_map hearth_top_row_map;
 extern const struct hearth_message_map hearth_function_change_map;
 /* struct hearth_function_change to hearth.v1.TotalChange. */
 extern const struct hearth_message_map hearth_total_change_map;
+/* struct hearth_explanation to hearth.v1.ExplainResponse. */
+extern const struct hearth_message_map hearth_explanation_map;
 
 #endif

@@ -26,6 +26,7 @@ HEARTH_UNARY(hearth_svc_changes, Hearth__V1__ChangesRequest, Hearth__V1__Changes
     struct hearth_query base = hearth_rpc_query(rpc, in->base_start, in->base_end);
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_changes changes;
+    struct hearth_explanation plan = {.is_summed = true};
 
     if (in->limit < 0) {
         return HEARTH_FAIL(&rpc->err, HEARTH_INVALID_ARGUMENT, "limit %lld is negative",
@@ -39,7 +40,12 @@ HEARTH_UNARY(hearth_svc_changes, Hearth__V1__ChangesRequest, Hearth__V1__Changes
         .limit = in->limit == 0 ? DEFAULT_CHANGES : in->limit,
     };
 
+    base.plan = query.plan = in->explain ? &plan : NULL;
     HEARTH_TRY(hearth_query_changes(&base, &query, &spec, &changes, &rpc->err));
+    if (in->explain) {
+        out->plan = hearth_rpc_map(rpc, &hearth_explanation_map, &plan);
+        return HEARTH_OK;
+    }
     HEARTH_RPC_LIST(rpc, &row_map, changes.rows, changes.n_rows, out, changes);
     out->change_count = changes.n_changed;
     out->judged_functions = changes.n_judged;

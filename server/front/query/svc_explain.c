@@ -3,9 +3,9 @@
 #include "hearth/pb/hearth/v1/query.pb-c.h"
 
 #include "handlers.h"
+#include "query/query_maps.h"
 #include "query/selection.h"
 #include "query/svc_querier.h"
-#include "rpc/message_map.h"
 #include "rpc/unary.h"
 
 static const Hearth__V1__Source g_sources[HEARTH_N_SOURCES] = {
@@ -20,6 +20,13 @@ static const Hearth__V1__Source g_sources[HEARTH_N_SOURCES] = {
 
 /* ---- messages ---- */
 
+static const Hearth__V1__PlanStep g_steps[] = {
+    [HEARTH_STEP_ONLY] = HEARTH__V1__PLAN_STEP__PLAN_STEP_UNSPECIFIED,
+    [HEARTH_STEP_TOTALS] = HEARTH__V1__PLAN_STEP__PLAN_STEP_TOTALS,
+    [HEARTH_STEP_STACKS] = HEARTH__V1__PLAN_STEP__PLAN_STEP_STACKS,
+    [HEARTH_STEP_PARTS] = HEARTH__V1__PLAN_STEP__PLAN_STEP_PARTS,
+};
+
 static void fill_leg_source(struct hearth_rpc *rpc HEARTH_UNUSED, const void *from, void *message)
 {
     const struct hearth_explained_leg *leg = from;
@@ -27,6 +34,7 @@ static void fill_leg_source(struct hearth_rpc *rpc HEARTH_UNUSED, const void *fr
 
     assert((size_t)leg->source < HEARTH_N_SOURCES);
     out->source = g_sources[leg->source];
+    out->step = g_steps[leg->step];
 }
 
 HEARTH_MAP_TYPES(leg, struct hearth_explained_leg, Hearth__V1__ExplainLeg);
@@ -39,6 +47,7 @@ static const struct hearth_message_member leg_members[] = {
     HEARTH_MAP(leg, n_rows, rows),
     HEARTH_MAP(leg, n_bytes, bytes),
     HEARTH_MAP(leg, ms, milliseconds),
+    HEARTH_MAP(leg, of_base, of_base),
 };
 static const struct hearth_message_map leg_map =
     HEARTH_MESSAGE_MAP_AND(leg, hearth__v1__explain_leg__descriptor, fill_leg_source);
@@ -102,7 +111,7 @@ static const struct hearth_message_member explanation_members[] = {
     HEARTH_MAP_LIST(explanation, legs, n_legs, legs, &leg_map),
     HEARTH_MAP_TEXTS(explanation, notes, n_notes, notes),
 };
-static const struct hearth_message_map explanation_map =
+const struct hearth_message_map hearth_explanation_map =
     HEARTH_MESSAGE_MAP_AND(explanation, hearth__v1__explain_response__descriptor, fill_totals);
 
 /* ---- Explain ---- */
@@ -244,7 +253,7 @@ HEARTH_UNARY(hearth_svc_explain, Hearth__V1__ExplainRequest, Hearth__V1__Explain
     struct hearth_explanation explanation = {0};
 
     HEARTH_TRY(explain_query(rpc, in, &explanation));
-    hearth_rpc_map_into(rpc, &explanation_map, &explanation, out);
+    hearth_rpc_map_into(rpc, &hearth_explanation_map, &explanation, out);
 
     return HEARTH_OK;
 }

@@ -84,6 +84,7 @@ HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__Di
     struct hearth_rpc_selection left, right;
     struct hearth_flame_diff graph = {0};
     struct hearth_diff_noise noise;
+    struct hearth_explanation plan = {0};
 
     /* Read both sides. */
     HEARTH_TRY(read_selected_side(rpc, "left", in->left, in->max_nodes, &left));
@@ -99,8 +100,13 @@ HEARTH_UNARY(hearth_svc_diff_selections, Hearth__V1__DiffRequest, Hearth__V1__Di
                            "left and right differ in unit or aggregation: nothing to compare");
     }
 
+    left.query.plan = right.query.plan = in->explain ? &plan : NULL;
     HEARTH_TRY(hearth_query_diff(&left.query, &left.merge, &right.query, &right.merge,
                                  in->noise ? &noise : NULL, &graph, &rpc->err));
+    if (in->explain) {
+        out->plan = hearth_rpc_map(rpc, &hearth_explanation_map, &plan);
+        return HEARTH_OK;
+    }
 
     /* Fill the answer. */
     out->flamegraph = hearth_rpc_map(rpc, &hearth_flame_diff_map, &graph);

@@ -21,7 +21,8 @@ struct hearth_call hearth_rpc_call(struct hearth_rpc *rpc)
 
 struct hearth_query hearth_rpc_query(struct hearth_rpc *rpc, int64_t start_ms, int64_t end_ms)
 {
-    return (struct hearth_query){hearth_rpc_call(rpc), start_ms, end_ms};
+    return (struct hearth_query){
+        .call = hearth_rpc_call(rpc), .start_ms = start_ms, .end_ms = end_ms};
 }
 
 struct hearth_str *hearth_rpc_strs(struct hearth_rpc *rpc, char *const *texts, size_t n)

@@ -3,7 +3,7 @@
 #include "hearth/pb/hearth/v1/traces.pb-c.h"
 
 #include "handlers.h"
-#include "rpc/message_map.h"
+#include "query/query_maps.h"
 #include "rpc/unary.h"
 #include "spans/svc_spans.h"
 
@@ -330,6 +330,7 @@ static enum hearth_status lookup_subjects(struct hearth_rpc *rpc,
 {
     struct hearth_query query = hearth_rpc_query(rpc, 0, 0);
     struct hearth_lookup_options options;
+    struct hearth_explanation plan = {0};
     struct hearth_found *found = hearth_arena_calloc(&rpc->arena, n, sizeof *found);
     if (found == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
@@ -339,7 +340,14 @@ static enum hearth_status lookup_subjects(struct hearth_rpc *rpc,
 
     /* Read the options, and query. */
     HEARTH_TRY(read_lookup_options(rpc, requested, &options));
+    bool is_plan = requested != NULL && requested->explain;
+    query.plan = is_plan ? &plan : NULL;
     HEARTH_TRY(hearth_query_lookup_spans(&query, subjects, n, &options, found, &rpc->err));
+
+    if (is_plan) {
+        out->plan = hearth_rpc_map(rpc, &hearth_explanation_map, &plan);
+        return HEARTH_OK;
+    }
 
     /* It is an error if nothing is found for any subject. */
     size_t n_found = 0;

@@ -171,6 +171,7 @@ HEARTH_UNARY(hearth_svc_span_profile, Hearth__V1__SpanProfileRequest,
     struct hearth_query query = hearth_rpc_query(rpc, in->start, in->end);
     struct hearth_span_profile_spec spec;
     struct hearth_limits limits;
+    struct hearth_explanation plan = {0};
 
     /* Read the request; the number of ids is limited. */
     HEARTH_TRY(read_profile_spec(rpc, in, &spec, &out->unit));
@@ -188,6 +189,7 @@ HEARTH_UNARY(hearth_svc_span_profile, Hearth__V1__SpanProfileRequest,
     if (items == NULL) {
         return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
     }
+    query.plan = in->explain ? &plan : NULL;
 
     /* Query: one profile, or one for each id. */
     if (is_each) {
@@ -195,6 +197,11 @@ HEARTH_UNARY(hearth_svc_span_profile, Hearth__V1__SpanProfileRequest,
     } else {
         HEARTH_TRY(hearth_query_span_profile(&query, &spec, &items[0].profile, &rpc->err));
         items[0].is_found = true;
+    }
+
+    if (in->explain) {
+        out->plan = hearth_rpc_map(rpc, &hearth_explanation_map, &plan);
+        return HEARTH_OK;
     }
 
     for (size_t i = 0; i < n; i++) {

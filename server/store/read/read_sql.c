@@ -421,7 +421,7 @@ static void append_instants(struct maker *m, const struct read_branch *branch, s
         size_t n_hits;
         const struct hearth_series_hit *hits =
             hearth_read_hits_of(branch->leg, at->service_id, at->series_id, &n_hits);
-        bool has_column = false;
+        bool has_column = m->out->kind == READ_COSTS && n_hits > 0; /* of all columns */
         for (size_t h = 0; h < n_hits; h++) {
             has_column = has_column || hits[h].column == branch->column;
         }
