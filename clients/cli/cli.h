@@ -238,14 +238,15 @@ cli_command_fn cli_record, cli_upload, cli_import_pyroscope, cli_types, cli_labe
     cli_series, cli_timeline, cli_profile, cli_top, cli_flame, cli_sql, cli_version, cli_help,
     cli_completion, cli_explain_merge, cli_explain_timeline, cli_explain_function, cli_explain_diff,
     cli_explain_heatmap, cli_explain_label_stats, cli_explain_spans, cli_explain_catalogue,
-    cli_explain_values, cli_explain_profiles, cli_explain_exemplars, cli_profiles_list,
-    cli_profiles_facets, cli_profiles_show, cli_profiles_pprof, cli_profiles_original,
-    cli_admin_status, cli_admin_doctor, cli_admin_rebuild, cli_admin_erase, cli_admin_erasures,
-    cli_admin_errors, cli_admin_usage, cli_admin_disk, cli_admin_targets, cli_retention_show,
-    cli_retention_set, cli_retention_reset, cli_admin_limits, cli_applications_list,
-    cli_applications_show, cli_applications_set, cli_applications_delete,
-    cli_applications_rule_list, cli_applications_rule_add, cli_applications_rule_delete,
-    cli_admin_sizing, cli_agents_services, cli_agents_instances, cli_agents_processes;
+    cli_explain_values, cli_explain_changes, cli_explain_trace, cli_explain_profiles,
+    cli_explain_exemplars, cli_profiles_list, cli_profiles_facets, cli_profiles_show,
+    cli_profiles_pprof, cli_profiles_original, cli_admin_status, cli_admin_doctor,
+    cli_admin_rebuild, cli_admin_erase, cli_admin_erasures, cli_admin_errors, cli_admin_usage,
+    cli_admin_disk, cli_admin_targets, cli_retention_show, cli_retention_set, cli_retention_reset,
+    cli_admin_limits, cli_applications_list, cli_applications_show, cli_applications_set,
+    cli_applications_delete, cli_applications_rule_list, cli_applications_rule_add,
+    cli_applications_rule_delete, cli_admin_sizing, cli_agents_services, cli_agents_instances,
+    cli_agents_processes;
 
 /* Whether the answer is a table, for people. */
 static inline bool cli_is_table(const struct cli *cli)
@@ -502,8 +503,9 @@ enum cli_exit cli_save_pprof(struct cli *cli, struct hearth_str wire, uint32_t n
 
 /* Prints the answer of Explain. */
 enum cli_exit cli_ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *request);
-/* Prints the plan of the merge of a selection. */
-enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection);
+/* Prints a plan. type: the profile type, may be empty; plan: NULL if the server sent none. */
+enum cli_exit cli_print_plan(struct cli *cli, const char *type,
+                             const Hearth__V1__ExplainResponse *plan);
 
 /* ---- cmd_diff.c ---- */
 

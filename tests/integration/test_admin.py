@@ -1,5 +1,6 @@
 """Explain, notes and hearth.v1.AdminService, by gRPC, Connect and the client. Field numbers by hand, as in wire.py."""
 
+import collections
 import http.client
 import json
 import os
@@ -491,6 +492,14 @@ class RolledUp(Base):
         self.assertIn("SOURCE_HOUR_TOTALS", {t["source"] for t in self.server.connect(
             EXPLAIN, {**question, "kind": "QUESTION_KIND_TIME_SERIES", "step": 60})["totals"]})
         self.assertEqual(self.count("api", now - 4 * HOUR, now), total)
+        # The slices of a diff of four hours are ten minutes long, so its second reading uses no longer blocks.
+        out, _ = self.run_ok("diff", "api", "--since", "4h", "--base-from", "now-4h", "--base-to", "now", "--explain=json", "--type", CPU)
+        of_step = collections.defaultdict(set)
+        for leg in json.loads(out)["legs"]:
+            of_step[leg["step"]].add(leg["source"])
+        self.assertIn("SOURCE_ROLL_1H", of_step["PLAN_STEP_STACKS"])
+        self.assertIn("SOURCE_ROLL_10M", of_step["PLAN_STEP_PARTS"])
+        self.assertNotIn("SOURCE_ROLL_1H", of_step["PLAN_STEP_PARTS"])
         out, _ = self.run_ok("flame", '{service_name="api"}', "--since", "4h", "--explain", "--type", CPU)
         self.assertRegex(out, r"(?m)^blocks of 1 h, whole service +\d")
         self.run_ok("admin", "rebuild", "api", "--since", "5h")

@@ -157,6 +157,20 @@ class Changes(unittest.TestCase):
         self.run_hearth("nobody", code=NO_DATA)
         self.assertIn("--against", self.run_hearth("--against", "tomorrow", code=USAGE).stderr)
 
+    def test_the_plan_is_of_totals_and_of_both_sides_twice_and_reads_nothing(self):
+        plan = json.loads(self.run_hearth("--against", "1d", "--explain=json").stdout)
+        end = START + SLICES * MINUTE - 1
+        stored = {False: len(SERVICES) * SLICES + SLICES + 1, True: len(SERVICES) * SLICES + 1}
+        for step in ("TOTALS", "STACKS", "PARTS"):
+            for of_base, rows in stored.items():
+                legs = [leg for leg in plan["legs"] if leg["step"] == "PLAN_STEP_" + step and leg.get("ofBase", False) == of_base]
+                self.assertEqual([int(leg["rows"]) for leg in legs], [rows], (step, of_base))
+        self.assertEqual(int(plan["rows"]), 3 * sum(stored.values()))
+        self.assertEqual((plan["services"], int(plan["toNs"]) // 1_000_000), (str(len(SERVICES) + 2), end))
+        text = self.run_hearth("--explain", "mail").stdout
+        self.assertRegex(text, r"(?m)^base: totals of services\nprofiles +%d " % SLICES)
+        self.assertRegex(text, r"(?m)^all +%d " % (6 * SLICES))
+
 
 if __name__ == "__main__":
     unittest.main()

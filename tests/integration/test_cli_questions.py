@@ -324,6 +324,25 @@ class CliQuestions(unittest.TestCase):
         self.refused("carries any of these ids", "trace", QUIET, "--root", "--flame", code=NO_DATA)
         self.refused("\nsearched: samples of 0 spans", "trace", QUIET, "--root", "--flame", code=NO_DATA)
 
+    def test_a_look_up_is_explained(self):
+        """By id the index names one profile; a span without samples, and a window, read what began up to then."""
+        window = ["--service", "heat", "--start", str(self.t), "--duration", "1s"]
+        for arguments, n in (
+            (["cc"], 1),
+            ([contract.SPAN_A], 1),
+            ([contract.SPAN_A, "--root"], 1),
+            ([QUIET], 1),
+            (["cc", "--flame"], 1),
+            ([contract.SPAN_A, "--top", "--children"], 1),
+            ([QUIET, "--flame"], 1),
+            (window, 5),
+        ):
+            plan = self.ask("trace", *arguments, "--explain")
+            self.assertRegex(plan, r"(?m)^all +%d " % n, arguments)
+            self.assertNotIn("main", plan)
+        self.assertEqual(self.json("trace", "cc", "--explain")["rows"], "1")
+        self.refused("nothing would be read: no profile is known by these ids, nor by time", "trace", "77", "--explain", code=NO_DATA)
+
     def test_without_ids_profiles_are_found_by_service_and_time(self):
         def at(ms, *more):
             start = "%d" % (self.t + ms)

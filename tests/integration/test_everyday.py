@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -170,13 +171,14 @@ class Everyday(unittest.TestCase):
         plan = self.ran("top", "shop", *times, "--explain").out
         self.assertRegex(plan, r"^1 series of 1 service: " + CPU)
         body = plan.partition("source")[2]
-        for arguments, n in ((["sandwich", "main.leaf", "shop"], 1), (["lines", "main.leaf", "shop"], 1), (["diff", "shop", "shop"], 2)):
-            done = self.ran(*arguments, *times, "--explain")
-            self.assertEqual(done.out.count("1 series of 1 service: "), n)
-            if n == 1:
-                self.assertEqual(done.out.partition("source")[2], body)
-        done = self.ran("diff", "shop", "--explain=json")
-        self.assertEqual(json.loads(done.out)["series"], "1")
+        for arguments in (["sandwich", "main.leaf", "shop"], ["lines", "main.leaf", "shop"]):
+            self.assertEqual(self.ran(*arguments, *times, "--explain").out.partition("source")[2], body)
+        rows = int(re.search(r"(?m)^all +(\d+)", body).group(1))
+        legs = self.ran("diff", "shop", "shop", *times, "--base-from", times[1], "--base-to", times[3], "--explain").out
+        self.assertRegex(legs, r"(?s)^1 series of 1 service: .*base: stack traces\n.*now: stack traces\n.*"
+                               r"base: slices and series, to know the noise\n.*now: slices and series, .*\nall +%d " % (4 * rows))
+        plan = self.answer("diff", "shop", *times, "--explain=json")
+        self.assertEqual({leg["step"] for leg in plan["legs"]}, {"PLAN_STEP_STACKS"})  # nothing is read twice without a base
         path = self.write("a.txt", b"a 1\n")
         self.assertIn("files are read as a whole", self.ran("diff", path, path, "--explain", code=USAGE).err)
 

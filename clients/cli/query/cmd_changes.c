@@ -50,6 +50,7 @@ static enum hearth_status ask_changes(struct cli *cli, Hearth__V1__ChangesRespon
     request.label_selector = cli_field(cli, selector);
     request.start = cli->from_ms;
     request.end = cli->to_ms;
+    request.explain = cli->explain;
     request.limit = cli->has_limit ? cli->limit : cli_is_table(cli) ? 30 : INT64_MAX;
 
     return cli_call(cli, "hearth.v1.QueryService/Changes", &request,
@@ -126,4 +127,14 @@ enum cli_exit cli_changes(struct cli *cli)
     put_compared(answer, &list.foot);
 
     return cli_list_end(&list, &answer->base);
+}
+
+enum cli_exit cli_explain_changes(struct cli *cli)
+{
+    Hearth__V1__ChangesResponse *answer = NULL;
+    enum hearth_status status = ask_changes(cli, &answer);
+
+    return status == HEARTH_OK
+               ? cli_print_plan(cli, cli->type == NULL ? "" : cli->type, answer->plan)
+               : cli_fail(cli, status);
 }

@@ -273,7 +273,6 @@ enum hearth_status cli_diff_sides(struct cli *cli, Hearth__V1__Selection *ret_le
 }
 
 static enum hearth_status ask_diff(struct cli *cli, struct diff_sides *ret_sides,
-                                   struct flame_export_facts *ret_facts,
                                    Hearth__V1__DiffResponse **ret)
 {
     Hearth__V1__DiffRequest request;
@@ -284,14 +283,12 @@ static enum hearth_status ask_diff(struct cli *cli, struct diff_sides *ret_sides
     request.left = left;
     request.right = right;
     request.noise = true;
+    request.explain = cli->explain;
     request.max_nodes = cli->max_nodes == 0 ? EVERY_NODE : cli->max_nodes;
     HEARTH_TRY(cli_read_go_stacks(cli, &request.go_stacks));
-    HEARTH_TRY(cli_call(cli, "hearth.v1.QueryService/Diff", &request,
-                        &hearth__v1__diff_response__descriptor, ret));
-    cli_say_aggregation(right, (*ret)->aggregation);
-    fill_diff_facts(cli, left, right, ret_facts);
 
-    return HEARTH_OK;
+    return cli_call(cli, "hearth.v1.QueryService/Diff", &request,
+                    &hearth__v1__diff_response__descriptor, ret);
 }
 
 static enum hearth_status ask_files(struct cli *cli, struct flame_export_facts *ret_facts,
@@ -440,7 +437,7 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
 
     /* Ask. */
     enum hearth_status status =
-        are_files ? ask_files(cli, &facts, &answer) : ask_diff(cli, &sides, &facts, &answer);
+        are_files ? ask_files(cli, &facts, &answer) : ask_diff(cli, &sides, &answer);
     if (status != HEARTH_OK) {
         enum cli_exit code = cli_fail(cli, status);
         return code == CLI_NO_DATA ? diff_gates_report(cli, gates, cli->err.msg) : code;
@@ -451,6 +448,10 @@ static enum cli_exit run_diff(struct cli *cli, struct diff_gates *gates, bool ar
     }
 
     /* Read the answer. */
+    if (!are_files) {
+        cli_say_aggregation(&sides.selections[1], answer->aggregation);
+        fill_diff_facts(cli, &sides.selections[0], &sides.selections[1], &facts);
+    }
     sides.type = facts.type;
     facts.unit = cli_type_unit(facts.type);
     status = diff_read(cli, answer, facts.unit, &d);
@@ -512,7 +513,8 @@ enum cli_exit cli_diff(struct cli *cli)
 
 enum cli_exit cli_explain_diff(struct cli *cli)
 {
-    Hearth__V1__Selection left, right;
+    struct diff_sides sides = {0};
+    Hearth__V1__DiffResponse *answer = NULL;
     bool is_files = false;
 
     if (look_for_files(cli, &is_files) != CLI_OK) {
@@ -521,17 +523,8 @@ enum cli_exit cli_explain_diff(struct cli *cli)
     if (is_files) {
         return cli_usage("--explain is for queries: files are read as a whole");
     }
-    enum hearth_status status = cli_diff_sides(cli, &left, &right);
-    if (status != HEARTH_OK) {
-        return cli_fail(cli, status);
-    }
+    enum hearth_status status = ask_diff(cli, &sides, &answer);
 
-    /* The server merges both sides; the base may have no data. */
-    enum cli_exit base = cli_explain_selection(cli, &left);
-    if (base != CLI_OK && base != CLI_NO_DATA) {
-        return base;
-    }
-    (void)fputs(cli->output == CLI_TABLE && base == CLI_OK ? "\n" : "", stdout);
-
-    return cli_explain_selection(cli, &right);
+    return status == HEARTH_OK ? cli_print_plan(cli, sides.selections[1].profile_type, answer->plan)
+                               : cli_fail(cli, status);
 }

@@ -60,12 +60,39 @@ static void print_leg(const Hearth__V1__ExplainLeg *leg, struct hearth_buf *out)
     print_plan_row(what, leg->rows, leg->bytes, leg->milliseconds, leg->series, range, out);
 }
 
+static const char *step_name(Hearth__V1__PlanStep step)
+{
+    switch (step) {
+    case HEARTH__V1__PLAN_STEP__PLAN_STEP_TOTALS:
+        return "totals of services";
+    case HEARTH__V1__PLAN_STEP__PLAN_STEP_STACKS:
+        return "stack traces";
+    case HEARTH__V1__PLAN_STEP__PLAN_STEP_PARTS:
+        return "slices and series, to know the noise";
+    default:
+        return "?";
+    }
+}
+
+/* A line above the legs of each step of a query that has several. */
+static void print_step(const Hearth__V1__ExplainLeg *leg, const Hearth__V1__ExplainLeg *before,
+                       struct hearth_buf *out)
+{
+    bool is_only = leg->step == HEARTH__V1__PLAN_STEP__PLAN_STEP_UNSPECIFIED;
+
+    if (!is_only &&
+        (before == NULL || before->step != leg->step || before->of_base != leg->of_base)) {
+        hearth_buf_printf(out, "%s: %s\n", leg->of_base ? "base" : "now", step_name(leg->step));
+    }
+}
+
 /* A row for each leg, for each source, and for all. */
 static void print_legs(const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
 {
     hearth_buf_printf(out, "\n%-34s %11s %10s %9s %9s  %s\n", "source", "reads", "bytes", "about",
                       "series", "range");
     for (size_t i = 0; i < e->n_legs; i++) {
+        print_step(e->legs[i], i == 0 ? NULL : e->legs[i - 1], out);
         print_leg(e->legs[i], out);
     }
     if (e->n_totals > 1 && e->n_totals < e->n_legs) {
@@ -78,8 +105,8 @@ static void print_legs(const Hearth__V1__ExplainResponse *e, struct hearth_buf *
     print_plan_row("all", e->rows, e->bytes, e->milliseconds, -1, "", out);
 }
 
-static void print_plan(const Hearth__V1__ExplainRequest *request,
-                       const Hearth__V1__ExplainResponse *e, struct hearth_buf *out)
+static void print_plan(const char *type, bool is_read, const Hearth__V1__ExplainResponse *e,
+                       struct hearth_buf *out)
 {
     char from[32], to[32], series[64], services[64];
     cli_date(e->from_ns / HEARTH_NS_PER_MS, from);
@@ -87,9 +114,9 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
     cli_number(e->series, "series", "series", series);
     cli_number(e->services, "service", "services", services);
 
-    hearth_buf_printf(out, "%s of %s: %s%s%s to %s\n", series, services, request->profile_type,
-                      request->profile_type[0] != '\0' ? ", " : "", from, to);
-    if (request->kind != HEARTH__V1__QUESTION_KIND__QUESTION_KIND_CATALOGUE) {
+    hearth_buf_printf(out, "%s of %s: %s%s%s to %s\n", series, services, type,
+                      type[0] != '\0' ? ", " : "", from, to);
+    if (is_read) {
         print_legs(e, out);
     }
     for (size_t i = 0; i < e->n_notes; i++) {
@@ -97,6 +124,31 @@ static void print_plan(const Hearth__V1__ExplainRequest *request,
         cli_fit(hearth_str_c(e->notes[i]), 1000, false, out);
         hearth_buf_byte(out, '\n');
     }
+}
+
+/* is_read: whether such queries read profiles. */
+static enum cli_exit show_plan(struct cli *cli, const char *type, bool is_read,
+                               const Hearth__V1__ExplainResponse *plan)
+{
+    struct hearth_buf text;
+
+    if (plan == NULL) {
+        return cli_fail(cli, HEARTH_FAIL(&cli->err, HEARTH_UNIMPLEMENTED,
+                                         "this hearthd cannot explain this query: it is older"));
+    }
+    if (plan->series == 0) {
+        return cli_no_data(cli);
+    }
+    hearth_buf_init(&text, 0);
+    print_plan(type, is_read, plan, &text);
+
+    return cli_print_answer(cli, &plan->base, &text);
+}
+
+enum cli_exit cli_print_plan(struct cli *cli, const char *type,
+                             const Hearth__V1__ExplainResponse *plan)
+{
+    return show_plan(cli, type, true, plan);
 }
 
 /* A request about a selection, whose fields it borrows. */
@@ -127,23 +179,9 @@ enum cli_exit cli_ask_explain(struct cli *cli, Hearth__V1__ExplainRequest *reque
     if (status != HEARTH_OK) {
         return cli_fail(cli, status);
     }
-    if (answer->series == 0) {
-        return cli_no_data(cli);
-    }
-    struct hearth_buf text;
-    hearth_buf_init(&text, 0);
-    print_plan(request, answer, &text);
 
-    return cli_print_answer(cli, &answer->base, &text);
-}
-
-enum cli_exit cli_explain_selection(struct cli *cli, const Hearth__V1__Selection *selection)
-{
-    Hearth__V1__ExplainRequest request;
-
-    fill_explain(selection, HEARTH__V1__QUESTION_KIND__QUESTION_KIND_MERGE, &request);
-
-    return cli_ask_explain(cli, &request);
+    return show_plan(cli, request->profile_type,
+                     request->kind != HEARTH__V1__QUESTION_KIND__QUESTION_KIND_CATALOGUE, answer);
 }
 
 /* The plan of a kind of query about the selection in an argument. */

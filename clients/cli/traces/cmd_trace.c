@@ -141,11 +141,22 @@ static enum hearth_status read_lookup_request(struct cli *cli, struct lookup_req
 
 /* ---- looking up ---- */
 
+/* request: about n traces or spans. */
+static enum hearth_status call_lookup(struct cli *cli, const char *method, const void *request,
+                                      size_t n, Hearth__V1__LookupResponse **ret)
+{
+    HEARTH_TRY(cli_call(cli, method, request, &hearth__v1__lookup_response__descriptor, ret));
+
+    return (*ret)->plan != NULL || (*ret)->n_results == n
+               ? HEARTH_OK
+               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
+}
+
 static enum hearth_status as_traces(struct cli *cli, struct lookup_request *q,
-                                    const char *const *ids, size_t n, Hearth__V1__Lookup ***ret)
+                                    const char *const *ids, size_t n,
+                                    Hearth__V1__LookupResponse **ret)
 {
     Hearth__V1__LookupTraceRequest request;
-    Hearth__V1__LookupResponse *answer = NULL;
 
     hearth__v1__lookup_trace_request__init(&request);
     Hearth__V1__TraceRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
@@ -165,20 +176,15 @@ static enum hearth_status as_traces(struct cli *cli, struct lookup_request *q,
     }
     request.n_traces = n;
     request.options = &q->options;
-    HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupTrace", &request,
-                        &hearth__v1__lookup_response__descriptor, &answer));
-    *ret = answer->results;
 
-    return answer->n_results == n
-               ? HEARTH_OK
-               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
+    return call_lookup(cli, CLI_TRACES "LookupTrace", &request, n, ret);
 }
 
 static enum hearth_status as_spans(struct cli *cli, struct lookup_request *q,
-                                   const char *const *ids, size_t n, Hearth__V1__Lookup ***ret)
+                                   const char *const *ids, size_t n,
+                                   Hearth__V1__LookupResponse **ret)
 {
     Hearth__V1__LookupSpanRequest request;
-    Hearth__V1__LookupResponse *answer = NULL;
 
     hearth__v1__lookup_span_request__init(&request);
     Hearth__V1__SpanRef *refs = hearth_arena_array(&cli->arena, n, sizeof *refs);
@@ -198,13 +204,8 @@ static enum hearth_status as_spans(struct cli *cli, struct lookup_request *q,
     }
     request.n_spans = n;
     request.options = &q->options;
-    HEARTH_TRY(cli_call(cli, CLI_TRACES "LookupSpan", &request,
-                        &hearth__v1__lookup_response__descriptor, &answer));
-    *ret = answer->results;
 
-    return answer->n_results == n
-               ? HEARTH_OK
-               : HEARTH_FAIL(&cli->err, HEARTH_INTERNAL, "unexpected response message");
+    return call_lookup(cli, CLI_TRACES "LookupSpan", &request, n, ret);
 }
 
 static bool is_exact_lookup(const Hearth__V1__Lookup *lookup)
@@ -223,7 +224,7 @@ static enum hearth_status look_up_rest(struct cli *cli, struct lookup_request *q
 {
     const char *ids[CLI_MAX_LABELS];
     size_t at[CLI_MAX_LABELS], n_rest = 0;
-    Hearth__V1__Lookup **spans;
+    Hearth__V1__LookupResponse *spans;
 
     for (size_t i = 0; i < n; i++) {
         if (!is_exact_lookup(found[i].lookup)) {
@@ -237,9 +238,10 @@ static enum hearth_status look_up_rest(struct cli *cli, struct lookup_request *q
     enum hearth_status status = as_spans(cli, q, ids, n_rest, &spans);
     for (size_t k = 0; status == HEARTH_OK && k < n_rest; k++) {
         struct cli_found *one = &found[at[k]];
-        if (is_exact_lookup(spans[k]) || (is_found(spans[k]) && !is_found(one->lookup)) ||
+        Hearth__V1__Lookup *span = spans->results[k];
+        if (is_exact_lookup(span) || (is_found(span) && !is_found(one->lookup)) ||
             one->lookup == NULL) {
-            *one = (struct cli_found){CLI_OF_SPAN, spans[k]};
+            *one = (struct cli_found){CLI_OF_SPAN, span};
         }
     }
 
@@ -257,12 +259,12 @@ static bool is_span_text(const char *id)
 static enum hearth_status look_up_both(struct cli *cli, struct lookup_request *q,
                                        struct cli_found *found, size_t n)
 {
-    Hearth__V1__Lookup **traces = NULL;
+    Hearth__V1__LookupResponse *traces = NULL;
     enum hearth_status status = as_traces(cli, q, cli->args, n, &traces);
     struct hearth_err of_traces = cli->err;
 
     for (size_t i = 0; i < n; i++) {
-        found[i] = (struct cli_found){CLI_OF_TRACE, traces == NULL ? NULL : traces[i]};
+        found[i] = (struct cli_found){CLI_OF_TRACE, traces == NULL ? NULL : traces->results[i]};
     }
     if (status != HEARTH_OK && status != HEARTH_NOT_FOUND) {
         return status;
@@ -287,30 +289,56 @@ static enum hearth_status look_up_both(struct cli *cli, struct lookup_request *q
     return HEARTH_OK;
 }
 
+/* Whether an id may be of a trace or of a span. */
+static bool is_of_either(const struct cli *cli)
+{
+    return cli->n_args > 0 && !cli->trace.span && !cli->trace.root && !cli->trace.trace;
+}
+
+/* Looks up what the options say the ids are of; without ids, a window. */
+static enum hearth_status look_up_kind(struct cli *cli, struct lookup_request *q, bool of_traces,
+                                       Hearth__V1__LookupResponse **ret)
+{
+    if (cli->n_args == 0) {
+        return as_spans(cli, q, (const char *const[]){""}, 1, ret);
+    }
+
+    return of_traces ? as_traces(cli, q, cli->args, cli->n_args, ret)
+                     : as_spans(cli, q, cli->args, cli->n_args, ret);
+}
+
 static enum hearth_status look_up(struct cli *cli, struct cli_found *found, size_t n)
 {
     struct lookup_request q = {0};
-    Hearth__V1__Lookup **spans;
+    Hearth__V1__LookupResponse *answer;
 
     HEARTH_TRY(read_lookup_request(cli, &q));
-    if (cli->n_args > 0 && !cli->trace.span && !cli->trace.root && !cli->trace.trace) {
+    if (is_of_either(cli)) {
         return look_up_both(cli, &q, found, n);
     }
-    if (cli->n_args == 0) {
-        HEARTH_TRY(as_spans(cli, &q, (const char *const[]){""}, 1, &spans));
-        found[0] = (struct cli_found){CLI_OF_WINDOW, spans[0]};
-        return HEARTH_OK;
-    }
-    enum cli_id_of of = cli->trace.trace  ? CLI_OF_TRACE
-                        : cli->trace.root ? CLI_OF_ROOT
-                                          : CLI_OF_SPAN;
-    HEARTH_TRY(of == CLI_OF_TRACE ? as_traces(cli, &q, cli->args, n, &spans)
-                                  : as_spans(cli, &q, cli->args, n, &spans));
+    enum cli_id_of of = cli->n_args == 0   ? CLI_OF_WINDOW
+                        : cli->trace.trace ? CLI_OF_TRACE
+                        : cli->trace.root  ? CLI_OF_ROOT
+                                           : CLI_OF_SPAN;
+    HEARTH_TRY(look_up_kind(cli, &q, cli->trace.trace, &answer));
     for (size_t i = 0; i < n; i++) {
-        found[i] = (struct cli_found){of, spans[i]};
+        found[i] = (struct cli_found){of, answer->results[i]};
     }
 
     return HEARTH_OK;
+}
+
+/* The plan of a look-up. Ids of which no profile is known as traces are planned as spans. */
+static enum hearth_status plan_lookup(struct cli *cli, Hearth__V1__LookupResponse **ret)
+{
+    struct lookup_request q = {0};
+
+    HEARTH_TRY(read_lookup_request(cli, &q));
+    q.options.explain = true;
+    HEARTH_TRY(look_up_kind(cli, &q, cli->trace.trace || is_of_either(cli), ret));
+    bool is_none = (*ret)->plan != NULL && (*ret)->plan->n_legs == 0;
+
+    return is_none && is_of_either(cli) ? look_up_kind(cli, &q, false, ret) : HEARTH_OK;
 }
 
 /* ---- the command ---- */
@@ -435,4 +463,27 @@ enum cli_exit cli_trace(struct cli *cli)
     }
 
     return cli_print(&out);
+}
+
+enum cli_exit cli_explain_trace(struct cli *cli)
+{
+    Hearth__V1__LookupResponse *answer;
+    const char *mistake = find_mistake(cli);
+
+    if (mistake != NULL) {
+        return cli_usage(mistake);
+    }
+    if (cli_trace_wants_profile(cli)) {
+        return cli_trace(cli); /* it needs the look-up, and plans the merge */
+    }
+    enum hearth_status status = plan_lookup(cli, &answer);
+    if (status == HEARTH_OK && answer->plan != NULL && answer->plan->n_legs == 0) {
+        status =
+            HEARTH_FAIL(&cli->err, HEARTH_NOT_FOUND,
+                        "nothing would be read: no profile is known by these ids, nor by time");
+    }
+
+    return status == HEARTH_OK
+               ? cli_print_plan(cli, cli->type == NULL ? "" : cli->type, answer->plan)
+               : cli_trace_fail(cli, status);
 }

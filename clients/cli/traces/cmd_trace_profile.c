@@ -53,6 +53,10 @@ static enum cli_exit whole_profiles(struct cli *cli, const struct cli_found *fou
         return cli_fail(cli, HEARTH_FAIL_ARENA(&cli->err, &cli->arena));
     }
 
+    if (cli->explain) {
+        return cli_explain_merge(cli);
+    }
+
     return cli->trace.top && !cli_trace_wants_stacks(cli) ? cli_top(cli) : cli_flame(cli);
 }
 
@@ -221,6 +225,7 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
 
     hearth__v1__span_profile_request__init(&request);
     request.profile_type = cli_field(cli, cli->type);
+    request.explain = cli->explain;
     request.format =
         cli_trace_wants_stacks(cli) ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_PPROF
         : cli->trace.top            ? HEARTH__V1__SPAN_PROFILE_FORMAT__SPAN_PROFILE_FORMAT_TOP
@@ -231,7 +236,11 @@ static enum cli_exit by_id(struct cli *cli, const struct cli_found *found, size_
                           &hearth__v1__span_profile_response__descriptor, &answer);
     }
 
-    return status == HEARTH_OK ? print_answer(cli, answer) : cli_trace_fail(cli, status);
+    if (status != HEARTH_OK) {
+        return cli_trace_fail(cli, status);
+    }
+
+    return cli->explain ? cli_print_plan(cli, cli->type, answer->plan) : print_answer(cli, answer);
 }
 
 enum cli_exit cli_trace_profile(struct cli *cli, const struct cli_found *found, size_t n)
