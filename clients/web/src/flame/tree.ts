@@ -91,6 +91,27 @@ function readGraph(message: Reader): Graph {
   return graph;
 }
 
+/** Where the boxes of one side are, and their values. */
+interface Side {
+  from: Float64Array;
+  total: Float64Array;
+  self: Float64Array;
+}
+
+function spans({ from, total }: Side, outer: number, inner: number): boolean {
+  return from[outer]! <= from[inner]! && from[inner]! + total[inner]! <= from[outer]! + total[outer]!;
+}
+
+/** Takes three numbers of a level, the distance from `end` first; returns where the box ends. */
+function placeBox(side: Side, node: number, level: Float64Array, at: number, end: number): number {
+  const from = end + level[at]!;
+  const total = level[at + 1]!;
+  side.from[node] = from;
+  side.total[node] = total;
+  side.self[node] = level[at + 2]!;
+  return from + total;
+}
+
 /** Boxes say where they are, not whose children they are: a parent is the box above that spans its child on every side. */
 export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
   const stride = 3 * sides + 1;
@@ -99,30 +120,20 @@ export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
     graph.levels.reduce((sum, level) => sum + Math.floor(level.length / stride), 0),
   );
   const tree = emptyTree(graph.names.length > 0 ? graph.names : ["total"], n);
-  const total = Array.from({ length: sides }, () => new Float64Array(n));
-  const self = Array.from({ length: sides }, () => new Float64Array(n));
-  const from = Array.from({ length: sides }, () => new Float64Array(n));
-
-  const [x, width] = [from[0]!, total[0]!];
-  const [otherX, otherWidth] = [from[sides - 1]!, total[sides - 1]!];
-  const isWithin = (i: number, parent: number) =>
-    x[parent]! <= x[i]! &&
-    x[i]! + width[i]! <= x[parent]! + width[parent]! &&
-    otherX[parent]! <= otherX[i]! &&
-    otherX[i]! + otherWidth[i]! <= otherX[parent]! + otherWidth[parent]!;
+  const newSide = (): Side => ({ from: new Float64Array(n), total: new Float64Array(n), self: new Float64Array(n) });
+  const left = sides === 1 ? { from: new Float64Array(n), total: tree.total, self: tree.self } : newSide();
+  const right = sides === 1 ? left : newSide();
 
   let node = 0;
   let above = 0;
   graph.levels.forEach((level, depth) => {
     const begin = node;
-    const end = new Float64Array(sides);
+    let [leftEnd, rightEnd] = [0, 0];
     let parent = above;
     for (let v = 0; v + stride <= level.length; v += stride, node++) {
-      for (let side = 0; side < sides; side++) {
-        from[side]![node] = end[side]! + level[v + 3 * side]!;
-        total[side]![node] = level[v + 3 * side + 1]!;
-        self[side]![node] = level[v + 3 * side + 2]!;
-        end[side] = from[side]![node]! + total[side]![node]!;
+      leftEnd = placeBox(left, node, level, v, leftEnd);
+      if (sides === 2) {
+        rightEnd = placeBox(right, node, level, v + 3, rightEnd);
       }
       const name = level[v + stride - 1]!;
       if (!(name >= 0 && name < tree.names.length) || depth > 0xffff || (depth === 0 && node > 0)) {
@@ -133,7 +144,7 @@ export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
       if (depth === 0) {
         continue;
       }
-      while (parent < begin && !isWithin(node, parent)) {
+      while (parent < begin && !(spans(left, parent, node) && (sides === 1 || spans(right, parent, node)))) {
         parent++;
       }
       if (parent === begin) {
@@ -145,18 +156,16 @@ export function treeOf(graph: Graph, sides: 1 | 2): FlameTree {
     tree.maxDepth = Math.max(tree.maxDepth, depth);
   });
 
-  for (let side = 0; side < sides; side++) {
-    for (let i = 0; i < n; i++) {
-      tree.total[i]! += total[side]![i]!;
-      tree.self[i]! += self[side]![i]!;
-    }
-  }
   if (sides === 2) {
+    for (let i = 0; i < n; i++) {
+      tree.total[i] = left.total[i]! + right.total[i]!;
+      tree.self[i] = left.self[i]! + right.self[i]!;
+    }
     tree.diff = {
-      leftTotal: total[0]!,
-      rightTotal: total[1]!,
-      leftSelf: self[0]!,
-      rightSelf: self[1]!,
+      leftTotal: left.total,
+      rightTotal: right.total,
+      leftSelf: left.self,
+      rightSelf: right.self,
       leftTicks: graph.leftTicks,
       rightTicks: graph.rightTicks,
     };
