@@ -1,31 +1,74 @@
 #!/usr/bin/env python3
-"""Run fuzz targets for a time each, and note the runs in ledger.tsv.
+"""Run fuzz targets, append each run to ledger.tsv, and merge new coverage into the corpora.
 
-    run.py [--seconds N] [--jobs N] [TARGET...]
+    run.py [--for 10m] [--jobs N] [--merge] [--by WHO] [TARGET...]
+    run.py --ledger
 
 Inputs that reach new code are kept in build-fuzz/found/TARGET, so that the next run starts from them; findings are
-written to build-fuzz/findings/TARGET. The seeds in corpus/TARGET are not changed.
+written to build-fuzz/findings/TARGET. Only --merge changes the seeds in corpus/TARGET.
 """
 
 import argparse
+import collections
 import concurrent.futures
+import configparser
 import datetime
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build-fuzz"
+CORPUS = HERE / "corpus"
 LEDGER = HERE / "ledger.tsv"
-HEADER = "target\tlast run\tseconds\texecutions\tedges\tpeak MiB\tfindings\n"
+FAMILIES = HERE / "families.tsv"
 
-# A unit that needs more is a finding, as is one of more than a second.
-UNIT_SECONDS = 10
-SLOW_SECONDS = 1
-ALLOCATION_MIB = 512
-MEMORY_MIB = 2048
+UNITS = {"s": 1, "m": 60, "h": 3600}
+MERGED_BYTES = 4096  # larger inputs stay out of the repository
+
+
+def duration(text):
+    """Seconds of 90s, 10m or 8h."""
+    match = re.fullmatch(r"([1-9][0-9]{0,6})([smh])", text)
+    if not match:
+        raise argparse.ArgumentTypeError("%r is not a duration such as 90s, 10m or 8h" % text)
+    return int(match.group(1)) * UNITS[match.group(2)]
+
+
+def rows(path):
+    """Rows of a table as dicts by the names of its head."""
+    lines = [line.rstrip("\n").split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def targets_of_families():
+    """Names of targets, by family."""
+    families = collections.defaultdict(list)
+    for row in rows(FAMILIES):
+        families[row["family"]] += row["targets"].split()
+    return families
+
+
+def libfuzzer_options():
+    """fuzz.options as arguments, and the seconds of processor time from which an input is slow."""
+    parser = configparser.ConfigParser()
+    parser.read(HERE / "fuzz.options")
+    options = parser["libfuzzer"]
+    return ["-%s=%s" % item for item in options.items()], options.getint("report_slow_units")
+
+
+def program(target):
+    return BUILD / "bin" / ("fuzz_" + target)
+
+
+def directory_of(kind, target):
+    path = BUILD / kind / target
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def cpu_seconds(command):
@@ -34,28 +77,36 @@ def cpu_seconds(command):
     return used.ru_utime + used.ru_stime
 
 
+def source_commit():
+    """The short id of HEAD, with + if the sources differ from it."""
+    git = ["git", "-C", str(HERE)]
+    commit = subprocess.check_output([*git, "rev-parse", "--short=8", "HEAD"], text=True).strip()
+    changed = subprocess.check_output(
+        [*git, "status", "--porcelain", "--", ":/server", ":/include", ":/clients", "fuzz_*.c"], text=True
+    )
+    return commit + ("+" if changed else "")
+
+
 def fuzz(target, seconds):
-    """The line of the ledger, and the paths of findings."""
-    found, findings = BUILD / "found" / target, BUILD / "findings" / target
-    for directory in (found, findings):
-        directory.mkdir(parents=True, exist_ok=True)
+    """Run one target; returns its values of the ledger and the paths of findings."""
+    found, findings = directory_of("found", target), directory_of("findings", target)
     for old in findings.iterdir():
         old.unlink()
     dictionary = HERE / "dictionaries" / (target + ".dict")
     log = BUILD / "findings" / (target + ".log")
+    options, slow_seconds = libfuzzer_options()
     command = [
-        BUILD / "bin" / ("fuzz_" + target),
+        program(target),
+        *options,
         "-max_total_time=%d" % seconds,
-        "-timeout=%d" % UNIT_SECONDS,
-        "-report_slow_units=%d" % SLOW_SECONDS,
-        "-malloc_limit_mb=%d" % ALLOCATION_MIB,
-        "-rss_limit_mb=%d" % MEMORY_MIB,
         "-print_final_stats=1",
         "-artifact_prefix=%s/" % findings,
         *(["-dict=%s" % dictionary] if dictionary.exists() else []),
         found,
-        HERE / "corpus" / target,
+        CORPUS / target,
     ]
+
+    begun = time.monotonic()
     with open(log, "wb") as file:
         subprocess.run(command, stdout=file, stderr=file, check=False)
     text = log.read_text(errors="replace")
@@ -64,50 +115,92 @@ def fuzz(target, seconds):
         values = re.findall(pattern, text)
         return values[-1] if values else "0"
 
+    # A slow input on a busy machine may only have waited for the processor.
     for path in findings.glob("slow-unit-*"):
-        if cpu_seconds([BUILD / "bin" / ("fuzz_" + target), path]) < SLOW_SECONDS:
-            path.unlink()  # it waited for the processor
+        if cpu_seconds([program(target), path]) < slow_seconds:
+            path.unlink()
     paths = sorted(findings.iterdir())
-    fields = (
-        target,
-        datetime.date.today().isoformat(),
-        seconds,
-        last(r"stat::number_of_executed_units: (\d+)"),
-        last(r"cov: (\d+)"),
-        last(r"stat::peak_rss_mb: *(\d+)"),
-        len(paths),
-    )
-    return "\t".join(str(field) for field in fields) + "\n", paths
+    values = {
+        "target": target,
+        "seconds": str(round(time.monotonic() - begun)),
+        "executions": last(r"stat::number_of_executed_units: (\d+)"),
+        "edges": last(r"cov: (\d+)"),
+        "peak MiB": last(r"stat::peak_rss_mb: *(\d+)"),
+        "findings": str(len(paths)),
+    }
+    return values, paths
 
 
-def note(line):
-    """Replace the line of a target."""
-    lines = LEDGER.read_text().splitlines(keepends=True)[1:] if LEDGER.exists() else []
-    target = line.split("\t")[0]
-    lines = sorted([old for old in lines if old.split("\t")[0] != target] + [line])
-    LEDGER.write_text(HEADER + "".join(lines))
+def note(values):
+    """Append a run to the ledger, whose head names the columns."""
+    head = LEDGER.read_text().splitlines()[0].split("\t")
+    with open(LEDGER, "a", encoding="utf-8") as ledger:
+        ledger.write("\t".join(values[name] for name in head) + "\n")
+
+
+def merge(target):
+    """Add the fewest small inputs that cover edges which the corpus does not; returns their number."""
+    corpus, small = CORPUS / target, directory_of("small", target)
+    for path in directory_of("found", target).iterdir():
+        if path.stat().st_size <= MERGED_BYTES:
+            shutil.copy(path, small)
+    before = set(corpus.iterdir())
+    options, _ = libfuzzer_options()
+    # Counters of edges would keep an input for each number of rounds of a loop.
+    command = [program(target), *options, "-set_cover_merge=1", "-use_counters=0", corpus, small]
+    log = BUILD / "findings" / (target + ".merge.log")
+    with open(log, "wb") as file:
+        subprocess.run(command, stdout=file, stderr=file, check=True)
+    shutil.rmtree(small)
+    return len(set(corpus.iterdir()) - before)
+
+
+def print_ledger():
+    """Sums over the runs, by family."""
+    runs = rows(LEDGER)
+    print("%-12s %16s %8s %9s  %s" % ("family", "executions", "hours", "findings", "targets"))
+    for family, targets in targets_of_families().items():
+        own = [run for run in runs if run["target"] in targets]
+        total = {name: sum(int(run[name]) for run in own) for name in ("executions", "seconds", "findings")}
+        print(
+            "%-12s %16s %8.2f %9d  %s"
+            % (family, f"{total['executions']:,}", total["seconds"] / 3600, total["findings"], " ".join(targets))
+        )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=60, help="of each target [60]")
-    parser.add_argument("--jobs", type=int, default=1, help="targets that run at a time [1]")
+    parser = argparse.ArgumentParser(
+        prog="./dev fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--for", dest="seconds", type=duration, default=60, help="of each target [60s]")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets that run at a time [processors]")
+    parser.add_argument("--merge", action="store_true", help="then add small inputs with new coverage to the corpora")
+    parser.add_argument("--by", default="./dev fuzz", help="who or what ran them, for the ledger [./dev fuzz]")
+    parser.add_argument("--ledger", action="store_true", help="only print the sums of the ledger by family")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="[all]")
     options = parser.parse_args()
+    if options.ledger:
+        print_ledger()
+        return 0
 
     known = sorted(path.stem[len("fuzz_"):] for path in HERE.glob("fuzz_*.c"))
     for target in options.targets:
         if target not in known:
             parser.error("there is no target %r; targets: %s" % (target, " ".join(known)))
+    if re.search(r"[\t\n]", options.by):
+        parser.error("--by must not contain a tab or a line break")
 
+    about = {"date": datetime.date.today().isoformat(), "commit": source_commit(), "run by": options.by}
     n_findings = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(fuzz, target, options.seconds) for target in options.targets or known]
         for run in concurrent.futures.as_completed(runs):
-            line, paths = run.result()
-            note(line)
-            print(line.rstrip().replace("\t", "  "), *("\n    " + str(path) for path in paths), flush=True)
+            values, paths = run.result()
+            note({**about, **values})
+            print("  ".join(values.values()), *("\n    " + str(path) for path in paths), flush=True)
             n_findings += len(paths)
+            if options.merge and not paths:
+                print("    inputs added to the corpus: %d" % merge(values["target"]), flush=True)
     return 1 if n_findings > 0 else 0
 
 
