@@ -262,6 +262,13 @@ static enum hearth_status send_script_once(struct hearth_batch *batch, struct he
         status = HEARTH_FAIL(err, HEARTH_INTERNAL, "a batch ended without its COMMIT");
     }
 
+    /* It is committed, but not where it has to be: it remains in doubt, and is settled as such. */
+    if (status == HEARTH_OK && pg->lacks_standby) {
+        *ret_fault = HEARTH_PG_FAULT_RETRY;
+        return HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                           "the wait of a commit for the synchronous standby was cancelled");
+    }
+
     /* If the connection is still open, PostgreSQL has answered: an error rolled back. */
     if (pg->conn != NULL && batch->n_results >= 2) {
         batch->in_doubt = false;

@@ -2,8 +2,8 @@
  * settle.c -- attempts to store one batch, and what follows from each fault.
  *
  *   committed                           done(OK)
- *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK)
- *     attempt before was in doubt
+ *   23505 on ingest_batch, and an       the earlier attempt was committed: done(OK), once the
+ *     attempt before was in doubt         synchronous standbys have it, if there are any
  *   connection lost, or "retry"         again: the same bytes and seq, after 10 to 640 ms
  *   4 connections lost                  a probe settles the attempts; not stored: as "other faults"
  *   no such partition                   create it, then again
@@ -221,11 +221,32 @@ static enum hearth_verdict judge_answered_error(struct hearth_committer *committ
     return HEARTH_VERDICT_SPLIT;
 }
 
+/*
+ * Wait until the synchronous standbys have everything that is committed. A commit that is found may
+ * not have reached them: its wait was cancelled, or the primary crashed during it. The commit of
+ * any later write waits for the whole WAL before it; without synchronous replication it takes as
+ * long as one fsync.
+ */
+static enum hearth_status await_standbys(struct hearth_committer *committer, struct hearth_err *err)
+{
+    struct hearth_pg *pg = &committer->pg;
+
+    hearth_pg_rollback(pg);
+    HEARTH_TRY(hearth_pg_script(pg, "SELECT pg_logical_emit_message(true, 'hearth', 'settled')",
+                                NULL, err));
+
+    return !pg->lacks_standby ? HEARTH_OK
+                              : HEARTH_FAIL(err, HEARTH_UNAVAILABLE,
+                                            "the wait for the synchronous standby was cancelled");
+}
+
 static enum hearth_verdict judge_attempt(struct hearth_committer *committer,
                                          const struct hearth_batch *batch, bool was_in_doubt,
-                                         enum hearth_pg_fault fault, struct attempts *attempts)
+                                         enum hearth_pg_fault fault, struct attempts *attempts,
+                                         struct hearth_err *err)
 {
-    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1) {
+    if (fault == HEARTH_PG_FAULT_UNIQUE && was_in_doubt && batch->n_results == 1 &&
+        await_standbys(committer, err) == HEARTH_OK) {
         hearth_metric_add(HEARTH_M_BATCH_SETTLED, 1);
         return HEARTH_VERDICT_STORED;
     }
@@ -308,7 +329,7 @@ enum hearth_verdict hearth_committer_settle(struct hearth_committer *committer,
 
         /* Judge the failure. */
         enum hearth_verdict verdict =
-            judge_attempt(committer, batch, was_in_doubt, fault, &attempts);
+            judge_attempt(committer, batch, was_in_doubt, fault, &attempts, err);
         if (batch->in_doubt && attempts.doubt_since_ns == 0) {
             attempts.doubt_since_ns = hearth_clock_mono_ns();
         } else if (!batch->in_doubt) {

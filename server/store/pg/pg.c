@@ -561,6 +561,8 @@ enum hearth_status hearth_pg_script_send(struct hearth_pg *pg, const char *sql,
                            "a script outside a transaction would run without its tenants");
     }
 
+    pg->lacks_standby = false;
+
     return PQsendQuery(pg->conn, sql) == 1 ? HEARTH_OK : hearth_pg_fail_lost(pg, ret_fault, err);
 }
 

@@ -25,8 +25,14 @@
 struct hearth_pg_params;
 struct hearth_lineage;
 
+/* Not moved while it is connected: libpq keeps its address. */
 struct hearth_pg {
     PGconn *conn; /* NULL or bad: the owner calls hearth_pg_connect again */
+    /*
+     * Since the last script was sent, PostgreSQL answered a commit before its synchronous standby
+     * had it, because somebody cancelled the wait. Only scripts reset it.
+     */
+    bool lacks_standby;
     /*
      * Parameters of hearth_data.enter_tenants (wall.h). If set, each transaction enters these
      * tenants first, in the same message; NULL: statements run as the owner of the tables.

@@ -51,11 +51,17 @@ int hearth_pg_limit_poll(int64_t until_mono_ns, int64_t now_ns)
 
 /* ---- connecting ---- */
 
-/* Without this receiver libpq prints NOTICEs ("already exists, skipping") to stderr. */
-static void ignore_notice(void *context, const PGresult *result)
+/*
+ * A notice of PostgreSQL, which libpq would print to stderr ("already exists, skipping"). All are
+ * ignored but one: a commit that was told to wait no longer for its synchronous standby succeeds,
+ * with a warning that has no code of its own. The name of its function is not translated.
+ */
+static void receive_notice(void *context, const PGresult *result)
 {
-    (void)context;
-    (void)result;
+    struct hearth_pg *pg = context;
+    const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+
+    pg->lacks_standby |= function != NULL && strcmp(function, "SyncRepWaitForLSN") == 0;
 }
 
 /* True if "?key=" stands here. */
@@ -198,7 +204,7 @@ enum hearth_status hearth_pg_connect(struct hearth_pg *pg, int64_t timeout_ms,
     }
 
     if (status == HEARTH_OK) {
-        (void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
+        (void)PQsetNoticeReceiver(pg->conn, receive_notice, pg);
         status = pg->lineage == NULL ? HEARTH_OK : hearth_lineage_check(pg->lineage, pg, err);
     }
 
