@@ -351,8 +351,9 @@ class Cluster:
     former and share the latter otherwise.
     """
 
-    def __init__(self, start=True, template=True):
+    def __init__(self, start=True, template=True, env=None):
         self.directory = temporary_directory()
+        self.env = env or {}
         self.data = os.path.join(self.directory, "pg")
         self.process = None
         self.as_user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -390,7 +391,7 @@ class Cluster:
                     self.program("postgres"), "-D", self.data, "-c", "listen_addresses=",
                     "-c", "unix_socket_directories=" + self.directory, "-c", "shared_buffers=64MB",
                 ],
-                stdout=log, stderr=log, cwd="/", start_new_session=True, **self.as_user,
+                stdout=log, stderr=log, cwd="/", start_new_session=True, env={**os.environ, **self.env}, **self.as_user,
             )
         eventually(self._answers, 60, what="PostgreSQL")
 

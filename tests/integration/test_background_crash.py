@@ -162,12 +162,6 @@ class BackgroundCrash(unittest.TestCase):
         """The server that a pusher talks to."""
         return self.server
 
-    def progress(self):
-        before = [len(p.acknowledged) for p in self.pushers]
-        eventually(
-            lambda: all(len(p.acknowledged) > b + 1 for p, b in zip(self.pushers, before)), 90, what="a push by everybody"
-        )
-
     def crash(self, embedded):
         self.begin(embedded)
         self.pushers = [Pusher(k, self.target(k), self.seed) for k in range(PUSHERS)]
@@ -176,10 +170,10 @@ class BackgroundCrash(unittest.TestCase):
         for thread in threads:
             thread.start()
         for cycle in range(self.cycles):
-            self.progress()
+            test_crash.progress(self.pushers)
             time.sleep(0.8 * self.random.random())
             self.kill(cycle)
-        self.progress()
+        test_crash.progress(self.pushers)
         for thread in threads:
             thread.stopping.set()
         for thread in threads:

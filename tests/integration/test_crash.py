@@ -26,20 +26,25 @@ LOAD_SECONDS = 0.6
 
 
 class Pusher(threading.Thread):
+    refusals = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
     def __init__(self, number, target):
         super().__init__(daemon=True)
         self.number, self.target = number, target
         self.repeats = number >= PUSHERS // 2
         self.acknowledged, self.doubtful, self.unexpected = set(), set(), collections.Counter()
-        self.n_repeated = 0
+        self.n_repeated = self.n_refused = 0
         self.stopping = threading.Event()
+
+    def now_ns(self):
+        return time.time_ns()
 
     def request(self, name):
         labels = {"__name__": "process_cpu", "service_name": "crash-%d" % (self.number % 2), "pusher": str(self.number)}
         # A new series now and then: the catalogue is killed as well.
         labels["part"] = name.rsplit("-", 1)[0] + "-%d" % (int(name.rsplit("-", 1)[1]) // 20)
         pairs = [(1, [(1, n), (2, v)]) for n, v in labels.items()]
-        profile = Profile(TYPES, time_ns=time.time_ns()).add(["main", "p%d" % self.number, name], [1, 1]).encode()
+        profile = Profile(TYPES, time_ns=self.now_ns()).add(["main", "p%d" % self.number, name], [1, 1]).encode()
         sample = [(1, profile)] + ([(2, name)] if self.repeats else [])
         return wire.encode([(1, pairs + [(2, sample)])])
 
@@ -49,7 +54,8 @@ class Pusher(threading.Thread):
             self.target.channel.unary_unary("/" + PUSH)(request, timeout=5)
             return True
         except grpc.RpcError as error:
-            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED):
+            self.n_refused += 1
+            if error.code() not in self.refusals:
                 self.unexpected[error.code().name + ": " + error.details()] += 1
         except ValueError:  # the channel was closed with its server
             pass
@@ -72,6 +78,28 @@ class Pusher(threading.Thread):
                     self.doubtful.discard(name)
                     self.acknowledged.add(name)
                     break
+
+
+def progress(pushers, seconds=90):
+    """Everybody began a push that was acknowledged: at most one of each was under way before."""
+    before = [len(p.acknowledged) for p in pushers]
+    eventually(
+        lambda: all(len(p.acknowledged) > b + 1 for p, b in zip(pushers, before)), seconds, what="a push by everybody"
+    )
+
+
+def count_stored(case, server, pushers, start, end):
+    """({name: times stored}, acknowledged names, names in doubt), after the acknowledged ones were found exactly once."""
+    acknowledged = set().union(*(p.acknowledged for p in pushers))
+    doubtful = set().union(*(p.doubtful for p in pushers))
+    case.assertFalse(sum((p.unexpected for p in pushers), collections.Counter()))
+    case.assertFalse(any(p.doubtful for p in pushers if p.repeats))
+    merged = Decoded(server.merge_pprof(CPU, "{}", start, end))
+    counted = {stack[0][0]: value for stack, value in merged.by_stack(0).items()}
+    case.assertEqual({n for n in acknowledged if n not in counted}, set(), "lost")
+    case.assertEqual({n: v for n, v in counted.items() if v != 1}, {}, "doubled")
+    case.assertEqual(set(counted) - acknowledged - doubtful, set(), "never pushed")
+    return counted, acknowledged, doubtful
 
 
 class Crash(unittest.TestCase):
@@ -102,13 +130,6 @@ class Crash(unittest.TestCase):
     def kill_backend(self):
         os.kill(self.random.choice(eventually(self.backends, 60, what="a backend")), signal.SIGKILL)
 
-    def progress(self):
-        """Everybody began a push that was acknowledged: at most one of each was under way before."""
-        before = [len(p.acknowledged) for p in self.pushers]
-        eventually(
-            lambda: all(len(p.acknowledged) > b + 1 for p, b in zip(self.pushers, before)), 90, what="a push by everybody"
-        )
-
     def test_nothing_acknowledged_is_lost_and_nothing_is_doubled(self):
         seed = int(os.environ.get("HEARTH_CRASH_SEED", time.time_ns() % 1_000_000))
         self.random = random.Random(seed)
@@ -119,10 +140,10 @@ class Crash(unittest.TestCase):
             pusher.start()
         kills = (self.kill_hearthd, self.kill_postmaster, self.kill_backend)
         for cycle in range(CYCLES):
-            self.progress()
+            progress(self.pushers)
             time.sleep(LOAD_SECONDS * self.random.random())
             kills[cycle % len(kills)]()
-        self.progress()
+        progress(self.pushers)
         for pusher in self.pushers:
             pusher.stopping.set()
         for pusher in self.pushers:
@@ -133,19 +154,11 @@ class Crash(unittest.TestCase):
         self.assertEqual(self.server.terminate(), 0)
 
     def check(self, start, end, seed):
-        acknowledged = set().union(*(p.acknowledged for p in self.pushers))
-        doubtful = set().union(*(p.doubtful for p in self.pushers))
+        counted, acknowledged, doubtful = count_stored(self, self.server, self.pushers, start, end)
         note(
             "%d cycles, seed %d: %d acknowledged, %d repeated until acknowledged, %d in doubt"
             % (CYCLES, seed, len(acknowledged), sum(p.n_repeated for p in self.pushers), len(doubtful))
         )
-        self.assertFalse(sum((p.unexpected for p in self.pushers), collections.Counter()))
-        self.assertFalse(any(p.doubtful for p in self.pushers if p.repeats))
-        merged = Decoded(self.server.merge_pprof(CPU, "{}", start, end))
-        counted = {stack[0][0]: value for stack, value in merged.by_stack(0).items()}
-        self.assertEqual({n for n in acknowledged if n not in counted}, set(), "lost")
-        self.assertEqual({n: v for n, v in counted.items() if v != 1}, {}, "doubled")
-        self.assertEqual(set(counted) - acknowledged - doubtful, set(), "never pushed")
         # The same by the other ways to ask.
         stored = collections.Counter(name.split("-")[1] for name in counted)
         series = self.server.select_series(CPU, "{}", start, end + 60_000, 60, ["pusher"])
