@@ -2,9 +2,10 @@
 
 import unittest
 
+import wire
 from agents import Instance, Process, Rover
 from pprof import Profile
-from server import RpcError, Cluster, Server, now_ms
+from server import PUSH, RpcError, Cluster, Server, now_ms
 
 USAGE = "hearth.v1.AdminService/Usage"
 
@@ -40,6 +41,15 @@ class MaxServices(unittest.TestCase):
             push(server, "d", tenant="other")
         names = "SELECT s.name FROM hearth_data.service s JOIN hearth_data.tenant t USING (tenant_id) WHERE t.name = 'few' ORDER BY 1"
         self.assertEqual(first.sql(names), [["a"], ["b"], ["c"]])
+
+        # New services of one request are refused one by one, too.
+        with self.assertRaises(RpcError) as caught:
+            first.grpc_bytes(PUSH, wire.encode([
+                (1, [(1, [(1, "__name__"), (2, "process_cpu")]), (1, [(1, "service_name"), (2, service)]), (2, [(1, profile)])])
+                for service in ("g", "h", "i", "j", "k")]), [("x-scope-orgid", "several")])
+        self.assertEqual(caught.exception.code, "resource_exhausted")
+        self.assertIn("and 1 more of 5 profiles failed", caught.exception.message)
+        self.assertEqual(first.sql(names.replace("few", "several")), [["g"], ["h"], ["i"]])
 
         # Usage shows it, and the tenant's own limit replaces the server's.
         limit = next(u for u in first.connect(USAGE, {}, {"X-Scope-OrgID": "few"})["limits"] if u["limit"] == "max-services")

@@ -488,6 +488,24 @@ class PushSemantics(PushTest):
 
     # ---- repeated pushes ----
 
+    def test_new_series_of_one_request_are_made_in_few_transactions(self):
+        def push_all():
+            body, before = simple().encode(), int(self.server.sql("SELECT version FROM hearth_data.catalog_clock")[0][0])
+            head = {"__name__": "process_cpu", "service_name": self.service}
+            self.server.grpc_bytes(PUSH, wire.encode([
+                (1, [(1, [(1, name), (2, value)]) for name, value in {**head, "pod": "p%d" % i}.items()] + [(2, [(1, body)])])
+                for i in range(200)]))
+            return int(self.server.sql("SELECT version FROM hearth_data.catalog_clock")[0][0]) - before
+
+        self.assertIn(push_all(), range(1, 6))
+        self.assertEqual(self.n_rows(), 200)
+        self.assertEqual(self.total(), 200 * 10)
+        self.assertEqual(len(self.server.label_values("pod", START, END, [self.selector()])), 200)
+
+        # They are known now.
+        self.assertEqual(push_all(), 0)
+        self.assertEqual(self.n_rows(), 400)
+
     def test_a_repeated_sample_id_is_acknowledged_without_a_second_row(self):
         before = prometheus.value(self.server.metrics(), "hearth_profiles_repeated_total")
         for _ in range(3):

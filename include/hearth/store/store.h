@@ -172,6 +172,13 @@ enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struc
                                                int64_t ts_ns, struct hearth_series_ref *ret_refs,
                                                struct hearth_err *err);
 
+/*
+ * Return whether all n series and their hour are known in memory, and then their ids. Never blocks.
+ */
+bool hearth_store_knows_series(struct hearth_store *store, struct hearth_str tenant,
+                               const struct hearth_series_key *keys, size_t n, int64_t ts_ns,
+                               struct hearth_series_ref *ret_refs);
+
 /* The dictionary that ingest appends to for (service, day of ts). */
 struct hearth_ingest_dict;
 

@@ -404,6 +404,7 @@ void hearth_ingest_push(struct hearth_ingest *ingest, struct hearth_push_request
         jobs += request->series[i].n_samples;
     }
 
+    hearth_push_finish_waiting(state);
     state->view = NULL;
     hearth_push_view_release(&view);
 

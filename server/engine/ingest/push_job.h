@@ -21,7 +21,8 @@
 
 #include <stdatomic.h>
 
-#define HEARTH_PUSH_RATE_SLOTS 1024
+#define HEARTH_PUSH_RATE_SLOTS  1024
+#define HEARTH_PUSH_MAX_WAITING 64
 
 /* Memory of one profile's decoding, reused by later profiles. */
 struct hearth_push_scratch {
@@ -63,6 +64,7 @@ struct hearth_push_job {
     const struct hearth_push_sample *sample;
     struct hearth_push_scratch *scratch;
     struct hearth_push_work work;
+    struct hearth_push_ready *ready; /* once it is decoded, in scratch */
 };
 
 /* The state of a request between hearth_ingest_push and its `done`. */
@@ -78,7 +80,10 @@ struct hearth_push_state {
     uint64_t raw_bytes;                   /* inflated so far */
     int64_t upload_count;                 /* of all profiles; 0: each has its own */
     struct hearth_push_view *view;        /* of the sender; valid while hearth_ingest_push runs */
-    struct hearth_push_job jobs[];        /* [n_profiles of the request] */
+    /* Decoded profiles of one hour whose series are not known. */
+    struct hearth_push_job *waiting[HEARTH_PUSH_MAX_WAITING];
+    size_t n_waiting, n_waiting_series, n_waiting_bytes;
+    struct hearth_push_job jobs[]; /* [n_profiles of the request] */
 };
 
 /* Take scratch memory from the free list, or make new; NULL: no memory. */
@@ -88,9 +93,12 @@ void hearth_push_give_scratch(struct hearth_ingest *ingest, struct hearth_push_s
 
 /*
  * Run the steps of one profile, from the sent bytes to rows in the commit queue. It ends here, or
- * when its commit ends.
+ * when its commit ends. If its series are new and the request has other profiles, it may wait for
+ * hearth_push_finish_waiting.
  */
 void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity);
+/* Make the series of the profiles that wait, and run the rest of their steps. */
+void hearth_push_finish_waiting(struct hearth_push_state *state);
 
 /* Called when the item of a job has its outcome, by a committer or by hearth_store_withdraw. */
 void hearth_push_end_job(struct hearth_push_item *item, enum hearth_status status,

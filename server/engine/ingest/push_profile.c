@@ -1,9 +1,15 @@
 /*
  * push_profile.c -- the steps of one profile, on the thread that pushes: inflate, decode, identity,
  * split, resolve, encode, submit (push_job.h).
+ *
+ * Series that are new, or have no profile in this hour yet, cost a transaction of the catalogue.
+ * The profiles of a push that have such series wait, decoded, for those behind them, so that one
+ * transaction makes the series of all.
  */
 #include "hearth/base/budget.h"
+#include "hearth/base/clock.h"
 #include "hearth/base/limit.h"
+#include "hearth/base/mem.h"
 #include "hearth/base/metrics.h"
 #include "hearth/format/demangle_names.h"
 #include "hearth/store/store_applications.h"
@@ -12,6 +18,18 @@
 #include "ingest/push_job.h"
 
 #include <assert.h>
+
+#define MAX_WAITING_BYTES ((size_t)16 << 20) /* of decoded profiles that wait for their series */
+
+/* A decoded profile, in the arena of its scratch memory. */
+struct hearth_push_ready {
+    struct hearth_profile profile;
+    struct hearth_stack_keys keys;
+    struct hearth_split split;
+    struct hearth_series_key *series; /* [split.n_groups] */
+    struct hearth_series_ref *refs;   /* [split.n_groups] */
+    int64_t mark_ns;                  /* CPU time of the thread when resolving began */
+};
 
 /* Decoded arrays take up to about eight times the inflated bytes; 0: no limit. */
 static size_t find_scratch_limit(const struct hearth_limits *limits)
@@ -76,33 +94,42 @@ static enum hearth_status inflate_pushed_profile(struct hearth_push_job *job,
     return status;
 }
 
-/* Finds or makes the series of all groups, with one catalogue call for the profile. */
-static enum hearth_status resolve_group_series(struct hearth_push_job *job,
-                                               const struct hearth_identity *identity,
-                                               const struct hearth_split *split,
-                                               struct hearth_series_ref **ret_refs,
-                                               struct hearth_err *err)
+/* Names the series of all groups, which the sender's view must match. */
+static enum hearth_status name_group_series(struct hearth_push_job *job,
+                                            const struct hearth_identity *identity,
+                                            struct hearth_push_ready *ready, struct hearth_err *err)
 {
-    struct hearth_arena *arena = job->work.arena;
-    struct hearth_series_key *keys;
+    const struct hearth_split *split = &ready->split;
 
     size_t n_hidden;
-    HEARTH_TRY(hearth_identity_keys(&job->work, identity, split, &keys, err));
+    HEARTH_TRY(hearth_identity_keys(&job->work, identity, split, &ready->series, err));
     enum hearth_status status =
-        hearth_push_view_check(job->state->view, keys, split->n_groups, &n_hidden, err);
+        hearth_push_view_check(job->state->view, ready->series, split->n_groups, &n_hidden, err);
     if (status != HEARTH_OK) {
         job->work.discards[HEARTH_DISCARD_HIDDEN_SERIES] += n_hidden;
         return status;
     }
 
-    struct hearth_series_ref *refs = hearth_arena_array(arena, split->n_groups, sizeof refs[0]);
-    if (refs == NULL) {
-        return HEARTH_FAIL_ARENA(err, arena);
-    }
+    ready->refs = hearth_arena_array(job->work.arena, split->n_groups, sizeof ready->refs[0]);
+    return ready->refs == NULL ? HEARTH_FAIL_ARENA(err, job->work.arena) : HEARTH_OK;
+}
 
-    *ret_refs = refs;
-    return hearth_store_resolve_series(job->state->ingest->store, job->state->request->tenant, keys,
-                                       split->n_groups, job->item.ts_ns, refs, err);
+/* Finds or makes the series of one profile, with one catalogue call. */
+static enum hearth_status resolve_group_series(struct hearth_push_job *job, struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    enum hearth_status status = hearth_store_resolve_series(
+        state->ingest->store, state->request->tenant, job->ready->series,
+        job->ready->split.n_groups, job->item.ts_ns, job->ready->refs, err);
+
+    if (status == HEARTH_RESOURCE_EXHAUSTED) {
+        bool is_service = err->limit != NULL && strcmp(err->limit, "max-services") == 0;
+        state->request->discards[HEARTH_DISCARD_MAX_SERVICES] += is_service;
+        hearth_tenant_use_add(state->options.uses, state->use,
+                              is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES,
+                              1);
+    }
+    return status;
 }
 
 /*
@@ -251,21 +278,25 @@ static enum hearth_status check_application(const struct hearth_push_job *job,
 }
 
 /*
- * Runs all steps between the sent bytes and rows in the commit queue. *ret_submitted: hearth_push_end_job
- * will be called, or was; otherwise the caller ends the profile.
+ * Runs the steps from the sent bytes to named series: job->ready, which has no groups if nothing of
+ * the profile is to be stored.
  */
-static enum hearth_status run_push_job(struct hearth_push_job *job,
-                                       const struct hearth_identity *identity, bool *ret_submitted,
-                                       struct hearth_err *err)
+static enum hearth_status prepare_profile(struct hearth_push_job *job,
+                                          const struct hearth_identity *identity,
+                                          struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
-    struct hearth_ingest *ingest = state->ingest;
     struct hearth_arena *arena = job->work.arena;
-    struct hearth_profile profile;
     struct hearth_identity named;
+    struct hearth_push_ready *ready = hearth_arena_calloc(arena, 1, sizeof *ready);
+
+    if (ready == NULL) {
+        return HEARTH_FAIL_ARENA(err, arena);
+    }
 
     /* With hints, only the profile names the service. */
-    job->work.profile = &profile;
+    job->ready = ready;
+    job->work.profile = &ready->profile;
     if (!job->has_hints) {
         HEARTH_TRY(check_application(job, identity, err));
     }
@@ -273,53 +304,56 @@ static enum hearth_status run_push_job(struct hearth_push_job *job,
     if (job->has_hints) {
         HEARTH_TRY(check_application(job, identity, err));
     }
-    HEARTH_TRY(hearth_profile_demangle(&profile, job->work.limits->demangle, arena, err));
+    HEARTH_TRY(hearth_profile_demangle(&ready->profile, job->work.limits->demangle, arena, err));
 
     /* Check its time, normalise and group its samples. */
-    int64_t mark = hearth_clock_thread_cpu_ns();
-    HEARTH_TRY(hearth_identity_time(job->work.limits, identity, profile.time_ns, state->now_ns,
-                                    hearth_store_clock_ahead_ns(ingest->store), &job->item.ts_ns,
-                                    err));
-
-    struct hearth_stack_keys keys;
-    HEARTH_TRY(hearth_stack_keys_make(&profile, arena, &keys, err));
-    struct hearth_split split;
-    HEARTH_TRY(hearth_split_samples(&job->work, &identity->labels, keys.skip, &split, err));
-    if (split.n_groups == 0) {
+    ready->mark_ns = hearth_clock_thread_cpu_ns();
+    HEARTH_TRY(hearth_identity_time(
+        job->work.limits, identity, ready->profile.time_ns, state->now_ns,
+        hearth_store_clock_ahead_ns(state->ingest->store), &job->item.ts_ns, err));
+    HEARTH_TRY(hearth_stack_keys_make(&ready->profile, arena, &ready->keys, err));
+    HEARTH_TRY(
+        hearth_split_samples(&job->work, &identity->labels, ready->keys.skip, &ready->split, err));
+    if (ready->split.n_groups == 0) {
         state->request->discards[HEARTH_DISCARD_EMPTY_PROFILES]++;
         return HEARTH_OK;
     }
 
-    /* Resolve series, and stacks in the service's dictionary of the day. */
-    struct hearth_series_ref *refs;
-    enum hearth_status resolved = resolve_group_series(job, identity, &split, &refs, err);
-    if (resolved == HEARTH_RESOURCE_EXHAUSTED) {
-        bool is_service = err->limit != NULL && strcmp(err->limit, "max-services") == 0;
-        state->request->discards[HEARTH_DISCARD_MAX_SERVICES] += is_service;
-        hearth_tenant_use_add(state->options.uses, state->use,
-                              is_service ? HEARTH_USE_REFUSED_SERVICES : HEARTH_USE_REFUSED_SERIES,
-                              1);
-    }
-    HEARTH_TRY(resolved);
-    job->item.service_id = refs[0].service_id;
+    return name_group_series(job, identity, ready, err);
+}
+
+/*
+ * Runs the steps from known series to rows in the commit queue. *ret_submitted: hearth_push_end_job
+ * will be called, or was; otherwise the caller ends the profile.
+ */
+static enum hearth_status submit_prepared(struct hearth_push_job *job, bool *ret_submitted,
+                                          struct hearth_err *err)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_ingest *ingest = state->ingest;
+    struct hearth_arena *arena = job->work.arena;
+    struct hearth_push_ready *ready = job->ready;
+
+    job->item.service_id = ready->refs[0].service_id;
     job->item.tenant = state->request->tenant;
 
-    uint32_t *stack_ids = hearth_arena_array(arena, profile.n_samples, sizeof stack_ids[0]);
+    uint32_t *stack_ids = hearth_arena_array(arena, ready->profile.n_samples, sizeof stack_ids[0]);
     if (stack_ids == NULL) {
         return HEARTH_FAIL_ARENA(err, arena);
     }
 
+    /* Resolve stacks in the service's dictionary of the day. */
     HEARTH_TRY(hearth_store_dict_acquire(ingest->store, job->item.service_id, job->item.ts_ns,
                                          &job->item.dict, err));
 
     enum hearth_status status =
-        hearth_store_dict_resolve(job->item.dict, &profile, &keys, stack_ids, err);
-    count_ingest_stage("resolve", &mark);
+        hearth_store_dict_resolve(job->item.dict, &ready->profile, &ready->keys, stack_ids, err);
+    count_ingest_stage("resolve", &ready->mark_ns);
 
     /* Encode and submit. The dictionary is held until the item ends, or released here. */
     if (status == HEARTH_OK) {
-        status = encode_group_rows(job, &split, refs, stack_ids, err);
-        count_ingest_stage("encode", &mark);
+        status = encode_group_rows(job, &ready->split, ready->refs, stack_ids, err);
+        count_ingest_stage("encode", &ready->mark_ns);
     }
 
     if (status == HEARTH_OK) {
@@ -370,46 +404,179 @@ static enum hearth_status judge_refused_memory(const struct hearth_push_job *job
                        budget->option, budget->limit_bytes);
 }
 
-void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity)
+/* Gives the scratch memory back, and ends the profile unless it was submitted. */
+static void leave_profile(struct hearth_push_job *job, enum hearth_status status, bool submitted,
+                          struct hearth_err *err)
 {
     struct hearth_push_state *state = job->state;
-    struct hearth_err err = HEARTH_ERR_INIT;
-    bool submitted = false;
-    enum hearth_status status;
-    bool is_given_up = atomic_load(&state->request->is_given_up);
-    struct hearth_push_scratch *scratch =
-        is_given_up ? NULL : hearth_push_take_scratch(state->ingest);
 
-    if (is_given_up) {
-        status = HEARTH_FAIL(&err, HEARTH_UNAVAILABLE,
-                             "the push was given up: its client left, or the server is stopping");
-    } else if (scratch == NULL) {
-        status = HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
-    } else {
-        job->scratch = scratch;
-        job->work = (struct hearth_push_work){
-            .limits = &state->options.limits,
-            .service_labels = state->options.service_labels,
-            .app_name = state->request->app_name,
-            .arena = &scratch->arena,
-            .keep = &job->keep,
-            .discards = state->request->discards,
-        };
-        scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
-        (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
-        status = run_push_job(job, identity, &submitted, &err);
-        status = status == HEARTH_NO_MEMORY ? judge_refused_memory(job, &err) : status;
-        hearth_push_give_scratch(state->ingest, scratch);
+    if (job->scratch != NULL) {
+        status = status == HEARTH_NO_MEMORY ? judge_refused_memory(job, err) : status;
+        hearth_push_give_scratch(state->ingest, job->scratch);
     }
 
-    /* A submitted profile ends in hearth_push_end_job; others end here. */
+    /* A submitted profile ends in hearth_push_end_job, and may have ended; others end here. */
     if (submitted) {
         return;
     }
     if (status != HEARTH_OK) {
-        hearth_push_record_failure(state, job, status, &err);
+        hearth_push_record_failure(state, job, status, err);
     }
 
     hearth_arena_release(&job->keep);
     hearth_push_release_pending(state);
+}
+
+/* Stores a prepared profile; resolved is the outcome of resolving its series. */
+static void finish_prepared(struct hearth_push_job *job, enum hearth_status resolved,
+                            struct hearth_err *err)
+{
+    bool submitted = false;
+    enum hearth_status status =
+        resolved == HEARTH_OK ? submit_prepared(job, &submitted, err) : resolved;
+
+    leave_profile(job, status, submitted, err);
+}
+
+/* ---- profiles whose series are not known ---- */
+
+static bool knows_series(const struct hearth_push_job *job)
+{
+    return hearth_store_knows_series(job->state->ingest->store, job->state->request->tenant,
+                                     job->ready->series, job->ready->split.n_groups,
+                                     job->item.ts_ns, job->ready->refs);
+}
+
+/* Resolves the series of all n jobs, which have n_series, with one catalogue call. */
+static enum hearth_status resolve_together(struct hearth_push_job *const *jobs, size_t n,
+                                           size_t n_series, struct hearth_err *err)
+{
+    struct hearth_push_state *state = jobs[0]->state;
+    HEARTH_CLEANUP(hearth_mem_freep)
+    struct hearth_series_key *series = hearth_mem_calloc(n_series, sizeof *series);
+    HEARTH_CLEANUP(hearth_mem_freep)
+    struct hearth_series_ref *refs = hearth_mem_calloc(n_series, sizeof *refs);
+    if (series == NULL || refs == NULL) {
+        return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory to write new series");
+    }
+
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct hearth_push_ready *ready = jobs[i]->ready;
+        memcpy(series + at, ready->series, ready->split.n_groups * sizeof series[0]);
+        at += ready->split.n_groups;
+    }
+
+    HEARTH_TRY(hearth_store_resolve_series(state->ingest->store, state->request->tenant, series, at,
+                                           jobs[0]->item.ts_ns, refs, err));
+    at = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_push_ready *ready = jobs[i]->ready;
+        memcpy(ready->refs, refs + at, ready->split.n_groups * sizeof refs[0]);
+        at += ready->split.n_groups;
+    }
+
+    return HEARTH_OK;
+}
+
+void hearth_push_finish_waiting(struct hearth_push_state *state)
+{
+    size_t n = state->n_waiting;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    if (n == 0) {
+        return;
+    }
+
+    /* What refuses one of several profiles must not refuse the others. */
+    int64_t mark_ns = hearth_clock_thread_cpu_ns();
+    enum hearth_status together =
+        resolve_together(state->waiting, n, state->n_waiting_series, &err);
+    bool alone = together != HEARTH_OK && together != HEARTH_UNAVAILABLE;
+    state->n_waiting = state->n_waiting_series = state->n_waiting_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_err own = err;
+        state->waiting[i]->ready->mark_ns = i == 0 ? mark_ns : hearth_clock_thread_cpu_ns();
+        if (alone) {
+            own = (struct hearth_err)HEARTH_ERR_INIT;
+        }
+        (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
+        finish_prepared(state->waiting[i],
+                        alone ? resolve_group_series(state->waiting[i], &own) : together, &own);
+    }
+}
+
+/* Makes the profile wait for those behind it, as many as fit into one catalogue call. */
+static void add_waiting(struct hearth_push_job *job)
+{
+    struct hearth_push_state *state = job->state;
+    const struct hearth_budget *budget = state->ingest->options.budget;
+
+    /* One call is for one hour. */
+    if (state->n_waiting > 0 &&
+        hearth_hour_of(state->waiting[0]->item.ts_ns) != hearth_hour_of(job->item.ts_ns)) {
+        hearth_push_finish_waiting(state);
+    }
+
+    count_ingest_stage("resolve", &job->ready->mark_ns);
+    state->waiting[state->n_waiting++] = job;
+    state->n_waiting_series += job->ready->split.n_groups;
+    state->n_waiting_bytes += job->scratch->raw.cap + hearth_arena_held_bytes(&job->scratch->arena);
+
+    /* They must not take the memory that others need to decode. */
+    size_t most = MAX_WAITING_BYTES;
+    if (budget != NULL && budget->limit_bytes / 8 < most) {
+        most = budget->limit_bytes / 8;
+    }
+    if (state->n_waiting == HEARTH_PUSH_MAX_WAITING || state->n_waiting_bytes >= most) {
+        hearth_push_finish_waiting(state);
+    }
+}
+
+void hearth_push_profile(struct hearth_push_job *job, const struct hearth_identity *identity)
+{
+    struct hearth_push_state *state = job->state;
+    struct hearth_err err = HEARTH_ERR_INIT;
+
+    if (atomic_load(&state->request->is_given_up)) {
+        enum hearth_status status =
+            HEARTH_FAIL(&err, HEARTH_UNAVAILABLE,
+                        "the push was given up: its client left, or the server is stopping");
+        leave_profile(job, status, false, &err);
+        return;
+    }
+
+    job->scratch = hearth_push_take_scratch(state->ingest);
+    if (job->scratch == NULL) {
+        enum hearth_status status =
+            HEARTH_FAIL(&err, HEARTH_NO_MEMORY, "cannot allocate memory to decode a profile");
+        leave_profile(job, status, false, &err);
+        return;
+    }
+
+    /* Decode it. */
+    job->work = (struct hearth_push_work){
+        .limits = &state->options.limits,
+        .service_labels = state->options.service_labels,
+        .app_name = state->request->app_name,
+        .arena = &job->scratch->arena,
+        .keep = &job->keep,
+        .discards = state->request->discards,
+    };
+    job->scratch->arena.limit_bytes = find_scratch_limit(&state->options.limits);
+    (void)hearth_budget_refused_bytes(); /* forget refusals of the profile before */
+    enum hearth_status status = prepare_profile(job, identity, &err);
+    if (status != HEARTH_OK || job->ready->split.n_groups == 0) {
+        leave_profile(job, status, false, &err);
+        return;
+    }
+
+    /* Store it, or gather it if its series are new and others follow. */
+    if (state->request->n_profiles == 1) {
+        finish_prepared(job, resolve_group_series(job, &err), &err);
+    } else if (knows_series(job)) {
+        finish_prepared(job, HEARTH_OK, &err);
+    } else {
+        add_waiting(job);
+    }
 }

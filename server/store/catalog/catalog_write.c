@@ -213,6 +213,31 @@ static enum hearth_status check_new_series(const struct hearth_series_key *serie
         HEARTH_STR_ARG(series->service_name), HEARTH_SERIES_MAX_TYPES, HEARTH_SERIES_MAX_LABELS);
 }
 
+bool hearth_store_knows_series(struct hearth_store *store, struct hearth_str tenant,
+                               const struct hearth_series_key *keys, size_t n, int64_t ts_ns,
+                               struct hearth_series_ref *ret_refs)
+{
+    assert(store != NULL && (n == 0 || (keys != NULL && ret_refs != NULL)));
+
+    if (hearth_store_check_writable(store, NULL) != HEARTH_OK) {
+        return false;
+    }
+
+    int32_t hour = hearth_hour_of(ts_ns);
+    for (size_t i = 0; i < n; i++) {
+        struct hearth_hash128 key;
+        struct hearth_series_ids ids = {0};
+        if (hearth_series_cache_key(tenant, &keys[i], &key, NULL) != HEARTH_OK ||
+            hearth_series_cache_find(store->catalog->series, key, hour, &ids) !=
+                HEARTH_SERIES_KNOWN) {
+            return false;
+        }
+        ret_refs[i] = ids.ref;
+    }
+
+    return true;
+}
+
 enum hearth_status hearth_store_resolve_series(struct hearth_store *store, struct hearth_str tenant,
                                                const struct hearth_series_key *keys, size_t n,
                                                int64_t ts_ns, struct hearth_series_ref *ret_refs,
