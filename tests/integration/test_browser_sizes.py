@@ -3,8 +3,11 @@
 A phone, a laptop, a desk, a wall, and a laptop zoomed to 200 % and to 400 %; then reduced motion and paper.
 """
 
+import json
 import unittest
 
+import directing_data
+import tasks
 from browser import Keys, PageTest
 from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
@@ -27,15 +30,27 @@ PAGES = [
     *MORE_PAGES,
 ]
 
+# Names that have no place to be broken, and more of them than fit.
+LONG = {kind: "_".join([kind] + ["x" * 60] * 3) for kind in ("service", "label", "value", "function", "endpoint", "file", "instance", "why", "token")}
+LONG_SHOP = {"q": json.dumps({"service_name": LONG["service"]}).replace(": ", "=").replace('"service_name"', "service_name")}
+TRACE = "0123456789abcdef0123456789abcdef"
+
 WRONG = """
   const found = [];
   const name = (e) => e.outerHTML.slice(0, 140).replace(/\\s+/g, " ");
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) found.push("the page scrolls sideways by " + (root.scrollWidth - root.clientWidth));
+  const context = document.createElement("canvas").getContext("2d");
+  const widthOf = (text, style) => (context.font = style.font, context.measureText(text).width);
   const scrolls = (e) => { for (; e && e !== document.body; e = e.parentElement) if (/auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX)) return true; };
   for (const e of document.querySelectorAll("body *")) {
     const box = e.getBoundingClientRect();
     if (box.width === 0 || box.height === 0 || getComputedStyle(e).visibility !== "visible") continue;
+    const style = getComputedStyle(e);
+    if (/hidden|clip/.test(style.overflowX) && style.textOverflow !== "ellipsis" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1 &&
+      [...e.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())) found.push("cut without a sign: " + name(e));
+    const inside = e.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    if (e.matches("input[placeholder]") && widthOf(e.placeholder, style) > inside + 1) found.push("the placeholder is cut: " + name(e));
     if (box.right > root.clientWidth + 1 && !scrolls(e.parentElement)) found.push("beyond the edge: " + name(e));
     if (!e.matches("a, button, input, select, summary, [tabindex='0']")) continue;
     if (e.closest("p, label")) continue;  // a link in a sentence; a label is as large as its text
@@ -70,6 +85,50 @@ class Sizes(PageTest):
             profile(5, work=1), {"__name__": "process_cpu", "service_name": "a-service-with-quite-a-long-name-" * 3}
         )
         fill_more(server)
+        cls.long_pages = cls.fill_long(server)
+
+    @classmethod
+    def fill_long(cls, server):
+        """The addresses of pages whose every name is long."""
+        labels = {"__name__": "process_cpu", "service_name": LONG["service"], **{LONG["label"] + str(i): LONG["value"] for i in range(8)}}
+        for minutes in range(54, 0, -3):
+            made = Profile([("cpu", "nanoseconds")], time_ns=(now_ms() - minutes * 60_000) * 1_000_000, duration_ns=10_000_000_000)
+            ids = {"trace_id": TRACE, "span_id": "00f067aa0ba902b7", "trace endpoint": LONG["endpoint"]}
+            made.add(["main", LONG["function"], "before" if minutes > 27 else "after"], [(100 + minutes % 7) * 10_000_000], ids)
+            made.add(["main", LONG["function"]], [2_000_000_000 + minutes])
+            server.push(made.encode(), labels)
+        listed = server.connect("hearth.v1.ProfileService/ListProfiles", {
+            "filter": {"start": str(now_ms() - 3_600_000), "end": str(now_ms()), "labelSelector": LONG_SHOP["q"]}})
+        server.http("POST", "/ingest?name=" + LONG["service"], LONG["why"].encode())
+        server.push(profile(5, work=1), {**labels, "gone": "1"})
+        server.connect("hearth.v1.AdminService/Erase", {
+            "labelSelector": LONG_SHOP["q"].replace("}", ', gone="1"}'), "start": "0", "end": str(now_ms()), "requestedBy": LONG["why"],
+            "expectedSeries": "1"})
+        server.connect("hearth.v1.AccessService/CreateToken", {"name": LONG["token"][:100], "grants": [
+            {"tenant": "anonymous", "role": "viewer", "selector": LONG_SHOP["q"]}]})
+        upload = lambda name: server.connect("adhocprofiles.v1.AdHocProfileService/Upload", {"name": name + LONG["file"], "profile": "bWFpbjtwYXJzZSA4MAo="})
+        task = tasks.create(server, "PPROF", service=LONG["service"], instances=[LONG["instance"]], events=["cpu"])
+        directing_data.set_policy(server, LONG["service"], [directing_data.CPU], [directing_data.ERRORS], by=LONG["why"])
+        return [
+            ("/", {"service": LONG["service"]}),
+            ("/profile", {**LONG_SHOP, "by": LONG["label"] + "0", "search": LONG["function"]}),
+            ("/profile", {**LONG_SHOP, "with": LONG["function"], "transforms": "focus " + LONG["function"]}),
+            ("/diff", {**LONG_SHOP, "from": "now-27m"}),
+            ("/compare", {**LONG_SHOP, "from": "now-27m"}),
+            ("/function", {**LONG_SHOP, "function": LONG["function"], "history": "range"}),
+            ("/heatmap", LONG_SHOP),
+            ("/traces", {}),
+            ("/traces", {"id": TRACE}),
+            ("/profiles", {}),
+            ("/profiles", {"id": listed["profiles"][0]["id"]}),
+            ("/adhoc", {"ids": upload("one")["id"] + " " + upload("two")["id"]}),
+            ("/tasks", {}),
+            ("/tasks", {"id": task}),
+            ("/tasks", {"new": "1", "service": LONG["service"]}),
+            ("/policies", {}),
+            ("/policies", {"service": LONG["service"]}),
+            *(("/admin", {"part": part}) for part in ("applications", "retention", "deletion", "errors", "queries", "access", "audit")),
+        ]
 
     def emulate(self, command, **parameters):
         self.driver.execute_cdp_cmd("Emulation." + command, parameters)
@@ -78,7 +137,7 @@ class Sizes(PageTest):
         self.emulate("setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
 
     def test_nothing_is_cut_off_or_hard_to_hit_at_any_size(self):
-        for path, params in PAGES:
+        for path, params in PAGES + self.long_pages:
             self.resize(*SIZES[0])
             self.open(path, **params)
             for size in SIZES:
