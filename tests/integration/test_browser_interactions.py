@@ -16,7 +16,8 @@ STACKS = {
     "main;retry;json.encode;json.encode": 30,
     "main;retry": 10,
 }
-WORDS = ("Focus", "Hide", "recursion", "package", "Callers", "with it", "without it", "Copy name", "Copy stack")
+WORDS = ("Focus", "Hide", "recursion", "package", "Callers", "history", "lines", "traces", "with it", "without it", "Copy name",
+         "Copy stack", "Copy link")
 
 
 class Interactions(PageTest):
@@ -118,7 +119,7 @@ class Interactions(PageTest):
         self.assertLess(seen["detail"], seen["tooltip"])
         self.assertGreaterEqual(seen["tooltip"] - seen["moved"], 79)
         tooltip = self.browser.find(".flame-tooltip")
-        for fact in ("handle", "6 s", "60.00%", "of all", "of its caller", "self"):
+        for fact in ("handle", "6 s", "60.00%", "of all", "of its caller", "self", "native"):
             self.assertIn(fact, tooltip.text.replace("Self", "self"))
         row_end = self.point(2, 0)[1] + ROW / 2
         self.assertGreaterEqual(tooltip.rect["y"], row_end, "the tooltip covers the row under the pointer")
@@ -207,6 +208,63 @@ class Interactions(PageTest):
         self.browser.settle()
         self.assertEqual(self.params()["without"], "retry")
         self.assertEqual(self.browser.find(".figure").text, "6 s")
+
+    def choose_of(self, row, share, word):
+        self.click(row, share, button="right")
+        self.browser.find_text("[role=menuitem]", word).click()
+        self.browser.settle()
+
+    def test_a_pointer_that_rests_learns_where_the_function_is_written(self):
+        self.hover(3, 0.1)
+        self.shows("json.encode", "json, Go", "json.encode.c:1")
+        self.hover(3, 0.5)
+        self.shows("db.load", "db.load.c:1")
+
+    def test_the_menu_leads_to_lines_and_traces_of_the_function(self):
+        focused = "return document.activeElement.textContent"
+        for word, part, head in (("Show its lines", "lines", "Lines"), ("Find its traces", "spans", "Spans behind it")):
+            self.choose_of(3, 0.1, word)
+            self.assertEqual(self.address()[0], "/function")
+            self.assertEqual((self.params()["function"], self.params()["part"]), ("json.encode", part))
+            self.assertEqual(self.browser.run(focused), head)
+            self.driver.back()
+            self.browser.settle()
+
+    # ---- what is remembered, and what a link says ----
+
+    def test_a_link_to_a_frame_shows_it_in_the_colours_of_the_sender(self):
+        self.browser.find_text("select option", "by self").click()
+        self.browser.settle()
+        self.assertEqual(self.params()["palette"], "self")
+        self.choose_of(2, 0.1, "Copy link to this frame")
+        link = self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0], arguments[0])")
+        self.browser.run("localStorage.clear()")
+        self.browser.open(link)
+        self.browser.settle()
+        self.assertEqual(self.crumbs(), ["total", "main", "handle"])
+        self.assertEqual(self.params()["palette"], "self")
+
+    def test_a_choice_is_remembered_and_the_address_may_say_otherwise(self):
+        theme = "return document.documentElement.dataset.theme"
+        self.browser.run("localStorage.clear()")
+        self.open("/profile", **SHOP, theme="light", palette="package")
+        by_package = self.pixels()
+        self.browser.find_text("select option", "by kind").click()
+        self.open("/profile", **SHOP, theme="light")
+        self.assertNotEqual(self.pixels(), by_package)
+        self.open("/profile", **SHOP, theme="light", palette="package")
+        self.assertEqual(self.pixels(), by_package)
+
+        self.keys("t")
+        self.assertEqual(self.browser.run(theme), "dark")
+        self.assertNotIn("theme", self.params())
+        self.open("/profile", **SHOP, theme="light", language="zh")
+        self.assertEqual(self.browser.run(theme), "light")
+        self.browser.find_text("main button", "火焰图")
+        self.open("/profile", **SHOP)
+        self.assertEqual(self.browser.run(theme), "dark")
+        self.browser.find_text("main button", "Flame graph")
+        self.browser.run("localStorage.clear()")
 
     # ---- search ----
 

@@ -144,6 +144,12 @@ export interface Line {
   mapping?: string;
 }
 
+/** "json.go:31", or what is known of it; empty: nothing. */
+export function placeOf({ file, mapping = "", line = "0" }: Line): string {
+  const place = file || mapping;
+  return place !== "" && Number(line) > 0 ? `${place}:${line}` : place;
+}
+
 export interface Lines {
   lines?: Line[];
   total?: string;

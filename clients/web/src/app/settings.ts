@@ -1,9 +1,11 @@
-// What a person chose once and finds again: theme, language, favourites. Everything else stands in the address.
+// What a person chose once and finds again: theme, language, colours, favourites. Everything else stands in the address, which may
+// also ask for another theme, language or colouring than the chosen one.
 import { computed, effect, signal } from "@preact/signals";
 import { flameEn } from "../texts/flame-en";
 import { flameZh } from "../texts/flame-zh";
 import { en } from "../texts/en";
 import { zh } from "../texts/zh";
+import { amend, param } from "../url";
 
 type Theme = "light" | "dark";
 type Language = "en" | "zh";
@@ -25,12 +27,12 @@ function keep(name: string, value: string): void {
 }
 
 function firstTheme(): Theme {
-  const kept = read("theme");
+  const kept = param("theme") || read("theme");
   return kept === "light" || kept === "dark" ? kept : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
 function firstLanguage(): Language {
-  const kept = read("language");
+  const kept = param("language") || read("language");
   return kept === "en" || kept === "zh" ? kept : navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
@@ -41,22 +43,31 @@ export const favourites = signal<string[]>((read("favourites") ?? "").split("\n"
 export const texts = computed(() => (language.value === "zh" ? zh : en));
 export const flameTexts = computed(() => (language.value === "zh" ? flameZh : flameEn));
 
+export const palette = signal(read("palette") ?? "");
+
 effect(() => {
   document.documentElement.dataset.theme = theme.value;
-  keep("theme", theme.value);
 });
 effect(() => {
   document.documentElement.lang = language.value;
-  keep("language", language.value);
 });
 effect(() => keep("favourites", favourites.value.join("\n")));
 
 export function toggleTheme(): void {
   theme.value = theme.value === "dark" ? "light" : "dark";
+  keep("theme", theme.value);
+  amend({ theme: "" });
 }
 
 export function toggleLanguage(): void {
   language.value = language.value === "zh" ? "en" : "zh";
+  keep("language", language.value);
+  amend({ language: "" });
+}
+
+export function keepPalette(name: string): void {
+  palette.value = name;
+  keep("palette", name);
 }
 
 export function toggleFavourite(service: string): void {

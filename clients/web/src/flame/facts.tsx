@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { formatChange, formatCount, formatShare, formatValue } from "../units";
 import { changeOf, isChanged, judgementOf } from "./diff";
 import { CULLED, type Layout } from "./layout";
-import { boundedName } from "./names";
+import { boundedName, kindOf, packageOf } from "./names";
 import type { FlameTexts } from "./texts";
 import { nameOf, OTHER, type FlameDiff, type FlameTree } from "./tree";
 
@@ -61,7 +61,9 @@ function factsOf({ tree, layout, box, node: undrawn = -1, unit, texts }: Props):
       facts.push(`${formatShare(sum, tree.total[layout.zoomNode]!)} ${texts.ofZoom}`);
     if (!tree.isInverted) facts.push(`${texts.self} ${formatValue(self, unit)}, ${formatShare(self, whole)}`);
   }
-  if (nameOf(tree, node) === OTHER) facts.push(texts.serverSum);
+  const name = nameOf(tree, node);
+  if (name === OTHER) facts.push(texts.serverSum);
+  else if (node > 0) facts.push([packageOf(name), texts.kinds[kindOf(name)]].filter(Boolean).join(", "));
   return { name: shownName(tree, node, texts), facts };
 }
 

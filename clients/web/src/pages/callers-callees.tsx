@@ -23,8 +23,10 @@ const MAX_GRAPH = 320;
 const ROW = 20;
 const LONGEST_NAME = 200;
 
-export function goToFunction(name: string): void {
-  go("function", { ...question(), by: param("by"), function: name });
+export type FunctionPart = "lines" | "spans";
+
+export function goToFunction(name: string, part: FunctionPart | "" = ""): void {
+  go("function", { ...question(), by: param("by"), function: name, part });
 }
 
 interface Props {

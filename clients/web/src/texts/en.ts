@@ -104,10 +104,13 @@ export const en = {
     recursion: "Collapse its recursion",
     module: "Collapse its package",
     sandwich: "Callers and callees",
+    lines: "Show its lines",
+    traces: "Find its traces and spans",
     with: "Only stacks with it (ask the server)",
     without: "Only stacks without it (ask the server)",
     copyName: "Copy name",
     copyStack: "Copy stack",
+    copyLink: "Copy link to this frame",
   },
   diff: {
     title: "What changed",

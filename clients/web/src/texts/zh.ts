@@ -102,10 +102,13 @@ export const zh: Texts = {
     recursion: "合并其递归",
     module: "合并其所在包",
     sandwich: "调用者与被调用者",
+    lines: "查看其代码行",
+    traces: "查找其链路与跨度",
     with: "只看包含它的调用栈（由服务器计算）",
     without: "只看不含它的调用栈（由服务器计算）",
     copyName: "复制名称",
     copyStack: "复制调用栈",
+    copyLink: "复制此帧的链接",
   },
   diff: {
     title: "有何变化",

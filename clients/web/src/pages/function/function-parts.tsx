@@ -1,18 +1,29 @@
 // The cost of a function by service, line and span.
-import { askByLabel, askLines, askSpansOf, type Named, type SpanRow } from "../../api/functions";
+import { askByLabel, askLines, askSpansOf, placeOf, type Named, type SpanRow } from "../../api/functions";
 import { useAnswer } from "../../api/use-answer";
+import { takeFocus } from "../../app/focus";
 import { pageTexts } from "../../app/page-texts";
 import { PageLink } from "../../app/page-link";
 import { texts } from "../../app/settings";
 import { withMatcher, withoutMatchers } from "../../selector";
 import { formatCount, formatValue } from "../../units";
 import { address, change, param, question } from "../../url";
+import type { FunctionPart } from "../callers-callees";
 import { Failure } from "../notice";
 import { ShareCell } from "../share-cell";
 
 const MAX_ROWS = 20;
 const SERVICE = "service_name";
 const SPANS_BY = ["ENDPOINT", "SPAN_NAME", "TRACE", "SPAN"];
+
+// The menu of a frame leads to this part of the page: it takes the focus, which brings it into view.
+function PartHead({ part }: { part: FunctionPart }) {
+  return (
+    <h2 tabIndex={-1} ref={param("part") === part ? takeFocus : undefined}>
+      {texts.value.comparing[part]}
+    </h2>
+  );
+}
 
 function Head({ first, columns }: { first: string; columns: string[] }) {
   return (
@@ -71,14 +82,13 @@ export function LinesPart({ scope, name, key: of }: Named) {
   const shown = [...lines].sort((a, b) => Number(b.total ?? 0) - Number(a.total ?? 0)).slice(0, MAX_ROWS);
   return (
     <section class="part" aria-busy={answer.isLoading}>
-      <h2>{words.comparing.lines}</h2>
+      <PartHead part="lines" />
       <Failure error={answer.error} />
       <table>
         <Head first={words.comparing.line} columns={[words.profile.self, words.profile.total]} />
         <tbody>
           {shown.map((line, i) => {
-            const file = line.file || line.mapping || words.comparing.noFile;
-            const place = Number(line.line ?? 0) > 0 ? `${file}:${line.line}` : file;
+            const place = placeOf(line) || words.comparing.noFile;
             return (
               <tr key={i}>
                 <th scope="row" class="code cut from-end" title={place}>
@@ -120,7 +130,7 @@ export function SpansPart({ scope, name, key: of }: Named) {
   return (
     <section class="part" aria-busy={answer.isLoading}>
       <div class="tools">
-        <h2>{words.spans}</h2>
+        <PartHead part="spans" />
         <select aria-label={words.spansBy} value={by} onChange={(event) => change({ spans: event.currentTarget.value })}>
           {SPANS_BY.map((each) => (
             <option key={each} value={each}>

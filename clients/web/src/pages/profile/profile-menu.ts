@@ -3,10 +3,11 @@ import { askingTexts } from "../../app/asking-texts";
 import { texts } from "../../app/settings";
 import { packageOf } from "../../flame/names";
 import type { MenuRequest } from "../../flame/stage";
-import { ancestorsOf, nameOf, OTHER } from "../../flame/tree";
+import { ancestorsOf, nameOf, OTHER, pathOf } from "../../flame/tree";
 import { change, param } from "../../url";
 import { goToFunction } from "../callers-callees";
 import type { MenuItem } from "../menu";
+import { frozenLink } from "./actions";
 import { addTo, addTransform } from "./profile-state";
 import { loadBelow } from "./profile-tree";
 import { copyText } from "../../copy";
@@ -31,9 +32,12 @@ export function menuItems(request: MenuRequest): MenuItem[] {
     { name: words.module, run: () => addTransform("module", packageOf(name)) },
     { name: words.sandwich, run: () => change({ view: "sandwich", function: name }) },
     { name: texts.value.comparing.showHistory, run: () => goToFunction(name) },
+    { name: words.lines, run: () => goToFunction(name, "lines") },
+    { name: words.traces, run: () => goToFunction(name, "spans") },
     { name: words.with, run: () => addTo("with", name) },
     { name: words.without, run: () => addTo("without", name) },
     { name: words.copyName, run: () => copy(name) },
     { name: words.copyStack, run: () => copy(stackOf(request)) },
+    { name: words.copyLink, run: () => copy(frozenLink({ zoom: pathOf(request.tree, request.node).join(".") })) },
   ];
 }

@@ -1,12 +1,26 @@
 // What the address says about the page of a profile, and how the page changes it.
 import { TOP_KINDS, type RowFilter, type Selection, type TopKind } from "../../api/encode";
 import { selector, span } from "../../app/question";
+import { keepPalette, palette } from "../../app/settings";
+import type { Palette } from "../../flame/colours";
 import type { FlameView } from "../../flame/FlameGraph";
 import type { Transform, TransformKind } from "../../flame/transforms";
 import { change, formatList, param, parseList } from "../../url";
 import { zoomOfAddress } from "../address-flame";
 
 const KINDS: TransformKind[] = ["focus", "hide", "recursion", "module"];
+
+export const PALETTES: Palette[] = ["package", "kind", "self"];
+
+// The colouring of the address, or the one that was chosen last.
+export function chosenPalette(): Palette {
+  return PALETTES.find((each) => each === param("palette", palette.value)) ?? "package";
+}
+
+export function choosePalette(name: string): void {
+  keepPalette(name);
+  change({ palette: name });
+}
 
 export function listParam(name: string): string[] {
   return parseList(param(name));

@@ -6,7 +6,6 @@ import { chooseType, rangeName, selector, typeName, useProfileTypes } from "../.
 import { askingTexts } from "../../app/asking-texts";
 import { isNarrow } from "../../app/narrow";
 import { flameTexts, texts } from "../../app/settings";
-import type { Palette } from "../../flame/colours";
 import { FlameGraph } from "../../flame/FlameGraph";
 import type { MenuRequest } from "../../flame/stage";
 import type { FlameTree } from "../../flame/tree";
@@ -24,16 +23,16 @@ import { menuItems } from "./profile-menu";
 import { CostlyQuestion, ExplainButton, PlanTable, usePermission, type Asked } from "./profile-cost";
 import { useHidden, type Hidden } from "./profile-background";
 import { otherNotes, Others } from "./profile-others";
-import { readView, selectionOfAddress, writeView } from "./profile-state";
+import { choosePalette, chosenPalette, PALETTES, readView, selectionOfAddress, writeView } from "./profile-state";
 import { ProfileTable } from "./profile-table";
 import { Timeline } from "./profile-timeline";
 import { useTree } from "./profile-tree";
+import { usePlace } from "./use-place";
 import { WholeRange } from "./whole-range";
 import { withoutFrames } from "./without-frames";
 import "./profile.css";
 
 const VIEWS = ["flame", "table", "both", "sandwich"] as const;
-const PALETTES: Palette[] = ["package", "kind", "self"];
 
 function SandwichView({ asked: { selection, key }, hidden }: { asked: Asked; hidden: Hidden }) {
   const name = param("function");
@@ -92,6 +91,7 @@ export function Profile() {
   const { asked, isHeld, plan, permit } = usePermission(selection);
   const merged = useTree(asked);
   const hidden = useHidden(asked);
+  const { place, onHover } = usePlace(asked);
   const whole = merged.value?.tree;
   const hiddenKinds = hidden.kinds.join(" ");
   // What is hidden changes with the answer that tells files and modules, too.
@@ -114,13 +114,13 @@ export function Profile() {
     );
   }
   const view = VIEWS.find((each) => each === param("view")) ?? "both";
-  const palette = PALETTES.find((each) => each === param("palette")) ?? "package";
+  const palette = chosenPalette();
   const service = serviceOf(selector.value) || words.allServices;
   const total = tree ? tree.total[0] : 0;
 
   const more = (
     <>
-      <select aria-label={words.palette} value={palette} onChange={(event) => change({ palette: event.currentTarget.value })}>
+      <select aria-label={words.palette} value={palette} onChange={(event) => choosePalette(event.currentTarget.value)}>
         {PALETTES.map((each) => (
           <option key={each} value={each}>
             {words.palettes[each]}
@@ -181,8 +181,10 @@ export function Profile() {
               palette={palette}
               texts={flameTexts.value}
               tools={(made) => <ExportButton made={made} title={service} type={type ? typeName(type) : ""} />}
+              detail={place}
               onView={writeView}
               onMenu={setMenu}
+              onHover={onHover}
             />
           )}
           {view === "sandwich" && asked && <SandwichView asked={asked} hidden={hidden} />}

@@ -1,0 +1,38 @@
+// Where the function under the pointer is written: its most expensive line, or its binary. Answers with trees have names alone, so the
+// server is asked once the pointer rests.
+import { useRef, useState } from "preact/hooks";
+import { askLines, placeOf } from "../../api/functions";
+import { useAnswer } from "../../api/use-answer";
+import { visibleName } from "../../flame/names";
+import { nameOf, type FlameTree } from "../../flame/tree";
+import type { Asked } from "./profile-cost";
+
+const REST_MS = 300;
+
+export interface Place {
+  place?: string;
+  onHover(node: number | null, tree: FlameTree): void;
+}
+
+export function usePlace(asked: Asked | null): Place {
+  const [name, setName] = useState("");
+  const timer = useRef(0);
+  const found = useAnswer(asked && name !== "" ? `${asked.key} ${name}` : null, async (abort) => {
+    const { type, selector, startMs, endMs } = asked!.selection;
+    const { lines = [] } = await askLines({ type, selector, span: { startMs, endMs } }, name, abort);
+    const [largest] = lines.sort((a, b) => Number(b.total ?? 0) - Number(a.total ?? 0));
+    return { name, place: largest ? placeOf(largest) : "" };
+  });
+  const place = found.value?.name === name ? found.value.place : "";
+  return {
+    place: place ? visibleName(place) : undefined,
+    onHover: (node, tree) => {
+      clearTimeout(timer.current);
+      const pointed = node ? nameOf(tree, node) : "";
+      if (pointed !== name) {
+        setName("");
+        timer.current = window.setTimeout(() => setName(pointed), REST_MS);
+      }
+    },
+  };
+}
