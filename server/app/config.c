@@ -437,9 +437,7 @@ static enum hearth_status load_sources(struct hearth_config *config, int argc, c
 
     load_environment(config, environment);
     load_flags(config, argc, argv, NULL);
-    if (config->before == NULL) {
-        hearth_config_read_secrets(config, environment);
-    }
+    hearth_config_read_secrets(config, environment);
 
     /* What the table cannot express. */
     why = (struct hearth_err)HEARTH_ERR_INIT;

@@ -344,6 +344,7 @@ static enum hearth_status check_next(void *context, struct hearth_config *next,
 
     HEARTH_TRY(hearth_auth_read_options(next, err));
     HEARTH_TRY(hearth_auth_check_addresses(next, err));
+    HEARTH_TRY(hearth_front_check_options(&next->front, err));
 
     /* A file that is the same is not read: its tokens may be readable for root only. */
     release_scrape_file(&server->next_scrape);
@@ -364,6 +365,8 @@ static void apply_config(void *context, const struct hearth_config *now)
     hearth_ingest_set_limits(server->ingest, &now->limits);
     hearth_query_set_limits(server->query, &now->limits);
     hearth_store_set_options(server->store, &now->store);
+    hearth_access_set_admin_token(server->access, now->admin_token);
+    hearth_front_reload(server->front, &now->front);
 
     if (server->next_scrape.path == NULL) {
         return;

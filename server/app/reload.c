@@ -102,6 +102,9 @@ static void apply_next(struct hearth_reload *reload, struct hearth_reloaded *rel
     size_t n_waiting = hearth_config_changes(now, next, false, &waiting);
     hearth_buf_byte(&changed, '\0');
     hearth_buf_byte(&waiting, '\0');
+    for (size_t i = 0; i < next->n_warnings; i++) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "app", next->warnings[i], NULL);
+    }
     report_changes(reload, next, hearth_buf_failed(&changed) ? "" : changed.p,
                    hearth_buf_failed(&waiting) ? "" : waiting.p, n_waiting);
     hearth_buf_release(&changed);

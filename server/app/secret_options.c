@@ -9,8 +9,10 @@
 #include "config_options.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CREDENTIAL "credential:" /* before the name of a file in $CREDENTIALS_DIRECTORY */
 
@@ -74,6 +76,18 @@ static enum hearth_status find_secret_path(struct hearth_config *config, const c
     return *ret == NULL ? HEARTH_FAIL_ARENA(err, &config->arena) : HEARTH_OK;
 }
 
+/* The config owns `secret` from now on; the one before is overwritten. */
+static void set_secret(struct hearth_config *config, const struct hearth_option *option,
+                       struct hearth_secret *secret, const char *origin)
+{
+    struct hearth_secret *old;
+
+    memcpy(&old, (char *)config + option->offset, sizeof old);
+    hearth_secret_free(old);
+    memcpy((char *)config + option->offset, &secret, sizeof secret);
+    config->origins[option - hearth_options] = origin;
+}
+
 static enum hearth_status read_secret_option(struct hearth_config *config,
                                              const struct hearth_option *option,
                                              char *const *environment, struct hearth_err *err)
@@ -86,17 +100,31 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
     HEARTH_ASSERT(file != NULL);
     memcpy(&value, (char *)config + file->offset, sizeof value);
     const char **origin = &config->origins[option - hearth_options];
+    bool was_read = strcmp(*origin, file->flag) == 0; /* of a reload */
     if (value[0] == '\0') {
+        if (was_read) {
+            set_secret(config, option, NULL, "default");
+        }
         return HEARTH_OK;
     }
 
-    if (strcmp(*origin, "default") != 0) {
+    if (!was_read && strcmp(*origin, "default") != 0) {
         return HEARTH_FAIL(err, HEARTH_INVALID_ARGUMENT,
                            "%s (%s) and %s (%s) are both set; remove one of them", option->flag,
                            *origin, file->flag, config->origins[file - hearth_options]);
     }
 
     HEARTH_TRY(find_secret_path(config, value, environment, &path, err));
+
+    /* Root has read it at the start, and was given up. */
+    if (was_read && access(path, R_OK) != 0 && errno == EACCES) {
+        hearth_config_warn(config, hearth_arena_printf(&config->arena,
+                                                       "%s: hearthd's user cannot read \"%s\" "
+                                                       "again, and keeps the secret that it has",
+                                                       file->flag, path));
+        return HEARTH_OK;
+    }
+
     enum hearth_status status = hearth_secret_read(path, &secret, &is_public, err);
     if (status != HEARTH_OK) {
         hearth_err_prefix(err, "%s", file->flag);
@@ -110,19 +138,20 @@ static enum hearth_status read_secret_option(struct hearth_config *config,
                                                        file->flag, path));
     }
 
-    memcpy((char *)config + option->offset, &secret, sizeof secret);
-    *origin = file->flag;
+    set_secret(config, option, secret, file->flag);
 
     return HEARTH_OK;
 }
 
 void hearth_config_read_secrets(struct hearth_config *config, char *const *environment)
 {
+    bool is_reload = config->before != NULL;
+
     for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *option = &hearth_options[i];
         struct hearth_err why = HEARTH_ERR_INIT;
-        if (hearth_option_is_secret(&hearth_options[i])) {
-            hearth_config_note(
-                config, read_secret_option(config, &hearth_options[i], environment, &why), &why);
+        if (hearth_option_is_secret(option) && (option->is_live || !is_reload)) {
+            hearth_config_note(config, read_secret_option(config, option, environment, &why), &why);
         }
     }
 }

@@ -282,7 +282,7 @@ static bool sends_own_traces(const struct hearth_front_options *options)
     return options->own_traces.url != NULL && options->own_traces.url[0] != '\0';
 }
 
-static enum hearth_status check_front_options(const struct hearth_front_options *options,
+enum hearth_status hearth_front_check_options(const struct hearth_front_options *options,
                                               struct hearth_err *err)
 {
     const struct {
@@ -369,7 +369,7 @@ enum hearth_status hearth_front_start(const struct hearth_front_options *options
                                       hearth_front_ready_fn *ready, void *ready_context,
                                       struct hearth_front **ret_front, struct hearth_err *err)
 {
-    HEARTH_TRY(check_front_options(options, err));
+    HEARTH_TRY(hearth_front_check_options(options, err));
     struct hearth_front *front = hearth_mem_zalloc(sizeof *front);
     if (front == NULL) {
         return HEARTH_FAIL(err, HEARTH_NO_MEMORY, "no memory for the front");
@@ -440,6 +440,14 @@ int64_t hearth_front_progress_ns(const struct hearth_front *front)
 bool hearth_front_is_tls(const struct hearth_front *front, size_t i)
 {
     return hearth_acceptor_listener(front->acceptor, i)->is_tls;
+}
+
+void hearth_front_reload(struct hearth_front *front, const struct hearth_front_options *options)
+{
+    atomic_store(&front->options.agents.token, atomic_load(&options->agents.token));
+    if (front->oidc != NULL) {
+        hearth_oidc_reload(front->oidc, options->oidc.client_secret);
+    }
 }
 
 void hearth_front_load_tls(struct hearth_front *front)

@@ -265,7 +265,7 @@ class User(unittest.TestCase):
         self.addCleanup(server.stop)
         with socket.create_connection(("127.0.0.1", port), timeout=10):
             self.assertNotIn("0", self.uids(server.process.pid))
-        # A reload does not need the secrets, which this user cannot read.
+        # A reload keeps the secrets, which this user cannot read.
         server.process.send_signal(signal.SIGHUP)
         eventually(lambda: "configuration reloaded" in server.log())
         self.assertRegex(server.log(), 'needs_restart=(""|\n)')

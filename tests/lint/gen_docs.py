@@ -94,7 +94,11 @@ On SIGHUP, hearthd reads file, environment and flags again. Options marked with 
 once; requests that are being answered may end with the old ones. New contents of the files of [TLS](../how-to/tls.md)
 are loaded, and [scraping](../how-to/scrape.md) begins again if its file has changed. The other options keep their
 values: the log names those that have changed (`needs_restart`), `/ready` says so while it answers 200, and
-`hearth_config_options_awaiting_restart` counts them. Secrets are not read again.
+`hearth_config_options_awaiting_restart` counts them.
+
+Secrets are read again from their files: `--agent-token-file`, `--admin-token-file`, `--oidc-client-secret-file`. A file
+that hearthd's user cannot read any more is a warning, and its secret stays. The keys of OpenID Connect issuers are fetched
+again. Secrets in flags, the environment or the configuration file, and database URLs, need a restart.
 
 If there is a mistake anywhere, nothing changes: the log names each mistake, `/ready` says so while it answers 200, and
 `hearth_config_last_reload_successful` is 0.

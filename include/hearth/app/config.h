@@ -83,8 +83,9 @@ HEARTH_MUST_CHECK
 enum hearth_status hearth_config_load(struct hearth_config *config, int argc, char *const *argv,
                                       char *const *environment, struct hearth_err *err);
 /*
- * Read the sources again. Secrets are not read: where they stood, they were overwritten, and their
- * files may be readable for root only. They are copied from `before`, which is kept.
+ * Read the sources again. Secrets are copied from `before`, which is kept: in arguments and
+ * environment they were overwritten. Those that a reload applies and that have files of their own
+ * are read again; a file that only root can read is a warning, and the secret stays.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_config_reload(struct hearth_config *config,

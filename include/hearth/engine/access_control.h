@@ -63,6 +63,8 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
                                        struct hearth_access **ret, struct hearth_err *err);
 /* False until the credentials are known: callers are UNAVAILABLE. */
 bool hearth_access_is_loaded(const struct hearth_access *access);
+/* Another admin_token from now on; kept; NULL: none. Safe. */
+void hearth_access_set_admin_token(struct hearth_access *access, const struct hearth_secret *token);
 /* Writes what waits, if the database answers within a second; stops the thread. NULL-safe. */
 void hearth_access_stop(struct hearth_access *access);
 

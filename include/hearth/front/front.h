@@ -45,7 +45,8 @@ typedef enum hearth_status hearth_front_profile_fn(int64_t duration_ns,
 
 /* Options for SkyWalking agents: docs/reference/skywalking.md. Pointers are kept. */
 struct hearth_agent_options {
-    const struct hearth_secret *token; /* agents must send it; NULL: no token is needed */
+    /* Agents must send it; NULL: no token is needed. */
+    _Atomic(const struct hearth_secret *) token;
     const char *tenant; /* of agents that name no tenant; NULL and "": agents must name one */
     /* Switches of families of methods: true is on. */
     bool processes, ebpf, policies, trace_profiling, async_profiler, pprof;
@@ -210,6 +211,15 @@ const char *hearth_front_address(const struct hearth_front *front, size_t i);
 int64_t hearth_front_progress_ns(const struct hearth_front *front);
 /* True if the i-th bound address uses TLS. */
 bool hearth_front_is_tls(const struct hearth_front *front, size_t i);
+/* INVALID_ARGUMENT for options that no front could start with. */
+HEARTH_MUST_CHECK
+enum hearth_status hearth_front_check_options(const struct hearth_front_options *options,
+                                              struct hearth_err *err);
+/*
+ * Uses the token of agents and the client secret of OpenID Connect from these options, which are
+ * kept as long as the front, and fetches the issuers' keys again. From one thread.
+ */
+void hearth_front_reload(struct hearth_front *front, const struct hearth_front_options *options);
 /* Loads the files of TLS again; after a failure, which is logged, the old ones stay. Not
  * thread-safe: one thread calls this and hearth_front_check_tls. */
 void hearth_front_load_tls(struct hearth_front *front);

@@ -243,6 +243,7 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
     }
 
     access->options = *options;
+    atomic_init(&access->admin_token, options->admin_token);
     if (options->admin_token != NULL) {
         access->options.offer_setup_token = NULL; /* there is an administrator */
     }
@@ -268,6 +269,11 @@ enum hearth_status hearth_access_start(const struct hearth_access_options *optio
     *ret = access;
 
     return HEARTH_OK;
+}
+
+void hearth_access_set_admin_token(struct hearth_access *access, const struct hearth_secret *token)
+{
+    atomic_store(&access->admin_token, token);
 }
 
 void hearth_access_stop(struct hearth_access *access)

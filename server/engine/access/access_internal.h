@@ -45,6 +45,7 @@ struct hearth_hashing;      /* passwords.c: who hashes, who waits */
 
 struct hearth_access {
     struct hearth_access_options options;
+    _Atomic(const struct hearth_secret *) admin_token; /* that of options is the one of the start */
     struct hearth_store *store;
     struct hearth_cancel cancel; /* of the thread's own statements */
     pthread_t thread;

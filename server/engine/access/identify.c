@@ -76,7 +76,7 @@ static void note_token_use(struct hearth_access *access, struct hearth_known_tok
 
 static bool is_admin_token(const struct hearth_access *access, struct hearth_str text)
 {
-    const struct hearth_secret *secret = access->options.admin_token;
+    const struct hearth_secret *secret = atomic_load(&access->admin_token);
     return secret != NULL && hearth_secret_equals(secret, text);
 }
 

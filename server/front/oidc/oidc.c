@@ -1,6 +1,7 @@
 /* oidc.c -- options, start and stop; contract: oidc.h. */
 #include "oidc/oidc.h"
 
+#include "hearth/base/log.h"
 #include "hearth/base/mem.h"
 #include "hearth/base/signals.h"
 
@@ -143,21 +144,23 @@ enum hearth_status hearth_oidc_check_options(const struct hearth_oidc_options *o
 
 /* ---- start and stop ---- */
 
-static enum hearth_status make_login_key(struct hearth_oidc *oidc, struct hearth_err *err)
+static enum hearth_status make_login_key(const struct hearth_oidc *oidc,
+                                         const struct hearth_secret *client_secret,
+                                         unsigned char ret[HEARTH_OIDC_KEY_BYTES],
+                                         struct hearth_err *err)
 {
-    struct hearth_str secret = hearth_str_c(hearth_secret_reveal(oidc->options.client_secret));
+    struct hearth_str secret = hearth_str_c(hearth_secret_reveal(client_secret));
     char salt[2048];
 
     if (secret.n == 0) {
-        return getrandom(oidc->login_key, sizeof oidc->login_key, 0) ==
-                       (ssize_t)sizeof oidc->login_key
+        return getrandom(ret, HEARTH_OIDC_KEY_BYTES, 0) == HEARTH_OIDC_KEY_BYTES
                    ? HEARTH_OK
                    : HEARTH_FAIL(err, HEARTH_INTERNAL, "the system gave no random bytes");
     }
 
     (void)snprintf(salt, sizeof salt, "%s %s", oidc->issuers[0].url, oidc->options.client_id);
 
-    return hearth_oidc_key_derive(secret, hearth_str_c(salt), oidc->login_key, err);
+    return hearth_oidc_key_derive(secret, hearth_str_c(salt), ret, err);
 }
 
 static enum hearth_status start_fetcher(struct hearth_oidc *oidc, struct hearth_err *err)
@@ -188,6 +191,8 @@ enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
     }
 
     oidc->options = *options;
+    oidc->options.client_secret = NULL;
+    atomic_init(&oidc->client_secret, options->client_secret);
     oidc->names = (struct hearth_claim_names){options->subject_claim, options->groups_claim};
     oidc->audience = options->audience[0] != '\0' ? options->audience : options->client_id;
     hearth_cancel_init(&oidc->cancel, INT64_MAX);
@@ -198,7 +203,7 @@ enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
 
     enum hearth_status status = parse_issuers(options, oidc->issuers, &oidc->n_issuers, err);
     if (status == HEARTH_OK) {
-        status = make_login_key(oidc, err);
+        status = make_login_key(oidc, options->client_secret, oidc->login_key, err);
     }
     if (status == HEARTH_OK) {
         status = hearth_oidc_cache_new(options->max_cached, &oidc->cache, err);
@@ -214,6 +219,39 @@ enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
     *ret = oidc;
 
     return HEARTH_OK;
+}
+
+void hearth_oidc_reload(struct hearth_oidc *oidc, const struct hearth_secret *client_secret)
+{
+    struct hearth_err err = HEARTH_ERR_INIT;
+    unsigned char key[HEARTH_OIDC_KEY_BYTES];
+    bool is_new = !hearth_secret_same(atomic_load(&oidc->client_secret), client_secret);
+
+    if (is_new && make_login_key(oidc, client_secret, key, &err) != HEARTH_OK) {
+        HEARTH_LOG(HEARTH_LOG_WARN, "oidc", "the client keeps its old secret", "error", err.msg,
+                   NULL);
+        return;
+    }
+
+    hearth_mutex_lock(&oidc->lock);
+    if (is_new) {
+        memcpy(oidc->login_key, key, sizeof key);
+    }
+    for (size_t i = 0; i < oidc->n_issuers; i++) {
+        oidc->issuers[i].due_mono_ns = 0;
+    }
+    (void)pthread_cond_signal(&oidc->wake);
+    hearth_mutex_unlock(&oidc->lock);
+
+    atomic_store(&oidc->client_secret, client_secret);
+    explicit_bzero(key, sizeof key);
+}
+
+void hearth_oidc_get_login_key(struct hearth_oidc *oidc, unsigned char ret[HEARTH_OIDC_KEY_BYTES])
+{
+    hearth_mutex_lock(&oidc->lock);
+    memcpy(ret, oidc->login_key, HEARTH_OIDC_KEY_BYTES);
+    hearth_mutex_unlock(&oidc->lock);
 }
 
 void hearth_oidc_stop(struct hearth_oidc *oidc)

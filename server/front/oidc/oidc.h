@@ -37,6 +37,12 @@ enum hearth_status hearth_oidc_check_options(const struct hearth_oidc_options *o
 HEARTH_MUST_CHECK
 enum hearth_status hearth_oidc_start(const struct hearth_oidc_options *options,
                                      struct hearth_oidc **ret, struct hearth_err *err);
+/*
+ * Uses another secret of the client (NULL: none), which is kept, and fetches the documents of the
+ * issuers again. If the secret has changed, log-ins that were begun with the old one end with
+ * UNAUTHENTICATED. From one thread.
+ */
+void hearth_oidc_reload(struct hearth_oidc *oidc, const struct hearth_secret *client_secret);
 /* No call is under way. NULL-safe. */
 void hearth_oidc_stop(struct hearth_oidc *oidc);
 

@@ -136,7 +136,7 @@ enum hearth_status hearth_front_admit_all(const struct hearth_front_options *opt
 
     HEARTH_TRY(hearth_front_check_switches(options, method, err));
     if ((method->flags & HEARTH_METHOD_AGENT) != 0) {
-        HEARTH_TRY(check_token(options->agents.token, caller, err));
+        HEARTH_TRY(check_token(atomic_load(&options->agents.token), caller, err));
         if (n_tenants == 0 && options->agents.tenant != NULL) {
             tenant = hearth_str_c(options->agents.tenant);
             n_tenants = 1;
