@@ -299,17 +299,45 @@ void hearth_config_print_mistakes(const struct hearth_config *config)
     }
 }
 
+/* "max-samples: 5 (flag), ..." of the options that a source sets to another value. */
+static void print_changed(const struct hearth_config *config, const struct hearth_config *defaults,
+                          struct hearth_buf *out)
+{
+    struct hearth_arena scratch;
+    bool is_first = true;
+
+    hearth_arena_init(&scratch, 0);
+    for (size_t i = 0; i < hearth_n_options; i++) {
+        const struct hearth_option *option = &hearth_options[i];
+        if (option->group != NULL || strcmp(config->origins[i], "default") == 0 ||
+            is_same_value(config, defaults, option)) {
+            continue;
+        }
+
+        hearth_buf_printf(out, "%s%s: ", is_first ? "" : ", ", option->flag);
+        print_value(config, option, &scratch, out);
+        hearth_buf_printf(out, " (%s)", config->origins[i]);
+        is_first = false;
+    }
+
+    hearth_arena_release(&scratch);
+}
+
 void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
                               struct hearth_buf *out)
 {
-    if (which != HEARTH_FRONT_CONFIG_DEFAULT) {
+    if (which == HEARTH_FRONT_CONFIG_ALL || which == HEARTH_FRONT_CONFIG_DIFF) {
         print_options(config, which == HEARTH_FRONT_CONFIG_DIFF, out);
         return;
     }
 
     struct hearth_config defaults;
     char *const nothing[] = {NULL};
-    if (hearth_config_load(&defaults, 0, nothing, nothing, NULL) == HEARTH_OK) {
+    if (hearth_config_load(&defaults, 0, nothing, nothing, NULL) != HEARTH_OK) {
+        /* There was no memory: nothing is written. */
+    } else if (which == HEARTH_FRONT_CONFIG_CHANGED) {
+        print_changed(config, &defaults, out);
+    } else {
         print_options(&defaults, false, out);
     }
 

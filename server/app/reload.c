@@ -162,6 +162,13 @@ void hearth_reload_write_config(void *reload, enum hearth_front_config which,
                                 struct hearth_buf *out)
 {
     struct hearth_reload *self = reload;
+    char problem[256];
+
+    if (which == HEARTH_FRONT_CONFIG_PROBLEM) {
+        hearth_reload_explain(self, problem);
+        hearth_buf_cstr(out, problem);
+        return;
+    }
 
     hearth_config_write_part(atomic_load_explicit(&self->now, memory_order_acquire), which, out);
 }

@@ -164,6 +164,13 @@ class Hangup(unittest.TestCase):
         eventually(lambda: "level=debug" in server.log(), what="a line at the new level")
 
         self.assertEqual(value(server.metrics(), "hearth_config_options_awaiting_restart"), 1)
+        checks = {c["name"]: c for c in server.connect("hearth.v1.AdminService/Doctor", {})["checks"]}
+        self.assertEqual(checks["configuration"]["verdict"], "VERDICT_ADVICE")
+        self.assertIn("needs a restart for: service-labels", checks["configuration"]["found"])
+        changed = checks["options that are not the defaults"]["found"]
+        self.assertIn("log-level: debug (%s:1)" % path, changed)
+        self.assertIn("max-samples: 2000 (%s:2)" % path, changed)
+        self.assertNotIn("max-request-bytes", changed)
         status, _, body = server.http("GET", "/ready")
         self.assertEqual((status, body), (200, b"ready, degraded: the configuration has changed, and hearthd needs a restart for: service-labels"))
 
@@ -181,6 +188,8 @@ class Hangup(unittest.TestCase):
         path.write_text("log-level = info\nmax-samples = 1000\n")
         server.process.send_signal(signal.SIGHUP)
         eventually(lambda: server.http("GET", "/ready")[2] == b"ready", what="a configuration as at the start")
+        checks = {c["name"]: c for c in server.connect("hearth.v1.AdminService/Doctor", {})["checks"]}
+        self.assertEqual((checks["configuration"]["verdict"], checks["configuration"]["found"]), ("VERDICT_OK", "in effect"))
         self.assertEqual(value(server.metrics(), "hearth_config_last_reload_successful"), 1)
         self.assertEqual(value(server.metrics(), "hearth_config_options_awaiting_restart"), 0)
         server.stop()

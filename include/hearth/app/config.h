@@ -115,7 +115,7 @@ void hearth_config_help(bool all, struct hearth_buf *out);
 void hearth_config_print(const struct hearth_config *config, struct hearth_buf *out);
 /* The same, of options that a source sets. */
 void hearth_config_print_set(const struct hearth_config *config, struct hearth_buf *out);
-/* Append the part of the configuration that a caller of front wants to see. */
+/* Append the part of the configuration that a caller of front wants to see; not its problem. */
 void hearth_config_write_part(const struct hearth_config *config, enum hearth_front_config which,
                               struct hearth_buf *out);
 

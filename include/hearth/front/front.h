@@ -29,6 +29,8 @@ enum hearth_front_config {
     HEARTH_FRONT_CONFIG_ALL,     /* the values in force */
     HEARTH_FRONT_CONFIG_DIFF,    /* the options that were set */
     HEARTH_FRONT_CONFIG_DEFAULT, /* the defaults */
+    HEARTH_FRONT_CONFIG_CHANGED, /* on one line: options whose values are not the defaults */
+    HEARTH_FRONT_CONFIG_PROBLEM, /* on one line: how the sources differ now; empty: they do not */
 };
 
 /* Appends the configuration as text for people, without secrets. Called from any thread. */

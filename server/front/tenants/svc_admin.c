@@ -91,13 +91,65 @@ static const struct hearth_message_member check_members[] = {
 static const struct hearth_message_map check_map =
     HEARTH_MESSAGE_MAP_AND(check, hearth__v1__check__descriptor, fill_verdict);
 
+/* A part of the configuration, in the arena; p is NULL: no memory. */
+static struct hearth_str write_config(struct hearth_rpc *rpc, enum hearth_front_config which)
+{
+    const struct hearth_front_options *options = &rpc->front->options;
+    struct hearth_str text = {0};
+    struct hearth_buf buf;
+
+    hearth_buf_init(&buf, 0);
+    options->write_config(options->hooks_context, which, &buf);
+    if (!hearth_buf_failed(&buf)) {
+        text = hearth_str_n(hearth_arena_strndup(&rpc->arena, buf.p, buf.n), buf.n);
+    }
+    hearth_buf_release(&buf);
+
+    return text;
+}
+
+/* Two checks of this server's configuration. */
+static enum hearth_status check_config(struct hearth_rpc *rpc, struct hearth_check *ret)
+{
+    struct hearth_str changed = write_config(rpc, HEARTH_FRONT_CONFIG_CHANGED);
+    struct hearth_str problem = write_config(rpc, HEARTH_FRONT_CONFIG_PROBLEM);
+    if (changed.p == NULL || problem.p == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+
+    ret[0].name = HEARTH_STR("options that are not the defaults");
+    ret[0].verdict = HEARTH_VERDICT_OK;
+    ret[0].found = changed.n > 0 ? changed : HEARTH_STR("none");
+    ret[1].name = HEARTH_STR("configuration");
+    ret[1].verdict = problem.n > 0 ? HEARTH_VERDICT_ADVICE : HEARTH_VERDICT_OK;
+    ret[1].found = problem.n > 0 ? problem : HEARTH_STR("in effect");
+    if (problem.n > 0) {
+        ret[1].advice =
+            HEARTH_STR("check it by hearthd check-config; then restart hearthd, or send "
+                       "it SIGHUP if no option needs a restart");
+    }
+
+    return HEARTH_OK;
+}
+
 HEARTH_UNARY(hearth_svc_admin_doctor, Hearth__V1__DoctorRequest, Hearth__V1__DoctorResponse)
 {
     struct hearth_check *checks = NULL;
     size_t n = 0;
 
     HEARTH_TRY(hearth_admin_doctor(rpc->front->admin, &rpc->arena, &checks, &n, &rpc->err));
-    HEARTH_RPC_LIST(rpc, &check_map, checks, n, out, checks);
+
+    /* The store knows the database, this layer the configuration. */
+    struct hearth_check *all = hearth_arena_calloc(&rpc->arena, n + 2, sizeof *all);
+    if (all == NULL) {
+        return HEARTH_FAIL_ARENA(&rpc->err, &rpc->arena);
+    }
+    memcpy(all, checks, n * sizeof *all);
+    if (rpc->front->options.write_config != NULL) {
+        HEARTH_TRY(check_config(rpc, &all[n]));
+        n += 2;
+    }
+    HEARTH_RPC_LIST(rpc, &check_map, all, n, out, checks);
 
     return HEARTH_OK;
 }
