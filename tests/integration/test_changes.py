@@ -13,13 +13,15 @@ from server import HEARTH, RpcError, Server, server_environment
 from test_cli import NO_DATA, OK, USAGE
 
 CHANGES = "hearth.v1.QueryService/Changes"
-PLANT = "<module>;main;count_words"
+PLANT = ["<module>;main;count_words"]
+SPREAD = ["<module>;main;render;part_%02d" % i for i in range(16)]  # a function whose callees grow
 SERVICES = ["api", "cart", "mail", "search"]
 DAY = 24 * 60 * MINUTE
 
 
 class Changes(unittest.TestCase):
-    """Four services run the same program today and yesterday; in one of them a function costs 5 % more today."""
+    """Four services run the same program today and yesterday; in one of them a function costs 5 % more today. In a fifth
+    one, sixteen callees of a function cost a little more each, which is within noise, and the function 3 points more."""
 
     @classmethod
     def setUpClass(cls):
@@ -33,18 +35,21 @@ class Changes(unittest.TestCase):
             for k, day in enumerate((START - DAY, START)):
                 part = runs[(2 * i + k) * quarter:(2 * i + k + 1) * quarter]
                 cls.store(service, day, part, rng, PLANT if service == "mail" and day == START else None)
+        for day in (START - DAY, START):
+            cls.store("pages", day, runs[-quarter:], rng, SPREAD, 0.07 if day == START else 0.04)
         cls.store("new", START, runs[:quarter], rng)
         cls.push("rare", START - DAY, {"main": 100})
         cls.push("rare", START, {"main": 100, "main;more": 100})
 
     @classmethod
-    def store(cls, service, day, runs, rng, plant=None):
+    def store(cls, service, day, runs, rng, plant=None, more=0.05):
         slices = collections.defaultdict(collections.Counter)
         for i, run in enumerate(runs):
             slices[i * SLICES // len(runs)].update(run)
         for minute, stacks in slices.items():
-            if plant is not None:
-                stacks[plant] += sum(rng.random() < 0.05 for _ in range(sum(stacks.values())))
+            for _ in range(sum(stacks.values()) if plant is not None else 0):
+                if rng.random() < more:
+                    stacks[rng.choice(plant)] += 1
             cls.push(service, day + minute * MINUTE, stacks)
 
     @classmethod
@@ -69,8 +74,9 @@ class Changes(unittest.TestCase):
     def test_the_planted_change_is_found_and_nothing_else(self):
         answer = self.ask()
         rows = answer["changes"]
-        self.assertEqual([(row["service"], row["function"]["name"]) for row in rows], [("mail", "count_words")])
-        self.assertEqual(answer["changeCount"], "1")
+        self.assertEqual([(row["service"], row["function"]["name"], row.get("ofTotal", False)) for row in rows],
+                         [("mail", "count_words", False), ("pages", "render", True)])
+        self.assertEqual(answer["changeCount"], "2")
         function = rows[0]["function"]
         self.assertLessEqual(function["q"], 0.05)
         self.assertGreater(function["low"], 0)
@@ -86,12 +92,22 @@ class Changes(unittest.TestCase):
         self.assertEqual((rows[0]["leftTotal"], rows[0]["rightTotal"]),
                          (diff["flamegraph"]["leftTicks"], diff["flamegraph"]["rightTicks"]))
         self.assertEqual((rows[0]["profileType"], rows[0]["unit"]), (CPU, "nanoseconds"))
-        all_total = sum(self.total(service) for service in [*SERVICES, "new", "rare"])
+        all_total = sum(self.total(service) for service in [*SERVICES, "pages", "new", "rare"])
         self.assertAlmostEqual(rows[0]["cost"], function["change"] * int(rows[0]["rightTotal"]) / all_total, places=9)
 
         # The q is for all services together, and not less than that of one of them.
         self.assertGreaterEqual(function["q"], judged["q"])
         self.assertGreater(int(answer["judgedFunctions"]), int(diff["noise"]["judgedFunctions"]))
+        self.assertGreater(int(answer["judgedTotals"]), int(answer["judgedFunctions"]))
+
+        # The self of a function whose callees grew is no change; the cost is of its total, and that is worth three points.
+        total = rows[1]["total"]
+        self.assertEqual(rows[1]["function"]["q"], 1)
+        self.assertGreater(total["low"], 0)
+        self.assertAlmostEqual(total["change"], 0.03, delta=0.015)
+        self.assertAlmostEqual(rows[1]["cost"], total["change"] * int(rows[1]["rightTotal"]) / all_total, places=9)
+        parts = self.run_hearth("pages", "-o", "jsonl").stdout.splitlines()
+        self.assertEqual([json.loads(line)["function"] for line in parts], ["render"])
 
     def total(self, service):
         selection = {"profileType": CPU, "labelSelector": '{service_name="%s"}' % service,
@@ -101,7 +117,7 @@ class Changes(unittest.TestCase):
     def test_what_is_not_judged_is_counted(self):
         answer = self.ask()
         self.assertEqual({name: answer[name] for name in ("compared", "unjudged", "oneSided")},
-                         {"compared": "5", "unjudged": "1", "oneSided": "1"})
+                         {"compared": "6", "unjudged": "1", "oneSided": "1"})
         self.assertNotIn("leftOut", answer)
         self.assertEqual(self.ask('{team="m"}')["compared"], "1")
         self.assertEqual(self.ask(profileType=CPU), answer)
@@ -111,13 +127,13 @@ class Changes(unittest.TestCase):
         # Without the plant: yesterday with itself.
         same = self.ask(start=START - DAY, end=START - DAY + SLICES * MINUTE - 1)
         self.assertNotIn("changes", same)
-        self.assertEqual(same["compared"], "5")
+        self.assertEqual(same["compared"], "6")
 
     def test_the_smallest_services_beyond_the_limit_are_left_out(self):
         self.limit_pairs("2")
         self.addCleanup(self.limit_pairs, "default")
         answer = self.ask()
-        self.assertEqual((answer["compared"], answer["leftOut"]), ("2", "3"))
+        self.assertEqual((answer["compared"], answer["leftOut"]), ("2", "4"))
 
     def limit_pairs(self, value):
         self.server.connect("hearth.v1.AdminService/SetLimits", {"changes": [{"name": "max-compared-pairs", "value": value}]})
@@ -137,15 +153,17 @@ class Changes(unittest.TestCase):
         done = self.run_hearth("--against", "1d-ago")
         lines = done.stdout.splitlines()
         row = lines[1].split()
-        self.assertEqual((row[5], row[6], row[7]), ("mail", "process_cpu:cpu", "count_words"))
-        for cell in (row[0], row[3]):
+        self.assertEqual((row[1], *row[6:]), ("self", "mail", "process_cpu:cpu", "count_words"))
+        for cell in (row[0], row[4]):
             self.assertRegex(cell, r"^\+\d\.\d\d%$")
-        self.assertRegex(lines[2], r"^beyond noise: 1 of \d+ functions in 5 comparisons of a service and a type$")
-        self.assertRegex(lines[3], r"^not judged: 1 comparison with")
-        self.assertEqual(lines[4], "not compared: 1 with data in one of the ranges")
+        row = lines[2].split()
+        self.assertEqual((row[1], *row[6:]), ("total", "pages", "process_cpu:cpu", "render"))
+        self.assertRegex(lines[3], r"^beyond noise: 2 of \d+ functions in 6 comparisons of a service and a type$")
+        self.assertRegex(lines[4], r"^not judged: 1 comparison with")
+        self.assertEqual(lines[5], "not compared: 1 with data in one of the ranges")
         self.assertIn("base: ", done.stderr)
         self.assertEqual(json.loads(self.run_hearth("--against", "1d", "-o", "json").stdout), self.ask())
-        line = json.loads(self.run_hearth("-o", "jsonl").stdout)
+        line = json.loads(self.run_hearth("-o", "jsonl", "-n", "1").stdout)
         change = self.ask()["changes"][0]
         self.assertEqual((line["service"], line["function"], line["profile_type"]), ("mail", "count_words", CPU))
         self.assertAlmostEqual(line["cost"], 100 * change["cost"], places=9)
@@ -160,13 +178,14 @@ class Changes(unittest.TestCase):
     def test_the_plan_is_of_totals_and_of_both_sides_twice_and_reads_nothing(self):
         plan = json.loads(self.run_hearth("--against", "1d", "--explain=json").stdout)
         end = START + SLICES * MINUTE - 1
-        stored = {False: len(SERVICES) * SLICES + SLICES + 1, True: len(SERVICES) * SLICES + 1}
+        same = len(SERVICES) + 1  # with `pages`
+        stored = {False: same * SLICES + SLICES + 1, True: same * SLICES + 1}
         for step in ("TOTALS", "STACKS", "PARTS"):
             for of_base, rows in stored.items():
                 legs = [leg for leg in plan["legs"] if leg["step"] == "PLAN_STEP_" + step and leg.get("ofBase", False) == of_base]
                 self.assertEqual([int(leg["rows"]) for leg in legs], [rows], (step, of_base))
         self.assertEqual(int(plan["rows"]), 3 * sum(stored.values()))
-        self.assertEqual((plan["services"], int(plan["toNs"]) // 1_000_000), (str(len(SERVICES) + 2), end))
+        self.assertEqual((plan["services"], int(plan["toNs"]) // 1_000_000), (str(same + 2), end))
         text = self.run_hearth("--explain", "mail").stdout
         self.assertRegex(text, r"(?m)^base: totals of services\nprofiles +%d " % SLICES)
         self.assertRegex(text, r"(?m)^all +%d " % (6 * SLICES))

@@ -57,23 +57,35 @@ static enum hearth_status ask_changes(struct cli *cli, Hearth__V1__ChangesRespon
                     &hearth__v1__changes_response__descriptor, ret);
 }
 
+/* The numbers of a row, which are of the self or of the total. */
+static void add_numbers(struct cli_listing *list, const Hearth__V1__ServiceChange *change)
+{
+    const Hearth__V1__FunctionChange *self = change->function;
+    const Hearth__V1__TotalChange *total = change->total;
+    bool of_total = change->of_total;
+    int64_t base = of_total ? total->left_total : self->left_self;
+    int64_t now = of_total ? total->right_total : self->right_self;
+
+    cli_list_text(list, of_total ? "total" : "self");
+    cli_list_share(list, (double)base, (double)change->left_total);
+    cli_list_share(list, (double)now, (double)change->right_total);
+    cli_list_real(list, 100 * (of_total ? total->change : self->change));
+    cli_list_real(list, 100 * (of_total ? total->low : self->low));
+    cli_list_real(list, 100 * (of_total ? total->high : self->high));
+    cli_list_real(list, of_total ? total->q : self->q);
+}
+
 static void add_change(struct cli_listing *list, const Hearth__V1__ServiceChange *change)
 {
-    const Hearth__V1__FunctionChange *function = change->function;
     struct hearth_str type = hearth_str_c(change->profile_type);
 
     cli_list_real(list, 100 * change->cost);
-    cli_list_share(list, (double)function->left_self, (double)change->left_total);
-    cli_list_share(list, (double)function->right_self, (double)change->right_total);
-    cli_list_real(list, 100 * function->change);
-    cli_list_real(list, 100 * function->low);
-    cli_list_real(list, 100 * function->high);
-    cli_list_real(list, function->q);
+    add_numbers(list, change);
     cli_list_text(list, change->service);
     cli_list_str(
         list, hearth_str_n(type.p, hearth_str_find(type, ':', hearth_str_find(type, ':', 0) + 1)));
     cli_list_str(list, type);
-    cli_list_text(list, function->name);
+    cli_list_text(list, change->function->name);
 }
 
 /* How much was compared, and what was not. */
@@ -86,9 +98,10 @@ static void put_compared(const Hearth__V1__ChangesResponse *answer, struct heart
                           (long long)answer->change_count);
     }
     cli_number(answer->compared, "comparison", "comparisons", compared);
+    int64_t judged = answer->judged_totals > answer->judged_functions ? answer->judged_totals
+                                                                      : answer->judged_functions;
     hearth_buf_printf(out, "beyond noise: %lld of %lld functions in %s of a service and a type\n",
-                      (long long)answer->change_count, (long long)answer->judged_functions,
-                      compared);
+                      (long long)answer->change_count, (long long)judged, compared);
     if (answer->unjudged > 0) {
         cli_number(answer->unjudged, "comparison", "comparisons", unjudged);
         hearth_buf_printf(out,

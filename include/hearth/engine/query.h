@@ -488,11 +488,13 @@ struct hearth_changes_spec {
     int64_t limit;                  /* maximal number of rows; 0: all */
 };
 
-/* A change beyond noise of a function's self in one service. */
+/* A function of a service whose self or total changed beyond noise. */
 struct hearth_service_change {
     struct hearth_str service, profile_type, unit;
     int64_t totals[2]; /* of the service, on both sides */
-    struct hearth_function_change function;
+    /* By self and by total. If one was not judged, its values are 0, and its p and q are 1. */
+    struct hearth_function_change self, total;
+    bool of_total; /* `cost` is of the total: the self is within noise, or changed less */
     /* The change as a part of the right total of the type, of all services together. */
     double cost;
 };
@@ -508,14 +510,16 @@ struct hearth_changes {
      * parts of the totals of their types, are left out.
      */
     int64_t n_compared, n_unjudged, n_one_sided, n_left_out;
-    int64_t n_judged; /* functions with at least HEARTH_NOISE_LEAST_SHARE of their service */
+    /* Selfs and totals of functions with at least HEARTH_NOISE_LEAST_SHARE of their service. */
+    int64_t n_judged, n_judged_totals;
 };
 
 /*
- * Compares every service with itself, and judges all functions together: of all rows, at most 5 %
- * are expected to be chance. Both queries have the same engine, tenant and arena. It costs a diff
- * with noise for each compared pair. Both queries may have the same `plan`, which is that of all
- * services, so it is the most that may be read: which of them are compared shows in their totals.
+ * Compares every service with itself, and judges the selfs of all functions together, and the
+ * totals: of the changes of each of them, at most 5 % are expected to be chance. Both queries have
+ * the same engine, tenant and arena. It costs a diff with noise for each compared pair. Both
+ * queries may have the same `plan`, which is that of all services, so it is the most that may be
+ * read: which of them are compared shows in their totals.
  */
 HEARTH_MUST_CHECK
 enum hearth_status hearth_query_changes(const struct hearth_query *left,

@@ -228,29 +228,61 @@ static enum hearth_status narrow_selector(const struct changes_run *run,
     return status;
 }
 
-/* Adds the judged functions of a pair. A function whose p alone is too large needs no name. */
+static int compare_changed_names(const void *left, const void *right)
+{
+    const struct hearth_function_change *a = left, *b = right;
+    return hearth_str_cmp(a->name, b->name);
+}
+
+/* Adds a judged function; self or total may be NULL. It needs no name if both p are too large. */
+static void add_function(struct changes_run *run, const struct compared_pair *pair,
+                         const struct hearth_function_change *self,
+                         const struct hearth_function_change *total)
+{
+    const struct hearth_function_change unjudged = {.share = {.p = 1, .q = 1}};
+    struct hearth_service_change *row = &run->rows[run->n_rows++];
+
+    *row = (struct hearth_service_change){
+        .service = pair->service,
+        .profile_type = pair->type,
+        .unit = pair->unit,
+        .totals = {pair->totals[0], pair->totals[1]},
+        .self = self == NULL ? unjudged : *self,
+        .total = total == NULL ? unjudged : *total,
+        .cost = (double)pair->totals[1] / pair->right_total, /* of a change of 1 */
+    };
+    bool may_be_change = fmin(row->self.share.p, row->total.share.p) <= HEARTH_NOISE_Q;
+    struct hearth_str name = self == NULL ? total->name : self->name;
+    row->self.name = row->total.name =
+        may_be_change ? hearth_arena_str(run->arena, name) : HEARTH_STR("");
+}
+
+/* Adds the judged functions of a pair: those of its selfs and totals, joined by name. */
 static enum hearth_status add_functions(struct changes_run *run, const struct compared_pair *pair,
                                         const struct hearth_diff_noise *noise,
                                         struct hearth_err *err)
 {
-    if (!hearth_arena_grow(run->arena, &run->rows, &run->cap_rows, run->n_rows + noise->n_functions,
+    struct hearth_function_change *selfs = noise->functions, *totals = noise->function_totals;
+    size_t n_selfs = noise->n_functions, n_totals = noise->n_function_totals, s = 0, t = 0;
+
+    if (!hearth_arena_grow(run->arena, &run->rows, &run->cap_rows, run->n_rows + n_selfs + n_totals,
                            sizeof run->rows[0])) {
         return HEARTH_FAIL_ARENA(err, run->arena);
     }
+    if (n_selfs > 0) {
+        qsort(selfs, n_selfs, sizeof selfs[0], compare_changed_names);
+    }
+    if (n_totals > 0) {
+        qsort(totals, n_totals, sizeof totals[0], compare_changed_names);
+    }
 
-    for (size_t i = 0; i < noise->n_functions; i++) {
-        struct hearth_service_change *row = &run->rows[run->n_rows++];
-        *row = (struct hearth_service_change){
-            .service = pair->service,
-            .profile_type = pair->type,
-            .unit = pair->unit,
-            .totals = {pair->totals[0], pair->totals[1]},
-            .function = noise->functions[i],
-            .cost = noise->functions[i].share.change * (double)pair->totals[1] / pair->right_total,
-        };
-        row->function.name = row->function.share.p <= HEARTH_NOISE_Q
-                                 ? hearth_arena_str(run->arena, noise->functions[i].name)
-                                 : HEARTH_STR("");
+    while (s < n_selfs || t < n_totals) {
+        int order = s == n_selfs    ? 1
+                    : t == n_totals ? -1
+                                    : compare_changed_names(&selfs[s], &totals[t]);
+        add_function(run, pair, order <= 0 ? &selfs[s] : NULL, order >= 0 ? &totals[t] : NULL);
+        s += order <= 0;
+        t += order >= 0;
     }
 
     return run->arena->refused ? HEARTH_FAIL_ARENA(err, run->arena) : HEARTH_OK;
@@ -300,16 +332,34 @@ static enum hearth_status compare_pair(struct changes_run *run, const struct com
 
 /* ---- the answer ---- */
 
+/* Of equal costs, those of selfs stand first: what calls such a function costs as much more. */
 static int compare_costs(const void *left, const void *right)
 {
     const struct hearth_service_change *a = left, *b = right;
     double x = fabs(a->cost), y = fabs(b->cost);
 
-    return x != y ? (x < y) - (x > y) : hearth_str_cmp(a->function.name, b->function.name);
+    if (x != y) {
+        return (x < y) - (x > y);
+    }
+
+    return a->of_total != b->of_total ? a->of_total - b->of_total
+                                      : hearth_str_cmp(a->self.name, b->self.name);
 }
 
-/* Judges all functions together, and keeps the changes. */
-static enum hearth_status keep_changes(struct changes_run *run, struct hearth_err *err)
+static struct hearth_function_change *change_of(struct hearth_service_change *row, bool of_total)
+{
+    return of_total ? &row->total : &row->self;
+}
+
+/* Judged ones have a share of a side. */
+static bool is_judged(const struct hearth_function_change *change)
+{
+    return change->values[0] > 0 || change->values[1] > 0;
+}
+
+/* Ranks the selfs, or the totals, of all services together. */
+static enum hearth_status rank_family(struct changes_run *run, bool of_totals,
+                                      int64_t *ret_n_judged, struct hearth_err *err)
 {
     struct hearth_change *all = hearth_arena_array(run->arena, run->n_rows, sizeof all[0]);
     size_t n = 0;
@@ -318,15 +368,47 @@ static enum hearth_status keep_changes(struct changes_run *run, struct hearth_er
         return HEARTH_FAIL_ARENA(err, run->arena);
     }
     for (size_t i = 0; i < run->n_rows; i++) {
-        all[i] = run->rows[i].function.share;
+        const struct hearth_function_change *change = change_of(&run->rows[i], of_totals);
+        if (is_judged(change)) {
+            all[n++] = change->share;
+        }
     }
-    HEARTH_TRY(hearth_noise_rank(all, run->n_rows, run->arena, err));
+    HEARTH_TRY(hearth_noise_rank(all, n, run->arena, err));
 
-    run->ret->n_judged = (int64_t)run->n_rows;
+    *ret_n_judged = (int64_t)n;
+    n = 0;
     for (size_t i = 0; i < run->n_rows; i++) {
-        if (all[i].q <= HEARTH_NOISE_Q) {
-            run->rows[n] = run->rows[i];
-            run->rows[n++].function.share = all[i];
+        struct hearth_function_change *change = change_of(&run->rows[i], of_totals);
+        if (is_judged(change)) {
+            change->share = all[n++];
+        }
+    }
+
+    return HEARTH_OK;
+}
+
+/* Chooses whether a row is about the self or the total, by what costs more. False: neither is. */
+static bool choose_changed(struct hearth_service_change *row)
+{
+    bool self = row->self.share.q <= HEARTH_NOISE_Q, total = row->total.share.q <= HEARTH_NOISE_Q;
+
+    row->of_total =
+        total && (!self || fabs(row->total.share.change) > fabs(row->self.share.change));
+    row->cost *= change_of(row, row->of_total)->share.change;
+
+    return self || total;
+}
+
+/* Judges all functions together, and keeps the changes. */
+static enum hearth_status keep_changes(struct changes_run *run, struct hearth_err *err)
+{
+    size_t n = 0;
+
+    HEARTH_TRY(rank_family(run, false, &run->ret->n_judged, err));
+    HEARTH_TRY(rank_family(run, true, &run->ret->n_judged_totals, err));
+    for (size_t i = 0; i < run->n_rows; i++) {
+        if (choose_changed(&run->rows[i])) {
+            run->rows[n++] = run->rows[i];
         }
     }
     if (n > 0) {

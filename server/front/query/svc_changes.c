@@ -15,8 +15,10 @@ static const struct hearth_message_member row_members[] = {
     HEARTH_MAP(row, unit, unit),
     HEARTH_MAP(row, totals[0], left_total),
     HEARTH_MAP(row, totals[1], right_total),
-    HEARTH_MAP_ONE(row, function, function, &hearth_function_change_map),
+    HEARTH_MAP_ONE(row, self, function, &hearth_function_change_map),
     HEARTH_MAP(row, cost, cost),
+    HEARTH_MAP_ONE(row, total, total, &hearth_total_change_map),
+    HEARTH_MAP(row, of_total, of_total),
 };
 static const struct hearth_message_map row_map =
     HEARTH_MESSAGE_MAP(row, hearth__v1__service_change__descriptor);
@@ -49,6 +51,7 @@ HEARTH_UNARY(hearth_svc_changes, Hearth__V1__ChangesRequest, Hearth__V1__Changes
     HEARTH_RPC_LIST(rpc, &row_map, changes.rows, changes.n_rows, out, changes);
     out->change_count = changes.n_changed;
     out->judged_functions = changes.n_judged;
+    out->judged_totals = changes.n_judged_totals;
     out->compared = changes.n_compared;
     out->unjudged = changes.n_unjudged;
     out->one_sided = changes.n_one_sided;
