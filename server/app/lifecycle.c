@@ -159,16 +159,16 @@ static enum hearth_status give_up_rights(struct server *server, struct hearth_er
     struct hearth_identity identity;
     enum hearth_sandbox sandbox = HEARTH_SANDBOX_ON;
 
-    /* Directories, files and ports. */
+    /* Ports, files and directories; a port that is in use leaves no directory. */
     HEARTH_TRY(hearth_auth_check_addresses(config, err));
+    HEARTH_TRY(hearth_front_bind(config->front.listen, server->service.sockets,
+                                 server->service.n_sockets, &config->front.bound, err));
     HEARTH_TRY(hearth_identity_choose(config, &identity, err));
     if (config->database_url == NULL) {
         HEARTH_TRY(hearth_embedded_pg_new(config->data_dir, config->postgres_bin, &identity,
                                           &server->pg, err));
     }
     HEARTH_TRY(load_scrape_file(server, config, &server->scrape, err));
-    HEARTH_TRY(hearth_front_bind(config->front.listen, server->service.sockets,
-                                 server->service.n_sockets, &config->front.bound, err));
 
     /* The user. The starter is forked before dumps are forbidden: PostgreSQL would inherit that. */
     HEARTH_TRY(hearth_identity_take(&identity, err));

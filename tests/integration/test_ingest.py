@@ -6,7 +6,10 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -17,7 +20,8 @@ from pprof import Profile
 from server import PROFILES, PUSH, Server, now_ms
 
 T = now_ms() - 300_000
-GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden/files"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/golden/files"
 START, END = T - 3_600_000, T + 3_600_000
 CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 GO_CPU = [("samples", "count"), ("cpu", "nanoseconds")]
@@ -366,6 +370,17 @@ class Ingest(unittest.TestCase):
             {"cut_stacks": 1, "cut_frames": 500, "zero_samples": 1, "reserved_labels": 1, "empty_labels": 1},
         )
         self.assertEqual(self.total(), 3 * 10_000_000)
+
+    def test_the_curl_of_the_readme_shows_why_an_old_file_is_refused(self):
+        line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("curl --fail-with-body"))
+        old = Profile(GO_CPU, time_ns=(T - 30 * 24 * 3_600_000) * 1_000_000).add(["main"], [1, 10_000_000])
+        with tempfile.NamedTemporaryFile(suffix=".pb.gz") as file:
+            file.write(gzip.compress(old.encode()))
+            file.flush()
+            line = line.replace("http://127.0.0.1:4040", "http://127.0.0.1:%d" % self.server.port).replace("@cpu.pb.gz", "@" + file.name)
+            done = subprocess.run(["curl", "-sS", *shlex.split(line)[1:]], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 22, done.stderr)
+        self.assertRegex(json.loads(done.stdout)["message"], r"ingestion window.*reject-older-than")
 
     def test_a_text_with_a_line_that_no_rule_explains_is_refused_with_its_number(self):
         stacks = b"# a comment\n\n" + b"a;b 1\n" * 50

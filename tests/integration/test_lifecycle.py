@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import signal
+import socket
 import subprocess
 import termios
 import threading
@@ -42,6 +43,17 @@ class OneForEachDataDirectory(unittest.TestCase):
         self.assertEqual(files_of(data), before)
         self.assertEqual(server.http("GET", "/ready")[0], 200)
         server.stop()
+
+    def test_a_port_in_use_is_named_and_leaves_no_directory(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            address = "127.0.0.1:%d" % other.getsockname()[1]
+            data = os.path.join(temporary_directory(), "new")
+            done = subprocess.run(
+                [HEARTHD, "--listen", address, "--data-dir", data], capture_output=True, text=True, timeout=60, env=server_environment()
+            )
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn('cannot listen on \\"%s\\": Address already in use' % address, done.stderr)
+        self.assertFalse(os.path.exists(data))
 
     def test_the_directory_is_free_again_however_the_first_one_ended(self):
         server = Server()
