@@ -115,6 +115,21 @@ class Gate(unittest.TestCase):
         self.assertIn("flamegraph", json.loads(out))
         self.assertEqual(len(re.findall(r"^::error file=count_words.c,line=1,title=hearth diff::self\(\^count_words\$\) > \+2%25: count_words: self ", err, re.M)), 1)
 
+    def check_code_quality(self, issues):
+        """The fields that GitLab documents for reports of own tools, with their types and values."""
+        self.assertIsInstance(issues, list)
+        for issue in issues:
+            self.assertEqual(set(issue), {"description", "check_name", "fingerprint", "severity", "location"})
+            for key in ("description", "check_name", "fingerprint"):
+                self.assertIsInstance(issue[key], str)
+                self.assertNotEqual(issue[key], "")
+            self.assertIn(issue["severity"], ("info", "minor", "major", "critical", "blocker"))
+            self.assertEqual((set(issue["location"]), set(issue["location"]["lines"])), ({"path", "lines"}, {"begin"}))
+            self.assertIs(type(issue["location"]["lines"]["begin"]), int)
+            self.assertGreaterEqual(issue["location"]["lines"]["begin"], 1)
+            self.assertRegex(issue["location"]["path"], r"^(?!\./)[^/]")  # relative to the repository, without ./
+        self.assertEqual(len({issue["fingerprint"] for issue in issues}), len(issues))
+
     def test_annotations_name_the_hottest_line_of_the_function(self):
         clone = "/builds/shop,api/100%"
         frame = lambda name, line, file=None: ((name, clone + "/src/%s.go" % name if file is None else file, line),)
@@ -124,7 +139,7 @@ class Gate(unittest.TestCase):
             inlined = (("inlined", "inlined.go", 9), ("outer", "outer.go", 5))
             for stack, count in (([frame("leaf", 3), frame("decode", 20)], 100_000), ([frame("decode", 30)], slow * 1000),
                                  ([frame("decode", 31)], slow * 500), ([frame("bare", 0, "")], slow * 200), ([inlined], slow * 100),
-                                 ([frame("dropped", 8)], 50_000 if name == "before" else 1)):
+                                 ([frame("dropped", 8, "./src/dropped.go")], 50_000 if name == "before" else 1)):
                 profile.samples.append(([*stack, frame("main", 7)], [count], {}))
             sides[name] = self.path(name + "-lines.pb")
             with open(sides[name], "wb") as file:
@@ -142,8 +157,8 @@ class Gate(unittest.TestCase):
                 self.gate(*compared, *arguments, "--annotate", "gitlab=" + report, code=FAILED, env=environment)
                 with open(report) as file:
                     issues = json.load(file)
+                self.check_code_quality(issues)
                 for issue in issues:
-                    self.assertEqual(set(issue), {"description", "check_name", "fingerprint", "severity", "location"})
                     place = (issue["location"]["path"], issue["location"]["lines"]["begin"])
                     function = issue["description"].split(":")[0]
                     want = {"bare": ("unknown", 1), "inlined": ("inlined.go", 9)}.get(function) or places[issue["check_name"]]

@@ -11,8 +11,13 @@
 /* Directories that CI systems clone the repository to: paths in reports are relative to it. */
 static const char *const g_roots[] = {"CI_PROJECT_DIR", "GITHUB_WORKSPACE"};
 
+/* GitLab takes no "./" before a path; compilers write it. */
 static struct hearth_str find_path_in_repository(struct hearth_str path)
 {
+    while (path.n > 2 && path.p[0] == '.' && path.p[1] == '/') {
+        path = hearth_str_n(path.p + 2, path.n - 2);
+    }
+
     for (size_t i = 0; i < HEARTH_ARRAY_LEN(g_roots); i++) {
         const char *value = getenv(g_roots[i]); // NOLINT(concurrency-mt-unsafe): nobody sets one
         struct hearth_str root = hearth_str_c(value == NULL ? "" : value);
