@@ -142,10 +142,11 @@ static void paint_selected(const struct flame_screen *screen, struct hearth_buf 
 static void paint_foot(const struct flame_screen *screen, struct hearth_buf *out)
 {
     char line[FLAME_SEARCH_BYTES + 128], value[48];
-    const char *hints = screen->width < 80 ? "? help  q quit"
-                        : screen->ink.sides != NULL
-                            ? "blue less, grey within noise, red more  s sandwich  t table  ? help"
-                            : "/ search  Enter zoom  s sandwich  t table  ? help  q quit";
+    const char *hints =
+        screen->width < 80 ? "? help  q quit"
+        : screen->ink.sides != NULL
+            ? "blue less, grey within noise, red more  s sandwich  t table  ? help  q quit"
+            : "/ search  Enter zoom  s sandwich  t table  ? help  q quit";
 
     if (screen->message[0] != '\0') {
         paint_line(screen, "\033[1m", hearth_str_c(screen->message), "", out);
