@@ -9,7 +9,7 @@ import re
 import unittest
 
 import tasks
-from browser import PageTest
+from browser import Keys, PageTest
 from more_pages import MORE_PAGES, fill_more
 from pprof import Profile
 from server import HEARTHD, now_ms, temporary_directory
@@ -115,6 +115,54 @@ class Access(PageTest):
 
         walk(nodes[0])
         return met
+
+    def test_a_listener_walks_through_the_flame_graph_its_menu_and_the_commands(self):
+        self.open("/help")
+        self.choose("light", "en")
+        self.open("/profile", **SHOP, view="flame")
+        self.browser.find(".flame-canvas")
+        self.browser.run("document.querySelector('.flame-twin').focus()")
+        self.browser.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.browser.settle()
+        met = self.heard()
+        grid = next(properties for role, name, properties in met if (role, name) == ("treegrid", "Flame graph"))
+        self.assertTrue(grid["focused"])
+        rows = [(name, properties) for role, name, properties in met if role == "row" and "level" in properties]
+        self.assertEqual(
+            [(properties["level"], properties.get("expanded"), name) for name, properties in rows],
+            [
+                (1, True, "total, 13 s, 100.00%, 0 ns, 0.00%"),
+                (2, True, "main, 13 s, 100.00%, 0 ns, 0.00%"),
+                (3, True, "handle, 10 s, 76.92%, 0 ns, 0.00%"),
+                (4, None, "json.encode, 10 s, 76.92%, 10 s, 76.92%"),
+                (3, None, "db/sql.(*DB).Query, 2 s, 15.38%, 2 s, 15.38%"),
+                (3, None, "gone.by, 1 s, 7.69%, 1 s, 7.69%"),
+            ],
+        )
+        self.assertEqual([name for name, properties in rows if properties["selected"]], [rows[2][0]])
+        live = next(i for i, (_, _, properties) in enumerate(met) if properties.get("live") == "polite" and met[i + 1][1].startswith("handle"))
+        self.assertEqual(met[live + 1][1], "handle, total 76.92%, self 0.00%, 1 child")
+        place = "const row = document.querySelector('[aria-selected=true]'); return [row.ariaPosInSet, row.ariaSetSize]"
+        self.assertEqual(self.browser.run(place), ["1", "3"])
+
+        self.browser.press((Keys.SHIFT, Keys.F10))
+        self.browser.settle()
+        met = self.heard()
+        items = [(name, properties.get("focused")) for role, name, properties in met if role == "menuitem"]
+        self.assertIn(("menu", "handle"), [(role, name) for role, name, _ in met])
+        self.assertEqual(items[0], ("Focus on this function", True))
+        self.browser.press(Keys.ESCAPE)
+
+        self.browser.press((Keys.CONTROL, "k"))
+        self.browser.find(".commands input").send_keys("diff")
+        self.browser.settle()
+        met = self.heard()
+        self.assertTrue(next(properties for role, name, properties in met if (role, name) == ("dialog", "Commands"))["modal"])
+        box = next(properties for role, _, properties in met if role == "combobox")
+        self.assertEqual((box["focused"], box["expanded"], box["controls"]), (True, True, "commands"))
+        self.assertEqual([properties["selected"] for role, _, properties in met if role == "option"][0], True)
+        self.assertNotIn("treegrid", [role for role, _, _ in met])
+        self.browser.press(Keys.ESCAPE)
 
     def faults(self):
         """What a listener stumbles over: names that say nothing, headings and landmarks that do not lead."""

@@ -1,5 +1,5 @@
 // The picture for assistive technology: the cursor's ancestors, siblings and children as rows of a tree grid. The canvas
-// and this grid share one cursor; the grid has the focus.
+// and this grid share one cursor; the grid has the focus. A row has a name of its own: that of its cells would run together.
 import type { Ref } from "preact";
 import { useMemo } from "preact/hooks";
 import { formatCount, formatShare, formatValue } from "../units";
@@ -60,6 +60,8 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
   const rows = useMemo(() => twinRows(tree, cursor), [tree, cursor]);
   const rowId = (node: number) => `${id}-${node}`;
   const share = (value: number) => formatShare(value, tree.total[0]!);
+  const totalOf = (node: number) => `${formatValue(tree.total[node]!, unit)}, ${share(tree.total[node]!)}`;
+  const selfOf = (node: number) => (tree.isInverted ? "—" : `${formatValue(tree.self[node]!, unit)}, ${share(tree.self[node]!)}`);
   const sentence = texts.frame(
     shownName(tree, cursor, texts),
     share(tree.total[cursor]!),
@@ -86,6 +88,7 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
             key={node}
             id={rowId(node)}
             role="row"
+            aria-label={[shownName(tree, node, texts), totalOf(node), selfOf(node)].join(", ")}
             aria-level={tree.depth[node]! + 1}
             aria-posinset={position}
             aria-setsize={size}
@@ -95,12 +98,7 @@ export function Twin({ tree, cursor, unit, texts, label, id, gridRef }: Props) {
             }
           >
             <span role="gridcell">{shownName(tree, node, texts)}</span>{" "}
-            <span role="gridcell">
-              {formatValue(tree.total[node]!, unit)}, {share(tree.total[node]!)}
-            </span>{" "}
-            <span role="gridcell">
-              {tree.isInverted ? "—" : `${formatValue(tree.self[node]!, unit)}, ${share(tree.self[node]!)}`}
-            </span>
+            <span role="gridcell">{totalOf(node)}</span> <span role="gridcell">{selfOf(node)}</span>
           </div>
         ))}
       </div>
