@@ -298,6 +298,7 @@ export function Stage(props: Props) {
   return (
     <div
       class={hasKeys ? "flame-stage" : "flame-stage by-pointer"}
+      style={{ "--rows": `${layout.rows * rowHeight}px` }}
       onKeyDown={pressKey}
       onFocusIn={() => setFocused(true)}
       onFocusOut={() => {
